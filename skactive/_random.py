@@ -1,0 +1,97 @@
+"""One seed per (base seed, round, purpose), without any global generator."""
+
+from __future__ import annotations
+
+import zlib
+from contextlib import contextmanager
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+__all__ = ["base_seed", "fork_torch", "round_rng", "round_seed"]
+
+
+def base_seed(random_state):
+    """Turn scikit-learn's `random_state` into one integer, read once.
+
+    Parameters
+    ----------
+    random_state : int, RandomState instance or None
+        An int is its own seed. A `RandomState` is drawn from, so it moves on. None
+        reads the operating system's entropy, never `numpy.random`'s global state.
+
+    Returns
+    -------
+    seed : int
+        A non-negative integer.
+    """
+    if random_state is None:
+        return int(np.random.SeedSequence().generate_state(1, np.uint32)[0])
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    check_random_state(random_state)  # raises for anything else than an int
+    return int(random_state)
+
+
+def _sequence(seed, round_number, purpose):
+    # crc32 gives each purpose a number that is the same in every process, which
+    # hash() of a str is not.
+    return np.random.SeedSequence([seed, round_number, zlib.crc32(purpose.encode())])
+
+
+def round_rng(seed, round_number, purpose):
+    """Make the generator of one round and one purpose.
+
+    Parameters
+    ----------
+    seed : int
+        From :func:`base_seed`.
+    round_number : int
+        Which round of the loop, from 0.
+    purpose : str
+        What the numbers are for; two purposes never share a stream.
+
+    Returns
+    -------
+    rng : numpy.random.Generator
+
+    Examples
+    --------
+    >>> from skactive._random import round_rng
+    >>> a, b = round_rng(0, 3, "query"), round_rng(0, 3, "query")
+    >>> bool(a.random() == b.random())
+    True
+    """
+    return np.random.default_rng(_sequence(seed, round_number, purpose))
+
+
+def round_seed(seed, round_number, purpose):
+    """Derive an int in [0, 2**31) for an estimator's `random_state`.
+
+    Parameters
+    ----------
+    seed, round_number, purpose
+        As in :func:`round_rng`.
+
+    Returns
+    -------
+    seed : int
+    """
+    return int(_sequence(seed, round_number, purpose).generate_state(1)[0]) % 2**31
+
+
+@contextmanager
+def fork_torch(seed):
+    """Run a block under its own torch seed and put the generators back after it.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of the CPU generator and of every visible CUDA device.
+    """
+    import torch
+
+    devices = list(range(torch.cuda.device_count()))
+    with torch.random.fork_rng(devices=devices):
+        torch.random.manual_seed(seed)
+        yield

@@ -1,0 +1,128 @@
+"""Accept texts and text pairs in every usual container, refuse the rest."""
+
+from __future__ import annotations
+
+import numpy as np
+
+__all__ = ["as_texts"]
+
+_HINT = "Pass a sequence of str, or of (str, str) pairs."
+
+
+def as_texts(X, *, name="X"):
+    """Read texts, or pairs of texts, out of any usual container.
+
+    Parameters
+    ----------
+    X : list, tuple, ndarray, pandas or polars Series or DataFrame
+        `n` texts in one dimension (lists, tuples, arrays of dtype object, `U` or
+        `StringDType`, series), or `n` pairs: a sequence of two-element tuples or
+        lists, or two columns of an array or data frame.
+    name : str, default="X"
+        What to call the argument in error messages.
+
+    Returns
+    -------
+    texts : list of str, or list of tuple of (str, str)
+        The texts in order, as a new list holding the same strings.
+
+    Raises
+    ------
+    TypeError
+        For a bare `str`, for what is no sequence and for items that are no text,
+        with their positions.
+    ValueError
+        For nothing at all and for arrays or data frames of another shape.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skactive._texts import as_texts
+    >>> as_texts(np.array(["one", "two"]))
+    ['one', 'two']
+    >>> as_texts([("premise", "hypothesis")])
+    [('premise', 'hypothesis')]
+    """
+    items = _items(X, name)
+    if not items:
+        raise ValueError(
+            f"{name!r} holds no texts: found 0 sample(s) while a minimum of 1 is "
+            f"required. {_HINT}"
+        )
+    # Types are compared as a set: one pass in C, which is what makes a second
+    # look at a large, already encoded pool cheap.
+    types = set(map(type, items))
+    if types == {str}:
+        return items
+    if all(issubclass(t, str) for t in types):  # numpy.str_
+        return [str(item) for item in items]
+    if all(issubclass(t, tuple | list | np.ndarray) for t in types):
+        return _pairs(items, name)
+    _refuse(items, name, lambda item: isinstance(item, str), "a str")
+
+
+def _items(X, name):
+    """List the rows of `X`: strings, or sequences of two strings."""
+    if isinstance(X, str | bytes):
+        raise TypeError(
+            f"{name!r} must be a sequence of texts, got a single {type(X).__name__}. "
+            f"Wrap it in a list: [{name}]."
+        )
+    shape = getattr(X, "shape", None)
+    if shape is not None and len(shape) == 2:
+        if shape[1] != 2:
+            raise ValueError(
+                f"{name!r} must be one-dimensional texts or two columns of text "
+                f"pairs, got {type(X).__name__} of shape {tuple(shape)}. Pass one "
+                f"column, such as {_column_hint(X, name)}."
+            )
+        if hasattr(X, "columns"):  # pandas or polars: a frame iterates its columns
+            first, second = (X[column].to_numpy() for column in X.columns)
+            return list(zip(first.tolist(), second.tolist(), strict=True))
+        return [tuple(row) for row in np.asarray(X).tolist()]
+    if shape is not None and len(shape) != 1:
+        raise ValueError(
+            f"{name!r} must be one-dimensional texts or two columns of text pairs, "
+            f"got {type(X).__name__} of shape {tuple(shape)}. {_HINT}"
+        )
+    if isinstance(X, list | tuple):
+        return list(X)
+    if hasattr(X, "to_pylist"):  # pyarrow
+        return X.to_pylist()
+    if hasattr(X, "to_list"):  # pandas and polars series
+        return X.to_list()
+    if isinstance(X, np.ndarray):
+        return X.tolist()
+    if hasattr(X, "__len__") and hasattr(X, "__getitem__") and not isinstance(X, dict):
+        return [X[i] for i in range(len(X))]
+    raise TypeError(
+        f"{name!r} must be a sequence of texts, got {type(X).__name__}. {_HINT}"
+    )
+
+
+def _column_hint(X, name):
+    columns = getattr(X, "columns", None)
+    if columns is None:
+        return f"{name}[:, 0]"
+    return f"{name}[{columns[0]!r}]" if len(columns) else f"{name}['text']"
+
+
+def _pairs(items, name):
+    def is_pair(item):
+        return len(item) == 2 and isinstance(item[0], str) and isinstance(item[1], str)
+
+    if not all(map(is_pair, items)):
+        _refuse(items, name, is_pair, "a pair of str")
+    return [(str(first), str(second)) for first, second in items]
+
+
+def _refuse(items, name, is_good, expected):
+    """Raise, naming the first positions that are not what the container holds."""
+    bad = [i for i, item in enumerate(items) if not is_good(item)]
+    shown = ", ".join(f"{i} ({type(items[i]).__name__})" for i in bad[:5])
+    more = f" and {len(bad) - 5} more" if len(bad) > 5 else ""
+    raise TypeError(
+        f"every item of {name!r} must be {expected}, or every item a pair of str; got "
+        f"something else at {len(bad)} of {len(items)} positions: {shown}{more}. "
+        "Drop or fill missing texts; an empty string is allowed."
+    )
