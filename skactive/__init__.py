@@ -1,0 +1,40 @@
+"""Active learning for text that behaves like scikit-learn.
+
+Names are imported when they are first used, so that `import skactive` costs little
+more than `import sklearn` and loads no torch.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .learner import ActiveLearner
+    from .registry import get_strategy, get_strategy_names
+    from .simulation import simulate
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "ActiveLearner": "learner",
+    "get_strategy": "registry",
+    "get_strategy_names": "registry",
+    "simulate": "simulation",
+}
+
+__all__ = [
+    "ActiveLearner",
+    "__version__",
+    "get_strategy",
+    "get_strategy_names",
+    "simulate",
+]
+
+
+def __getattr__(name):
+    if name in _HOME:
+        return getattr(import_module(f".{_HOME[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted(__all__)

@@ -1,0 +1,207 @@
+"""What a query strategy is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from ..selection import top_n
+
+__all__ = [
+    "CAPABILITIES",
+    "FunctionStrategy",
+    "PointwiseStrategy",
+    "Strategy",
+    "check_scores",
+]
+
+#: What a strategy may name in `requires`, and what it then finds in its view.
+CAPABILITIES = {
+    "proba": "class probabilities, `view.proba (n, k)`",
+    "class_scores": "probabilities or decision values, `view.class_scores (n, k)`",
+    "draws": "posterior draws, `view.draws(n_draws) (n, t, k)`",
+    "features": "representations, `view.features (n, d)`",
+    "labeled": "labels so far, `view.y_labeled (m,)`, `view.labeled_features (m, d)`",
+    "gradients": "factors of the loss gradient, `view.gradients`",
+}
+
+
+class Strategy(BaseEstimator, ABC):
+    """Base class of the query strategies that choose a batch as a whole.
+
+    A strategy is a scikit-learn object: `__init__` stores parameters and does
+    nothing else, so `clone`, `set_params` and a grid search work on it. It keeps no
+    state between queries.
+
+    Attributes
+    ----------
+    requires : frozenset of str
+        What the strategy looks at, out of "proba", "class_scores", "draws",
+        "features", "labeled" and "gradients". The learner checks that its estimator
+        has them before any work; asking the view for anything else is an error.
+
+    See Also
+    --------
+    PointwiseStrategy : For strategies that score each candidate on its own.
+
+    Examples
+    --------
+    >>> from skactive.strategies import Strategy
+    >>> class First(Strategy):
+    ...     "Ask in the order of the pool."
+    ...
+    ...     def select(self, view, n):
+    ...         return range(n)
+    >>> First()
+    First()
+    """
+
+    requires = frozenset()
+
+    @abstractmethod
+    def select(self, view, n):
+        """Choose candidates to ask about.
+
+        Parameters
+        ----------
+        view : skactive.view.PoolView
+            The candidates and what the model says of them.
+        n : int
+            How many to choose, from 1 to `len(view)`.
+
+        Returns
+        -------
+        positions : array-like of int, shape (n,)
+            Positions in the view, best first, without repeats.
+        """
+
+
+class PointwiseStrategy(Strategy):
+    """Base class of the query strategies that score each candidate on its own.
+
+    A subclass writes `score`; the highest scores are asked first and ties are
+    broken at random by the generator of the round.
+
+    Examples
+    --------
+    >>> from skactive import ActiveLearner
+    >>> from skactive.strategies import PointwiseStrategy
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> class Longest(PointwiseStrategy):
+    ...     "Ask for the longest rows first."
+    ...
+    ...     requires = frozenset({"features"})
+    ...
+    ...     def score(self, view):
+    ...         return (view.features**2).sum(axis=1)
+    >>> learner = ActiveLearner(LogisticRegression(), strategy=Longest())
+    >>> learner.fit([[0.0], [1.0]], [0, 1]).query([[1.0], [3.0], [2.0]], 2)
+    array([1, 2])
+    """
+
+    @abstractmethod
+    def score(self, view):
+        """Score the candidates.
+
+        Parameters
+        ----------
+        view : skactive.view.PoolView
+            The candidates and what the model says of them.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_candidates,)
+            The higher, the sooner asked. Infinities are allowed, NaN is not.
+        """
+
+    def select(self, view, n):
+        """Choose the n highest scores, best first, ties in random order.
+
+        Parameters
+        ----------
+        view : skactive.view.PoolView
+            The candidates and what the model says of them.
+        n : int
+            How many to choose.
+
+        Returns
+        -------
+        positions : ndarray of int, shape (n,)
+        """
+        return top_n(check_scores(self.score(view), view, self), n, view.rng)
+
+
+class FunctionStrategy(PointwiseStrategy):
+    """Make a strategy of a plain function of the view.
+
+    Parameters
+    ----------
+    function : callable
+        `function(view)` returns one score per candidate, the highest asked first.
+        It may look at everything that the estimator can give.
+
+    Examples
+    --------
+    >>> from skactive.strategies import FunctionStrategy
+    >>> FunctionStrategy(len).requires is None
+    True
+    """
+
+    requires = None  # a function declares nothing: each access is checked as it comes
+
+    def __init__(self, function):
+        self.function = function
+
+    def score(self, view):
+        """Call the function.
+
+        Parameters
+        ----------
+        view : skactive.view.PoolView
+            The candidates and what the model says of them.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_candidates,)
+        """
+        return self.function(view)
+
+
+def check_scores(scores, view, strategy):
+    """Check that a strategy gave one number per candidate.
+
+    Parameters
+    ----------
+    scores : array-like
+        What `score` returned.
+    view : skactive.view.PoolView
+        What it was asked about.
+    strategy : Strategy
+        Named in the error.
+
+    Returns
+    -------
+    scores : ndarray of shape (n_candidates,)
+
+    Raises
+    ------
+    ValueError
+        If the shape is another one or a score is NaN.
+    """
+    scores = np.asarray(scores)
+    if scores.shape != (len(view),) or scores.dtype.kind not in "fiub":
+        raise ValueError(
+            f"the strategy {strategy!r} must give one number per candidate, an array "
+            f"of shape ({len(view)},); got shape {scores.shape} and dtype "
+            f"{scores.dtype}."
+        )
+    if scores.dtype.kind == "f" and np.isnan(scores).any():
+        bad = np.flatnonzero(np.isnan(scores))
+        raise ValueError(
+            f"the strategy {strategy!r} gave NaN for {bad.size} of {len(view)} "
+            f"candidates, the first at position {bad[0]}. Give every candidate a "
+            "number; -inf asks for it last."
+        )
+    return scores
