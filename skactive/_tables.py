@@ -1,0 +1,243 @@
+"""Read columns of CSV, TSV, JSONL and Parquet files, or say what is wrong where."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from contextlib import contextmanager
+from difflib import get_close_matches
+
+__all__ = ["read_columns"]
+
+_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")  # what fits into 64 bits for sure
+
+
+def read_columns(path, *, texts, label=None):
+    """Read text columns and a label column from a file.
+
+    Parameters
+    ----------
+    path : Path
+        A file whose suffix names its format.
+    texts : list of str
+        Columns that must hold a text in every row.
+    label : str, default=None
+        A column that must hold a label in every row, all of one type.
+
+    Returns
+    -------
+    columns : dict of str to list
+        The values of each column, in the order of the file.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError, ImportError
+        As described in :func:`skactive.datasets.load_table`.
+    """
+    reader = _READERS.get(path.suffix.lower())
+    if reader is None:
+        raise ValueError(
+            f"'path' must end in one of {', '.join(_READERS)}, which names the format; "
+            f"got {str(path)!r}. Convert or rename the file."
+        )
+    if not path.is_file():
+        kind = "a folder" if path.is_dir() else "no file"
+        raise FileNotFoundError(f"'path' is {kind}: {str(path)!r}.")
+    wanted = list(dict.fromkeys([*texts, label] if label is not None else texts))
+    try:
+        columns, places, place = reader(path, wanted)
+    except UnicodeDecodeError as exc:
+        raise ValueError(
+            f"{str(path)!r} is not UTF-8 text (byte {exc.start}). Convert it, for "
+            "example with `iconv -f latin1 -t utf-8`."
+        ) from exc
+    if not places:
+        raise ValueError(f"{str(path)!r} holds no rows.")
+
+    for column, values in columns.items():
+        is_missing = _is_missing_label if column == label else _is_missing
+        missing = [at for at, x in zip(places, values, strict=True) if is_missing(x)]
+        if missing:
+            raise ValueError(
+                f"column {column!r} of {str(path)!r} has no value at {len(missing)} "
+                f"of {len(values)} rows: {place} {_shorten(missing)}. Fill these rows "
+                "or leave them out of the file."
+            )
+    for column in texts:
+        other = [
+            at
+            for at, x in zip(places, columns[column], strict=True)
+            if not isinstance(x, str)
+        ]
+        if other:
+            first = columns[column][places.index(other[0])]
+            raise ValueError(
+                f"column {column!r} of {str(path)!r} must hold text, got "
+                f"{type(first).__name__} at {place} {_shorten(other)}. Name a column "
+                "of texts."
+            )
+    if label is not None:
+        labels = _one_type(columns[label], label, path, places, place)
+        if reader in _UNTYPED and all(map(_INTEGER.fullmatch, labels)):
+            labels = [int(literal) for literal in labels]
+        columns[label] = labels
+    return columns
+
+
+def _read_csv(path, wanted):
+    # strict: a quote that is never closed would swallow the rest of the file.
+    return _read_delimited(path, wanted, delimiter=",", strict=True)
+
+
+def _read_tsv(path, wanted):
+    # Fields with tabs are rare and stray quotes are common, GLUE's files among them.
+    return _read_delimited(path, wanted, delimiter="\t", quoting=csv.QUOTE_NONE)
+
+
+def _read_delimited(path, wanted, **dialect):
+    with path.open(encoding="utf-8-sig", newline="") as file, _large_fields():
+        reader = csv.reader(file, **dialect)
+        try:
+            header = next(reader, [])
+            if not header:
+                raise ValueError(f"{str(path)!r} is empty: it has no header line.")
+            positions = [_position(column, header, path) for column in wanted]
+            values, lines, start = [], [], reader.line_num + 1
+            for row in reader:
+                if row and len(row) != len(header):
+                    raise ValueError(
+                        f"line {start} of {str(path)!r} has {len(row)} fields, but the "
+                        f"header has {len(header)}. Is a delimiter not quoted, or the "
+                        "suffix not that of the format?"
+                    )
+                if row:  # an empty line is no row
+                    values.append([row[i] or None for i in positions])
+                    lines.append(start)
+                start = reader.line_num + 1
+        except csv.Error as exc:
+            raise ValueError(
+                f"{str(path)!r} is malformed near line {reader.line_num}: {exc}. Quote "
+                "fields that hold the delimiter, and double the quotes inside them."
+            ) from exc
+    columns = {column: [row[i] for row in values] for i, column in enumerate(wanted)}
+    return columns, lines, "lines"
+
+
+def _read_jsonl(path, wanted):
+    records, lines = [], []
+    with path.open(encoding="utf-8-sig") as file:
+        for number, line in enumerate(file, start=1):
+            if not line.strip():
+                continue
+            try:
+                record = json.loads(line)
+            except json.JSONDecodeError as exc:
+                raise ValueError(
+                    f"line {number} of {str(path)!r} is not JSON: {exc.msg} at column "
+                    f"{exc.colno}. Each line must be one JSON object."
+                ) from exc
+            if not isinstance(record, dict):
+                raise ValueError(
+                    f"line {number} of {str(path)!r} must be a JSON object such as "
+                    f'{{"text": "..."}}, got {type(record).__name__}.'
+                )
+            records.append(record)
+            lines.append(number)
+    names = list(dict.fromkeys(name for record in records for name in record))
+    if records:
+        for column in wanted:
+            _position(column, names, path)
+    columns = {column: [record.get(column) for record in records] for column in wanted}
+    return columns, lines, "lines"
+
+
+def _read_parquet(path, wanted):
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as exc:
+        raise ImportError(
+            "reading Parquet files needs pyarrow. Install it with `pip install "
+            "pyarrow`, or convert the file to CSV or JSONL."
+        ) from exc
+    try:
+        with pq.ParquetFile(path) as file:
+            for column in wanted:
+                _position(column, file.schema_arrow.names, path)
+            table = file.read(columns=wanted)
+    except pa.ArrowInvalid as exc:
+        raise ValueError(f"{str(path)!r} is not a Parquet file: {exc}") from exc
+    columns = {column: table.column(column).to_pylist() for column in wanted}
+    return columns, list(range(table.num_rows)), "rows (counted from 0)"
+
+
+_READERS = {
+    ".csv": _read_csv,
+    ".tsv": _read_tsv,
+    ".jsonl": _read_jsonl,
+    ".ndjson": _read_jsonl,
+    ".parquet": _read_parquet,
+}
+_UNTYPED = (_read_csv, _read_tsv)
+
+
+def _position(column, names, path):
+    """Find a column, or say which ones there are."""
+    if names.count(column) == 1:
+        return names.index(column)
+    if column in names:
+        raise ValueError(
+            f"{str(path)!r} has {names.count(column)} columns named {column!r}. Rename "
+            "all but one."
+        )
+    close = get_close_matches(column, names, n=1) or [
+        name for name in names if name.strip().lower() == column.strip().lower()
+    ]
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    raise ValueError(
+        f"{str(path)!r} has no column {column!r}.{hint} Its columns: "
+        f"{', '.join(map(repr, names[:20]))}{', ...' if len(names) > 20 else ''}."
+    )
+
+
+def _is_missing(value):
+    return value is None or value != value  # NaN differs from itself
+
+
+def _is_missing_label(value):
+    return _is_missing(value) or value == ""
+
+
+def _one_type(labels, column, path, places, place):
+    """Return labels of one type: str, int, float or bool."""
+    types = {type(label) for label in labels}
+    if types <= {int, float} and len(types) == 2:
+        return [float(label) for label in labels]
+    if len(types) == 1 and types <= {str, int, float, bool}:
+        return labels
+    first = type(labels[0])
+    other = next(
+        (at for at, x in zip(places, labels, strict=True) if type(x) is not first),
+        places[0],
+    )
+    raise ValueError(
+        f"column {column!r} of {str(path)!r} must hold labels of one type, str, int, "
+        f"float or bool; got {', '.join(sorted(t.__name__ for t in types))}, "
+        f"{place.removesuffix('s')} {other} among them. Write them in one way."
+    )
+
+
+def _shorten(places, shown=5):
+    more = f" and {len(places) - shown} more" if len(places) > shown else ""
+    return ", ".join(map(str, places[:shown])) + more
+
+
+@contextmanager
+def _large_fields():
+    """Allow fields of any size while a file is read: the limit is csv's global one."""
+    before = csv.field_size_limit(2**31 - 1)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
