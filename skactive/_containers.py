@@ -7,7 +7,27 @@ from scipy import sparse
 
 from ._sklearn import num_samples, safe_indexing
 
-__all__ = ["concatenate", "snapshot"]
+__all__ = ["concatenate", "snapshot", "take_rows"]
+
+
+def take_rows(X, positions):
+    """Take some rows of any container.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix, data frame, series or sequence of n rows
+    positions : ndarray of int, shape (p,)
+
+    Returns
+    -------
+    rows : same kind
+        A tuple becomes a list, a sparse matrix CSR.
+    """
+    if sparse.issparse(X):
+        return X.tocsr()[positions]  # not every format can be indexed
+    if not hasattr(X, "__getitem__"):
+        X = np.asarray(X)
+    return safe_indexing(X, positions)
 
 
 def snapshot(X):
@@ -20,9 +40,8 @@ def snapshot(X):
     Returns
     -------
     X : same kind
-        A tuple becomes a list.
     """
-    return safe_indexing(X, np.arange(num_samples(X)))
+    return take_rows(X, np.arange(num_samples(X)))
 
 
 def concatenate(first, second, *, name="X"):
@@ -60,12 +79,18 @@ def concatenate(first, second, *, name="X"):
         return _concat_pandas(first, second, name)
     if type(first) is type(second) and type(first).__module__.startswith("polars"):
         return _concat_polars(first, second, name)
+    if isinstance(first, np.ndarray) and isinstance(second, list | tuple):
+        second = np.asarray(
+            second, dtype=None if first.dtype.kind in "fiub" else object
+        )
     if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
         if first.ndim != second.ndim:
             _refuse(first, second, name)
         if first.ndim > 1:
             _check_width(first.shape[1:], second.shape[1:], name)
         return np.concatenate([first, second])
+    if isinstance(first, list | tuple) and isinstance(second, np.ndarray):
+        second = second.tolist()
     if _dimensions(first) == _dimensions(second) == 1:
         return [*_rows(first), *_rows(second)]
     _refuse(first, second, name)

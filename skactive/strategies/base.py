@@ -9,23 +9,7 @@ from sklearn.base import BaseEstimator
 
 from ..selection import top_n
 
-__all__ = [
-    "CAPABILITIES",
-    "FunctionStrategy",
-    "PointwiseStrategy",
-    "Strategy",
-    "check_scores",
-]
-
-#: What a strategy may name in `requires`, and what it then finds in its view.
-CAPABILITIES = {
-    "proba": "class probabilities, `view.proba (n, k)`",
-    "class_scores": "probabilities or decision values, `view.class_scores (n, k)`",
-    "draws": "posterior draws, `view.draws(n_draws) (n, t, k)`",
-    "features": "representations, `view.features (n, d)`",
-    "labeled": "labels so far, `view.y_labeled (m,)`, `view.labeled_features (m, d)`",
-    "gradients": "factors of the loss gradient, `view.gradients`",
-}
+__all__ = ["FunctionStrategy", "PointwiseStrategy", "Strategy", "check_scores"]
 
 
 class Strategy(BaseEstimator, ABC):

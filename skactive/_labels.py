@@ -1,0 +1,192 @@
+"""Labels, and what else comes with each labelled item, gathered over the rounds."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.utils.validation import column_or_1d
+
+from ._sklearn import num_samples
+
+__all__ = ["as_labels", "join_fit_params", "join_labels"]
+
+_FAMILIES = {"b": "bool", "i": "number", "u": "number", "f": "number"}
+
+
+def as_labels(y, n_samples):
+    """Read labels out of any usual container.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,) or (n, n_outputs)
+        `str`, `int` or `bool` labels, float targets, or an indicator matrix.
+    n_samples : int
+        How many there should be.
+
+    Returns
+    -------
+    y : ndarray
+        A copy; strings as a `U` array.
+
+    Raises
+    ------
+    ValueError
+        If labels are missing, or their number is not `n_samples`.
+    TypeError
+        If they mix strings, numbers and bools.
+
+    Examples
+    --------
+    >>> from skactive._labels import as_labels
+    >>> as_labels(("spam", "ham"), 2)
+    array(['spam', 'ham'], dtype='<U4')
+    """
+    if y is None:
+        raise ValueError("'y' requires y to be passed, but the target y is None.")
+    if not hasattr(y, "__len__") and hasattr(y, "__array__"):
+        y = np.asarray(y)
+    if isinstance(y, str) or not hasattr(y, "__len__"):
+        raise TypeError(
+            f"'y' must be a sequence with one label per item, got {y!r}. Wrap a single "
+            "label in a list."
+        )
+    if num_samples(y) != n_samples:
+        raise ValueError(
+            f"'X' and 'y' differ in length: X holds {n_samples} items, y holds "
+            f"{num_samples(y)} labels. Pass one label per item."
+        )
+    if isinstance(y, list | tuple):
+        values = np.empty(len(y), dtype=object)
+        values[:] = y
+    else:
+        values = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
+    if values.dtype == object and values.ndim == 1:
+        values = _from_objects(values)
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        finite = np.isfinite(values.reshape(n_samples, -1)).all(axis=1)
+        _refuse_missing(np.flatnonzero(~finite))
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = column_or_1d(values, warn=True)
+    return np.array(values)
+
+
+def _from_objects(values):
+    """Give an object array of labels its proper dtype, if there is one."""
+    missing = [i for i, v in enumerate(values) if v is None or v is not v or _na(v)]
+    if missing:
+        _refuse_missing(missing)
+    if any(isinstance(v, list | tuple | np.ndarray) for v in values):
+        return np.array(list(values))
+    families = {_family(v) for v in values}
+    if len(families) > 1:
+        _refuse_mixture(families)
+    return np.array(values.tolist())
+
+
+def _na(value):
+    return type(value).__name__ == "NAType"  # pandas.NA, without importing pandas
+
+
+def _family(value):
+    if isinstance(value, str):
+        return "str"
+    if isinstance(value, bool | np.bool_):
+        return "bool"
+    return "number" if np.isscalar(value) else type(value).__name__
+
+
+def _refuse_missing(positions):
+    shown = ", ".join(map(str, positions[:5]))
+    more = f" and {len(positions) - 5} more" if len(positions) > 5 else ""
+    raise ValueError(
+        f"'y' has no label at positions {shown}{more} (None, NaN or infinity). Pass "
+        "only the items that have one; the pool goes to query."
+    )
+
+
+def _refuse_mixture(families):
+    raise TypeError(
+        f"'y' mixes labels of the kinds {sorted(families)}. Use one kind for every "
+        "label, in every call."
+    )
+
+
+def join_labels(first, second):
+    """Append labels to those seen before.
+
+    Parameters
+    ----------
+    first, second : ndarray
+        From :func:`as_labels`.
+
+    Returns
+    -------
+    y : ndarray
+
+    Raises
+    ------
+    TypeError
+        If their kinds differ.
+    ValueError
+        If their shapes differ.
+    """
+    families = {_FAMILIES.get(part.dtype.kind, "str") for part in (first, second)}
+    if len(families) > 1:
+        _refuse_mixture(families)
+    if first.shape[1:] != second.shape[1:]:
+        raise ValueError(
+            f"'y' had the shape {first.shape} before and has {second.shape} now. Pass "
+            "the same number of columns each time."
+        )
+    return np.concatenate([first, second])
+
+
+def join_fit_params(first, n_first, second, n_second):
+    """Gather the fit parameters that hold one value per labelled item.
+
+    Parameters
+    ----------
+    first, second : dict of str to object
+        Parameters of the earlier and of the new items. Of `second`, only what has
+        one value per item is kept.
+    n_first, n_second : int
+        Numbers of items.
+
+    Returns
+    -------
+    params : dict of str to ndarray
+        One value per item; a missing sample weight is 1.
+
+    Raises
+    ------
+    ValueError
+        If a parameter came for some items only and is no sample weight.
+
+    Examples
+    --------
+    >>> from skactive._labels import join_fit_params
+    >>> join_fit_params({}, 2, {"sample_weight": [0.5]}, 1)
+    {'sample_weight': array([1. , 1. , 0.5])}
+    """
+    second = {k: v for k, v in second.items() if _is_aligned(v, n_second)}
+    if n_first == 0:
+        return {name: np.array(value) for name, value in second.items()}
+    joined = {}
+    for name in {**first, **second}:
+        parts = []
+        for params, n in ((first, n_first), (second, n_second)):
+            if name in params:
+                parts.append(np.asarray(params[name]))
+            elif name.endswith("sample_weight"):
+                parts.append(np.ones(n))
+            else:
+                raise ValueError(
+                    f"the fit parameter {name!r} holds one value per item and came "
+                    "for some of the labels only. Pass it with every fit and teach."
+                )
+        joined[name] = np.concatenate(parts)
+    return joined
+
+
+def _is_aligned(value, n):
+    has_rows = hasattr(value, "__len__") and not isinstance(value, str | dict)
+    return has_rows and num_samples(value) == n

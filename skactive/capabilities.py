@@ -1,0 +1,141 @@
+"""What a strategy may require of a model, and how to say that it is not there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from ._containers import take_rows
+
+__all__ = ["CAPABILITIES", "check_capability"]
+
+
+@dataclass(frozen=True)
+class Capability:
+    """One name that a strategy may put into `requires`.
+
+    Attributes
+    ----------
+    need : str
+        What it is, as the errors say it.
+    gives : str
+        What the view then has.
+    methods : tuple of str
+        Methods of the final estimator of which one suffices; empty where another
+        rule decides.
+    remedy : str
+        What to use instead of an estimator that lacks it.
+    """
+
+    need: str
+    gives: str
+    methods: tuple = ()
+    remedy: str = ""
+
+
+#: Every name that may stand in a strategy's `requires`.
+CAPABILITIES = {
+    "proba": Capability(
+        "class probabilities",
+        "proba (n, k)",
+        ("predict_proba",),
+        "a classifier with predict_proba (CalibratedClassifierCV adds it)",
+    ),
+    "class_scores": Capability(
+        "class probabilities or decision values",
+        "class_scores (n, k)",
+        ("predict_proba", "decision_function"),
+        "a classifier with predict_proba or decision_function",
+    ),
+    "draws": Capability(
+        "posterior draws",
+        "draws(n_draws) (n, t, k)",
+        ("sample_proba",),
+        "an estimator with sample_proba(X, n_draws, random_state)",
+    ),
+    "features": Capability(
+        "numeric features",
+        "features (n, d)",
+        remedy="a pipeline whose first steps make numeric features",
+    ),
+    "labeled": Capability(
+        "labelled items", "y_labeled (m,) and labeled_features (m, d)"
+    ),
+    "gradients": Capability(
+        "factors of the loss gradient",
+        "gradients",
+        ("gradient_factors",),
+        "an estimator with gradient_factors(X)",
+    ),
+}
+
+
+def check_capability(capability, *, name, final, front, X, y_labeled):
+    """Raise unless a model can give what a strategy requires.
+
+    Parameters
+    ----------
+    capability : str
+        The name of the capability.
+    name : str
+        What to call the strategy.
+    final : estimator or None
+        The fitted final estimator; None before there is a model.
+    front : Pipeline or None
+        The steps before it.
+    X : container of n items
+        The pool.
+    y_labeled : ndarray or None
+        The labels so far.
+
+    Raises
+    ------
+    TypeError
+        Says what is needed, what came and what to use.
+    """
+    if capability not in CAPABILITIES:
+        raise TypeError(
+            f"strategy {name!r} requires {capability!r}, which is unknown. Known are: "
+            f"{', '.join(map(repr, CAPABILITIES))}."
+        )
+    what = CAPABILITIES[capability]
+    if capability == "labeled":
+        if y_labeled is None:
+            raise TypeError(
+                f"strategy {name!r} needs {what.need}, and the learner has seen none "
+                "yet. Call fit or teach first, or use cold_start='random'."
+            )
+    elif capability == "features":
+        if front is None and not hasattr(final, "transform") and not _is_numeric(X):
+            raise TypeError(
+                f"strategy {name!r} needs {what.need}; X is no numeric table and "
+                f"{_describe(final)}. Use {what.remedy}, or a strategy that needs "
+                "none, such as 'random'."
+            )
+    elif final is None:
+        raise TypeError(
+            f"strategy {name!r} needs {what.need}, and there is no fitted model with "
+            "two classes yet. Call fit or teach first, or use cold_start='random'."
+        )
+    elif not any(hasattr(final, method) for method in what.methods):
+        raise TypeError(
+            f"strategy {name!r} needs {what.need}; {type(final).__name__} has no "
+            f"{' or '.join(what.methods)}. Use {what.remedy}, or a strategy that "
+            "needs less, such as 'margin' or 'random'."
+        )
+
+
+def _describe(final):
+    if final is None:
+        return "no step before the model makes features of it"
+    return f"{type(final).__name__} has no transform"
+
+
+def _is_numeric(X):
+    """Whether `X` itself can serve as features: two dimensions of numbers."""
+    if sparse.issparse(X):
+        return True
+    first = np.asarray(take_rows(X, np.arange(1)))
+    return first.ndim == 2 and first.dtype.kind in "fiub"
