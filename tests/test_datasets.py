@@ -1,0 +1,277 @@
+"""Loading tables of the user's own."""
+
+import csv
+import json
+import sys
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from skactive.datasets import load_table
+
+TEXTS = ["Good food", 'She said "no", twice', "Ünïcode\nin two lines"]
+
+
+def _write(path, content, encoding="utf-8"):
+    path.write_bytes(content.encode(encoding))
+    return path
+
+
+def _write_table(path, columns):
+    """Write the columns in the format of the suffix."""
+    names, rows = list(columns), list(zip(*columns.values(), strict=True))
+    if path.suffix == ".csv":
+        with path.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([names, *rows])
+    elif path.suffix == ".jsonl":
+        lines = [json.dumps(dict(zip(names, row, strict=True))) for row in rows]
+        _write(path, "\n".join(lines))
+    else:
+        pa = pytest.importorskip("pyarrow")
+        pa.parquet = pytest.importorskip("pyarrow.parquet")
+        pa.parquet.write_table(pa.table(columns), path)
+    return path
+
+
+@pytest.fixture(params=[".csv", ".jsonl", ".parquet"])
+def suffix(request):
+    return request.param
+
+
+def test_every_format_gives_the_same(tmp_path, suffix):
+    columns = {"id": ["a", "b", "c"], "text": TEXTS, "label": ["x", "y", "x"]}
+    path = _write_table(tmp_path / f"table{suffix}", columns)
+    table = load_table(path, text="text", label="label")
+    assert table.data == TEXTS
+    assert_array_equal(table.target, ["x", "y", "x"])
+    assert table.target_names == ["x", "y"]
+    assert "3 rows" in table.DESCR
+
+
+def test_two_columns_give_pairs(tmp_path, suffix):
+    columns = {"a": TEXTS, "b": ["x", "y", "z"]}
+    path = _write_table(tmp_path / f"table{suffix}", columns)
+    table = load_table(path, text=("a", "b"))
+    assert table.data == list(zip(TEXTS, "xyz", strict=True))
+    assert table.target is None
+    assert table.target_names is None
+
+
+def test_return_X_y(tmp_path, suffix):
+    columns = {"text": TEXTS, "label": [2, 0, 1]}
+    path = _write_table(tmp_path / f"table{suffix}", columns)
+    X, y = load_table(str(path), text="text", label="label", return_X_y=True)
+    assert X == TEXTS
+    assert_array_equal(y, [2, 0, 1])
+    assert y.dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["1", "-2", "0"], [1, -2, 0]),
+        (["1", "2", "x"], ["1", "2", "x"]),
+        (["01", "2", "3"], ["01", "2", "3"]),
+        (["1.0", "2", "3"], ["1.0", "2", "3"]),
+        (["1", "2", "9" * 30], ["1", "2", "9" * 30]),
+    ],
+)
+def test_labels_of_csv_are_int_only_if_all_are_literals(tmp_path, cells, expected):
+    path = _write_table(tmp_path / "t.csv", {"text": TEXTS, "label": cells})
+    target = load_table(path, text="text", label="label").target
+    assert target.tolist() == expected
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+@pytest.mark.parametrize(
+    "labels", [[True, False, True], [0.5, 1.0, 2.5], ["1", "2", "3"]]
+)
+def test_typed_labels_keep_their_type(tmp_path, suffix, labels):
+    path = _write_table(tmp_path / f"t{suffix}", {"text": TEXTS, "label": labels})
+    target = load_table(path, text="text", label="label").target
+    assert target.tolist() == labels
+    assert type(target.tolist()[0]) is type(labels[0])
+
+
+def test_numbers_in_a_text_column_stay_text(tmp_path):
+    path = _write(tmp_path / "t.csv", "text\n12\n13\n")
+    assert load_table(path, text="text").data == ["12", "13"]
+
+
+def test_quotes_in_tsv_are_text(tmp_path):
+    path = _write(tmp_path / "t.tsv", 'text\tlabel\n"Stray quote\t1\nNo quote\t0\n')
+    table = load_table(path, text="text", label="label")
+    assert table.data == ['"Stray quote', "No quote"]
+    assert_array_equal(table.target, [1, 0])
+
+
+def test_byte_order_mark_windows_lines_and_empty_lines(tmp_path):
+    path = _write(tmp_path / "t.csv", "text,n\r\nA,1\r\n\r\nB,2\r\n", "utf-8-sig")
+    assert load_table(path, text="text").data == ["A", "B"]
+
+
+def test_a_large_field_is_read_and_the_global_limit_stays(tmp_path):
+    limit = csv.field_size_limit()
+    text = "long " * 40_000
+    path = _write(tmp_path / "t.csv", f"text\n{text}\n")
+    assert load_table(path, text="text").data == [text]
+    assert csv.field_size_limit() == limit
+
+
+def test_a_missing_file(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"'path' is no file: .*missing.csv"):
+        load_table(tmp_path / "missing.csv", text="text")
+
+
+def test_a_folder(tmp_path):
+    (tmp_path / "data.csv").mkdir()
+    with pytest.raises(FileNotFoundError, match=r"'path' is a folder"):
+        load_table(tmp_path / "data.csv", text="text")
+
+
+def test_an_unknown_suffix(tmp_path):
+    match = r"must end in one of .csv, .tsv, .jsonl, .ndjson, .parquet.*got .*t.xlsx"
+    with pytest.raises(ValueError, match=match):
+        load_table(_write(tmp_path / "t.xlsx", ""), text="text")
+
+
+def test_an_unknown_column(tmp_path, suffix):
+    path = _write_table(tmp_path / f"t{suffix}", {"Text": TEXTS, "label": [0, 1, 0]})
+    match = "no column 'text'. Did you mean 'Text'. Its columns: 'Text', 'label'"
+    with pytest.raises(ValueError, match=match):
+        load_table(path, text="text")
+    with pytest.raises(ValueError, match=r"no column 'labels'. Did you mean 'label'"):
+        load_table(path, text="Text", label="labels")
+
+
+def test_a_column_that_is_there_twice(tmp_path):
+    path = _write(tmp_path / "t.csv", "text,text\na,b\n")
+    with pytest.raises(ValueError, match=r"has 2 columns named 'text'. Rename"):
+        load_table(path, text="text")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "match"),
+    [
+        ("t.csv", "", "is empty: it has no header line"),
+        ("t.csv", "text\n", "holds no rows"),
+        ("t.jsonl", "\n", "holds no rows"),
+    ],
+)
+def test_an_empty_file(tmp_path, name, content, match):
+    with pytest.raises(ValueError, match=match):
+        load_table(_write(tmp_path / name, content), text="text")
+
+
+@pytest.mark.parametrize("row", ["a,b,c", "a"])
+def test_a_row_of_another_length(tmp_path, row):
+    # The first row spans two lines, so the bad one starts on line 4.
+    path = _write(tmp_path / "t.csv", f'text,label\n"two\nlines",1\n{row}\n')
+    n_fields = row.count(",") + 1
+    match = f"line 4 of .* has {n_fields} fields, but the header has 2"
+    with pytest.raises(ValueError, match=match):
+        load_table(path, text="text")
+
+
+def test_a_quote_that_is_never_closed(tmp_path):
+    path = _write(tmp_path / "t.csv", 'text,label\n"a,1\nb,2\n')
+    with pytest.raises(ValueError, match=r"malformed near line 3.*Quote fields"):
+        load_table(path, text="text")
+
+
+def test_a_line_that_is_not_json(tmp_path):
+    path = _write(tmp_path / "t.jsonl", '{"text": "a"}\n\n{"text": \n')
+    with pytest.raises(ValueError, match=r"line 3 of .* is not JSON: Expecting value"):
+        load_table(path, text="text")
+
+
+def test_a_json_line_that_is_no_object(tmp_path):
+    path = _write(tmp_path / "t.jsonl", '{"text": "a"}\n["b"]\n')
+    with pytest.raises(
+        ValueError, match=r"line 2 .* must be a JSON object .* got list"
+    ):
+        load_table(path, text="text")
+
+
+def test_missing_values_in_csv_are_reported_by_line(tmp_path):
+    path = _write(tmp_path / "t.csv", "text,label\na,1\n,2\nc,\n")
+    with pytest.raises(ValueError, match=r"'text' .* no value at 1 of 3 rows: lines 3"):
+        load_table(path, text="text")
+    path = _write(tmp_path / "t.csv", "text,label\na,1\nb,2\nc,\n")
+    with pytest.raises(
+        ValueError, match=r"'label' .* no value at 1 of 3 rows: lines 4"
+    ):
+        load_table(path, text="text", label="label")
+
+
+def test_missing_values_of_json_are_null_or_absent(tmp_path):
+    lines = ['{"text": "a"}', '{"text": null}', "{}", '{"text": ""}']
+    path = _write(tmp_path / "t.jsonl", "\n".join(lines))
+    with pytest.raises(ValueError, match=r"'text' .* 2 of 4 rows: lines 2, 3. Fill"):
+        load_table(path, text="text")
+
+
+def test_missing_values_in_parquet_are_reported_by_row(tmp_path):
+    columns = {"text": TEXTS, "label": [1.0, None, float("nan")]}
+    path = _write_table(tmp_path / "t.parquet", columns)
+    match = r"'label' .* 2 of 3 rows: rows \(counted from 0\) 1, 2"
+    with pytest.raises(ValueError, match=match):
+        load_table(path, text="text", label="label")
+
+
+def test_many_missing_values_are_counted(tmp_path):
+    path = _write(tmp_path / "t.jsonl", '{"text": "a"}\n' + "{}\n" * 9)
+    with pytest.raises(ValueError, match=r"lines 2, 3, 4, 5, 6 and 4 more"):
+        load_table(path, text="text")
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+def test_a_text_column_without_texts(tmp_path, suffix):
+    path = _write_table(tmp_path / f"t{suffix}", {"text": [1, 2], "label": [0, 1]})
+    with pytest.raises(ValueError, match=r"'text' .* must hold text, got int at"):
+        load_table(path, text="text")
+
+
+def test_labels_of_several_types(tmp_path):
+    rows = [{"text": "a", "label": 1}, {"text": "b", "label": "x"}]
+    path = _write(tmp_path / "t.jsonl", "\n".join(map(json.dumps, rows)))
+    match = "labels of one type, .*; got int, str, line 2 among them"
+    with pytest.raises(ValueError, match=match):
+        load_table(path, text="text", label="label")
+
+
+def test_text_that_is_not_utf8(tmp_path):
+    path = _write(tmp_path / "t.csv", "text\nä\n", "latin1")
+    with pytest.raises(ValueError, match=r"not UTF-8 text \(byte 5\). Convert it"):
+        load_table(path, text="text")
+
+
+def test_a_file_that_is_not_parquet(tmp_path):
+    pytest.importorskip("pyarrow")
+    with pytest.raises(ValueError, match=r"t.parquet' is not a Parquet file"):
+        load_table(_write(tmp_path / "t.parquet", "text\na\n"), text="text")
+
+
+def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ImportError, match=r"needs pyarrow. Install it with `pip"):
+        load_table(_write(tmp_path / "t.parquet", ""), text="text")
+
+
+@pytest.mark.parametrize("text", [[], ["a", "b", "c"], [1]])
+def test_text_must_name_one_or_two_columns(tmp_path, text):
+    with pytest.raises(ValueError, match=r"'text' must be the name of one column, or"):
+        load_table(tmp_path / "t.csv", text=text)
+
+
+def test_text_and_label_must_differ(tmp_path):
+    with pytest.raises(
+        ValueError, match=r"'text' and 'label' both name the column 'a'"
+    ):
+        load_table(tmp_path / "t.csv", text="a", label="a")
+
+
+def test_return_X_y_needs_a_label(tmp_path):
+    with pytest.raises(ValueError, match=r"'return_X_y' needs labels"):
+        load_table(tmp_path / "t.csv", text="a", return_X_y=True)
