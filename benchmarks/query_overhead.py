@@ -10,17 +10,13 @@ the median of the ratios of neighbouring runs.
 """
 
 import argparse
-import os
-
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
-
 from statistics import median
 from time import perf_counter
 
 import numpy as np
 from scipy.special import xlogy
 from sklearn.linear_model import LogisticRegression
+from threadpoolctl import threadpool_limits
 
 from skactive import ActiveLearner
 
@@ -99,4 +95,5 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    with threadpool_limits(limits=1):
+        main()

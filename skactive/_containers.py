@@ -110,13 +110,13 @@ def _concat_pandas(first, second, name):
 def _concat_polars(first, second, name):
     import polars as pl
 
-    if hasattr(first, "columns") and first.columns != second.columns:
+    if isinstance(first, pl.Series):  # joined whatever they are called
+        return pl.concat([first, second.alias(first.name)])
+    if first.columns != second.columns:
         raise ValueError(
             f"the columns of {name!r} differ from those seen before: expected "
             f"{first.columns}, got {second.columns}."
         )
-    if not hasattr(first, "columns"):  # series join whatever they are called
-        second = second.alias(first.name)
     return pl.concat([first, second], how="vertical_relaxed")
 
 

@@ -71,7 +71,7 @@ def as_labels(y, n_samples):
 
 def _from_objects(values):
     """Give an object array of labels its proper dtype, if there is one."""
-    missing = [i for i, v in enumerate(values) if v is None or v is not v or _na(v)]
+    missing = [i for i, value in enumerate(values) if _is_missing(value)]
     if missing:
         _refuse_missing(missing)
     if any(isinstance(v, list | tuple | np.ndarray) for v in values):
@@ -82,8 +82,11 @@ def _from_objects(values):
     return np.array(values.tolist())
 
 
-def _na(value):
-    return type(value).__name__ == "NAType"  # pandas.NA, without importing pandas
+def _is_missing(value):
+    if isinstance(value, float | np.floating):
+        return np.isnan(value)
+    # pandas.NA and NaT, without importing pandas.
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
 def _family(value):
