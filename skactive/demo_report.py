@@ -1,0 +1,333 @@
+"""Say what a demo has shown: tables, a figure, and what may be concluded."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from pathlib import Path
+
+import numpy as np
+
+__all__ = ["draw", "format_report", "save", "summarize"]
+
+# Okabe and Ito's palette: told apart by colour-blind readers. Line styles and markers
+# do the same in a print without colours.
+_RANDOM_STYLE = {"color": "#555555", "linestyle": "--", "marker": "o"}
+_STYLES = [
+    {"color": color, "linestyle": line, "marker": marker}
+    for color, line, marker in (
+        ("#0072B2", "-", "s"),
+        ("#D55E00", "-.", "^"),
+        ("#009E73", ":", "D"),
+        ("#CC79A7", "-", "v"),
+        ("#E69F00", "-.", "P"),
+        ("#56B4E9", ":", "X"),
+    )
+]
+
+
+def summarize(record):
+    """Average a demo's runs over the seeds and compare them with random.
+
+    Parameters
+    ----------
+    record : dict
+        From :func:`skactive.demo.run_demo`.
+
+    Returns
+    -------
+    summary : dict
+        "labels", the label counts, and "strategies": for each name the mean and
+        standard deviation of the accuracy at each count, "labels_to_match_random"
+        (the fewest labels whose mean accuracy is at least random's last one, or
+        None), the mean "retraining_seconds" and "acquisition_seconds" of a run, and
+        "difference": the accuracy at the last count less random's, in pairs of runs
+        with one seed. Standard deviations of a single seed are None.
+    """
+    names = record["parameters"]["strategies"]
+    rounds = {
+        name: [run["rounds"] for run in record["runs"] if run["strategy"] == name]
+        for name in names
+    }
+    labels = [r["n_labeled"] for r in rounds["random"][0]]
+    accuracy = {  # each (n_seeds, n_rounds + 1)
+        name: np.array([[r["score"] for r in run] for run in rounds[name]])
+        for name in names
+    }
+    target = accuracy["random"].mean(axis=0)[-1]
+    strategies = {}
+    for name in names:
+        mean = accuracy[name].mean(axis=0)
+        difference = accuracy[name][:, -1] - accuracy["random"][:, -1]
+        reached = np.flatnonzero(mean >= target)
+        strategies[name] = {
+            "accuracy_mean": mean.tolist(),
+            "accuracy_std": _std(accuracy[name]),
+            "labels_to_match_random": labels[reached[0]] if reached.size else None,
+            "retraining_seconds": _total(rounds[name], "fit_seconds"),
+            "acquisition_seconds": _total(rounds[name], "query_seconds"),
+            "difference": {
+                "mean": float(difference.mean()),
+                "std": _std(difference),
+                "n_seeds_above": int((difference > 0).sum()),
+                "n_seeds_below": int((difference < 0).sum()),
+            },
+        }
+    return {"labels": labels, "strategies": strategies}
+
+
+def _std(values):
+    return values.std(axis=0, ddof=1).tolist() if len(values) > 1 else None
+
+
+def _total(runs, key):
+    return float(np.mean([sum(r[key] for r in rounds) for rounds in runs]))
+
+
+def format_report(record, summary):
+    """Write a demo's result as text.
+
+    Parameters
+    ----------
+    record : dict
+        From :func:`skactive.demo.run_demo`.
+    summary : dict
+        From :func:`summarize`.
+
+    Returns
+    -------
+    report : str
+        Several lines of at most 80 characters for up to three strategies.
+    """
+    parts = [_setting(record), _table(record, summary), _comparison(record, summary)]
+    return "\n\n".join([*parts, _limits(record, summary)])
+
+
+def _setting(record):
+    p, data = record["parameters"], record["data"]
+    classes = ", ".join(f"{name} {count:,}" for name, count in data["classes"].items())
+    rows = {
+        "Texts": f"{data['name']}: {data['n_texts']:,} in classes {classes}",
+        "Loop": f"{p['n_initial']} first labels, then {p['n_rounds']} rounds of "
+        f"{p['batch_size']}, from a pool of {p['pool_size']:,}",
+        "Measured": f"accuracy on {p['test_size']:,} other texts, "
+        f"{_count(p['n_seeds'], 'seed')}",
+        # A hub name, or the end of a folder's path.
+        "Model": "logistic regression on features of "
+        + "/".join(Path(p["model"]).parts[-2:]),
+    }
+    return "\n".join(f"{title:<10}{text}" for title, text in rows.items())
+
+
+def _count(n, noun):
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+def _table(record, summary):
+    strategies = summary["strategies"]
+    rows = [["labels", *strategies]]
+    for i, n_labeled in enumerate(summary["labels"]):
+        cells = [_mean_and_spread(result, i) for result in strategies.values()]
+        rows.append([f"{n_labeled:,}", *cells])
+    n_rounds = len(rows)
+    target = strategies["random"]["accuracy_mean"][-1]
+    to_match = [result["labels_to_match_random"] for result in strategies.values()]
+    rows.append(
+        [
+            f"labels to reach random's {target:.3f}",
+            *("not reached" if n is None else f"{n:,}" for n in to_match),
+        ]
+    )
+    for key in ("retraining", "acquisition"):
+        cells = [f"{result[f'{key}_seconds']:.2f}" for result in strategies.values()]
+        rows.append([f"seconds of {key}, per run", *cells])
+
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+        for row in rows
+    ]
+    rule = "-" * len(lines[0])
+    lines[n_rounds:n_rounds] = [rule]
+    lines[1:1] = [rule]
+    spread = (
+        ", mean ± standard deviation over the seeds"
+        if record["parameters"]["n_seeds"] > 1
+        else ""
+    )
+    encoding = record["seconds"]["encoding"]
+    return "\n".join(
+        [
+            f"Accuracy{spread}",
+            "",
+            *lines,
+            "",
+            f"Encoding took {encoding:.1f} s, once for all runs; everything "
+            f"{record['seconds']['total']:.0f} s.",
+        ]
+    )
+
+
+def _mean_and_spread(result, i):
+    mean, std = result["accuracy_mean"][i], result["accuracy_std"]
+    return f"{mean:.3f}" if std is None else f"{mean:.3f} ± {std[i]:.3f}"
+
+
+def _comparison(record, summary):
+    n_seeds = record["parameters"]["n_seeds"]
+    lines = [
+        f"Against random at {summary['labels'][-1]:,} labels, in pairs of runs: within "
+        "a seed, the pool, the test texts and the first labels are the same"
+    ]
+    for name, result in summary["strategies"].items():
+        if name != "random":
+            difference = result["difference"]
+            spread = "" if difference["std"] is None else f" ± {difference['std']:.3f}"
+            lines += [
+                f"  {name}: {difference['mean']:+.3f}{spread}, higher in "
+                f"{difference['n_seeds_above']} of {_count(n_seeds, 'seed')}. "
+                + _verdict(name, result, summary["strategies"]["random"], n_seeds)
+            ]
+    if len(summary["strategies"]) == 1:
+        lines.append("  Nothing was compared: name strategies to run beside random.")
+    return "\n".join(_wrap(line) for line in lines)
+
+
+def _verdict(name, result, random, n_seeds):
+    """Say in one sentence whether the numbers show a difference."""
+    if n_seeds == 1:
+        return "One seed has no spread: this run does not show a difference."
+    gap = result["accuracy_mean"][-1] - random["accuracy_mean"][-1]
+    if abs(gap) <= result["accuracy_std"][-1] + random["accuracy_std"][-1]:
+        difference = result["difference"]
+        one_way = n_seeds in (difference["n_seeds_above"], difference["n_seeds_below"])
+        hint = " All seeds point one way: more of them would tell." if one_way else ""
+        return f"The bands overlap: this run does not show a difference.{hint}"
+    side = "above" if gap > 0 else "below"
+    return f"The bands do not overlap: in this run {name} ends {side} random."
+
+
+def _limits(record, summary):
+    n_seeds = record["parameters"]["n_seeds"]
+    points = [
+        "This is one data set, one model and these numbers of labels. On other data "
+        "the order of the strategies may be another.",
+        f"The spread comes from redrawing the same texts {_count(n_seeds, 'time')}. It "
+        "says nothing of other texts, and few seeds measure it roughly.",
+        "A band is one standard deviation of the runs to each side of their mean. "
+        "Where bands overlap, the figure shows no winner.",
+    ]
+    if len(summary["strategies"]) > 2:
+        points.append(
+            "The best of several strategies looks a little better than it is, since it "
+            "is picked after the fact."
+        )
+    return "\n".join(
+        ["What may be concluded, and what not", *(_wrap(f"  - {p}") for p in points)]
+    )
+
+
+def _wrap(line):
+    indent = " " * (4 if line.startswith(" ") else 0)
+    return textwrap.fill(line, width=80, subsequent_indent=indent)
+
+
+def draw(record, summary, path):
+    """Draw the learning curves into a PNG file.
+
+    Parameters
+    ----------
+    record : dict
+        From :func:`skactive.demo.run_demo`.
+    summary : dict
+        From :func:`summarize`.
+    path : str or Path
+        Where to write it.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    """
+    figure_class = import_figure()
+    figure = figure_class(figsize=(7, 4.5), layout="constrained")
+    axes = figure.subplots()
+    labels = summary["labels"]
+    styles = iter(_STYLES * len(summary["strategies"]))
+    for name, result in summary["strategies"].items():
+        style = _RANDOM_STYLE if name == "random" else next(styles)
+        mean = np.array(result["accuracy_mean"])
+        axes.plot(labels, mean, label=name, linewidth=1.8, markersize=5, **style)
+        if result["accuracy_std"] is not None:
+            std = np.array(result["accuracy_std"])
+            low, high, color = mean - std, mean + std, style["color"]
+            axes.fill_between(labels, low, high, color=color, alpha=0.13, linewidth=0)
+            # Thin edges tell bands apart where they lie over each other.
+            for edge in (low, high):
+                axes.plot(labels, edge, color=color, alpha=0.5, linewidth=0.6)
+    final = summary["strategies"]["random"]["accuracy_mean"][-1]
+    axes.axhline(final, color=_RANDOM_STYLE["color"], linewidth=0.8, linestyle=":")
+    axes.annotate(
+        f"random's last accuracy, {final:.3f}",
+        (labels[0], final),
+        xytext=(0, 3),
+        textcoords="offset points",
+        fontsize="small",
+        color=_RANDOM_STYLE["color"],
+    )
+    p = record["parameters"]
+    axes.set_xlabel("Labels")
+    axes.set_ylabel(f"Accuracy on {p['test_size']:,} test texts")
+    over = "mean ± standard deviation over " if p["n_seeds"] > 1 else ""
+    axes.set_title(
+        f"{record['data']['name']}: {over}{_count(p['n_seeds'], 'seed')}",
+        fontsize="medium",
+    )
+    axes.grid(alpha=0.3)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(loc="lower right", frameon=False)
+    figure.savefig(path, dpi=150)
+
+
+def import_figure():
+    """Import matplotlib's figure, or say how to install it.
+
+    Returns
+    -------
+    Figure : type
+        The class draws without pyplot and its global state.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as exc:
+        raise ImportError(
+            "the demo draws with matplotlib, which is not installed. Install it with "
+            '`pip install "skactive[demo]"`.'
+        ) from exc
+    return Figure
+
+
+def save(record, summary, folder):
+    """Write a demo's result into ``demo.json`` and ``demo.png``.
+
+    Parameters
+    ----------
+    record : dict
+        From :func:`skactive.demo.run_demo`.
+    summary : dict
+        From :func:`summarize`.
+    folder : str or Path
+        It is made if it does not exist; files of an earlier demo are replaced.
+
+    Returns
+    -------
+    paths : list of Path
+        What was written.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    numbers, picture = folder / "demo.json", folder / "demo.png"
+    text = json.dumps({**record, "summary": summary}, indent=1, ensure_ascii=False)
+    numbers.write_text(text + "\n", encoding="utf-8")
+    draw(record, summary, picture)
+    return [numbers, picture]
