@@ -1,0 +1,132 @@
+"""Tokenise, sort by length, cut into batches of a token budget, pad."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+__all__ = ["Tokens", "collate", "cut", "tokenize"]
+
+
+class Tokens(NamedTuple):
+    """Token ids of some texts, unpadded.
+
+    Attributes
+    ----------
+    ids : list of list of int
+    types : list of list of int or None
+        Token type ids, which part of a pair a token belongs to.
+    n_truncated : int
+        How many texts were longer than the limit.
+    """
+
+    ids: list
+    types: list | None
+    n_truncated: int
+
+
+def tokenize(checkpoint, texts, max_length):
+    """Tokenise texts or pairs of texts, cut at `max_length` tokens, without padding.
+
+    Parameters
+    ----------
+    checkpoint : Checkpoint
+        Whose tokenizer to use.
+    texts : list of str or of (str, str)
+    max_length : int
+        In tokens, the special ones included. Of a pair, the longer part is cut first.
+
+    Returns
+    -------
+    tokens : Tokens
+    """
+    tokenizer = checkpoint.tokenizer
+    with checkpoint.tokenizer_lock:
+        out = tokenizer(
+            texts,
+            truncation=True,
+            max_length=max_length,
+            padding=False,
+            return_attention_mask=False,
+        )
+    ids = out["input_ids"]
+    encodings = getattr(out, "encodings", None)
+    if encodings is not None:
+        n_truncated = sum(bool(encoding.overflowing) for encoding in encodings)
+    else:
+        # A tokenizer in Python does not tell what it cut: ask it again for those
+        # that came out full.
+        full = [
+            text for text, row in zip(texts, ids, strict=True) if len(row) >= max_length
+        ]
+        with checkpoint.tokenizer_lock:
+            whole = tokenizer(full, verbose=False)["input_ids"] if full else []
+        n_truncated = sum(len(row) > max_length for row in whole)
+    return Tokens(ids, out.get("token_type_ids"), n_truncated)
+
+
+def cut(lengths, batch_tokens):
+    """Cut texts into batches of like length, longest first.
+
+    Parameters
+    ----------
+    lengths : array-like of int of shape (n,)
+        Tokens per text.
+    batch_tokens : int
+        Most tokens in a batch, padding included. A text longer than that is a batch
+        of its own.
+
+    Yields
+    ------
+    positions : ndarray of int of shape (b,)
+        Of the texts of one batch. Texts without any token are in none.
+
+    Examples
+    --------
+    >>> from skactive.bert.batches import cut
+    >>> [batch.tolist() for batch in cut([3, 9, 2, 4], batch_tokens=8)]
+    [[1], [3, 0], [2]]
+    """
+    lengths = np.asarray(lengths)
+    order = np.argsort(-lengths, kind="stable")
+    order = order[lengths[order] > 0]
+    start = 0
+    while start < len(order):
+        stop = start + max(1, batch_tokens // int(lengths[order[start]]))
+        yield order[start:stop]
+        start = stop
+
+
+def collate(tokens, positions, pad_id, device):
+    """Pad some texts to the longest among them.
+
+    Parameters
+    ----------
+    tokens : Tokens
+    positions : ndarray of int of shape (b,)
+    pad_id : int
+    device : torch.device
+
+    Returns
+    -------
+    batch : dict of str to torch.Tensor of shape (b, t)
+        `input_ids`, `token_type_ids` where the tokenizer makes them, and
+        `attention_mask` where something is padded: attention runs faster without.
+    """
+    import torch
+
+    lengths = np.array([len(tokens.ids[i]) for i in positions])
+    shape = (len(positions), lengths.max())
+    real = np.arange(shape[1]) < lengths[:, None]  # (b, t)
+    rows = {"input_ids": (tokens.ids, pad_id)}
+    if tokens.types is not None:
+        rows["token_type_ids"] = (tokens.types, 0)
+    batch = {}
+    for name, (values, fill) in rows.items():
+        padded = np.full(shape, fill, dtype=np.int64)
+        padded[real] = np.concatenate([values[i] for i in positions])
+        batch[name] = torch.from_numpy(padded)
+    if not real.all():
+        batch["attention_mask"] = torch.from_numpy(real.astype(np.int64))
+    return {name: tensor.to(device) for name, tensor in batch.items()}

@@ -1,0 +1,345 @@
+"""BertFeatures: texts in, features of a pretrained encoder out."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from contextlib import nullcontext
+from numbers import Integral
+
+import numpy as np
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+)
+
+from skactive._sklearn import Interval, StrOptions, fit_context
+from skactive._texts import as_texts
+from skactive.bert.batches import collate, cut, tokenize
+from skactive.bert.hub import open_checkpoint
+from skactive.bert.module import (
+    choose_device,
+    choose_layers,
+    choose_precision,
+    encode,
+)
+from skactive.bert.store import open_store, unique
+
+__all__ = ["BertFeatures"]
+
+_CHUNK = 1024  # texts tokenised at a time
+_BATCH_TOKENS = {"cpu": 1024, "cuda": 16384, "mps": 8192}
+
+
+class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Turn texts into features with a pretrained encoder, left as it is.
+
+    Each text is encoded once: the features are kept under the content of the text,
+    of the weights and of every parameter that matters, so a loop, a grid search or
+    a clone that meets the text again looks it up. Texts are sorted by length and
+    padded to the longest of their batch only.
+
+    Parameters
+    ----------
+    model : str or path-like, default="bert-base-uncased"
+        Any encoder that `transformers.AutoModel` loads: a name on the hub, or a local
+        folder with the model and its tokenizer. Code from the hub is never run.
+    pooling : {"mean", "cls", "max"}, default="mean"
+        How the states of a text's tokens become one row: their mean, that of the
+        first token, or the largest value of each dimension. Padding never counts;
+        the special tokens do.
+    layers : int or sequence of int, default=-1
+        Which layer's states to pool; several are pooled each and concatenated in the
+        order given. 1 is the first layer, -1 the last, and 0 the output of the
+        embeddings. `(-4, -3, -2, -1)` are the last four.
+    max_length : int, default=128
+        Tokens after which a text is cut, the special ones included, and never more
+        than the model has positions for.
+    normalize : bool, default=False
+        Whether to scale each row to Euclidean length 1.
+    batch_tokens : int or "auto", default="auto"
+        Most tokens in a batch, padding included. "auto" is 1,024 on a processor,
+        where larger batches were measured to be slower, and 16,384 on a CUDA device.
+    cache : "memory", path-like or None, default="memory"
+        Where features are kept. "memory" is shared by all copies in the process, the
+        least recently used going first beyond
+        :func:`skactive.bert.set_cache_limit`. A folder is shared by processes and
+        outlives them. None keeps nothing.
+    cache_dtype : {"float32", "float16"}, default="float32"
+        Type of the files in a cache folder. With "float16", which halves them, the
+        features are those rounded values from the first call on.
+    device : str, default="auto"
+        "auto" takes CUDA, else MPS, else the processor; or any name torch knows.
+    precision : {"auto", "float32", "bfloat16"}, default="auto"
+        Type of the weights while encoding; pooling and output are always float32.
+        "auto" takes bfloat16 where the device has native instructions for it, which
+        about doubles the speed and moves features by some 0.1 %, and float32
+        elsewhere.
+    revision : str or None, default=None
+        Branch, tag or commit of the model on the hub.
+    verbose : int, default=0
+        Above 0, a bar on stderr shows the texts encoded, the rate and the time left.
+
+    See Also
+    --------
+    skactive.bert.set_cache_limit : Limit the memory of cached features.
+
+    Notes
+    -----
+    There is nothing to learn: `fit` checks its input and `transform` works without
+    it. `transform` returns a read-only array; the same sequence of texts gets the very
+    same array again. It draws no random numbers, and sets no thread counts.
+
+    A text's features depend on the batch it is encoded in by rounding only: about
+    1e-6 in float32 and 1e-2 in bfloat16, relative to their size.
+
+    A pickle holds the parameters: no weights and no features.
+
+    References
+    ----------
+    .. [1] J. Devlin, M.-W. Chang, K. Lee, K. Toutanova (2019). BERT: Pre-training of
+       Deep Bidirectional Transformers for Language Understanding. NAACL.
+    .. [2] N. Reimers, I. Gurevych (2019). Sentence-BERT: Sentence Embeddings using
+       Siamese BERT-Networks. EMNLP.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skactive.bert import BertFeatures
+    >>> features = BertFeatures("bert-base-uncased", pooling="cls", layers=(-2, -1))
+    >>> make_pipeline(features, LogisticRegression()).get_params()[
+    ...     "bertfeatures__layers"
+    ... ]
+    (-2, -1)
+    """
+
+    _parameter_constraints = {
+        "model": [str, os.PathLike],
+        "pooling": [StrOptions({"mean", "cls", "max"})],
+        "layers": [Integral, Sequence, np.ndarray],
+        "max_length": [Interval(Integral, 1, None, closed="left")],
+        "normalize": ["boolean"],
+        "batch_tokens": [
+            StrOptions({"auto"}),
+            Interval(Integral, 1, None, closed="left"),
+        ],
+        "cache": [str, os.PathLike, None],
+        "cache_dtype": [StrOptions({"float32", "float16"})],
+        "device": [str],
+        "precision": [StrOptions({"auto", "float32", "bfloat16"})],
+        "revision": [str, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        model="bert-base-uncased",
+        *,
+        pooling="mean",
+        layers=-1,
+        max_length=128,
+        normalize=False,
+        batch_tokens="auto",
+        cache="memory",
+        cache_dtype="float32",
+        device="auto",
+        precision="auto",
+        revision=None,
+        verbose=0,
+    ):
+        self.model = model
+        self.pooling = pooling
+        self.layers = layers
+        self.max_length = max_length
+        self.normalize = normalize
+        self.batch_tokens = batch_tokens
+        self.cache = cache
+        self.cache_dtype = cache_dtype
+        self.device = device
+        self.precision = precision
+        self.revision = revision
+        self.verbose = verbose
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None):
+        """Check the parameters and that `X` holds texts; learn nothing.
+
+        Parameters
+        ----------
+        X : sequence of str, or of (str, str), of length n
+            Texts or pairs of texts in any usual container.
+        y : ignored
+
+        Returns
+        -------
+        self : BertFeatures
+        """
+        as_texts(X)
+        return self
+
+    def transform(self, X):
+        """Encode texts, or look them up.
+
+        Parameters
+        ----------
+        X : sequence of str, or of (str, str), of length n
+            Texts or pairs of texts: a list, tuple, array, or pandas or polars
+            series; pairs also as two columns.
+
+        Returns
+        -------
+        features : ndarray of shape (n, n_layers * width), float32
+            Read-only. A data frame after `set_output`.
+
+        Raises
+        ------
+        TypeError
+            Where `X` holds something else than texts, with the positions.
+        ValueError
+            For an empty `X`, a model that cannot be loaded, layers it does not have,
+            and a device this machine does not have.
+
+        Warns
+        -----
+        UserWarning
+            With the number of texts that were cut at `max_length` in this call; and
+            where the cache folder is damaged or cannot be written.
+        """
+        self._validate_params()
+        texts = as_texts(X)
+        run = _Run(self)
+        if self.cache is None:
+            features = run.encode_all(texts)
+        else:
+            folder = None if self.cache == "memory" else self.cache
+            dtype = "float32" if folder is None else self.cache_dtype
+            store = open_store(folder, run.recipe(), dtype)
+            features = store.get(texts, run.encode, run.width)
+        if run.n_truncated:
+            warnings.warn(
+                f"{run.n_truncated} of {len(texts)} texts have more than "
+                f"{run.max_length} tokens and were cut there. A higher 'max_length' "
+                f"uses more of them; the model takes "
+                f"{run.checkpoint.max_positions or 'any number'}.",
+                UserWarning,
+                stacklevel=3,  # the caller, past the wrapper of set_output
+            )
+        return features
+
+    @property
+    def _n_features_out(self):
+        checkpoint = open_checkpoint(self.model, self.revision)
+        return len(choose_layers(self.layers, checkpoint.depth)) * checkpoint.width
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.one_d_array = True
+        tags.input_tags.two_d_array = False
+        tags.transformer_tags.preserves_dtype = []
+        tags.requires_fit = False
+        return tags
+
+
+class _Run:
+    """One call of `transform`: the parameters, resolved for this machine and model."""
+
+    def __init__(self, estimator):
+        self.checkpoint = open_checkpoint(estimator.model, estimator.revision)
+        self.device = choose_device(estimator.device)
+        self.dtype = choose_precision(estimator.precision, self.device)
+        self.layers = choose_layers(estimator.layers, self.checkpoint.depth)
+        self.width = len(self.layers) * self.checkpoint.width
+        self.pooling = estimator.pooling
+        self.normalize = bool(estimator.normalize)
+        self.max_length = int(
+            min(estimator.max_length, self.checkpoint.max_positions or np.inf)
+        )
+        self.batch_tokens = (
+            _BATCH_TOKENS.get(self.device.type, _BATCH_TOKENS["cpu"])
+            if estimator.batch_tokens == "auto"
+            else estimator.batch_tokens
+        )
+        self.revision = estimator.revision
+        self.verbose = estimator.verbose
+        self.n_truncated = 0
+
+    def recipe(self):
+        """List what the features depend on besides the text."""
+        return {
+            "weights": self.checkpoint.digest,
+            "revision": self.revision,
+            "tokenizer": self.checkpoint.tokenizer_digest,
+            "pooling": self.pooling,
+            "layers": list(self.layers),
+            "max_length": self.max_length,
+            "normalize": self.normalize,
+            "precision": str(self.dtype).removeprefix("torch."),
+        }
+
+    def encode_all(self, texts):
+        """Encode without a store, each text once."""
+        each = unique(texts)
+        out = np.empty((len(each), self.width), dtype=np.float32)
+        for _ in self.encode(each, out):
+            pass
+        if len(each) < len(texts):
+            row = dict(zip(each, range(len(each)), strict=True))
+            out = out[[row[text] for text in texts]]
+        out.flags.writeable = False
+        return out
+
+    def encode(self, texts, out):
+        """Fill `out` batch by batch, yielding the positions of each batch."""
+        module = self.checkpoint.module(self.device, self.dtype)
+        pad_id = self.checkpoint.tokenizer.pad_token_id or 0
+        # By characters first, so that the chunks tokenised at a time already hold
+        # texts of like length.
+        order = np.argsort([-_n_characters(text) for text in texts], kind="stable")
+        with self._progress(len(texts)) as progress:
+            for start in range(0, len(texts), _CHUNK):
+                chunk = order[start : start + _CHUNK]
+                tokens = tokenize(
+                    self.checkpoint, [texts[i] for i in chunk], self.max_length
+                )
+                self.n_truncated += tokens.n_truncated
+                lengths = np.array([len(ids) for ids in tokens.ids])
+                if not lengths.all():  # no token at all, not even a special one
+                    out[chunk[lengths == 0]] = 0.0
+                    yield chunk[lengths == 0]
+                for batch in cut(lengths, self.batch_tokens):
+                    features = encode(
+                        module,
+                        collate(tokens, batch, pad_id, self.device),
+                        layers=self.layers,
+                        pooling=self.pooling,
+                        normalize=self.normalize,
+                    )
+                    out[chunk[batch]] = features.cpu().numpy()
+                    progress.update(len(batch))
+                    yield chunk[batch]
+
+    def _progress(self, total):
+        if not self.verbose:
+            return _NoProgress()
+        from tqdm import tqdm
+
+        return tqdm(total=total, desc="BertFeatures", unit="text")
+
+
+class _NoProgress(nullcontext):
+    def __enter__(self):
+        return self
+
+    def update(self, n):
+        pass
+
+
+def _n_characters(text):
+    return len(text) if isinstance(text, str) else len(text[0]) + len(text[1])
