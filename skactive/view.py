@@ -216,7 +216,7 @@ class PoolView:
     @property
     def n_jobs(self):
         """Number of workers that joblib allows here, from `joblib.parallel_config`."""
-        return effective_n_jobs()
+        return effective_n_jobs(None)
 
     def take(self, positions):
         """View some of the candidates; what is computed is shared, not repeated.

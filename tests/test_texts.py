@@ -1,0 +1,97 @@
+"""Texts and text pairs: which containers pass, and which errors the rest gets."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from skactive._texts import as_texts
+
+TEXTS = ["first", "", "third ü"]
+PAIRS = [("a", "b"), ("c", ""), ("e", "f")]
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        list,
+        tuple,
+        np.array,
+        lambda t: np.array(t, dtype=object),
+        lambda t: np.array(t, dtype=np.dtypes.StringDType()),
+        pd.Series,
+        lambda t: pd.Series(t, dtype=object),
+        lambda t: pd.Series(t, dtype="string[pyarrow]"),
+        pl.Series,
+        pd.Index,
+        pa.array,
+        lambda t: pa.chunked_array([t[:1], t[1:]]),
+        lambda t: [np.str_(text) for text in t],
+    ],
+)
+def test_texts_in_every_container(wrap):
+    texts = as_texts(wrap(TEXTS))
+    assert texts == TEXTS
+    assert {type(text) for text in texts} == {str}
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        list,
+        tuple,
+        lambda pairs: [list(pair) for pair in pairs],
+        lambda pairs: [np.array(pair) for pair in pairs],
+        np.array,
+        lambda pairs: np.array(pairs, dtype=object),
+        lambda pairs: np.array(pairs, dtype=np.dtypes.StringDType()),
+        lambda pairs: pd.DataFrame(pairs, columns=["premise", "hypothesis"]),
+        lambda pairs: pl.DataFrame(pairs, schema=["x", "y"], orient="row"),
+        pd.Series,
+    ],
+)
+def test_pairs_in_every_container(wrap):
+    assert as_texts(wrap(PAIRS)) == PAIRS
+
+
+def test_the_callers_list_is_left_alone():
+    texts = list(TEXTS)
+    as_texts(texts).append("more")
+    assert texts == TEXTS
+
+
+@pytest.mark.parametrize(
+    ("X", "error", "message"),
+    [
+        ("one text", TypeError, r"got a single str. Wrap it in a list: \[X\]"),
+        (b"bytes", TypeError, "got a single bytes"),
+        (7, TypeError, "must be a sequence of texts, got int"),
+        ({"a": 1}, TypeError, "must be a sequence of texts, got dict"),
+        ([], ValueError, "holds no texts: found 0 sample"),
+        (pd.Series([], dtype=object), ValueError, "holds no texts"),
+        (["a", None, "b", None], TypeError, r"2 of 4 positions: 1 \(NoneType\), 3"),
+        (["a", float("nan")], TypeError, r"1 \(float\)"),
+        (pd.Series(["a", pd.NA]), TypeError, r"1 \(float\)"),
+        (pd.Series(["a", pd.NA], dtype=object), TypeError, r"1 \(NAType\)"),
+        ([b"a", "b"], TypeError, r"0 \(bytes\)"),
+        ([1, 2], TypeError, r"0 \(int\), 1 \(int\)"),
+        (["a", ("b", "c")], TypeError, r"1 \(tuple\)"),
+        ([("a", "b"), ("c",)], TypeError, "must be a pair of str"),
+        ([("a", "b"), ("c", None)], TypeError, "at 1 of 2 positions"),
+        (np.array([["a"], ["b"]], dtype=object), ValueError, r"shape \(2, 1\)"),
+        (np.array([["a", "b", "c"]]), ValueError, r"such as X\[:, 0\]"),
+        (np.zeros((2, 2, 2)), ValueError, r"shape \(2, 2, 2\)"),
+        (pd.DataFrame({"text": ["a"]}), ValueError, r"such as X\['text'\]"),
+        (pl.DataFrame({"text": ["a"]}), ValueError, r"such as X\['text'\]"),
+        (np.zeros(3), TypeError, r"0 \(float\)"),
+    ],
+)
+def test_bad_texts(X, error, message):
+    with pytest.raises(error, match=message):
+        as_texts(X)
+
+
+def test_the_error_names_the_argument_and_counts():
+    with pytest.raises(TypeError, match=r"'pool' .* at 9 of 9 positions.* and 4 more"):
+        as_texts([None] * 9, name="pool")
