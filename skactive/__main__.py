@@ -102,7 +102,7 @@ def _add_demo_arguments(demo):
         help="its column of classes",
     )
     data.add_argument(
-        "--pool", type=_count, default=3500, metavar="N", help="texts to choose from"
+        "--pool", type=_count, default=5000, metavar="N", help="texts to choose from"
     )
     data.add_argument(
         "--test", type=_count, default=1500, metavar="N", help="texts to measure on"
@@ -132,7 +132,7 @@ def _add_demo_arguments(demo):
         "--batch-size", type=_count, default=50, metavar="N", help="labels per round"
     )
     loop.add_argument(
-        "--seeds", type=_count, default=5, metavar="N", help="repetitions"
+        "--seeds", type=_count, default=10, metavar="N", help="repetitions"
     )
     demo.add_argument(
         "--out",

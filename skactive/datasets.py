@@ -41,7 +41,7 @@ Texts per library: {counts}
 """
 
 
-def load_docstrings(*, max_per_library=1500, return_X_y=False):
+def load_docstrings(*, max_per_library=2500, return_X_y=False):
     """Load docstrings of numpy, scipy, scikit-learn and torch, labelled by library.
 
     Real texts with real labels on every machine that can run skactive, without a
@@ -52,10 +52,10 @@ def load_docstrings(*, max_per_library=1500, return_X_y=False):
 
     Parameters
     ----------
-    max_per_library : int or None, default=1500
+    max_per_library : int or None, default=2500
         Keep this many texts per library, so that no class is many times larger than
-        another. None keeps all of them; torch then has about four times the
-        texts of numpy. Which texts are kept depends on their content alone.
+        another. Of torch, which has about four times the texts of numpy, this keeps
+        a part. None keeps all. Which texts are kept depends on their content alone.
     return_X_y : bool, default=False
         Return ``(data, target)`` in place of a Bunch.
 

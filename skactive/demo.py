@@ -69,8 +69,8 @@ def run_demo(
     n_initial=50,
     n_rounds=9,
     batch_size=50,
-    n_seeds=5,
-    pool_size=3500,
+    n_seeds=10,
+    pool_size=5000,
     test_size=1500,
     name="texts",
     verbose=False,
@@ -97,9 +97,9 @@ def run_demo(
         How many times each strategy asks.
     batch_size : int, default=50
         For how many labels it asks each time.
-    n_seeds : int, default=5
+    n_seeds : int, default=10
         Number of repetitions.
-    pool_size, test_size : int, default=3500, 1500
+    pool_size, test_size : int, default=5000, 1500
         Texts to choose from, and texts to measure accuracy on. With fewer texts in
         `X`, both shrink in the same proportion.
     name : str, default="texts"

@@ -7,6 +7,7 @@ import textwrap
 from pathlib import Path
 
 import numpy as np
+from scipy import stats
 
 __all__ = ["draw", "format_report", "save", "summarize"]
 
@@ -42,7 +43,8 @@ def summarize(record):
         (the fewest labels whose mean accuracy is at least random's last one, or
         None), the mean "retraining_seconds" and "acquisition_seconds" of a run, and
         "difference": the accuracy at the last count less random's, in pairs of runs
-        with one seed. Standard deviations of a single seed are None.
+        with one seed, with the 95% interval of its mean by Student's t. Standard
+        deviations and intervals are None with a single seed.
     """
     names = record["parameters"]["strategies"]
     rounds = {
@@ -69,6 +71,7 @@ def summarize(record):
             "difference": {
                 "mean": float(difference.mean()),
                 "std": _std(difference),
+                "interval": _interval(difference),
                 "n_seeds_above": int((difference > 0).sum()),
                 "n_seeds_below": int((difference < 0).sum()),
             },
@@ -78,6 +81,14 @@ def summarize(record):
 
 def _std(values):
     return values.std(axis=0, ddof=1).tolist() if len(values) > 1 else None
+
+
+def _interval(values):
+    n = len(values)
+    if n == 1:
+        return None
+    margin = stats.t.ppf(0.975, n - 1) * values.std(ddof=1) / np.sqrt(n)
+    return [float(values.mean() - margin), float(values.mean() + margin)]
 
 
 def _total(runs, key):
@@ -105,9 +116,11 @@ def format_report(record, summary):
 
 def _setting(record):
     p, data = record["parameters"], record["data"]
-    classes = ", ".join(f"{name} {count:,}" for name, count in data["classes"].items())
+    classes = [f"{name} {count:,}" for name, count in data["classes"].items()]
+    shown = ", ".join(classes[:10]) + (", ..." if len(classes) > 10 else "")
     rows = {
-        "Texts": f"{data['name']}: {data['n_texts']:,} in classes {classes}",
+        "Texts": f"{data['name']}: {data['n_texts']:,} in {len(classes)} classes, "
+        f"{shown}",
         "Loop": f"{p['n_initial']} first labels, then {p['n_rounds']} rounds of "
         f"{p['batch_size']}, from a pool of {p['pool_size']:,}",
         "Measured": f"accuracy on {p['test_size']:,} other texts, "
@@ -116,7 +129,7 @@ def _setting(record):
         "Model": "logistic regression on features of "
         + "/".join(Path(p["model"]).parts[-2:]),
     }
-    return "\n".join(f"{title:<10}{text}" for title, text in rows.items())
+    return "\n".join(_wrap(f"{title:<10}{text}", 10) for title, text in rows.items())
 
 
 def _count(n, noun):
@@ -175,36 +188,52 @@ def _mean_and_spread(result, i):
 
 def _comparison(record, summary):
     n_seeds = record["parameters"]["n_seeds"]
-    lines = [
+    paragraphs = [
         f"Against random at {summary['labels'][-1]:,} labels, in pairs of runs: within "
         "a seed, the pool, the test texts and the first labels are the same"
     ]
+    random = summary["strategies"]["random"]
     for name, result in summary["strategies"].items():
         if name != "random":
-            difference = result["difference"]
-            spread = "" if difference["std"] is None else f" ± {difference['std']:.3f}"
-            lines += [
-                f"  {name}: {difference['mean']:+.3f}{spread}, higher in "
-                f"{difference['n_seeds_above']} of {_count(n_seeds, 'seed')}. "
-                + _verdict(name, result, summary["strategies"]["random"], n_seeds)
-            ]
+            verdict = _verdict(name, result, random, n_seeds)
+            paragraphs.append(f"  {name}: {_difference(result, n_seeds)}. {verdict}")
     if len(summary["strategies"]) == 1:
-        lines.append("  Nothing was compared: name strategies to run beside random.")
-    return "\n".join(_wrap(line) for line in lines)
+        paragraphs.append("  Nothing was compared: name strategies beside random.")
+    return "\n".join(
+        _wrap(paragraph, 4 * paragraph.startswith(" ")) for paragraph in paragraphs
+    )
+
+
+def _difference(result, n_seeds):
+    difference = result["difference"]
+    mean = f"{difference['mean']:+.3f}"
+    if n_seeds == 1:
+        return f"{mean} in one seed"
+    low, high = difference["interval"]
+    return (
+        f"{mean} ± {difference['std']:.3f}, 95% interval of the mean {low:+.3f} to "
+        f"{high:+.3f}, higher in {difference['n_seeds_above']} of {n_seeds} seeds"
+    )
 
 
 def _verdict(name, result, random, n_seeds):
     """Say in one sentence whether the numbers show a difference."""
-    if n_seeds == 1:
-        return "One seed has no spread: this run does not show a difference."
+    if n_seeds < 3:
+        return "Too few seeds: this run does not show a difference."
     gap = result["accuracy_mean"][-1] - random["accuracy_mean"][-1]
-    if abs(gap) <= result["accuracy_std"][-1] + random["accuracy_std"][-1]:
-        difference = result["difference"]
-        one_way = n_seeds in (difference["n_seeds_above"], difference["n_seeds_below"])
-        hint = " All seeds point one way: more of them would tell." if one_way else ""
-        return f"The bands overlap: this run does not show a difference.{hint}"
-    side = "above" if gap > 0 else "below"
-    return f"The bands do not overlap: in this run {name} ends {side} random."
+    overlap = abs(gap) <= result["accuracy_std"][-1] + random["accuracy_std"][-1]
+    low, high = result["difference"]["interval"]
+    if low <= 0 <= high:
+        reason = "The bands overlap" if overlap else "The interval holds 0"
+        return f"{reason}: this run does not show a difference."
+    outcome = f"{name} ends {'above' if gap > 0 else 'below'} random on these texts"
+    if overlap:
+        return (
+            "The bands overlap: the figure alone does not show a difference, and a "
+            f"single run may come out either way. The pairs show one: on average, "
+            f"{outcome}."
+        )
+    return f"The bands do not overlap: {outcome}."
 
 
 def _limits(record, summary):
@@ -212,8 +241,9 @@ def _limits(record, summary):
     points = [
         "This is one data set, one model and these numbers of labels. On other data "
         "the order of the strategies may be another.",
-        f"The spread comes from redrawing the same texts {_count(n_seeds, 'time')}. It "
-        "says nothing of other texts, and few seeds measure it roughly.",
+        f"Spreads and intervals come from redrawing the same texts "
+        f"{_count(n_seeds, 'time')}. They say nothing of other texts, and few seeds "
+        "measure them roughly.",
         "A band is one standard deviation of the runs to each side of their mean. "
         "Where bands overlap, the figure shows no winner.",
     ]
@@ -223,13 +253,12 @@ def _limits(record, summary):
             "is picked after the fact."
         )
     return "\n".join(
-        ["What may be concluded, and what not", *(_wrap(f"  - {p}") for p in points)]
+        ["What may be concluded, and what not", *(_wrap(f"  - {p}", 4) for p in points)]
     )
 
 
-def _wrap(line):
-    indent = " " * (4 if line.startswith(" ") else 0)
-    return textwrap.fill(line, width=80, subsequent_indent=indent)
+def _wrap(line, indent):
+    return textwrap.fill(line, width=80, subsequent_indent=" " * indent)
 
 
 def draw(record, summary, path):

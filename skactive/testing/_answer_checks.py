@@ -1,0 +1,336 @@
+"""Checks of what a strategy answers: valid, on every pool, and always the same."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+from sklearn.pipeline import make_pipeline
+
+from ..learner import ActiveLearner
+from ._cases import as_picks, ask, ensure, make_case, score
+from ._models import GivenProba, GivenScores, ReadNumbers
+
+__all__ = ["ANSWER_CHECKS"]
+
+
+def check_requires_what_it_uses(subject):
+    """A strategy asks its view only for what `requires` declares."""
+    try:
+        ask(subject.make(), make_case(), 5)
+    except AttributeError as exc:
+        raise AssertionError(str(exc)) from exc
+
+
+def check_picks_are_positions(subject):
+    """A batch holds n different integer positions in the view."""
+    for seed in range(5):
+        ask(subject.make(), make_case(), 7, seed=seed)
+
+
+def check_batch_of_one(subject):
+    """A batch may hold a single item."""
+    ask(subject.make(), make_case(), 1)
+
+
+def check_whole_pool(subject):
+    """A batch may be the whole pool, and a pool a single item."""
+    ask(subject.make(), make_case(n=9), 9)
+    ask(subject.make(), make_case(n=1), 1)
+
+
+def check_pool_smaller_than_batch(subject):
+    """A learner that is asked for more than there is gets everything."""
+    case = make_case(n=6)
+    picks = case.learner(subject).query(case.X, 20)
+    ensure(
+        sorted(picks) == list(range(6)),
+        f"a query for 20 of 6 items gave {picks.tolist()}; choose all n of the view.",
+    )
+
+
+def check_candidates_only(subject):
+    """Only candidates are asked for, whether given as positions or as a mask."""
+    case = make_case()
+    rows = np.array([28, 3, 17, 11, 5, 22, 8, 29])
+    ask(subject.make(), case, 4, rows=rows)
+    learner = case.learner(subject)
+    picks = learner.query(case.X, 4, candidates=rows)
+    as_picks(picks, 4, len(case.X))
+    ensure(
+        set(picks) <= set(rows),
+        f"a query limited to {rows.tolist()} gave {picks.tolist()}; choose among the "
+        "items of the view and nothing else.",
+    )
+    mask = np.zeros(len(case.X), dtype=bool)
+    mask[rows] = True
+    everyone = learner.query(case.X, len(rows), candidates=mask)
+    ensure(
+        sorted(everyone) == sorted(rows),
+        f"a query for all of {sorted(rows)} gave {sorted(everyone)}; choose among the "
+        "items of the view and nothing else.",
+    )
+
+
+def check_rounds_of_a_loop(subject):
+    """Three rounds of asking and teaching never ask for an item twice."""
+    case = make_case()
+    learner = case.learner(subject)
+    unlabelled = np.arange(len(case.X))
+    for _ in range(3):
+        picks = learner.query(case.X, 4, candidates=unlabelled)
+        as_picks(picks, 4, len(case.X))
+        ensure(
+            np.isin(picks, unlabelled).all(),
+            f"it asked for {picks.tolist()}, some of which are labelled already; "
+            "choose among the items of the view and nothing else.",
+        )
+        unlabelled = np.setdiff1d(unlabelled, picks)
+        learner.teach(case.X[picks], case.y_labeled[: len(picks)])
+
+
+def check_same_seed_same_answer(subject):
+    """Two strategies with one seed ask for the same items."""
+    case = make_case()
+    for seed in range(3):
+        first = ask(subject.make(), case, 6, seed=seed)
+        second = ask(subject.make(), case, 6, seed=seed)
+        ensure(
+            np.array_equal(first, second),
+            f"with one seed it asked for {first.tolist()}, then {second.tolist()}; "
+            "take random numbers from view.rng only, and iterate over no set.",
+        )
+
+
+def check_asking_twice(subject):
+    """One strategy, and one learner, asked twice gives the same answer."""
+    strategy, case = subject.make(), make_case()
+    learner = case.learner(subject)
+    for answer in (
+        lambda: ask(strategy, case, 6),
+        lambda: learner.query(case.X, 6),
+    ):
+        first, second = answer(), answer()
+        ensure(
+            np.array_equal(first, second),
+            f"asked twice it gave {first.tolist()}, then {second.tolist()}; keep "
+            "nothing from one query to the next, and take random numbers from "
+            "view.rng only.",
+        )
+
+
+def check_permuted_pool(subject):
+    """A pointwise strategy follows an item wherever it stands in the pool."""
+    case = make_case(model=GivenProba(fixed_draws=True))
+    strategy = subject.make()
+    scores = score(strategy, case)
+    if not np.array_equal(scores, score(strategy, case, seed=1)):
+        return  # its scores are random, so there is nothing to follow
+    order = np.random.default_rng(3).permutation(len(case.X))
+    permuted = replace(case, X=case.X[order])
+    ensure(
+        np.allclose(score(strategy, permuted), scores[order], rtol=1e-6),
+        "the scores of the items change with their order in the pool; score an item "
+        "by what the view says of it, not by its position.",
+    )
+    if np.unique(scores).size < scores.size:
+        return
+    picks, again = ask(strategy, case, 6), ask(strategy, permuted, 6)
+    ensure(
+        np.array_equal(order[again], picks),
+        f"it asked for {picks.tolist()}, and for {order[again].tolist()} when the same "
+        "pool stood in another order; order by the scores alone.",
+    )
+
+
+def check_scores_are_numbers(subject):
+    """Each candidate gets one number, which may be infinite but not NaN."""
+    for k in (2, 3):
+        score(subject.make(), make_case(k=k))
+
+
+def check_zero_and_one_probabilities(subject):
+    """Probabilities of exactly 0 and 1 are ordinary."""
+    for k in (2, 3):
+        certain = np.eye(k)[np.arange(12) % k]
+        certain[-1] = [0.5, 0.5, 0.0][:k]
+        _answer(subject, make_case(n=12, k=k, proba=certain))
+
+
+def check_two_classes(subject):
+    """Two classes are no special case."""
+    _answer(subject, make_case(k=2))
+
+
+def check_seven_classes(subject):
+    """Seven classes are no special case."""
+    _answer(subject, make_case(k=7))
+
+
+def check_one_label_per_class(subject):
+    """One labelled item per class is enough."""
+    _answer(subject, make_case(k=2, n_labeled=2))
+    _answer(subject, make_case(k=4, n_labeled=4))
+
+
+def check_labels_of_any_kind(subject):
+    """Classes may be called anything: they are no column numbers."""
+    case = make_case()
+    codes = np.unique(case.y_labeled, return_inverse=True)[1]
+    picks = []
+    for y in (case.y_labeled, codes, codes * 10 - 10):
+        model = GivenProba().fit(case.X_labeled, y)
+        renamed = replace(case, model=model, y_labeled=y)
+        picks.append(ask(subject.make(), renamed, 5).tolist())
+    ensure(
+        picks[0] == picks[1] == picks[2],
+        f"it asked for {picks[0]}, {picks[1]} and {picks[2]} when only the classes' "
+        "names changed; look columns up in view.classes, and do not sort or compute "
+        "with labels.",
+    )
+
+
+def check_equal_candidates(subject):
+    """A pool of equal candidates gets a valid answer."""
+    _answer(subject, make_case(equal=True))
+
+
+def check_ties_are_spread(subject):
+    """Equal candidates are chosen at random, not in the order of the pool."""
+    case = make_case(n=20, equal=True)
+    strategy = subject.make()
+    picks = np.array([ask(strategy, case, 2, seed=seed) for seed in range(40)])
+    # 80 draws out of 20 reach all but one or two of them.
+    reached = np.unique(picks).size
+    ensure(
+        reached >= 12,
+        f"40 seeds reached {reached} of 20 equal candidates; break ties with "
+        "skactive.selection.top_n(scores, n, view.rng), not with argsort.",
+    )
+
+
+def check_duplicate_rows(subject):
+    """Rows that stand in the pool several times are no trouble."""
+    case = make_case(n=12)
+    _answer(subject, replace(case, X=np.repeat(case.X, 3, axis=0)))
+
+
+def check_floats_of_32_and_64_bits(subject):
+    """Probabilities and features may be float32 or float64."""
+    case = make_case()
+    for dtype in (np.float32, np.float64):
+        _answer(subject, case.with_rows(lambda X, dtype=dtype: X.astype(dtype)))
+
+
+def check_read_only_input(subject):
+    """Arrays that cannot be written to are accepted."""
+
+    def lock(X):
+        X = X.copy()
+        X.flags.writeable = False
+        return X
+
+    _answer(subject, make_case().with_rows(lock))
+
+
+def check_memory_mapped_input(subject):
+    """Arrays that lie on disk are accepted."""
+    case = make_case()
+    with tempfile.TemporaryDirectory() as folder:
+
+        def store(X):
+            path = Path(folder, f"{len(X)}.npy")
+            np.save(path, X)
+            return np.load(path, mmap_mode="r")
+
+        stored = case.with_rows(store)
+        _answer(subject, stored)
+        del stored  # an open map keeps its file on some systems
+
+
+def check_sparse_features(subject):
+    """Sparse matrices are accepted, or refused in words that name them."""
+    case = make_case().with_rows(sparse.csr_array)
+    try:
+        _answer(subject, case)
+    except (TypeError, ValueError) as exc:
+        ensure(
+            "sparse" in str(exc).lower(),
+            f"on sparse features it raised {type(exc).__name__}: {exc}; handle "
+            "scipy.sparse features, or refuse them with a TypeError that says "
+            "'sparse'.",
+        )
+
+
+def check_texts_behind_a_pipeline(subject):
+    """What a pipeline makes of texts is treated as the same numbers would be."""
+    case = make_case()
+    model = make_pipeline(ReadNumbers(), GivenProba())
+    spelled = replace(case, model=model).with_rows(
+        lambda X: [" ".join(map(repr, row)) for row in X.tolist()]
+    )
+    from_numbers = ask(subject.make(), case, 5)
+    from_texts = ask(subject.make(), spelled, 5)
+    ensure(
+        np.array_equal(from_numbers, from_texts),
+        f"it asked for {from_numbers.tolist()} among rows of numbers and for "
+        f"{from_texts.tolist()} among texts that a pipeline turns into them; look at "
+        "view.features (and require 'features') rather than at view.X.",
+    )
+
+
+def check_decision_values(subject):
+    """What requires class scores works on decision values as well."""
+    for k in (2, 4):
+        _answer(subject, make_case(k=k, model=GivenScores()))
+
+
+def check_cold_start(subject):
+    """What requires no model answers before any label."""
+    X = make_case().X
+    learner = ActiveLearner(
+        GivenProba(), cold_start=subject.given, batch_size=5, random_state=0
+    )
+    as_picks(learner.query(X), 5, len(X))
+
+
+def _answer(subject, case):
+    """Ask for a few and for nearly all; check the scores where there are some."""
+    for wanted in (3, case.X.shape[0] - 1):
+        ask(subject.make(), case, wanted)
+    if subject.is_pointwise:
+        score(subject.make(), case)
+
+
+#: In the order in which they run.
+ANSWER_CHECKS = (
+    check_requires_what_it_uses,
+    check_picks_are_positions,
+    check_batch_of_one,
+    check_whole_pool,
+    check_scores_are_numbers,
+    check_zero_and_one_probabilities,
+    check_same_seed_same_answer,
+    check_asking_twice,
+    check_permuted_pool,
+    check_ties_are_spread,
+    check_pool_smaller_than_batch,
+    check_candidates_only,
+    check_rounds_of_a_loop,
+    check_two_classes,
+    check_seven_classes,
+    check_one_label_per_class,
+    check_labels_of_any_kind,
+    check_equal_candidates,
+    check_duplicate_rows,
+    check_floats_of_32_and_64_bits,
+    check_read_only_input,
+    check_memory_mapped_input,
+    check_sparse_features,
+    check_texts_behind_a_pipeline,
+    check_decision_values,
+    check_cold_start,
+)

