@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["as_texts"]
+__all__ = ["as_texts", "refuse_surrogates"]
 
 _HINT = "Pass a sequence of str, or of (str, str) pairs."
 
@@ -59,6 +59,39 @@ def as_texts(X, *, name="X"):
     if all(issubclass(t, tuple | list | np.ndarray) for t in types):
         return _pairs(items, name)
     _refuse(items, name, lambda item: isinstance(item, str), "a str")
+
+
+def refuse_surrogates(texts, *, name="X"):
+    """Raise if a text holds half of a surrogate pair, which no tokenizer takes.
+
+    Parameters
+    ----------
+    texts : list of str, or list of tuple of (str, str)
+        As :func:`as_texts` returns them.
+    name : str, default="X"
+        What to call the argument in the error message.
+
+    Raises
+    ------
+    ValueError
+        With the positions.
+    """
+
+    def is_broken(text):
+        try:
+            (text if isinstance(text, str) else "".join(text)).encode()
+        except UnicodeEncodeError:
+            return True
+        return False
+
+    bad = [i for i, text in enumerate(texts) if is_broken(text)]
+    if bad:
+        more = f" and {len(bad) - 5} more" if len(bad) > 5 else ""
+        raise ValueError(
+            f"{name!r} must hold valid Unicode, got unpaired surrogates at positions: "
+            f"{', '.join(map(str, bad[:5]))}{more}. Read the file with the encoding it "
+            "was written in, or drop them: text.encode(errors='ignore').decode()."
+        )
 
 
 def _items(X, name):

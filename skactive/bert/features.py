@@ -16,7 +16,7 @@ from sklearn.base import (
 )
 
 from skactive._sklearn import Interval, StrOptions, fit_context
-from skactive._texts import as_texts
+from skactive._texts import as_texts, refuse_surrogates
 from skactive.bert.batches import collate, cut, tokenize
 from skactive.bert.hub import open_checkpoint
 from skactive.bert.module import (
@@ -211,18 +211,22 @@ class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self._validate_params()
         texts = as_texts(X)
         run = _Run(self)
-        if self.cache is None:
-            features = run.encode_all(texts)
-        else:
-            folder = None if self.cache == "memory" else self.cache
-            dtype = "float32" if folder is None else self.cache_dtype
-            store = open_store(folder, run.recipe(), dtype)
-            features = store.get(texts, run.encode, run.width)
+        try:
+            if self.cache is None:
+                features = run.encode_all(texts)
+            else:
+                folder = None if self.cache == "memory" else self.cache
+                dtype = "float32" if folder is None else self.cache_dtype
+                store = open_store(folder, run.recipe(), dtype)
+                features = store.get(texts, run.encode, run.width)
+        except (TypeError, UnicodeError):
+            refuse_surrogates(texts)  # the likely reason, found at no cost otherwise
+            raise
         if run.n_truncated:
             warnings.warn(
-                f"{run.n_truncated} of {len(texts)} texts have more than "
-                f"{run.max_length} tokens and were cut there. A higher 'max_length' "
-                f"uses more of them; the model takes "
+                f"{run.n_truncated} of the {run.n_encoded} texts encoded have more "
+                f"than {run.max_length} tokens and were cut there. A higher "
+                f"'max_length' uses more of them; the model takes "
                 f"{run.checkpoint.max_positions or 'any number'}.",
                 UserWarning,
                 stacklevel=3,  # the caller, past the wrapper of set_output
@@ -268,7 +272,7 @@ class _Run:
         )
         self.revision = estimator.revision
         self.verbose = estimator.verbose
-        self.n_truncated = 0
+        self.n_encoded = self.n_truncated = 0
 
     def recipe(self):
         """List what the features depend on besides the text."""
@@ -322,6 +326,7 @@ class _Run:
                         normalize=self.normalize,
                     )
                     out[chunk[batch]] = features.cpu().numpy()
+                    self.n_encoded += len(batch)
                     progress.update(len(batch))
                     yield chunk[batch]
 

@@ -11,14 +11,17 @@ from collections import OrderedDict
 from contextlib import contextmanager
 from functools import cached_property
 
+from safetensors import SafetensorError
+
 from skactive._random import fork_torch
 
 __all__ = ["Checkpoint", "open_checkpoint"]
 
+_LOADING_ERRORS = (OSError, ValueError, KeyError, RuntimeError, ImportError)
 _CHECKPOINTS_KEPT = 4
 _MODULES_KEPT = 2
 # These count positions from the padding index, so the first rows of their table of
-# position embeddings belong to no token.
+# position embeddings belong to no token. MPNet takes 1 whatever its configuration says.
 _POSITIONS_AFTER_PADDING = frozenset(
     {
         *("camembert", "data2vec-text", "esm", "ibert", "longformer", "luke", "mpnet"),
@@ -135,6 +138,9 @@ class Checkpoint:
             from transformers import AutoTokenizer
 
             self.tokenizer = AutoTokenizer.from_pretrained(name, revision=revision)
+            # Without its files transformers makes one that knows no word.
+            if set(self.tokenizer.get_vocab()) <= {*self.tokenizer.all_special_tokens}:
+                raise ValueError("its vocabulary is empty")
         self.tokenizer_lock = threading.Lock()
         self.tokenizer_digest = _digest_tokenizer(self.tokenizer)
         self.width = self.config.hidden_size
@@ -229,7 +235,7 @@ class Checkpoint:
     def _explained(self, what):
         try:
             yield
-        except (OSError, ValueError, RuntimeError, ImportError, KeyError) as exc:
+        except (*_LOADING_ERRORS, SafetensorError) as exc:
             if self.local:
                 raise ValueError(
                     f"'model' must be a folder with a model and its tokenizer, got "
@@ -255,7 +261,8 @@ def _max_positions(config, tokenizer):
     positions = getattr(config, "max_position_embeddings", None)
     if positions is not None and positions > 0:
         if config.model_type in _POSITIONS_AFTER_PADDING:
-            positions -= (getattr(config, "pad_token_id", None) or 0) + 1
+            padding = 1 if config.model_type == "mpnet" else config.pad_token_id
+            positions -= (padding or 0) + 1
         limits.append(positions)
     shortest = min(limits)
     return int(shortest) if shortest < 10**9 else None
