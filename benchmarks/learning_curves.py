@@ -134,9 +134,13 @@ def report(results, seeds):
             lines.append(
                 f"| {name} | {strategy} | "
                 + " | ".join(row(scores[:, i]) for i in shown)
-                + f" | {row(scores.mean(axis=1))} | {gap.mean():+.3f}, better in "
-                f"{(gap > 0).sum()} of {seeds} seeds | {seconds[0]:.1f} "
-                f"| {seconds[1]:.1f} |"
+                + f" | {row(scores.mean(axis=1))} | "
+                + (
+                    f"{gap.mean():+.3f}, higher in {(gap > 0).sum()} of {seeds} seeds"
+                    if strategy != "random"
+                    else ""
+                )
+                + f" | {seconds[0]:.2f} | {seconds[1]:.2f} |"
             )
     return "\n".join(lines)
 

