@@ -33,7 +33,6 @@ def expected_failures(estimator):
         SIMULATED,
     ],
     expected_failed_checks=expected_failures,
-    xfail_strict=True,
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
