@@ -35,8 +35,6 @@ def top_n(scores, n, rng):
     array([1, 2])
     """
     scores = np.asarray(scores)
-    if not np.issubdtype(scores.dtype, np.floating):
-        scores = scores.astype(np.float64)  # so that the order can be turned round
     n = min(n, scores.shape[0])
     if n == 0:
         return np.empty(0, dtype=np.intp)
@@ -44,5 +42,6 @@ def top_n(scores, n, rng):
     threshold = np.partition(scores, scores.shape[0] - n)[scores.shape[0] - n]
     reached = np.flatnonzero(scores >= threshold)
     # A random key decides inside a tie, at the border of the batch as within it.
-    order = np.lexsort((rng.random(reached.shape[0]), -scores[reached]))
+    # Read backwards rather than by negated scores, which not every number type has.
+    order = np.lexsort((-rng.random(reached.shape[0]), scores[reached]))[::-1]
     return reached[order[:n]]
