@@ -97,15 +97,18 @@ _SESSION = "this session"
 def _installed():
     """Read the entry points once; it takes some 20 ms."""
     entries = {
-        Entry(
-            point.name,
-            point.value,
-            _canonical(point.dist.name) if point.dist else "unknown",
-            point.dist.version if point.dist else "",
-        )
+        Entry(point.name, point.value, *_provenance(point))
         for point in entry_points(group=GROUP)
     }
     return tuple(sorted(entries, key=lambda entry: (entry.name, entry.dist)))
+
+
+def _provenance(point):
+    """Name and version of a distribution; an interrupted removal may leave neither."""
+    try:
+        return _canonical(point.dist.name), point.dist.version or ""
+    except Exception:  # what damaged metadata raises differs between Pythons
+        return "unknown", ""
 
 
 def _canonical(dist):
@@ -167,8 +170,15 @@ def find(name):
     ------
     ValueError
         If no distribution offers the name, or several do.
+    TypeError
+        If `name` is no str.
     """
-    dist, _, short = name.rpartition(":")
+    if not isinstance(name, str):
+        raise TypeError(
+            f"'name' must be a str, got {name!r}. A strategy itself needs no name: "
+            "pass it as strategy=."
+        )
+    dist, _, short = name.partition(":") if ":" in name else ("", "", name)
     entries = available()
     # What the session registered in place of an installed strategy hides that name,
     # but not the long way to it.
@@ -188,7 +198,12 @@ def find(name):
             f"the strategy name {name!r} is offered by {offers}. Say which: {choices}."
         )
     names = get_strategy_names()
-    close = get_close_matches(name, names, n=3)
+    if dist:
+        full = [entry.full_name for entry in entries]
+        close = [entry.full_name for entry in entries if entry.name == short]
+        close = close or get_close_matches(name, full, n=3, cutoff=0.8)
+    else:
+        close = get_close_matches(name.lower(), names, n=3)
     hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
     raise ValueError(
         f"unknown strategy {name!r}.{hint} Installed are: {', '.join(names)}. Plugins "
@@ -217,7 +232,8 @@ def get_strategy(name, **params):
     ImportError
         If the plugin that offers it cannot be imported.
     TypeError
-        If what the plugin offers is no strategy, or does not take the parameters.
+        If `name` is no str, or what the plugin offers is no strategy or does not take
+        the parameters.
 
     Examples
     --------
