@@ -184,7 +184,8 @@ def _run(check, subject):
     except Exception as exc:
         fault = str(exc)
         if not isinstance(exc, AssertionError):
-            fault = f"{type(exc).__name__}: {exc}. Repair what raises it."
+            said = str(exc).rstrip(".")
+            fault = f"{type(exc).__name__}: {said}. Repair what raises it."
         raise AssertionError(
             f"{subject.label!r} fails {check.__name__}: {fault} ({rule})"
         ) from exc

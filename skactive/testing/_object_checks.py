@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import pickle
 
+import joblib
 import numpy as np
 from sklearn.base import clone
 
@@ -140,19 +141,35 @@ def check_pickle(subject):
 def check_keeps_no_state(subject):
     """A query leaves the strategy as it was."""
     strategy = subject.make()
-    before = dict(vars(strategy))
+    before, contents = dict(vars(strategy)), _contents(strategy)
     ask(strategy, make_case(), 5)
     after = vars(strategy)
-    changed = sorted(
+    changed = [
         name
-        for name in before.keys() | after.keys()
+        for name in sorted(before.keys() | after.keys())
         if name not in before or name not in after or before[name] is not after[name]
-    )
+    ]
+    changed = changed or [
+        name
+        for name, content in _contents(strategy).items()
+        if content != contents[name]
+    ]
     ensure(
         not changed,
         f"select changed the attributes {changed}; keep what a query computes in local "
         "variables, as the learner makes a fresh strategy for each.",
     )
+
+
+def _contents(strategy):
+    """Hash each attribute, so that a list that grew in place is noticed."""
+    hashes = {}
+    for name, value in vars(strategy).items():
+        try:
+            hashes[name] = joblib.hash(value)
+        except Exception:  # such as a lambda, which has no content to hash
+            hashes[name] = None
+    return hashes
 
 
 #: In the order in which they run; those of a class do not apply to functions.

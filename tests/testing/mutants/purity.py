@@ -1,0 +1,163 @@
+"""Strategies that touch what is not theirs, for the checks of that kind to notice."""
+
+import random
+import sys
+import types
+
+import numpy as np
+
+from skactive.strategies import PointwiseStrategy
+
+
+class Sound(PointwiseStrategy):
+    requires = frozenset({"proba"})
+
+    def score(self, view):
+        return -view.proba.max(axis=1)
+
+
+# Data
+
+
+class SortsTheList(Sound):
+    def select(self, view, n):
+        picks = super().select(view, n)
+        if isinstance(view.X, list):
+            view.X.sort()
+        return picks
+
+
+class UnlocksProbabilities(Sound):
+    def select(self, view, n):
+        picks = super().select(view, n)
+        view.proba.flags.writeable = True
+        view.proba[:] = 0
+        return picks
+
+
+# Model
+
+
+class NotesOnTheModel(Sound):
+    def score(self, view):
+        view.estimator.n_seen_ = len(view)
+        return super().score(view)
+
+
+class RefitsTheModel(Sound):
+    requires = frozenset({"proba", "labeled"})
+
+    def score(self, view):
+        scores = super().score(view)
+        if len(view) == 30 and not hasattr(view.X, "tocsr"):
+            first = np.asarray(view.proba[:2]).repeat(2, axis=1)
+            view.estimator.fit(first, view.y_labeled[:2])
+        return scores
+
+
+# Global generators
+
+
+class SeedsNumpy(Sound):
+    def score(self, view):
+        np.random.seed(0)  # noqa: NPY002
+        return super().score(view)
+
+
+class MovesNumpy(Sound):
+    def score(self, view):
+        np.random.random_sample(3)  # noqa: NPY002
+        return super().score(view)
+
+
+class MovesPython(Sound):
+    def score(self, view):
+        random.random()
+        return super().score(view)
+
+
+class ReadsTheGlobalSeed(Sound):
+    """Moves nothing, and yet depends on what the user seeded."""
+
+    def score(self, view):
+        seed = int(np.random.get_state()[1][0])  # noqa: NPY002
+        return np.random.default_rng(seed).random(len(view)) + view.rng.random()
+
+
+class MovesTorch(Sound):
+    def score(self, view):
+        import torch
+
+        torch.rand(1)
+        return super().score(view)
+
+
+class FixedSeed(Sound):
+    """Shuffles large batches by a seed of its own."""
+
+    def select(self, view, n):
+        if n <= 3:
+            return super().select(view, n)
+        keys = np.random.default_rng(42).random(len(view))
+        return np.lexsort((keys, -self.score(view)))[:n]
+
+
+# torch
+
+
+class ImportsTorch(Sound):
+    def score(self, view):
+        import torch
+
+        return -torch.from_numpy(np.array(view.proba)).amax(dim=1).numpy()
+
+
+class ImportsPartOfTorch(Sound):
+    def score(self, view):
+        from torch.nn.functional import relu  # noqa: F401
+
+        return super().score(view)
+
+
+def imported_at_the_top():
+    """A strategy whose module has torch among its names."""
+    module = types.ModuleType("kit_mutants_with_torch")
+    module.learning = types.ModuleType("torch")
+    module.Sound = Sound
+    sys.modules[module.__name__] = module
+    exec("class TorchAtTheTop(Sound): ...", vars(module))
+    return module.TorchAtTheTop()
+
+
+MUTANTS = {
+    "check_input_is_unchanged": [
+        (SortsTheList(), "a query changed the data it was given; work on a copy"),
+        (UnlocksProbabilities(), r"changed view\.proba, which others share; work on"),
+    ],
+    "check_model_is_unchanged": [
+        (NotesOnTheModel(), "a query changed the fitted estimator; train and set"),
+    ],
+    "check_no_global_generator": [
+        (SeedsNumpy(), r"moved the global generator of numpy\.random; take random"),
+        (MovesNumpy(), r"moved the global generator of numpy\.random; take random"),
+        (MovesPython(), "moved the global generator of random; take random numbers"),
+    ],
+    "check_no_fixed_seed_for_ties": [
+        (FixedSeed(), "five seeds gave one and the same batch out of equal cand"),
+    ],
+    "check_runs_without_torch": [
+        (ImportsTorch(), "a query imported torch; the view gives NumPy arrays"),
+        (ImportsPartOfTorch(), "a query imported torch; the view gives NumPy"),
+        (imported_at_the_top(), r"its module imports torch \(as \['learning'\]\)"),
+    ],
+}
+
+GRAVE = {
+    "check_model_is_unchanged": [
+        (RefitsTheModel(), "a query changed the fitted estimator; train and set"),
+    ],
+    "check_no_global_generator": [
+        (ReadsTheGlobalSeed(), "depends on a global random seed; take random num"),
+        (MovesTorch(), "moved the global generator of torch; take random numbers"),
+    ],
+}
