@@ -12,6 +12,7 @@ from time import perf_counter
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from . import __version__
@@ -118,6 +119,11 @@ def run_demo(
     ValueError
         For an unknown strategy, labels that are no classes, and a pool that is too
         small for the labels asked for. All of this is checked before any work.
+
+    Notes
+    -----
+    The encoder uses the threads that torch is given; retraining and acquisition run
+    with one thread of BLAS each, and so are their seconds.
     """
     start = perf_counter()
     y = np.asarray(y)
@@ -151,15 +157,17 @@ def run_demo(
             batch_size=batch_size,
             random_state=seed,
         )
-        run = simulate(
-            learner,
-            [X[i] for i in pool],
-            y[pool],
-            n_rounds=n_rounds,
-            X_test=[X[i] for i in test],
-            y_test=y[test],
-            initial=np.arange(n_initial),  # of a pool in random order
-        )
+        # Models this small only wait for further threads, above all on a busy machine.
+        with threadpool_limits(1, user_api="blas"):
+            run = simulate(
+                learner,
+                [X[i] for i in pool],
+                y[pool],
+                n_rounds=n_rounds,
+                X_test=[X[i] for i in test],
+                y_test=y[test],
+                initial=np.arange(n_initial),  # of a pool in random order
+            )
         runs.append({"strategy": strategy, "seed": seed, **run.to_dict()})
 
     classes, counts = np.unique(y, return_counts=True)

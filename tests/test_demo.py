@@ -6,6 +6,7 @@ import types
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from skactive.demo import packaged_model, run_demo
 from skactive.simulation import simulate
@@ -135,6 +136,29 @@ def test_strategies_share_the_split_of_a_seed_and_seeds_do_not(splits):
     assert random0 == margin0
     assert random1 == margin1
     assert set(random0[1]) != set(random1[1])
+
+
+def _blas_threads():
+    info = threadpool_info()
+    return [pool["num_threads"] for pool in info if pool["user_api"] == "blas"]
+
+
+def test_the_loop_uses_one_thread_of_blas_and_gives_the_others_back(
+    tiny_bert, monkeypatch
+):
+    within = []
+
+    def spy(*args, **options):
+        within.extend(_blas_threads())
+        return simulate(*args, **options)
+
+    monkeypatch.setattr("skactive.demo.simulate", spy)
+    X, y = _texts()
+    with threadpool_limits(2, user_api="blas"):
+        before = _blas_threads()
+        run_demo(X, y, model=tiny_bert, strategies=[], **SETTING)
+        assert _blas_threads() == before
+    assert set(within) <= {1}
 
 
 def test_another_seed_asks_for_other_texts(record):
