@@ -1,6 +1,6 @@
 """BERT as a scikit-learn transformer. Importing this package imports no torch."""
 
 from skactive.bert.features import BertFeatures
-from skactive.bert.store import clear_cache, get_cache_limit, set_cache_limit
+from skactive.bert.memory import clear_cache, get_cache_limit, set_cache_limit
 
 __all__ = ["BertFeatures", "clear_cache", "get_cache_limit", "set_cache_limit"]

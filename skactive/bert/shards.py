@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
+import time
 import uuid
+from collections import OrderedDict
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
-__all__ = ["DamagedShard", "ShardFolder", "digest_text"]
+__all__ = ["DamagedShard", "ShardFolder", "UnreadableShard", "digest_text"]
 
 _FORMAT = 1
+_MAPS_KEPT = 64  # each holds a file handle, of which a process has few
+_LEFTOVER_SECONDS = 24 * 3600
 
 
 class DamagedShard(Exception):
-    """A shard's content is not what its manifest says, or cannot be read."""
+    """A shard's content is not what its manifest says."""
+
+
+class UnreadableShard(DamagedShard):
+    """A shard cannot be read now, say for want of rights; it may be sound."""
 
 
 def digest_text(text):
@@ -70,43 +80,78 @@ class ShardFolder:
         self.recipe = {"format": _FORMAT, "dtype": self.dtype.name, **recipe}
         content = json.dumps(self.recipe, sort_keys=True).encode()
         self.folder = self.root / hashlib.sha256(content).hexdigest()[:32]
-        self._seen = set()
+        self._listed, self._left_out = set(), set()
+        self._checked = {}  # name -> shape, of the shards found sound
+        self._maps = OrderedDict()  # name -> array mapped into memory
+        self._is_swept = False
+
+    # Reading --------------------------------------------------------------------
 
     def new_shards(self):
-        """Find the shards that other calls, or other processes, have written.
+        """List the shards written since the last call, by whatever process.
 
         Yields
         ------
         name : str
-        digests : list of bytes or None
-            Of the texts, in the order of the rows. None for a damaged manifest.
         """
         try:
-            names = sorted(
-                entry.name[:-5]
-                for entry in os.scandir(self.folder)
-                if entry.name.endswith(".json") and entry.name.startswith("shard-")
-            )
+            files = os.listdir(self.folder)
         except OSError:  # not made yet, or not readable: nothing to reuse
             return
-        for name in names:
-            if name not in self._seen:
-                self._seen.add(name)
-                yield name, self._read_digests(name)
+        found = {
+            file.removesuffix(".json")
+            for file in files
+            if file.startswith("shard-") and file.endswith(".json")
+        }
+        for name in sorted(found - self._listed - self._left_out):
+            self._listed.add(name)
+            yield name
 
-    def _read_digests(self, name):
+    def list_again(self):
+        """Let the next call of `new_shards` list all that are there."""
+        self._listed.clear()
+
+    def leave_out(self, name):
+        """List a shard no more."""
+        self._left_out.add(name)
+        self._maps.pop(name, None)
+
+    def read_digests(self, name):
+        """Read which texts a shard holds.
+
+        Parameters
+        ----------
+        name : str
+
+        Returns
+        -------
+        digests : list of bytes
+            In the order of the rows. None of a shard that is gone by now.
+
+        Raises
+        ------
+        DamagedShard
+            With the reason.
+        """
         try:
             return [bytes.fromhex(text) for text in self._manifest(name)["texts"]]
         except FileNotFoundError:  # another process found it damaged and removed it
             return []
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
+        except OSError as exc:
+            raise UnreadableShard(f"{type(exc).__name__}: {exc}") from exc
+        except (ValueError, KeyError, TypeError) as exc:
+            raise DamagedShard(f"manifest: {type(exc).__name__}: {exc}") from exc
 
     def _manifest(self, name):
         return json.loads((self.folder / f"{name}.json").read_text("utf-8"))
 
+    def check(self, name, width):
+        """Read every byte of a shard, once per process; raise as `open` does."""
+        if name not in self._checked:
+            self.open(name, width)
+
     def open(self, name, width):
-        """Map a shard into memory after checking every byte of it.
+        """Map a shard into memory, after checking it if that was not done yet.
 
         Parameters
         ----------
@@ -124,19 +169,64 @@ class ShardFolder:
         DamagedShard
             With the reason.
         """
+        if name not in self._maps:
+            self._maps[name] = self._open(name, width)
+            while len(self._maps) > _MAPS_KEPT:
+                self._maps.popitem(last=False)
+        self._maps.move_to_end(name)
+        return self._maps[name]
+
+    def _open(self, name, width):
         path = self.folder / f"{name}.npy"
         try:
-            manifest = self._manifest(name)
-            with open(path, "rb") as stream:
-                checksum = hashlib.file_digest(stream, "sha256").hexdigest()
-            if checksum != manifest["sha256"]:
-                raise DamagedShard("its checksum is not the manifest's")
+            if name not in self._checked:
+                manifest = self._manifest(name)
+                with open(path, "rb") as stream:
+                    checksum = hashlib.file_digest(stream, "sha256").hexdigest()
+                if checksum != manifest["sha256"]:
+                    raise DamagedShard("its checksum is not the manifest's")
+                shape = len(manifest["texts"]), width
+            else:
+                shape = self._checked[name]
             features = np.load(path, mmap_mode="r", allow_pickle=False)
-            if features.shape != (len(manifest["texts"]), width):
-                raise DamagedShard(f"its shape is {features.shape}")
-        except (OSError, ValueError, KeyError, TypeError) as exc:
+            if features.shape != shape:
+                raise DamagedShard(f"its shape is {features.shape}, not {shape}")
+        except (FileNotFoundError, EOFError, ValueError, KeyError, TypeError) as exc:
             raise DamagedShard(f"{type(exc).__name__}: {exc}") from exc
+        except OSError as exc:
+            raise UnreadableShard(f"{type(exc).__name__}: {exc}") from exc
+        self._checked[name] = shape
         return np.asarray(features)
+
+    def remove(self, name):
+        """Remove a damaged shard, as far as the folder allows it.
+
+        Parameters
+        ----------
+        name : str
+        """
+        for suffix in (".json", ".npy"):
+            with suppress(OSError):
+                (self.folder / f"{name}{suffix}").unlink(missing_ok=True)
+
+    # Writing --------------------------------------------------------------------
+
+    def round(self, features):
+        """Give features the values that a shard holds of them.
+
+        Parameters
+        ----------
+        features : ndarray
+
+        Returns
+        -------
+        rounded : ndarray of the type on disk
+            Values beyond the range of float16 become its largest.
+        """
+        if self.dtype == features.dtype:
+            return features
+        largest = np.finfo(self.dtype).max
+        return np.clip(features, -largest, largest).astype(self.dtype)
 
     def write(self, texts, features):
         """Write one shard.
@@ -144,35 +234,33 @@ class ShardFolder:
         Parameters
         ----------
         texts : list of str or of (str, str)
-        features : ndarray of shape (n, width)
-
-        Returns
-        -------
-        name : str
+        features : ndarray of shape (n, width), float32
 
         Raises
         ------
         OSError
-            Where the folder cannot be written or the disk is full.
+            Where the folder cannot be written or the disk is full. Nothing of the
+            shard remains then.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
+        self._sweep()
         if not (self.folder / "manifest.json").exists():
             self._write("manifest.json", json.dumps(self.recipe, indent=1).encode())
         name = f"shard-{uuid.uuid4().hex}"
-        self._seen.add(name)
-        array = _to_npy(np.ascontiguousarray(features, dtype=self.dtype))
+        stream = io.BytesIO()
+        np.save(stream, self.round(features), allow_pickle=False)
+        array = stream.getbuffer()
         manifest = {
             "format": _FORMAT,
             "sha256": hashlib.sha256(array).hexdigest(),
             "texts": [digest_text(text).hex() for text in texts],
         }
-        self._write(f"{name}.npy", array)
         try:
+            self._write(f"{name}.npy", array)
             self._write(f"{name}.json", json.dumps(manifest).encode())
-        except OSError:
-            (self.folder / f"{name}.npy").unlink(missing_ok=True)
+        except BaseException:
+            self.remove(name)
             raise
-        return name
 
     def _write(self, filename, content):
         """Write a file that appears under its name only when it is complete."""
@@ -184,38 +272,22 @@ class ShardFolder:
                 os.fsync(stream.fileno())
             os.replace(temporary, self.folder / filename)
         except BaseException:
-            temporary.unlink(missing_ok=True)
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
             raise
-        if hasattr(os, "O_DIRECTORY"):  # POSIX: make the new name durable as well
-            directory = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                os.fsync(directory)
-            finally:
-                os.close(directory)
 
-    def remove(self, name, reason=None):
-        """Remove a damaged shard, as far as the folder allows it.
-
-        Parameters
-        ----------
-        name : str
-        reason : DamagedShard or None
-            A shard that could not be opened, say for want of rights or file handles,
-            is left alone: its content may be sound.
-        """
-        cause = getattr(reason, "__cause__", None)
-        if isinstance(cause, OSError) and not isinstance(cause, FileNotFoundError):
+    def _sweep(self):
+        """Remove what writers that were killed left behind, a day later."""
+        if self._is_swept:
             return
-        for suffix in (".json", ".npy"):
-            try:
-                (self.folder / f"{name}{suffix}").unlink(missing_ok=True)
-            except OSError:
-                return
-
-
-def _to_npy(features):
-    import io
-
-    stream = io.BytesIO()
-    np.save(stream, features, allow_pickle=False)
-    return stream.getbuffer()
+        self._is_swept = True
+        with suppress(OSError):
+            files = set(os.listdir(self.folder))
+            for file in files:
+                name, suffix = os.path.splitext(file)
+                if file.startswith(".tmp-") or (
+                    suffix == ".npy" and f"{name}.json" not in files
+                ):
+                    path = self.folder / file
+                    if time.time() - path.stat().st_mtime > _LEFTOVER_SECONDS:
+                        path.unlink()

@@ -1,0 +1,68 @@
+"""What the tests of the cache share."""
+
+import pytest
+
+import skactive.bert.features
+from skactive.bert import (
+    BertFeatures,
+    clear_cache,
+    get_cache_limit,
+    set_cache_limit,
+)
+
+from .counting import TEXTS, get
+
+
+@pytest.fixture
+def fresh_cache():
+    """Start with nothing in memory, and leave nothing there."""
+    limit = get_cache_limit()
+    clear_cache()
+    yield
+    clear_cache()
+    set_cache_limit(limit)
+
+
+@pytest.fixture
+def filled(tmp_path, monkeypatch):
+    """Folder with the ten TEXTS in three shards, and nothing in memory."""
+    monkeypatch.setattr("skactive.bert.store._SHARD_TEXTS", 4)
+    get(TEXTS, tmp_path)
+    clear_cache()
+    return tmp_path
+
+
+class Counter:
+    """Counts the texts that reach the encoder; interrupts when told to."""
+
+    def __init__(self, encode):
+        self.encode, self.n_texts, self.stop_after = encode, 0, None
+
+    def __call__(self, module, batch, **options):
+        if self.stop_after is not None and self.n_texts >= self.stop_after:
+            raise KeyboardInterrupt
+        self.n_texts += len(batch["input_ids"])
+        return self.encode(module, batch, **options)
+
+    def take(self):
+        """Tell the count since the last call."""
+        n_texts, self.n_texts = self.n_texts, 0
+        return n_texts
+
+
+@pytest.fixture
+def counter(monkeypatch):
+    """Count what BertFeatures encodes."""
+    counter = Counter(skactive.bert.features.encode)
+    monkeypatch.setattr(skactive.bert.features, "encode", counter)
+    return counter
+
+
+@pytest.fixture(params=["memory", "folder"])
+def cache(request, tmp_path):
+    return "memory" if request.param == "memory" else str(tmp_path / "cache")
+
+
+@pytest.fixture
+def features(tiny_bert, cache):
+    return BertFeatures(tiny_bert, precision="float32", cache=cache)
