@@ -186,7 +186,6 @@ class FeatureStore:
     def _keep(self, texts, out, positions):
         """Keep finished rows in memory, without a copy where all are finished."""
         if len(positions) < len(texts):
-            positions = np.sort(positions)
             texts, out = [texts[i] for i in positions], out[positions]
         if self._disk is not None:  # the values that a file would hold
             out = self._disk.shards.round(out).astype(np.float32, copy=False)

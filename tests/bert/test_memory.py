@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from skactive.bert import clear_cache, get_cache_limit, set_cache_limit
-from skactive.bert.memory import size_of
+from skactive.bert.memory import in_use, size_of
 from skactive.bert.store import open_store
 
 from .counting import RECIPE, TEXTS, get, rows_of
@@ -80,6 +80,32 @@ def test_a_lower_limit_works_at_once():
     set_cache_limit(50_000)
     assert not ask(2)
     assert ask(1)
+
+
+def test_a_lower_limit_frees_memory_without_another_call():
+    gone = weakref.ref(get(["a"], width=WIDE)[0])
+    ask(0)
+    assert gone() is not None
+    set_cache_limit(0)
+    gc.collect()
+    assert gone() is None
+
+
+def test_what_a_call_under_way_has_used_is_kept():
+    set_cache_limit(0)
+    with in_use():  # such as in another thread
+        assert ask(0)
+        assert ask(1)
+        assert not ask(0)
+    assert ask(1)
+
+
+def test_a_long_call_that_ends_keeps_no_more_than_the_latest():
+    set_cache_limit(0)
+    with in_use():
+        ask(0), ask(1)
+    assert not ask(1)
+    assert ask(0)
 
 
 def test_the_latest_answer_is_kept_whatever_its_size():

@@ -90,6 +90,19 @@ def test_content_is_read_for_its_checksum_once_per_process(filled, monkeypatch):
     assert get_quietly(TEXTS[::-1], filled)[1] == []
 
 
+def test_manifests_are_read_for_their_texts_once_per_process(filled, monkeypatch):
+    names, read_digests = [], ShardFolder.read_digests
+
+    def noting(folder, name):
+        names.append(name)
+        return read_digests(folder, name)
+
+    monkeypatch.setattr(ShardFolder, "read_digests", noting)
+    for i in range(3):
+        get_quietly([*TEXTS, f"new {i}"], filled)
+    assert sorted(names) == sorted(path.stem for path in files_of(filled))
+
+
 def test_features_survive_the_removal_of_the_folder(filled):
     features, _ = get(TEXTS, filled)
     shutil.rmtree(filled)
