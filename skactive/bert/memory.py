@@ -11,6 +11,7 @@ __all__ = [
     "Entry",
     "clear_cache",
     "find_store",
+    "fits",
     "get_cache_limit",
     "in_use",
     "lock",
@@ -117,21 +118,31 @@ def in_use():
             _trim()
 
 
+def _entries():
+    return [pair for store in _stores.values() for pair in store.entries()]
+
+
 def _trim():
     """Drop what was least recently used until the rest fits the limit."""
     keep_from = min([*_running, _latest[0]])
-    held = [
-        pair
-        for store in _stores.values()
-        for pair in store.entries()
-        if pair[0].n_bytes
-    ]
+    held = [pair for pair in _entries() if pair[0].n_bytes]
     excess = sum(entry.n_bytes for entry, _ in held) - _limit[0]
     for entry, drop in sorted(held, key=lambda pair: pair[0].used):
         if excess <= 0 or entry.used >= keep_from:
             return
         excess -= entry.n_bytes
         drop()
+
+
+def fits(n_bytes):
+    """Tell whether so many bytes more stay within the limit.
+
+    Parameters
+    ----------
+    n_bytes : int
+    """
+    with lock:
+        return n_bytes + sum(entry.n_bytes for entry, _ in _entries()) <= _limit[0]
 
 
 def size_of(texts):

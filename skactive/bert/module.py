@@ -5,7 +5,14 @@ from __future__ import annotations
 import inspect
 import numbers
 
-__all__ = ["choose_device", "choose_layers", "choose_precision", "encode", "pool"]
+__all__ = [
+    "choose_device",
+    "choose_layers",
+    "choose_precision",
+    "encode",
+    "forward_states",
+    "pool",
+]
 
 
 def choose_device(device):
@@ -128,11 +135,9 @@ def encode(module, batch, *, layers, pooling, normalize):
     """
     import torch
 
-    accepted = inspect.signature(module.forward).parameters
-    inputs = {name: value for name, value in batch.items() if name in accepted}
     last = module.config.num_hidden_layers
     with torch.inference_mode():
-        out = module(**inputs, output_hidden_states=layers != (last,), return_dict=True)
+        out = _forward(module, batch, output_hidden_states=layers != (last,))
         states = [
             out.last_hidden_state if i == last else out.hidden_states[i] for i in layers
         ]
@@ -141,6 +146,27 @@ def encode(module, batch, *, layers, pooling, normalize):
         if normalize:
             features = torch.nn.functional.normalize(features, dim=1)
     return features
+
+
+def forward_states(module, batch):
+    """Run an encoder on a batch and take the states of its last layer.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+    batch : dict of str to torch.Tensor of shape (b, t)
+
+    Returns
+    -------
+    states : torch.Tensor of shape (b, t, d)
+    """
+    return _forward(module, batch).last_hidden_state
+
+
+def _forward(module, batch, **kwargs):
+    accepted = inspect.signature(module.forward).parameters
+    inputs = {name: value for name, value in batch.items() if name in accepted}
+    return module(**inputs, **kwargs, return_dict=True)
 
 
 def pool(states, mask, pooling):

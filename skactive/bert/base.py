@@ -1,0 +1,182 @@
+"""What BertClassifier and BertRegressor share: parameters, tags and copies."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from numbers import Integral, Real
+
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
+
+from skactive._random import fork_torch
+from skactive._sklearn import Interval, StrOptions
+from skactive.bert.fitting import FittingMixin
+from skactive.bert.inference import InferenceMixin
+
+__all__ = ["BertEstimator", "draws_available"]
+
+
+def draws_available(estimator):
+    """Whether Monte-Carlo dropout is on; the reason, as an error, where it is not."""
+    if estimator.mc_dropout is None:
+        raise AttributeError(
+            "sample_proba needs mc_dropout='head' or 'full', got None."
+        )
+    return True
+
+
+class BertEstimator(
+    FittingMixin, InferenceMixin, ClassNamePrefixFeaturesOutMixin, BaseEstimator
+):
+    """Base of :class:`BertClassifier` and :class:`BertRegressor`."""
+
+    _parameter_constraints = {
+        "model": [str, os.PathLike],
+        "head": [str, type],
+        "head_params": [dict, None],
+        "pooling": [StrOptions({"mean", "cls", "max"})],
+        "freeze": [Integral, str],
+        "dropout": [Interval(Real, 0, 1, closed="left")],
+        "mc_dropout": [StrOptions({"head", "full"}), None],
+        "n_draws": [Interval(Integral, 1, None, closed="left")],
+        "max_length": [Interval(Integral, 1, None, closed="left")],
+        "max_epochs": [Interval(Integral, 0, None, closed="left")],
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "lr": [Interval(Real, 0, None, closed="left")],
+        "head_lr": [Interval(Real, 0, None, closed="left"), None],
+        "weight_decay": [Interval(Real, 0, None, closed="left")],
+        "schedule": [StrOptions({"linear", "polynomial"}), None],
+        "warmup": [Interval(Real, 0, 1, closed="both")],
+        "max_grad_norm": [Interval(Real, 0, None, closed="neither"), None],
+        "early_stopping": ["boolean", None],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "warm_start": ["boolean"],
+        "cache_frozen": ["boolean"],
+        "layers_attr": [str, None],
+        "device": [str],
+        "precision": [StrOptions({"auto", "float32", "bfloat16"})],
+        "callbacks": [Sequence, None],
+        "net_params": [dict, None],
+        "revision": [str, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        model="bert-base-uncased",
+        *,
+        head="linear",
+        head_params=None,
+        pooling="cls",
+        freeze=0,
+        dropout=0.1,
+        mc_dropout="head",
+        n_draws=50,
+        max_length=128,
+        max_epochs=3,
+        batch_size=16,
+        lr=2e-5,
+        head_lr=None,
+        weight_decay=0.0,
+        schedule=None,
+        warmup=0.0,
+        max_grad_norm=1.0,
+        early_stopping=None,
+        validation_fraction=0.1,
+        n_iter_no_change=2,
+        tol=1e-4,
+        warm_start=False,
+        cache_frozen=True,
+        layers_attr=None,
+        device="auto",
+        precision="auto",
+        callbacks=None,
+        net_params=None,
+        revision=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.model = model
+        self.head = head
+        self.head_params = head_params
+        self.pooling = pooling
+        self.freeze = freeze
+        self.dropout = dropout
+        self.mc_dropout = mc_dropout
+        self.n_draws = n_draws
+        self.max_length = max_length
+        self.max_epochs = max_epochs
+        self.batch_size = batch_size
+        self.lr = lr
+        self.head_lr = head_lr
+        self.weight_decay = weight_decay
+        self.schedule = schedule
+        self.warmup = warmup
+        self.max_grad_norm = max_grad_norm
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.warm_start = warm_start
+        self.cache_frozen = cache_frozen
+        self.layers_attr = layers_attr
+        self.device = device
+        self.precision = precision
+        self.callbacks = callbacks
+        self.net_params = net_params
+        self.revision = revision
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __getstate__(self):
+        """Leave out what can be loaded by name, and the state of the optimiser."""
+        state = dict(super().__getstate__())
+        if "net_" in state:
+            from skactive.bert.changes import copy_trained
+
+            network = state.pop("net_").module_
+            state["_trained"] = {
+                name: tensor.cpu().numpy()
+                for name, tensor in copy_trained(network).items()
+            }
+            state["_checkpoint_digest"] = network.checkpoint_digest
+        return state
+
+    def __setstate__(self, state):
+        state = dict(state)
+        trained = state.pop("_trained", None)
+        digest = state.pop("_checkpoint_digest", None)
+        super().__setstate__(state)
+        if trained is not None:
+            self._restore(trained, digest)
+
+    def _restore(self, trained, digest):
+        """Rebuild the net from the pretrained weights and the trained ones."""
+        import torch
+
+        with fork_torch(0):
+            net = self._make_net(self._n_outputs)
+        network = net.module_
+        if network.checkpoint_digest != digest:
+            raise ValueError(
+                f"'model' must hold the weights that this {type(self).__name__} was "
+                f"trained from; those in {os.fspath(self.model)!r} are others. Put "
+                "the earlier ones there, or train again."
+            )
+        tensors = {name: torch.from_numpy(array) for name, array in trained.items()}
+        network.load_state_dict(tensors, strict=False)
+        network.eval()
+        self.net_ = net
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "net_")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.one_d_array = True
+        tags.input_tags.two_d_array = False
+        return tags

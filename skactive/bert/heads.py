@@ -1,0 +1,255 @@
+"""Heads: what turns an encoder's states into one output per class."""
+
+from __future__ import annotations
+
+import inspect
+from itertools import pairwise
+
+import torch
+from torch import nn
+
+__all__ = ["CNNHead", "DenseHead", "LinearHead", "MLPHead", "make_head"]
+
+
+class DenseHead(nn.Module):
+    """Dropout, linear layer, ReLU, and so on up to the outputs.
+
+    The base of the heads here. A head of your own may derive from it, or be any
+    `nn.Module` class with the same `__init__`, whose `forward` takes what its
+    `uses_tokens` says and returns the outputs (b, k).
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Width of the input, of each hidden layer and of the output.
+    dropout : float
+        Rate at the input of each linear layer.
+
+    Attributes
+    ----------
+    uses_tokens : bool
+        False: called with pooled features (b, d). True: with the states of all tokens
+        (b, t, d) and a mask (b, t), True for real tokens.
+    dense : nn.ModuleList of nn.Linear
+    """
+
+    uses_tokens = False
+
+    def __init__(self, sizes, dropout):
+        super().__init__()
+        self.dense = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(sizes))
+        self.dropout = nn.Dropout(dropout)
+
+    def summarize(self, x, mask=None):
+        """Compute what the first linear layer takes, before its dropout: (b, m)."""
+        return x
+
+    def forward(self, x, mask=None):
+        """Compute the outputs (b, k)."""
+        return self.dense[-1](self.dropout(self._hidden(self.summarize(x, mask))))
+
+    def embed(self, summary):
+        """Compute what the last linear layer takes, before its dropout: (b, m)."""
+        return self._hidden(summary)
+
+    def _hidden(self, x):
+        for layer in self.dense[:-1]:
+            x = torch.relu(layer(self.dropout(x)))
+        return x
+
+    def draw_masks(self, n_draws, generator):
+        """Draw dropout masks, one set per draw, the same for every text.
+
+        Parameters
+        ----------
+        n_draws : int
+        generator : torch.Generator
+            On the CPU.
+
+        Returns
+        -------
+        masks : list of torch.Tensor of shape (n_draws, m)
+            For the input of each linear layer; 0 or 1 / (1 - rate).
+        """
+        keep = 1.0 - self.dropout.p
+        return [
+            torch.bernoulli(
+                torch.full((n_draws, layer.in_features), keep), generator=generator
+            ).div_(keep or 1.0)
+            for layer in self.dense
+        ]
+
+    def draw(self, summary, masks):
+        """Compute the outputs under every set of masks at once.
+
+        Masking an input is masking the rows of the weights: the masks of all draws
+        are folded into one matrix for the first layer.
+
+        Parameters
+        ----------
+        summary : torch.Tensor of shape (b, m)
+            From :meth:`summarize`, in evaluation mode.
+        masks : list of torch.Tensor
+            From :meth:`draw_masks`.
+
+        Returns
+        -------
+        outputs : torch.Tensor of shape (b, n_draws, k)
+        """
+        masks = [mask.to(summary) for mask in masks]
+        for i, (layer, mask) in enumerate(zip(self.dense, masks, strict=True)):
+            if i == 0:
+                n_draws = len(mask)
+                folded = layer.weight.T * mask[:, :, None]  # (draws, m, h)
+                folded = folded.transpose(0, 1).flatten(1)  # (m, draws * h)
+                x = (summary @ folded).unflatten(1, (n_draws, -1))  # (b, draws, h)
+            else:
+                x = (torch.relu(x) * mask) @ layer.weight.T
+            x = x + layer.bias
+        return x
+
+
+class LinearHead(DenseHead):
+    """Dropout and one linear layer (Devlin et al. 2019).
+
+    Parameters
+    ----------
+    in_features, n_outputs : int
+    dropout : float
+    """
+
+    def __init__(self, in_features, n_outputs, dropout):
+        super().__init__((in_features, n_outputs), dropout)
+        nn.init.normal_(self.dense[0].weight, std=0.02)
+        nn.init.zeros_(self.dense[0].bias)
+
+
+class MLPHead(DenseHead):
+    """Hidden layers on the pooled features, with dropout at the input of each.
+
+    Parameters
+    ----------
+    in_features, n_outputs : int
+    dropout : float
+    hidden_sizes : sequence of int, default=(256,)
+    """
+
+    def __init__(self, in_features, n_outputs, dropout, hidden_sizes=(256,)):
+        super().__init__((in_features, *hidden_sizes, n_outputs), dropout)
+
+
+class CNNHead(DenseHead):
+    """Convolutions over the tokens, max-pooled, and two linear layers (Kim 2014).
+
+    Filters of each height slide over the real tokens; beyond the text's end they see
+    zeros, whatever the text is padded with and however far. Batch normalisation
+    and the maximum take real tokens only, so a text's outputs do not depend on its
+    batch.
+
+    Parameters
+    ----------
+    in_features, n_outputs : int
+    dropout : float
+    heights : sequence of int, default=(3, 4, 5)
+    n_maps : int, default=64
+        Feature maps per height.
+    hidden_size : int or None, default=None
+        Width of the first linear layer's output; None means as many as maps in all.
+    """
+
+    uses_tokens = True
+
+    def __init__(
+        self,
+        in_features,
+        n_outputs,
+        dropout,
+        heights=(3, 4, 5),
+        n_maps=64,
+        hidden_size=None,
+    ):
+        width = n_maps * len(heights)
+        super().__init__((width, hidden_size or width, n_outputs), dropout)
+        self.convolutions = nn.ModuleList(
+            nn.Conv1d(in_features, n_maps, height) for height in heights
+        )
+        self.norms = nn.ModuleList(nn.BatchNorm1d(n_maps) for _ in heights)
+
+    def summarize(self, x, mask=None):
+        """Pool each map over the real tokens: (b, t, d) to (b, maps)."""
+        if mask is None:
+            mask = x.new_ones(x.shape[:2], dtype=torch.bool)
+        x = x.masked_fill(~mask[:, :, None], 0.0).transpose(1, 2)  # (b, d, t)
+        pooled = []
+        for convolution, norm in zip(self.convolutions, self.norms, strict=True):
+            beyond = convolution.kernel_size[0] - 1
+            maps = convolution(nn.functional.pad(x, (0, beyond))).transpose(1, 2)
+            real = torch.relu(norm(maps[mask]))  # (real tokens, maps)
+            # The maximum of what ReLU gives is at least 0, so 0 stands for padding.
+            spread = maps.new_zeros(maps.shape).masked_scatter(mask[:, :, None], real)
+            pooled.append(spread.amax(dim=1))
+        return torch.cat(pooled, dim=1)
+
+
+_HEADS = {"linear": LinearHead, "mlp": MLPHead, "cnn": CNNHead}
+
+
+def make_head(head, in_features, n_outputs, dropout, params=None):
+    """Build a head by name or class.
+
+    Parameters
+    ----------
+    head : {"linear", "mlp", "cnn"} or class
+        A subclass of `nn.Module` of your own is called with `in_features`, `n_outputs`,
+        `dropout` and `params`.
+    in_features : int
+        Width of the encoder's states.
+    n_outputs : int
+    dropout : float
+    params : dict or None, default=None
+        More arguments for the class, such as `hidden_sizes`.
+
+    Returns
+    -------
+    head : nn.Module
+
+    Raises
+    ------
+    TypeError, ValueError
+        For an instance, an unknown name and arguments the class does not take.
+
+    Examples
+    --------
+    >>> from skactive.bert.heads import make_head
+    >>> make_head("mlp", 8, 3, 0.1, {"hidden_sizes": (4,)}).dense[1]
+    Linear(in_features=4, out_features=3, bias=True)
+    """
+    if isinstance(head, nn.Module):
+        raise TypeError(
+            f"'head' must be a name or a class, got an instance of "
+            f"{type(head).__name__}. Pass the class, and its arguments as head_params."
+        )
+    if isinstance(head, str):
+        if head not in _HEADS:
+            raise ValueError(
+                f"'head' must be one of {', '.join(map(repr, _HEADS))} or an nn.Module "
+                f"class, got {head!r}."
+            )
+        head = _HEADS[head]
+    if not (inspect.isclass(head) and issubclass(head, nn.Module)):
+        raise TypeError(
+            f"'head' must be one of {', '.join(map(repr, _HEADS))} or an nn.Module "
+            f"class, got {head!r}."
+        )
+    try:
+        return head(
+            in_features=in_features,
+            n_outputs=n_outputs,
+            dropout=dropout,
+            **(params or {}),
+        )
+    except TypeError as exc:
+        raise TypeError(
+            f"'head_params' must be arguments of {head.__name__}, which takes "
+            f"{inspect.signature(head)}, got {params!r} ({exc})."
+        ) from exc

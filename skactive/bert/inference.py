@@ -1,0 +1,134 @@
+"""Use a trained network: outputs, representations and Monte-Carlo draws."""
+
+from __future__ import annotations
+
+from numbers import Integral
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from skactive._random import base_seed, round_seed
+from skactive._texts import as_texts
+
+__all__ = ["InferenceMixin"]
+
+_DRAW_ELEMENTS = 2**24  # numbers of one chunk of draws
+
+
+class InferenceMixin:
+    """How the fine-tuned estimators predict, represent and draw."""
+
+    def _map(self, X, function):
+        """Call a function of (network, inputs) on batches; rows in the order of X."""
+        import torch
+
+        from skactive.bert.inputs import Batches
+
+        check_is_fitted(self, "net_")
+        texts = as_texts(X)
+        network = self.net_.module_
+        batches = self._batches(network, texts, Batches)
+        out = None
+        with torch.no_grad():
+            for positions in batches.by_length():
+                rows = function(network, batches.take(positions)).float().cpu().numpy()
+                if out is None:
+                    out = np.empty((len(texts), *rows.shape[1:]), dtype=np.float32)
+                out[positions] = rows
+        return out
+
+    def _outputs(self, X):
+        return self._map(X, lambda network, inputs: network(**inputs))
+
+    def transform(self, X):
+        """Represent texts by what the head's last linear layer takes.
+
+        Parameters
+        ----------
+        X : sequence of n str, or of (str, str)
+
+        Returns
+        -------
+        features : ndarray of shape (n, d), float32
+        """
+        return self._map(X, lambda network, inputs: network.embed(**inputs))
+
+    @property
+    def _n_features_out(self):
+        check_is_fitted(self, "net_")
+        return self.net_.module_.last_linear.in_features
+
+    def _draw_outputs(self, X, n_draws, random_state):
+        """Draw outputs (n, t, k) with Monte-Carlo dropout."""
+        n_draws = self.n_draws if n_draws is None else n_draws
+        if not isinstance(n_draws, Integral) or n_draws < 1:
+            raise ValueError(
+                f"'n_draws' must be an int of at least 1, got {n_draws!r}."
+            )
+        check_is_fitted(self, "net_")
+        if random_state is None:
+            random_state = self.random_state
+        seed = round_seed(base_seed(random_state), 0, "draws")
+        head = self.net_.module_.head
+        if self.mc_dropout == "head" and hasattr(head, "draw_masks"):
+            return self._draw_from_head(X, int(n_draws), seed)
+        return self._draw_passes(X, int(n_draws), seed)
+
+    def _draw_from_head(self, X, n_draws, seed):
+        import torch
+
+        network = self.net_.module_
+        summaries = self._map(X, lambda network, inputs: network.summarize(**inputs))
+        masks = network.head.draw_masks(n_draws, torch.Generator().manual_seed(seed))
+        device = next(network.parameters()).device
+        width = max(len(mask) * mask.shape[1] for mask in masks)
+        n_rows = max(1, _DRAW_ELEMENTS // width)
+        with torch.no_grad():
+            chunks = [
+                network.head.draw(
+                    torch.from_numpy(summaries[start : start + n_rows]).to(device),
+                    masks,
+                ).cpu()
+                for start in range(0, len(summaries), n_rows)
+            ]
+        return torch.cat(chunks).numpy()
+
+    def _draw_passes(self, X, n_draws, seed):
+        """Run the network, or a head that cannot draw by itself, once per draw."""
+        import torch
+
+        from skactive.bert.dropout import SharedMasks, dropout_on
+        from skactive.bert.inputs import Batches
+
+        network = self.net_.module_
+        full = self.mc_dropout == "full"
+        texts = as_texts(X)
+        # Below the cut there is dropout as well, so a whole draw starts from tokens.
+        batches = self._batches(
+            network,
+            texts,
+            lambda *args, use_prefix, **kwargs: Batches(
+                *args, use_prefix=use_prefix and not full, **kwargs
+            ),
+        )
+        out = None
+        for draw in range(n_draws):
+            masks = SharedMasks(round_seed(seed, draw, "draw"), self.max_length)
+            for positions in batches.by_length():
+                inputs = batches.take(positions)
+                with torch.no_grad():
+                    if full:
+                        with dropout_on(network), masks:
+                            masks.begin_pass(len(positions))
+                            rows = network(**inputs)
+                    else:
+                        x, mask = network.represent(**inputs)
+                        with dropout_on(network.head), masks:
+                            masks.begin_pass(len(positions))
+                            rows = network.decode(x, mask)
+                rows = rows.cpu().numpy()
+                if out is None:
+                    shape = (len(texts), n_draws, rows.shape[1])
+                    out = np.empty(shape, dtype=np.float32)
+                out[positions, draw] = rows
+        return out

@@ -1,0 +1,182 @@
+"""The network that is trained: encoder, pooling and head, wholly or above a cut."""
+
+from __future__ import annotations
+
+import copy
+
+import torch
+from torch import nn
+
+from skactive.bert.heads import make_head
+from skactive.bert.hub import open_checkpoint
+from skactive.bert.layers import LayerStack
+from skactive.bert.module import forward_states, pool
+
+__all__ = ["TextNetwork"]
+
+
+class TextNetwork(nn.Module):
+    """Encoder, pooling and head, built from names.
+
+    Parameters
+    ----------
+    model : str
+        Folder or name on the hub.
+    revision : str or None
+    head : str or class
+    head_params : dict or None
+    n_outputs : int
+    dropout : float
+        Rate of the head; the encoder keeps that of its configuration.
+    pooling : {"mean", "cls", "max"}
+    freeze : int or "all"
+    layers_attr : str or None
+    bfloat16 : bool
+        Whether products run in bfloat16 (autocast); weights stay float32.
+
+    Attributes
+    ----------
+    cut : int
+        Layers from the bottom that are frozen with the embeddings: what they give for
+        a text never changes. `depth` where the whole encoder is frozen.
+    """
+
+    def __init__(
+        self,
+        model,
+        *,
+        revision,
+        head,
+        head_params,
+        n_outputs,
+        dropout,
+        pooling,
+        freeze,
+        layers_attr,
+        bfloat16,
+    ):
+        super().__init__()
+        checkpoint = open_checkpoint(model, revision)
+        pretrained = checkpoint.module(torch.device("cpu"), torch.float32)
+        self.encoder = copy.deepcopy(pretrained)
+        if getattr(self.encoder, "pooler", None) is not None:
+            self.encoder.pooler = None  # made for next-sentence prediction
+        self.stack = LayerStack(self.encoder, layers_attr)
+        self.cut = self.stack.freeze(freeze)
+        self.pooling = pooling
+        self.bfloat16 = bfloat16
+        self.checkpoint_digest = checkpoint.digest
+        self.head = make_head(head, checkpoint.width, n_outputs, dropout, head_params)
+        self.uses_tokens = getattr(self.head, "uses_tokens", False)
+        self.frozen_in_eval = False
+
+    @property
+    def depth(self):
+        """How many layers the encoder has."""
+        return self.stack.depth
+
+    def train(self, mode=True):
+        """Set training mode; what lies below a cached cut stays in evaluation mode."""
+        super().train(mode)
+        if mode and self.frozen_in_eval and self.cut:
+            self.encoder.eval()
+            if self.cut < self.depth:
+                for layer in self.stack.layers[self.cut :]:
+                    layer.train()
+        return self
+
+    def forward(self, prefix=None, sample_weight=None, **inputs):
+        """Compute the outputs (b, k).
+
+        Parameters
+        ----------
+        prefix : torch.Tensor or None
+            What :meth:`below_cut` gave for the same texts; None runs everything.
+        sample_weight : ignored
+            Travels with the batch to the loss.
+        **inputs : torch.Tensor of shape (b, t)
+            `input_ids`, `attention_mask`, `token_type_ids`.
+        """
+        return self.decode(*self.represent(prefix, **inputs))
+
+    def decode(self, x, mask):
+        """Compute the outputs (b, k) from what :meth:`represent` gave."""
+        with self._autocast():
+            return (self.head(x, mask) if self.uses_tokens else self.head(x)).float()
+
+    def summarize(self, prefix=None, **inputs):
+        """Compute what the first linear layer of a :class:`DenseHead` takes (b, m)."""
+        x, mask = self.represent(prefix, **inputs)
+        with self._autocast():
+            return self.head.summarize(x, mask).float()
+
+    def embed(self, prefix=None, **inputs):
+        """Compute what the head's last linear layer takes: (b, m)."""
+        taken = []
+        hook = self.last_linear.register_forward_pre_hook(
+            lambda module, args: taken.append(args[0])
+        )
+        try:
+            self.decode(*self.represent(prefix, **inputs))
+        finally:
+            hook.remove()
+        return taken[-1].float()
+
+    @property
+    def last_linear(self):
+        """The head's last linear layer."""
+        linear = [m for m in self.head.modules() if isinstance(m, nn.Linear)]
+        if not linear:
+            raise TypeError(
+                f"transform needs a linear layer in the head; "
+                f"{type(self.head).__name__} has none. Use one as its last layer."
+            )
+        return linear[-1]
+
+    def represent(self, prefix=None, **inputs):
+        """Compute what the head takes: features (b, d) or states (b, t, d), mask."""
+        with self._autocast():
+            return self._represent(prefix, inputs)
+
+    def _represent(self, prefix, inputs):
+        mask = inputs.get("attention_mask")
+        if prefix is not None and self.cut == self.depth:
+            states = prefix
+            if not self.uses_tokens:
+                return states[:, 0], None  # pooled before it was kept
+        elif prefix is not None:
+            with self.stack.starting_at(self.cut, prefix):
+                states = forward_states(self.encoder, inputs)
+        else:
+            states = forward_states(self.encoder, inputs)
+        if self.uses_tokens:
+            real = torch.ones(states.shape[:2], dtype=torch.bool, device=states.device)
+            return states, real if mask is None else mask.bool()
+        return pool(states, mask, self.pooling), None
+
+    def below_cut(self, inputs):
+        """Compute what the frozen bottom gives for a batch, in evaluation mode.
+
+        Returns
+        -------
+        states : torch.Tensor of shape (b, t, d)
+            What enters layer `cut`; (b, 1, d), the pooled features, where nothing but
+            the head is above it and the head takes those.
+        """
+        was_training = self.training
+        self.eval()
+        try:
+            with torch.no_grad(), self._autocast():
+                if self.cut < self.depth:
+                    with self.stack.stopping_at(self.cut) as run:
+                        return run(**inputs).float()
+                states = forward_states(self.encoder, inputs)
+                if self.uses_tokens:
+                    return states.float()
+                return pool(states, inputs.get("attention_mask"), self.pooling)[:, None]
+        finally:
+            self.train(was_training)
+
+    def _autocast(self):
+        device = next(self.parameters()).device.type
+        return torch.autocast(device, torch.bfloat16, enabled=self.bfloat16)

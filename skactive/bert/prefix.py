@@ -1,0 +1,158 @@
+"""Keep what a frozen bottom gives for each text, in memory or beyond it on disk."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import warnings
+from functools import partial
+
+import numpy as np
+
+from skactive.bert.memory import Entry, find_store, fits, lock, size_of
+
+__all__ = ["PrefixStore", "open_prefix_store"]
+
+
+def open_prefix_store(recipe):
+    """Find the store of a recipe in this process, or make one.
+
+    Parameters
+    ----------
+    recipe : tuple
+        All that the rows depend on besides the text: weights, tokenizer, cut, length.
+
+    Returns
+    -------
+    store : PrefixStore
+    """
+    return find_store(("prefix", *recipe), PrefixStore)
+
+
+class PrefixStore:
+    """Rows of numbers for each text, as many as it has tokens.
+
+    A block of rows is kept in memory where it fits under the limit of
+    :func:`skactive.bert.set_cache_limit`, and there the least recently used goes
+    first. A block beyond the limit is in a temporary file, mapped into memory; the
+    file has no name and goes with :func:`skactive.bert.clear_cache`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skactive.bert.prefix import PrefixStore
+    >>> store = PrefixStore()
+    >>> def fill(views):
+    ...     for view in views:
+    ...         view[:] = len(view)
+    >>> store.add(["one", "two"], np.array([1, 3]), 2, fill)
+    >>> store.missing(["two", "three"])
+    ['three']
+    >>> store.get(["two"])[0].shape
+    (3, 2)
+    """
+
+    def __init__(self):
+        self._rows = {}  # text -> (block, start, stop)
+        self._blocks = []
+
+    def entries(self):
+        """List what counts towards the limit, and how to drop it."""
+        return [(block, partial(self._drop, block)) for block in self._blocks]
+
+    def missing(self, texts):
+        """List the texts without rows, each once, in order; the rest is used now.
+
+        Parameters
+        ----------
+        texts : sequence of str or of (str, str)
+        """
+        with lock:
+            for block in {self._rows[text][0] for text in texts if text in self._rows}:
+                block.touch()
+            return [text for text in dict.fromkeys(texts) if text not in self._rows]
+
+    def get(self, texts):
+        """Look up the rows of texts.
+
+        Parameters
+        ----------
+        texts : sequence of str or of (str, str)
+            All of them known.
+
+        Returns
+        -------
+        rows : list of ndarray of shape (t, d)
+            Read-only; they outlive what is dropped.
+        """
+        with lock:
+            found = [self._rows[text] for text in texts]
+            for block in {block for block, _, _ in found}:
+                block.touch()
+        return [block.array[start:stop] for block, start, stop in found]
+
+    def add(self, texts, lengths, width, fill):
+        """Make room for new texts, have it filled, then keep it.
+
+        Parameters
+        ----------
+        texts : list of str or of (str, str)
+            Different from each other.
+        lengths : ndarray of int of shape (n,)
+            Rows of each text.
+        width : int
+            Columns.
+        fill : callable
+            Called with a list of n writable arrays (t, d), one per text. If it
+            raises, nothing is kept.
+        """
+        stops = np.cumsum(lengths)
+        starts = stops - lengths
+        block = _Block(texts, int(stops[-1]), width)
+        fill([block.array[a:b] for a, b in zip(starts, stops, strict=True)])
+        block.array.flags.writeable = False
+        places = zip(texts, starts.tolist(), stops.tolist(), strict=True)
+        with lock:
+            self._blocks.append(block)
+            for text, start, stop in places:
+                self._rows[text] = (block, start, stop)
+
+    def _drop(self, block):
+        self._blocks.remove(block)
+        for text in block.texts:
+            if self._rows.get(text, (None,))[0] is block:
+                del self._rows[text]
+
+
+class _Block(Entry):
+    """Room for the rows of some texts, in memory or in a file."""
+
+    def __init__(self, texts, n_rows, width):
+        n_bytes = 4 * n_rows * width + size_of(texts)
+        array = None if fits(n_bytes) else _map_file(n_rows, width)
+        if array is None:
+            array = np.empty((n_rows, width), dtype=np.float32)
+        else:
+            n_bytes = 0
+        super().__init__(n_bytes)
+        self.texts, self.array = texts, array
+
+
+def _map_file(n_rows, width):
+    """Map a new file without a name; None where the disk has no room for it."""
+    try:
+        with tempfile.TemporaryFile(prefix="skactive-") as file:
+            # Reserved now: a sparse file on a full disk would kill the process later.
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(file.fileno(), 0, 4 * n_rows * width)
+            mapped = np.memmap(file, np.float32, mode="r+", shape=(n_rows, width))
+    except OSError as exc:
+        warnings.warn(
+            f"no room for {4e-9 * n_rows * width:.1f} GB of activations in "
+            f"{tempfile.gettempdir()!r} ({exc}); they stay in memory beyond the limit "
+            "of set_cache_limit. Free some space, or pass cache_frozen=False.",
+            UserWarning,
+            stacklevel=2,
+        )
+        return None
+    return np.asarray(mapped)

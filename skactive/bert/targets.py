@@ -1,0 +1,76 @@
+"""Turn labels into what a network is trained on."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+
+__all__ = ["encode_labels"]
+
+
+def encode_labels(y, classes=None):
+    """Find the classes and number the labels.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,) or (n, k)
+        Labels, or an indicator matrix of 0 and 1.
+    classes : array-like or None, default=None
+        All classes, where some may be missing from `y`.
+
+    Returns
+    -------
+    classes : ndarray of shape (k,)
+        Sorted; the numbers of the columns for an indicator matrix.
+    codes : ndarray
+        int64 of shape (n,), or float32 of shape (n, k).
+
+    Raises
+    ------
+    ValueError
+        For a single class, labels outside `classes`, numbers that are no classes and
+        matrices that are no indicators.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skactive.bert.targets import encode_labels
+    >>> encode_labels(np.array(["b", "c", "b"]), classes=["a", "b", "c"])[1]
+    array([1, 2, 1])
+    """
+    check_classification_targets(y)
+    if y.ndim == 2:
+        return _encode_indicators(y, classes)
+    found = np.unique(y)
+    if classes is not None:
+        known = np.unique(np.asarray(classes))
+        strange = found[~np.isin(found, known)]
+        if len(strange):
+            raise ValueError(
+                f"'y' must hold only the classes {known.tolist()}, got "
+                f"{strange.tolist()} as well. Name all classes in 'classes'."
+            )
+        found = known
+    if len(found) < 2:
+        raise ValueError(
+            f"'y' must hold at least 2 classes, got only {found.tolist()} (1 class). "
+            "Label a text of another class, or name all in 'classes'."
+        )
+    return found, np.searchsorted(found, y).astype(np.int64)
+
+
+def _encode_indicators(y, classes):
+    strange = np.setdiff1d(y, (0, 1))
+    if len(strange):
+        raise ValueError(
+            "'y' of two dimensions must be an indicator matrix of 0 and 1, got "
+            f"{strange[:5].tolist()} as well. Pass one label per text, or one column "
+            "of 0 and 1 per class."
+        )
+    k = y.shape[1]
+    if classes is not None and len(np.unique(np.asarray(classes))) != k:
+        raise ValueError(
+            f"'classes' must name the {k} columns of the indicator matrix 'y', got "
+            f"{len(classes)}. Leave it out for an indicator matrix."
+        )
+    return np.arange(k), y.astype(np.float32)

@@ -1,0 +1,277 @@
+"""Train a network with skorch: weighted loss, schedules, early stopping, history."""
+
+from __future__ import annotations
+
+import math
+import time
+from contextlib import suppress
+from functools import partial
+
+import numpy as np
+import torch
+from skorch import NeuralNet
+from skorch.callbacks import Callback, GradientNormClipping, LRScheduler
+
+from skactive.bert.changes import copy_trained
+
+__all__ = ["History", "Net", "Progress", "Targets", "learning_rate", "optimisation"]
+
+
+class Targets(torch.utils.data.Dataset):
+    """Positions of texts, with their targets and weights, as batches of inputs.
+
+    Parameters
+    ----------
+    batches : Batches
+    positions : ndarray of int of shape (m,)
+        Which texts are in this part.
+    y : torch.Tensor of shape (n,) or (n, k)
+        Of all texts.
+    weights : torch.Tensor of shape (n,)
+        Of all texts.
+    """
+
+    def __init__(self, batches, positions, y, weights):
+        self.batches, self.positions = batches, positions
+        self.y, self.weights = y, weights
+
+    def __len__(self):
+        return len(self.positions)
+
+    def __getitem__(self, i):
+        return int(self.positions[i])
+
+    def collate(self, positions):
+        """Make a batch of what `__getitem__` gave."""
+        inputs = self.batches.take(np.array(positions))
+        inputs["sample_weight"] = self.weights[positions].to(self.batches.device)
+        return inputs, self.y[positions]
+
+
+class _Stopped(Exception):
+    """A callback has ended the training."""
+
+
+class Net(NeuralNet):
+    """skorch's net with one weight per text in the loss."""
+
+    def get_loss(self, y_pred, y_true, X=None, training=False):
+        """Average the texts' losses, each times its weight."""
+        losses = self.criterion_(y_pred, y_true.to(y_pred.device))
+        losses = losses.flatten(1).mean(dim=1) if losses.ndim > 1 else losses
+        return (losses * X["sample_weight"]).mean()
+
+    def validation_step(self, batch, **fit_params):
+        """Keep the outputs, so that the score costs no second pass."""
+        step = super().validation_step(batch, **fit_params)
+        self.validated_.append((step["y_pred"].detach().cpu(), batch[1]))
+        return step
+
+    def get_iterator(self, dataset, training=False):
+        """Make batches the way the data set says."""
+        iterator = super().get_iterator(dataset, training)
+        part = getattr(dataset, "dataset", dataset)  # a split wraps it in a Subset
+        iterator.collate_fn = part.collate
+        return iterator
+
+    def partial_fit(self, X, y=None, classes=None, **fit_params):
+        """Train on; Ctrl-C ends the program, where skorch would take it as a stop."""
+        if not self.initialized_:
+            self.initialize()
+        fit_params.pop("_routing_method", None)
+        self.notify("on_train_begin", X=X, y=y)
+        with suppress(_Stopped):
+            self.fit_loop(X, y)
+        self.notify("on_train_end", X=X, y=y)
+        return self
+
+    def notify(self, method_name, **kwargs):
+        """Call the callbacks; a KeyboardInterrupt of theirs is skorch's way to stop."""
+        try:
+            super().notify(method_name, **kwargs)
+        except KeyboardInterrupt as exc:
+            if method_name == "on_epoch_end":
+                raise _Stopped from exc
+            raise
+
+
+class History(Callback):
+    """Record each epoch, keep the best weights and stop when nothing is gained.
+
+    Parameters
+    ----------
+    score : callable or None
+        `score(outputs, targets)` of the validation part; None where there is none.
+    tol : float
+        A gain below it is none.
+    patience : int
+        Epochs in a row without a gain after which to stop.
+
+    Attributes
+    ----------
+    epochs : list of dict
+    """
+
+    def __init__(self, score, tol, patience):
+        self.score, self.tol, self.patience = score, tol, patience
+
+    def on_train_begin(self, net, **kwargs):
+        """Start the clock."""
+        self.epochs = []
+        self.best_score, self.best_weights = -math.inf, None
+        self.reference, self.n_without_gain = -math.inf, 0
+        self.started = time.perf_counter()
+
+    def on_epoch_begin(self, net, **kwargs):
+        """Forget the outputs of the last validation."""
+        net.validated_ = []
+        self.epoch_started = time.perf_counter()
+
+    def on_epoch_end(self, net, **kwargs):
+        """Record the epoch; stop if it is time."""
+        now = time.perf_counter()
+        record = {
+            "epoch": len(self.epochs) + 1,
+            "train_loss": float(net.history[-1, "train_loss"]),
+            "seconds": now - self.epoch_started,
+            "seconds_total": now - self.started,
+        }
+        self.epochs.append(record)
+        if self.score is None:
+            return
+        outputs, targets = (
+            torch.cat(part) for part in zip(*net.validated_, strict=True)
+        )
+        net.validated_ = []
+        record["valid_loss"] = float(net.history[-1, "valid_loss"])
+        score = record["valid_score"] = float(self.score(outputs, targets))
+        if score > self.best_score or self.best_weights is None:
+            self.best_score, self.best_weights = score, copy_trained(net.module_)
+        if score >= self.reference + self.tol:
+            self.reference, self.n_without_gain = score, 0
+        else:
+            self.n_without_gain += 1
+        if self.n_without_gain >= self.patience:
+            raise _Stopped
+
+    def on_train_end(self, net, **kwargs):
+        """Put the best weights back."""
+        if self.best_weights is not None:
+            net.module_.load_state_dict(self.best_weights, strict=False)
+            self.best_weights = None
+
+
+class Progress(Callback):
+    """A bar on stderr over all batches of all epochs.
+
+    Parameters
+    ----------
+    n_batches : int
+        In all epochs together.
+    """
+
+    def __init__(self, n_batches):
+        self.n_batches = n_batches
+
+    def on_train_begin(self, net, **kwargs):
+        """Open the bar."""
+        from tqdm import tqdm
+
+        self.bar = tqdm(total=self.n_batches, desc="training", unit="batch")
+
+    def on_batch_end(self, net, training=False, loss=None, **kwargs):
+        """Move it."""
+        if training:
+            self.bar.update()
+            self.bar.set_postfix(loss=f"{float(loss):.3f}", refresh=False)
+
+    def on_train_end(self, net, **kwargs):
+        """Close it."""
+        self.bar.close()
+        del self.bar
+
+
+def learning_rate(step, *, schedule, n_steps, n_warmup):
+    """Give the factor of the learning rate at a step.
+
+    Parameters
+    ----------
+    step : int
+        From 0.
+    schedule : {None, "linear", "polynomial"}
+        After the warm-up: constant, or down to 0 at the last step, linearly or with
+        the square of what remains.
+    n_steps, n_warmup : int
+        Steps in all, and steps in which the factor rises linearly to 1.
+
+    Returns
+    -------
+    factor : float
+
+    Examples
+    --------
+    >>> from skactive.bert.training import learning_rate
+    >>> settings = {"schedule": "linear", "n_steps": 6, "n_warmup": 2}
+    >>> [learning_rate(step, **settings) for step in range(6)]
+    [0.5, 1.0, 1.0, 0.75, 0.5, 0.25]
+    """
+    if step < n_warmup:
+        return (step + 1) / n_warmup
+    if schedule is None:
+        return 1.0
+    remaining = max(0.0, (n_steps - step) / max(1, n_steps - n_warmup))
+    return remaining if schedule == "linear" else remaining**2
+
+
+def optimisation(
+    *, lr, head_lr, weight_decay, schedule, warmup, max_grad_norm, n_steps
+):
+    """Collect the arguments of :class:`Net` that say how to optimise.
+
+    Parameters
+    ----------
+    lr, head_lr : float
+        Of the encoder and of the head.
+    weight_decay : float
+        Decoupled; biases and normalisations have none.
+    schedule : {None, "linear", "polynomial"}
+    warmup : float
+        Part of the steps in which the rate rises.
+    max_grad_norm : float or None
+    n_steps : int
+        Batches in all epochs together.
+
+    Returns
+    -------
+    params : dict
+    callbacks : list of skorch callbacks
+    """
+    head, plain = {"lr": head_lr}, {"weight_decay": 0.0}
+    params = {
+        "optimizer": torch.optim.AdamW,
+        "optimizer__weight_decay": weight_decay,
+        "lr": lr,
+        # The first pattern that fits a name decides.
+        "optimizer__param_groups": [
+            ("head*.bias", head | plain),
+            ("head*", head),
+            ("*.bias", plain),
+            ("*[Nn]orm*", plain),
+        ],
+    }
+    callbacks = []
+    if max_grad_norm is not None:
+        clip = GradientNormClipping(gradient_clip_value=max_grad_norm)
+        callbacks.append(("clip", clip))
+    if schedule is not None or warmup:
+        factor = partial(
+            learning_rate,
+            schedule=schedule,
+            n_steps=n_steps,
+            n_warmup=math.ceil(warmup * n_steps),
+        )
+        scheduler = LRScheduler(
+            torch.optim.lr_scheduler.LambdaLR, lr_lambda=factor, step_every="batch"
+        )
+        callbacks.append(("schedule", scheduler))
+    return params, callbacks
