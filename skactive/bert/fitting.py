@@ -28,7 +28,6 @@ class FittingMixin:
         from skorch.helper import predefined_split
 
         from skactive.bert.changes import copy_trained, layer_changes
-        from skactive.bert.inputs import Batches
         from skactive.bert.training import History, Progress, Targets
 
         weights = check_sample_weight(sample_weight, texts, ensure_non_negative=True)
@@ -59,7 +58,7 @@ class FittingMixin:
             network = net.module_
             network.frozen_in_eval = self.cache_frozen
             start = copy_trained(network)
-            batches = self._batches(network, texts, Batches)
+            batches = self._batches(network, texts)
             self._warn_of_cut_texts(batches)
             parts = [
                 None if part is None else Targets(batches, part, y, weights)
@@ -154,7 +153,7 @@ class FittingMixin:
         return self.precision == "bfloat16"
 
     def _warn_of_cut_texts(self, batches):
-        n = batches.tokens.n_truncated
+        n = batches.n_truncated
         if n:
             warnings.warn(
                 f"{n} of {len(batches)} texts have more than {batches.max_length} "
@@ -185,17 +184,20 @@ class FittingMixin:
             ) from exc
         return np.sort(train), np.sort(valid)
 
-    def _batches(self, network, texts, make):
+    def _batches(self, network, texts, *, from_tokens=False):
+        """Tokenise, and look up what lies below the cut unless told not to."""
+        from skactive.bert.inputs import Batches
+
         checkpoint = open_checkpoint(self.model, self.revision)
         device = next(network.parameters()).device.type
         try:
-            return make(
+            return Batches(
                 network,
                 checkpoint,
                 texts,
                 int(min(self.max_length, checkpoint.max_positions or np.inf)),
                 batch_tokens=_BATCH_TOKENS.get(device, 1024),
-                use_prefix=self.cache_frozen,
+                use_prefix=self.cache_frozen and not from_tokens,
             )
         except (TypeError, UnicodeError):
             refuse_surrogates(texts)

@@ -22,12 +22,10 @@ class InferenceMixin:
         """Call a function of (network, inputs) on batches; rows in the order of X."""
         import torch
 
-        from skactive.bert.inputs import Batches
-
         check_is_fitted(self, "net_")
         texts = as_texts(X)
         network = self.net_.module_
-        batches = self._batches(network, texts, Batches)
+        batches = self._batches(network, texts)
         out = None
         with torch.no_grad():
             for positions in batches.by_length():
@@ -98,19 +96,12 @@ class InferenceMixin:
         import torch
 
         from skactive.bert.dropout import SharedMasks, dropout_on
-        from skactive.bert.inputs import Batches
 
         network = self.net_.module_
         full = self.mc_dropout == "full"
         texts = as_texts(X)
         # Below the cut there is dropout as well, so a whole draw starts from tokens.
-        batches = self._batches(
-            network,
-            texts,
-            lambda *args, use_prefix, **kwargs: Batches(
-                *args, use_prefix=use_prefix and not full, **kwargs
-            ),
-        )
+        batches = self._batches(network, texts, from_tokens=full)
         out = None
         for draw in range(n_draws):
             masks = SharedMasks(round_seed(seed, draw, "draw"), self.max_length)

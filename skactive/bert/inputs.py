@@ -34,16 +34,19 @@ class Batches:
         self, network, checkpoint, texts, max_length, *, batch_tokens, use_prefix
     ):
         self.pad_id = checkpoint.tokenizer.pad_token_id or 0
-        self.tokens = _at_least_one(
-            tokenize(checkpoint, texts, max_length), self.pad_id
-        )
-        self.lengths = np.array([len(ids) for ids in self.tokens.ids])
         self.device = next(network.parameters()).device
         self.max_length, self.batch_tokens = max_length, batch_tokens
-        self.prefix = None
+        self.tokens = self.prefix = None
+        self.n_truncated = 0
         if use_prefix and network.cut:
             with in_use():
-                self.prefix = self._prefix(network, checkpoint, texts, max_length)
+                self.prefix = self._look_up(network, checkpoint, texts)
+            self.lengths = np.array([len(rows) for rows in self.prefix])
+        if self.prefix is None or network.cut < network.depth:
+            tokens = tokenize(checkpoint, texts, max_length)
+            self.n_truncated = tokens.n_truncated
+            self.tokens = _at_least_one(tokens, self.pad_id)
+            self.lengths = np.array([len(ids) for ids in self.tokens.ids])
 
     def __len__(self):
         return len(self.lengths)
@@ -60,22 +63,28 @@ class Batches:
         inputs : dict of str to torch.Tensor
             What :meth:`TextNetwork.forward` takes.
         """
-        inputs = collate(self.tokens, positions, self.pad_id, self.device)
+        inputs = {}
+        if self.tokens is not None:
+            inputs = collate(self.tokens, positions, self.pad_id, self.device)
         if self.prefix is not None:
             rows = [self.prefix[i] for i in positions]
-            longest = max(map(len, rows))
-            padded = np.zeros((len(rows), longest, rows[0].shape[1]), dtype=np.float32)
-            for row, values in zip(padded, rows, strict=True):
-                row[: len(values)] = values
+            lengths = np.array([len(values) for values in rows])
+            shape = (len(rows), lengths.max(), rows[0].shape[1])  # (b, t, d)
+            padded = np.zeros(shape, dtype=np.float32)
+            real = np.arange(shape[1]) < lengths[:, None]  # (b, t)
+            padded[real] = np.concatenate(rows)
             inputs["prefix"] = torch.from_numpy(padded).to(self.device)
+            if self.tokens is None and not real.all():
+                mask = torch.from_numpy(real.astype(np.int64))
+                inputs["attention_mask"] = mask.to(self.device)
         return inputs
 
     def by_length(self):
         """Yield the positions of batches of like length, for prediction."""
         return cut(self.lengths, self.batch_tokens)
 
-    def _prefix(self, network, checkpoint, texts, max_length):
-        """Look up the rows of each text, computing those that are missing."""
+    def _look_up(self, network, checkpoint, texts):
+        """Get the rows of each text, computing those that are missing."""
         pooled = network.cut == network.depth and not network.uses_tokens
         store = open_prefix_store(
             (
@@ -83,27 +92,31 @@ class Batches:
                 checkpoint.tokenizer_digest,
                 network.cut,
                 network.pooling if pooled else None,
-                max_length,
+                self.max_length,
                 network.bfloat16,
                 network.stack.path,
             )
         )
         missing = store.missing(texts)
         if missing:
-            position = {text: i for i, text in enumerate(texts)}
-            where = np.array([position[text] for text in missing])
-            lengths = np.ones_like(where) if pooled else self.lengths[where]
+            batches = Batches(
+                network,
+                checkpoint,
+                missing,
+                self.max_length,
+                batch_tokens=self.batch_tokens,
+                use_prefix=False,
+            )
+            self.n_truncated = batches.n_truncated
+            n_rows = np.ones(len(missing), int) if pooled else batches.lengths
 
             def fill(views):
-                for batch in cut(self.lengths[where], self.batch_tokens):
-                    inputs = collate(
-                        self.tokens, where[batch], self.pad_id, self.device
-                    )
-                    states = network.below_cut(inputs).cpu().numpy()
-                    for i, state in zip(batch, states, strict=True):
-                        views[i][:] = state[: lengths[i]]
+                for positions in batches.by_length():
+                    states = network.below_cut(batches.take(positions)).cpu().numpy()
+                    for i, rows in zip(positions, states, strict=True):
+                        views[i][:] = rows[: n_rows[i]]
 
-            store.add(missing, lengths, checkpoint.width, fill)
+            store.add(missing, n_rows, checkpoint.width, fill)
         return store.get(texts)
 
 
