@@ -52,6 +52,27 @@ def save_tokenizer(folder, *, model_max_length=64):
     return len(vocabulary)
 
 
+# What some architectures call otherwise, or have besides.
+_SIZES = {
+    "DistilBert": {"dim": 16, "n_layers": 3, "n_heads": 2, "hidden_dim": 24},
+    "Albert": {"embedding_size": 8},
+    "DebertaV2": {
+        "relative_attention": True,
+        "position_buckets": 8,
+        "norm_rel_ebd": "layer_norm",
+        "share_att_key": True,
+        "pos_att_type": ["p2c", "c2p"],
+        "position_biased_input": False,
+    },
+    "ModernBert": {
+        "global_attn_every_n_layers": 2,
+        "local_attention": 8,
+        **dict.fromkeys(("bos_token_id", "cls_token_id"), 2),
+        **dict.fromkeys(("eos_token_id", "sep_token_id"), 3),
+    },
+}
+
+
 def save_encoder(folder, kind="Bert", **overrides):
     """Save a tiny encoder of random weights, and its tokenizer."""
     import transformers
@@ -70,8 +91,7 @@ def save_encoder(folder, kind="Bert", **overrides):
         "pad_token_id": 0,
         "initializer_range": 0.5,  # so that layers and tokens differ clearly
     }
-    if kind == "DistilBert":
-        sizes |= {"dim": 16, "n_layers": 3, "n_heads": 2, "hidden_dim": 24}
+    sizes |= _SIZES.get(kind, {})
     config = getattr(transformers, f"{kind}Config")(**{**sizes, **overrides})
     with fork_torch(0):
         model = getattr(transformers, f"{kind}Model")(config)
