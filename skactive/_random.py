@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 import zlib
 from contextlib import contextmanager
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-__all__ = ["base_seed", "fork_torch", "round_rng", "round_seed"]
+__all__ = ["base_seed", "fork_torch", "generator_lock", "round_rng", "round_seed"]
+
+# torch has one generator for all threads: whoever seeds it has it alone until the end.
+generator_lock = threading.RLock()
 
 
 def base_seed(random_state):
@@ -84,6 +88,8 @@ def round_seed(seed, round_number, purpose):
 def fork_torch(seed):
     """Run a block under its own torch seed and put the generators back after it.
 
+    Blocks of several threads run one after the other.
+
     Parameters
     ----------
     seed : int
@@ -92,6 +98,6 @@ def fork_torch(seed):
     import torch
 
     devices = list(range(torch.cuda.device_count()))
-    with torch.random.fork_rng(devices=devices):
+    with generator_lock, torch.random.fork_rng(devices=devices):
         torch.random.manual_seed(seed)
         yield

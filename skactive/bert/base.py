@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
 
@@ -12,6 +13,7 @@ from skactive._random import fork_torch
 from skactive._sklearn import Interval, StrOptions
 from skactive.bert.fitting import FittingMixin
 from skactive.bert.inference import InferenceMixin
+from skactive.bert.module import choose_device
 
 __all__ = ["BertEstimator", "draws_available"]
 
@@ -20,7 +22,7 @@ def draws_available(estimator):
     """Whether Monte-Carlo dropout is on; the reason, as an error, where it is not."""
     if estimator.mc_dropout is None:
         raise AttributeError(
-            "sample_proba needs mc_dropout='head' or 'full', got None."
+            "Draws need mc_dropout='head' or 'full', got None. Pass one of them."
         )
     return True
 
@@ -157,19 +159,33 @@ class BertEstimator(
         """Rebuild the net from the pretrained weights and the trained ones."""
         import torch
 
-        with fork_torch(0):
-            net = self._make_net(self._n_outputs)
-        network = net.module_
-        if network.checkpoint_digest != digest:
+        checkpoint = self._checkpoint()
+        if checkpoint.digest != digest:
             raise ValueError(
                 f"'model' must hold the weights that this {type(self).__name__} was "
-                f"trained from; those in {os.fspath(self.model)!r} are others. Put "
-                "the earlier ones there, or train again."
+                f"trained from; those in {self._recipe['module']['model']!r} are "
+                "others. Put the earlier ones there, or train again."
             )
+        with fork_torch(0):
+            net = self._make_net(self._recipe, self._device_here())
+        network = net.module_
         tensors = {name: torch.from_numpy(array) for name, array in trained.items()}
         network.load_state_dict(tensors, strict=False)
         network.eval()
         self.net_ = net
+
+    def _device_here(self):
+        """Choose the device; the processor where this machine lacks it."""
+        try:
+            return choose_device(self.device)
+        except ValueError as exc:
+            warnings.warn(
+                f"{exc} This {type(self).__name__} was trained there; it is loaded "
+                "on the processor.",
+                UserWarning,
+                stacklevel=2,
+            )
+            return choose_device("cpu")
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "net_")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sklearn.base import ClassifierMixin, TransformerMixin
+from scipy import sparse
+from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.class_weight import compute_sample_weight
 
@@ -16,9 +17,7 @@ from skactive.bert.targets import encode_labels
 __all__ = ["BertClassifier"]
 
 
-class BertClassifier(
-    ProbabilitiesMixin, TransformerMixin, ClassifierMixin, BertEstimator
-):
+class BertClassifier(ProbabilitiesMixin, ClassifierMixin, BertEstimator):
     """Fine-tune a pretrained encoder to classify texts or pairs of texts.
 
     Parameters
@@ -280,9 +279,10 @@ class BertClassifier(
 
     def _fit(self, X, y, sample_weight, classes, go_on, n_epochs):
         import torch
+        from torch import nn
 
         texts = as_texts(X)
-        y = as_labels(y, len(texts))
+        y = as_labels(y.toarray() if sparse.issparse(y) else y, len(texts))
         found, codes = encode_labels(y, self.classes_ if go_on else classes)
         multilabel = codes.ndim == 2
         if go_on and multilabel != self._multilabel:
@@ -295,37 +295,30 @@ class BertClassifier(
         if self.class_weight is not None:
             weights = check_sample_weight(sample_weight, texts)
             weights = weights * compute_sample_weight(self.class_weight, y)
-        before = self._multilabel if hasattr(self, "_multilabel") else None
-        self._multilabel = multilabel  # the criterion and the score depend on it
-        try:
-            self._train(
-                texts,
-                torch.from_numpy(codes),
-                weights,
-                n_outputs=len(found),
-                stratify=None if multilabel else codes,
-                go_on=go_on,
-                n_epochs=n_epochs,
-            )
-        except BaseException:
-            self._multilabel = before
-            raise
-        self.classes_ = found
+        self._train(
+            texts,
+            torch.from_numpy(codes),
+            weights,
+            n_outputs=len(found),
+            criterion=nn.BCEWithLogitsLoss if multilabel else nn.CrossEntropyLoss,
+            score=_accuracy,
+            stratify=None if multilabel else codes,
+            go_on=go_on,
+            n_epochs=n_epochs,
+        )
+        self.classes_, self._multilabel = found, multilabel
         return self
-
-    def _criterion(self):
-        from torch import nn
-
-        return nn.BCEWithLogitsLoss if self._multilabel else nn.CrossEntropyLoss
-
-    def _validation_score(self, outputs, targets):
-        outputs, targets = outputs.numpy(), targets.numpy()
-        if self._multilabel:
-            return accuracy_score(targets > 0.5, outputs > 0)
-        return accuracy_score(targets, outputs.argmax(axis=1))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         tags.transformer_tags.preserves_dtype = []
         return tags
+
+
+def _accuracy(outputs, targets):
+    """Score outputs (n, k) against codes (n,) or an indicator matrix (n, k)."""
+    outputs, targets = outputs.numpy(), targets.numpy()
+    if targets.ndim == 2:
+        return accuracy_score(targets > 0.5, outputs > 0)
+    return accuracy_score(targets, outputs.argmax(axis=1))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import warnings
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from skactive._texts import refuse_surrogates
 from skactive.bert.hub import open_checkpoint
 from skactive.bert.module import choose_device, choose_precision
 
-__all__ = ["FittingMixin"]
+__all__ = ["FittingMixin", "explained_memory"]
 
 _BATCH_TOKENS = {"cpu": 1024, "cuda": 16384, "mps": 8192}
 
@@ -22,43 +23,74 @@ _BATCH_TOKENS = {"cpu": 1024, "cuda": 16384, "mps": 8192}
 class FittingMixin:
     """How the fine-tuned estimators train."""
 
-    def _train(self, texts, y, sample_weight, *, n_outputs, stratify, go_on, n_epochs):
-        """Train a network on encoded targets; take it over only when that is done."""
-        import torch
+    _min_valid_texts = 1  # for a validation score that means something
+
+    def _train(
+        self,
+        texts,
+        y,
+        sample_weight,
+        *,
+        n_outputs,
+        criterion,
+        score,
+        stratify,
+        go_on,
+        n_epochs,
+    ):
+        """Train a network on encoded targets; take it over only when that is done.
+
+        Parameters
+        ----------
+        texts : list of str or of (str, str)
+        y : torch.Tensor of shape (n,) or (n, k)
+        sample_weight : array-like of shape (n,) or None
+        n_outputs : int
+        criterion : class
+            The loss, a `torch.nn.Module`.
+        score : callable
+            `score(outputs, targets)` of the validation part.
+        stratify : ndarray of shape (n,) or None
+            What the validation part keeps the proportions of.
+        go_on : bool
+            Whether to start from the present weights.
+        n_epochs : int
+        """
         from skorch.helper import predefined_split
 
         from skactive.bert.changes import copy_trained, layer_changes
         from skactive.bert.training import History, Progress, Targets
 
         weights = check_sample_weight(sample_weight, texts, ensure_non_negative=True)
-        if not weights.sum() > 0:
-            raise ValueError(
-                "'sample_weight' must hold a weight above 0, got none. Drop the "
-                "argument to weigh all texts alike."
-            )
         seed = base_seed(self.random_state)
         train, valid = self._split(len(texts), stratify, seed)
-        weights = torch.from_numpy(weights / (weights[train].mean() or 1.0)).float()
+        weights = _normalised(weights, train)
         n_steps = n_epochs * -(-len(train) // self.batch_size)
         has_valid = valid is not None
-        history = History(
-            self._validation_score if has_valid else None,
-            self.tol,
-            self.n_iter_no_change,
-        )
+        history = History(score if has_valid else None, self.tol, self.n_iter_no_change)
         callbacks = [("history", history)]
         if self.verbose:
             callbacks.append(("progress", Progress(n_steps)))
+        recipe = self._recipe_of(n_outputs, criterion)
+        device = choose_device(self.device)
 
         n_before = len(self.history_) if go_on else 0
-        with fork_torch(round_seed(seed, n_before, "train")):
-            net = self._make_net(n_outputs, n_epochs, n_steps, callbacks)
-            if go_on:
-                net.module_.load_state_dict(self.net_.module_.state_dict())
+        with (
+            fork_torch(round_seed(seed, n_before, "train")),
+            explained_memory(
+                f"'batch_size' must leave room on {str(device)!r}, got "
+                f"{self.batch_size} with max_length={self.max_length} (%s). Pass a "
+                "smaller one, a smaller 'max_length', or freeze more layers."
+            ),
+        ):
+            net = self._make_net(recipe, device, n_epochs, n_steps, callbacks)
             network = net.module_
+            if go_on:
+                self._continue(network)
             network.frozen_in_eval = self.cache_frozen
             start = copy_trained(network)
-            batches = self._batches(network, texts)
+            checkpoint = open_checkpoint(self.model, self.revision)
+            batches = self._batches(network, checkpoint, texts)
             self._warn_of_cut_texts(batches)
             parts = [
                 None if part is None else Targets(batches, part, y, weights)
@@ -66,21 +98,15 @@ class FittingMixin:
             ]
             if has_valid:
                 net.train_split = predefined_split(parts[1])
-            try:
-                net.partial_fit(parts[0])
-            except torch.OutOfMemoryError as exc:
-                raise RuntimeError(
-                    f"'batch_size' must leave room on {self.device!r}, got "
-                    f"{self.batch_size} with max_length={self.max_length} ({exc}). "
-                    "Pass a smaller one, a smaller 'max_length', or freeze more layers."
-                ) from exc
+            net.partial_fit(parts[0])
+        self._refuse_diverged(network)
         network.eval()
         network.frozen_in_eval = False
         # Nothing of the training is kept but its result: a next one starts afresh.
         net.train_split = None
         net.optimizer_.state.clear()
-        self.net_ = net
-        self._n_outputs = n_outputs
+        changes = layer_changes(network, start)
+
         offset = self.history_[-1]["seconds_total"] if n_before else 0.0
         epochs = [
             {
@@ -90,15 +116,38 @@ class FittingMixin:
             }
             for record in history.epochs
         ]
+        self.net_ = net
         self.history_ = [*self.history_, *epochs] if n_before else epochs
-        self.layer_changes_ = layer_changes(network, start)
+        self.layer_changes_ = changes
+        self._recipe = recipe
         return self
 
-    def _make_net(self, n_outputs, n_epochs=1, n_steps=1, callbacks=()):
+    def _recipe_of(self, n_outputs, criterion):
+        """List what the network is built from, whatever becomes of the parameters."""
+        module = {
+            "model": os.fspath(self.model),
+            "revision": self.revision,
+            "head": self.head,
+            "head_params": copy.deepcopy(self.head_params),
+            "n_outputs": n_outputs,
+            "dropout": self.dropout,
+            "pooling": self.pooling,
+            "freeze": self.freeze,
+            "layers_attr": self.layers_attr,
+        }
+        return {"module": module, "criterion": criterion}
+
+    def _make_net(self, recipe, device, n_epochs=1, n_steps=1, callbacks=()):
         """Build the net; its network starts from the pretrained weights."""
         from skactive.bert.network import TextNetwork
         from skactive.bert.training import Net, optimisation
 
+        net_params = self.net_params or {}
+        if "callbacks" in net_params:
+            raise ValueError(
+                "'net_params' must leave the callbacks to the parameter of that name, "
+                "got some. Pass callbacks=[...] instead."
+            )
         params, more = optimisation(
             lr=self.lr,
             head_lr=self.lr if self.head_lr is None else self.head_lr,
@@ -108,9 +157,8 @@ class FittingMixin:
             max_grad_norm=self.max_grad_norm,
             n_steps=n_steps,
         )
-        device = choose_device(self.device)
         params |= {
-            "criterion": self._criterion(),
+            "criterion": recipe["criterion"],
             "criterion__reduction": "none",
             "max_epochs": n_epochs,
             "batch_size": self.batch_size,
@@ -127,21 +175,47 @@ class FittingMixin:
             ],
             "callbacks__print_log": None,
         }
-        settings = {
-            "model": os.fspath(self.model),
-            "revision": self.revision,
-            "head": self.head,
-            "head_params": self.head_params,
-            "n_outputs": n_outputs,
-            "dropout": self.dropout,
-            "pooling": self.pooling,
-            "freeze": self.freeze,
-            "layers_attr": self.layers_attr,
-            "bfloat16": self._bfloat16(device),
-        }
+        settings = {**recipe["module"], "bfloat16": self._bfloat16(device)}
         params |= {f"module__{name}": value for name, value in settings.items()}
-        net = Net(TextNetwork, **{**params, **(self.net_params or {})})
-        return net.initialize()
+        return Net(TextNetwork, **{**params, **net_params}).initialize()
+
+    def _continue(self, network):
+        """Give a fresh network the weights trained so far."""
+        before = self.net_.module_
+        if network.checkpoint_digest != before.checkpoint_digest:
+            raise ValueError(
+                "'model' must be the one that training began with, got "
+                f"{os.fspath(self.model)!r} with other weights. Call fit with "
+                "warm_start=False to begin anew."
+            )
+        # What is frozen counts as pretrained: it is shared by way of the cache, and
+        # no pickle holds it.
+        trained = {name for name, p in before.named_parameters() if p.requires_grad}
+        frozen = {name for name, p in network.named_parameters() if not p.requires_grad}
+        if trained & frozen:
+            raise ValueError(
+                "'freeze' must leave free what training has changed before, got "
+                f"{self.freeze!r}, which freezes {min(trained & frozen)!r} and more. "
+                "Freeze no more than before, or call fit with warm_start=False to "
+                "begin anew."
+            )
+        try:
+            network.load_state_dict(before.state_dict())
+        except RuntimeError as exc:
+            raise ValueError(
+                "'head' and 'head_params' must be those that training began with, got "
+                f"{self.head!r} and {self.head_params!r}, which make other layers. "
+                "Call fit with warm_start=False to begin anew."
+            ) from exc
+
+    def _refuse_diverged(self, network):
+        trained = (p for p in network.parameters() if p.requires_grad)
+        if not all(p.isfinite().all() for p in trained):
+            raise ValueError(
+                f"'lr' must be small enough for the training to converge, got "
+                f"{self.lr} (head_lr={self.head_lr}), with which weights became "
+                "infinite or NaN. Pass a smaller one, or a smaller 'max_grad_norm'."
+            )
 
     def _bfloat16(self, device):
         import torch
@@ -182,13 +256,18 @@ class FittingMixin:
                 f"validation_fraction={self.validation_fraction} ({exc}) Pass more "
                 "texts, another fraction, or early_stopping=None."
             ) from exc
+        if len(valid) < self._min_valid_texts:
+            raise ValueError(
+                f"'validation_fraction' must leave {self._min_valid_texts} texts to "
+                f"score, got {self.validation_fraction} of {n} texts. Pass more texts, "
+                "a larger fraction, or early_stopping=None."
+            )
         return np.sort(train), np.sort(valid)
 
-    def _batches(self, network, texts, *, from_tokens=False):
+    def _batches(self, network, checkpoint, texts, *, from_tokens=False):
         """Tokenise, and look up what lies below the cut unless told not to."""
         from skactive.bert.inputs import Batches
 
-        checkpoint = open_checkpoint(self.model, self.revision)
         device = next(network.parameters()).device.type
         try:
             return Batches(
@@ -202,3 +281,32 @@ class FittingMixin:
         except (TypeError, UnicodeError):
             refuse_surrogates(texts)
             raise
+
+
+def _normalised(weights, train):
+    """Scale weights to mean 1 over the training part, so that `lr` means the same."""
+    import torch
+
+    if not weights[train].any():
+        raise ValueError(
+            "'sample_weight' must be above 0 for one of the texts to train on, got "
+            "only 0. Drop the argument to weigh all texts alike."
+        )
+    return torch.from_numpy(weights / weights[train].mean()).float()
+
+
+@contextmanager
+def explained_memory(advice):
+    """Say what to do where the memory of a device does not suffice.
+
+    Parameters
+    ----------
+    advice : str
+        With `%s` in the place of what torch says.
+    """
+    import torch
+
+    try:
+        yield
+    except torch.cuda.OutOfMemoryError as exc:
+        raise RuntimeError(advice % str(exc).rstrip(".")) from exc

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from safetensors import SafetensorError
 
-from skactive._random import fork_torch
+from skactive._random import fork_torch, generator_lock
 
 __all__ = ["Checkpoint", "open_checkpoint"]
 
@@ -201,6 +201,11 @@ class Checkpoint:
         """
         key = (self.digest, str(device), dtype)
         with _lock:
+            if key in _modules:
+                _modules.move_to_end(key)
+                return _modules[key]
+        # In this order: who trains holds the generator and then asks for a module.
+        with generator_lock, _lock:
             if key not in _modules:
                 _modules[key] = self._load().to(device=device, dtype=dtype).eval()
                 while len(_modules) > _MODULES_KEPT:

@@ -5,35 +5,51 @@ from __future__ import annotations
 from numbers import Integral
 
 import numpy as np
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skactive._random import base_seed, round_seed
 from skactive._texts import as_texts
+from skactive.bert.fitting import explained_memory
+from skactive.bert.hub import open_checkpoint
 
 __all__ = ["InferenceMixin"]
 
 _DRAW_ELEMENTS = 2**24  # numbers of one chunk of draws
 
 
-class InferenceMixin:
+class InferenceMixin(TransformerMixin):
     """How the fine-tuned estimators predict, represent and draw."""
 
     def _map(self, X, function):
         """Call a function of (network, inputs) on batches; rows in the order of X."""
         import torch
 
-        check_is_fitted(self, "net_")
+        check_is_fitted(self)
         texts = as_texts(X)
         network = self.net_.module_
-        batches = self._batches(network, texts)
         out = None
-        with torch.no_grad():
+        with torch.no_grad(), self._room():
+            batches = self._batches(network, self._checkpoint(), texts)
             for positions in batches.by_length():
                 rows = function(network, batches.take(positions)).float().cpu().numpy()
                 if out is None:
                     out = np.empty((len(texts), *rows.shape[1:]), dtype=np.float32)
                 out[positions] = rows
         return out
+
+    def _checkpoint(self):
+        """Open the checkpoint that the network was trained from."""
+        built = self._recipe["module"]
+        return open_checkpoint(built["model"], built["revision"])
+
+    def _room(self):
+        """Say what to do where prediction does not fit into memory."""
+        return explained_memory(
+            f"'max_length' must leave room on {self.net_.device!r}, got "
+            f"{self.max_length} (%s). Pass a smaller one, free memory on the device, "
+            "or train with device='cpu'."
+        )
 
     def _outputs(self, X):
         return self._map(X, lambda network, inputs: network(**inputs))
@@ -53,7 +69,7 @@ class InferenceMixin:
 
     @property
     def _n_features_out(self):
-        check_is_fitted(self, "net_")
+        check_is_fitted(self)
         return self.net_.module_.last_linear.in_features
 
     def _draw_outputs(self, X, n_draws, random_state):
@@ -63,7 +79,7 @@ class InferenceMixin:
             raise ValueError(
                 f"'n_draws' must be an int of at least 1, got {n_draws!r}."
             )
-        check_is_fitted(self, "net_")
+        check_is_fitted(self)
         if random_state is None:
             random_state = self.random_state
         seed = round_seed(base_seed(random_state), 0, "draws")
@@ -81,7 +97,7 @@ class InferenceMixin:
         device = next(network.parameters()).device
         width = max(len(mask) * mask.shape[1] for mask in masks)
         n_rows = max(1, _DRAW_ELEMENTS // width)
-        with torch.no_grad():
+        with torch.no_grad(), self._room():
             chunks = [
                 network.head.draw(
                     torch.from_numpy(summaries[start : start + n_rows]).to(device),
@@ -100,26 +116,30 @@ class InferenceMixin:
         network = self.net_.module_
         full = self.mc_dropout == "full"
         texts = as_texts(X)
-        # Below the cut there is dropout as well, so a whole draw starts from tokens.
-        batches = self._batches(network, texts, from_tokens=full)
+
+        def run(inputs, masks, n):
+            if full:
+                with dropout_on(network), masks:
+                    masks.begin_pass(n)
+                    return network(**inputs)
+            x, mask = network.represent(**inputs)
+            with dropout_on(network.head), masks:
+                masks.begin_pass(n)
+                return network.decode(x, mask)
+
         out = None
-        for draw in range(n_draws):
-            masks = SharedMasks(round_seed(seed, draw, "draw"), self.max_length)
-            for positions in batches.by_length():
-                inputs = batches.take(positions)
-                with torch.no_grad():
-                    if full:
-                        with dropout_on(network), masks:
-                            masks.begin_pass(len(positions))
-                            rows = network(**inputs)
-                    else:
-                        x, mask = network.represent(**inputs)
-                        with dropout_on(network.head), masks:
-                            masks.begin_pass(len(positions))
-                            rows = network.decode(x, mask)
-                rows = rows.cpu().numpy()
-                if out is None:
-                    shape = (len(texts), n_draws, rows.shape[1])
-                    out = np.empty(shape, dtype=np.float32)
-                out[positions, draw] = rows
+        with torch.no_grad(), self._room():
+            # Below the cut there is dropout too: a whole draw starts from tokens.
+            batches = self._batches(
+                network, self._checkpoint(), texts, from_tokens=full
+            )
+            for draw in range(n_draws):
+                masks = SharedMasks(round_seed(seed, draw, "draw"), self.max_length)
+                for positions in batches.by_length():
+                    inputs = batches.take(positions)
+                    rows = run(inputs, masks, len(positions)).cpu().numpy()
+                    if out is None:
+                        shape = (len(texts), n_draws, rows.shape[1])
+                        out = np.empty(shape, dtype=np.float32)
+                    out[positions, draw] = rows
         return out

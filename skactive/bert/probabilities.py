@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit, softmax
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from skactive.bert.base import draws_available
 
@@ -85,8 +86,12 @@ class ProbabilitiesMixin:
         inputs : ndarray of shape (n, d)
             What the layer takes: `transform(X)`.
         """
+        check_is_fitted(self)
         if self._multilabel:
-            raise TypeError("gradient_factors needs one label per text.")
+            raise TypeError(
+                "gradient_factors needs a model of one label per text, got one of "
+                "several. Train it on labels, not on an indicator matrix."
+            )
         residuals = self.predict_proba(X)
         residuals[np.arange(len(residuals)), residuals.argmax(axis=1)] -= 1.0
         return residuals, self.transform(X)

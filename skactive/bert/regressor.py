@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.stats import spearmanr
-from sklearn.base import RegressorMixin, TransformerMixin
+from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from skactive._labels import as_labels
 from skactive._sklearn import fit_context
@@ -44,7 +45,7 @@ def spearman_score(y_true, y_pred):
     return float(spearmanr(y_true, y_pred).statistic)
 
 
-class BertRegressor(TransformerMixin, RegressorMixin, BertEstimator):
+class BertRegressor(RegressorMixin, BertEstimator):
     """Fine-tune a pretrained encoder to predict a number for a text or a pair.
 
     The mean squared error is that of targets scaled to mean 0 and variance 1, so that
@@ -161,6 +162,8 @@ class BertRegressor(TransformerMixin, RegressorMixin, BertEstimator):
     'cls'
     """
 
+    _min_valid_texts = 2  # of one number, R² says nothing
+
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
         """Train from the pretrained weights.
@@ -199,6 +202,7 @@ class BertRegressor(TransformerMixin, RegressorMixin, BertEstimator):
 
     def _fit(self, X, y, sample_weight, go_on, n_epochs):
         import torch
+        from torch import nn
 
         texts = as_texts(X)
         y = as_labels(y, len(texts))
@@ -214,20 +218,14 @@ class BertRegressor(TransformerMixin, RegressorMixin, BertEstimator):
             torch.from_numpy((y - scale[0]) / scale[1]).float()[:, None],
             sample_weight,
             n_outputs=1,
+            criterion=nn.MSELoss,
+            score=_r2,
             stratify=None,
             go_on=go_on,
             n_epochs=n_epochs,
         )
         self._scale = scale
         return self
-
-    def _criterion(self):
-        from torch import nn
-
-        return nn.MSELoss
-
-    def _validation_score(self, outputs, targets):
-        return r2_score(targets.numpy(), outputs.numpy())
 
     def predict(self, X):
         """Predict a number per text.
@@ -240,6 +238,7 @@ class BertRegressor(TransformerMixin, RegressorMixin, BertEstimator):
         -------
         y : ndarray of shape (n,)
         """
+        check_is_fitted(self)
         mean, std = self._scale
         return self._outputs(X)[:, 0].astype(np.float64) * std + mean
 
@@ -260,6 +259,7 @@ class BertRegressor(TransformerMixin, RegressorMixin, BertEstimator):
         draws : ndarray of shape (n, n_draws)
             Column t comes from one model, the same for every text.
         """
+        check_is_fitted(self)
         mean, std = self._scale
         draws = self._draw_outputs(X, n_draws, random_state)[:, :, 0]
         return draws.astype(np.float64) * std + mean
@@ -268,3 +268,7 @@ class BertRegressor(TransformerMixin, RegressorMixin, BertEstimator):
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = []
         return tags
+
+
+def _r2(outputs, targets):
+    return r2_score(targets.numpy(), outputs.numpy())

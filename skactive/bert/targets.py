@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
+from skactive._labels import as_labels
+
 __all__ = ["encode_labels"]
 
 
@@ -43,7 +45,7 @@ def encode_labels(y, classes=None):
         return _encode_indicators(y, classes)
     found = np.unique(y)
     if classes is not None:
-        known = np.unique(np.asarray(classes))
+        known = _known(classes)
         strange = found[~np.isin(found, known)]
         if len(strange):
             raise ValueError(
@@ -68,9 +70,19 @@ def _encode_indicators(y, classes):
             "of 0 and 1 per class."
         )
     k = y.shape[1]
-    if classes is not None and len(np.unique(np.asarray(classes))) != k:
+    if classes is not None and len(_known(classes)) != k:
         raise ValueError(
-            f"'classes' must name the {k} columns of the indicator matrix 'y', got "
-            f"{len(classes)}. Leave it out for an indicator matrix."
+            f"'y' must have one column for each of {len(classes)} classes, got an "
+            f"indicator matrix of {k} columns. Give all columns in every call."
         )
     return np.arange(k), y.astype(np.float32)
+
+
+def _known(classes):
+    try:
+        return np.unique(as_labels(classes, len(classes)))
+    except (TypeError, ValueError) as exc:
+        raise type(exc)(
+            f"'classes' must hold one label per class, all of one kind, got "
+            f"{classes!r}. Name each class as it stands in 'y'."
+        ) from exc
