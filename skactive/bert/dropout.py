@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import inspect
+import math
 from contextlib import contextmanager
 
+import numpy as np
 import torch
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 __all__ = ["SharedMasks", "dropout_on"]
+
+_UNKNOWN = frozenset(
+    {
+        functional.alpha_dropout,
+        functional.dropout1d,
+        functional.dropout2d,
+        functional.dropout3d,
+        functional.feature_alpha_dropout,
+        functional.multi_head_attention_forward,
+    }
+)
 
 
 @contextmanager
@@ -43,37 +57,40 @@ class SharedMasks(TorchFunctionMode):
     ----------
     seed : int
         Of the draw.
-    max_length : int
-        Most tokens of a text.
 
     Examples
     --------
     >>> import torch
     >>> from skactive.bert.dropout import SharedMasks
     >>> x = torch.ones(3, 4)
-    >>> with SharedMasks(seed=0, max_length=8) as masks:
-    ...     masks.begin_pass()
+    >>> with SharedMasks(seed=0) as masks:
+    ...     masks.begin("head", n_texts=3)
     ...     dropped = torch.nn.functional.dropout(x, 0.5)
     >>> bool((dropped == dropped[0]).all())
     True
     """
 
-    def __init__(self, seed, max_length):
+    def __init__(self, seed):
         super().__init__()
-        self.seed, self.max_length = seed, max_length
-        self._masks = {}
-        self.begin_pass()
+        self.seed = seed
+        self._masks = {}  # (part, number of the dropout in it) -> mask
 
-    def begin_pass(self, n_texts=None):
-        """Say that the next dropout is the first of a forward pass.
+    def begin(self, part, n_texts):
+        """Say that the next dropout is the first of a part of a forward pass.
 
         Parameters
         ----------
-        n_texts : int or None, default=None
-            In the batch; tells rows of texts from rows of a table of weights.
+        part : {"encoder", "head"}
+            Two dimensions are features of texts in the head; in the encoder they are
+            a table of weights, such as that of relative positions.
+        n_texts : int
+            In the batch.
         """
-        self._call = 0
-        self._n_texts = n_texts
+        self._part, self._n_texts, self._call = part, n_texts, 0
+
+    def forget(self):
+        """Let go of the masks; they would be drawn the same again."""
+        self._masks.clear()
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -81,6 +98,8 @@ class SharedMasks(TorchFunctionMode):
             return self._dropout(*args, **kwargs)
         if func is functional.scaled_dot_product_attention:
             return self._attention(*args, **kwargs)
+        if func in _UNKNOWN:
+            _refuse_dropout(func, args, kwargs)
         return func(*args, **kwargs)
 
     def _dropout(self, input, p=0.5, training=True, inplace=False):
@@ -111,21 +130,58 @@ class SharedMasks(TorchFunctionMode):
 
     def _mask(self, x, p):
         """Mask for one call, without the batch's dimension, scaled by 1 / (1 - p)."""
-        call, self._call = self._call, self._call + 1
-        shape, places = list(x.shape), ()
-        if x.ndim == 4:  # attention (b, heads, t, t)
-            shape, places = shape[1:], (1, 2)
-        elif x.ndim == 3:  # states (b, t, d)
-            shape, places = shape[1:], (0,)
-        elif x.ndim == 2 and self._n_texts in (None, x.shape[0]):  # features (b, d)
-            shape = shape[1:]
-        if call not in self._masks:
-            full = list(shape)
-            for place in places:
-                full[place] = max(self.max_length, shape[place])
-            generator = torch.Generator().manual_seed(self.seed * 1_000_003 + call)
-            self._masks[call] = torch.rand(full, generator=generator) >= p
-        mask = self._masks[call]
-        for place in places:
-            mask = mask.narrow(place, 0, shape[place])
+        place = (self._part, self._call)
+        self._call += 1
+        if x.ndim < 3 and self._part == "encoder":
+            shape = x.shape
+        elif len(x) == self._n_texts:
+            shape = x.shape[1:]
+        else:
+            raise NotImplementedError(
+                f"draws by dropout need the texts as the first dimension, got states "
+                f"of shape {tuple(x.shape)} for {self._n_texts} texts. Use "
+                "mc_dropout='head' with a head that keeps them there."
+            )
+        mask = self._masks.get(place)
+        if mask is None or any(np.less(mask.shape, shape)):
+            # A longer text than before: its first places keep what they had.
+            known = shape if mask is None else mask.shape
+            larger = np.maximum(known, shape)
+            seed = [self.seed, self._part == "head", place[1]]
+            self._masks[place] = mask = torch.from_numpy(_draw_mask(seed, larger, p))
+        mask = mask[tuple(slice(size) for size in shape)]
         return mask.to(device=x.device, dtype=x.dtype) / (1.0 - p if p < 1 else 1.0)
+
+
+def _refuse_dropout(func, args, kwargs):
+    bound = inspect.signature(func).bind(*args, **kwargs)
+    bound.apply_defaults()
+    given = bound.arguments
+    if given["training"] and given.get("dropout_p", given.get("p")):
+        raise NotImplementedError(
+            f"draws by dropout need masks that all texts share, which "
+            f"torch.nn.functional.{func.__name__} does not have here. Use "
+            "torch.nn.Dropout."
+        )
+
+
+def _draw_mask(seed, shape, p):
+    """Draw a mask whose value at an index does not depend on the shape.
+
+    The index is hashed, so a mask can grow with the texts and be no larger than they
+    need: attention over thousands of tokens would take gigabytes.
+    """
+    state = np.random.SeedSequence(seed).generate_state(1, np.uint64)
+    for size in shape:
+        state = _mix(state[..., None] + np.arange(1, size + 1, dtype=np.uint64) * _STEP)
+    return (state[0] >> np.uint64(11)) >= np.uint64(math.ceil(p * 2**53))
+
+
+_STEP = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio
+
+
+def _mix(z):
+    """Mix bits as SplitMix64 does (Steele, Lea, Flood 2014)."""
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))

@@ -57,6 +57,14 @@ class DenseHead(nn.Module):
             x = torch.relu(layer(self.dropout(x)))
         return x
 
+    @property
+    def draws_at_once(self):
+        """Whether :meth:`draw` does what `forward` does: not where only that is new."""
+        own = type(self)
+        return own.draw is not DenseHead.draw or (
+            own.forward is DenseHead.forward and own._hidden is DenseHead._hidden
+        )
+
     def draw_masks(self, n_draws, generator):
         """Draw dropout masks, one set per draw, the same for every text.
 

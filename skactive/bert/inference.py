@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skactive._random import base_seed, round_seed
+from skactive._random import base_seed, fork_torch, round_seed
 from skactive._texts import as_texts
 from skactive.bert.fitting import explained_memory
 from skactive.bert.hub import open_checkpoint
@@ -84,7 +84,7 @@ class InferenceMixin(TransformerMixin):
             random_state = self.random_state
         seed = round_seed(base_seed(random_state), 0, "draws")
         head = self.net_.module_.head
-        if self.mc_dropout == "head" and hasattr(head, "draw_masks"):
+        if self.mc_dropout == "head" and getattr(head, "draws_at_once", False):
             return self._draw_from_head(X, int(n_draws), seed)
         return self._draw_passes(X, int(n_draws), seed)
 
@@ -113,33 +113,45 @@ class InferenceMixin(TransformerMixin):
 
         from skactive.bert.dropout import SharedMasks, dropout_on
 
+        texts = as_texts(X)
         network = self.net_.module_
         full = self.mc_dropout == "full"
-        texts = as_texts(X)
-
-        def run(inputs, masks, n):
-            if full:
-                with dropout_on(network), masks:
-                    masks.begin_pass(n)
-                    return network(**inputs)
-            x, mask = network.represent(**inputs)
-            with dropout_on(network.head), masks:
-                masks.begin_pass(n)
-                return network.decode(x, mask)
-
+        draws = [SharedMasks(round_seed(seed, t, "draw")) for t in range(n_draws)]
         out = None
-        with torch.no_grad(), self._room():
+        with fork_torch(seed), torch.no_grad(), self._room():
             # Below the cut there is dropout too: a whole draw starts from tokens.
             batches = self._batches(
                 network, self._checkpoint(), texts, from_tokens=full
             )
-            for draw in range(n_draws):
-                masks = SharedMasks(round_seed(seed, draw, "draw"), self.max_length)
-                for positions in batches.by_length():
-                    inputs = batches.take(positions)
-                    rows = run(inputs, masks, len(positions)).cpu().numpy()
-                    if out is None:
-                        shape = (len(texts), n_draws, rows.shape[1])
-                        out = np.empty(shape, dtype=np.float32)
-                    out[positions, draw] = rows
+            passes = _whole_passes if full else _head_passes
+            for positions, t, states in passes(network, batches, draws):
+                with dropout_on(network.head), draws[t] as masks:
+                    masks.begin("head", len(positions))
+                    rows = network.decode(*states).cpu().numpy()
+                if out is None:
+                    shape = (len(texts), n_draws, rows.shape[1])
+                    out = np.empty(shape, dtype=np.float32)
+                out[positions, t] = rows
         return out
+
+
+def _whole_passes(network, batches, draws):
+    """Run the encoder under each draw; its masks are forgotten after each."""
+    from skactive.bert.dropout import dropout_on
+
+    for t, masks in enumerate(draws):
+        for positions in batches.by_length():
+            inputs = batches.take(positions)
+            with dropout_on(network), masks:
+                masks.begin("encoder", len(positions))
+                states = network.represent(**inputs)
+            yield positions, t, states
+        masks.forget()
+
+
+def _head_passes(network, batches, draws):
+    """Run the encoder once, for all draws."""
+    for positions in batches.by_length():
+        states = network.represent(**batches.take(positions))
+        for t in range(len(draws)):
+            yield positions, t, states

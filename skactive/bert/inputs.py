@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import torch
 
 from skactive.bert.batches import collate, cut, tokenize
 from skactive.bert.memory import in_use
-from skactive.bert.prefix import open_prefix_store
+from skactive.bert.prefix import NoPrefixError, open_prefix_store
 
 __all__ = ["Batches"]
 
@@ -27,7 +29,8 @@ class Batches:
     batch_tokens : int
         Most tokens of a batch in prediction and below the cut.
     use_prefix : bool
-        Whether to keep what the frozen bottom gives, and begin there.
+        Whether to keep what the frozen bottom gives, and begin there. Where it cannot
+        be kept, every layer runs each time, with the same result.
     """
 
     def __init__(
@@ -39,9 +42,17 @@ class Batches:
         self.tokens = self.prefix = None
         self.n_truncated = 0
         if use_prefix and network.cut:
-            with in_use():
-                self.prefix = self._look_up(network, checkpoint, texts)
-            self.lengths = np.array([len(rows) for rows in self.prefix])
+            try:
+                with in_use():
+                    self.prefix = self._look_up(network, checkpoint, texts)
+                self.lengths = np.array([len(rows) for rows in self.prefix])
+            except NoPrefixError as exc:
+                warnings.warn(
+                    f"'cache_frozen' has no effect here: {exc}. All layers run each "
+                    "time, with the same result.",
+                    UserWarning,
+                    stacklevel=2,
+                )
         if self.prefix is None or network.cut < network.depth:
             tokens = tokenize(checkpoint, texts, max_length)
             self.n_truncated = tokens.n_truncated

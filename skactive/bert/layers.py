@@ -8,6 +8,8 @@ from numbers import Integral
 
 __all__ = ["LayerStack", "resolve_freeze"]
 
+_TOP = frozenset({"final_layer_norm", "final_norm", "pooler"})  # after the last layer
+
 
 def resolve_freeze(freeze, depth):
     """Resolve `freeze` to the frozen layers.
@@ -69,37 +71,47 @@ class LayerStack:
     Attributes
     ----------
     layers : list of torch.nn.Module
-        A single one where all layers share their weights, as in ALBERT.
+        A single one where all layers share their weights, as in ALBERT; none where
+        they were not found, so that all of the encoder can be frozen, or nothing.
     depth : int
         How many layers the text passes.
 
     Raises
     ------
     ValueError
-        If there is no such list, or several; says how to name it.
+        If `layers_attr` does not name such a list.
     """
 
     def __init__(self, encoder, layers_attr=None):
         self.encoder = encoder
         self.depth = encoder.config.num_hidden_layers
         self.path = layers_attr or self._find()
-        self.layers = list(self._named(self.path))
+        self.layers = list(self._named(self.path)) if self.path else []
         self._lock = threading.RLock()
         self._length = False  # not known yet
+
+    def __getstate__(self):
+        return {**self.__dict__, "_lock": None}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state, _lock=threading.RLock())
 
     @property
     def is_shared(self):
         """Whether one set of weights serves all layers."""
         return len(self.layers) == 1 < self.depth
 
-    def _find(self):
+    def _lists(self):
         import torch
 
-        lists = {
+        return {
             path: module
             for path, module in self.encoder.named_modules()
             if isinstance(module, torch.nn.ModuleList) and len(module)
         }
+
+    def _find(self):
+        lists = self._lists()
         for length in (self.depth, 1):  # one module passed several times: ALBERT
             found = [
                 path
@@ -118,12 +130,7 @@ class LayerStack:
                 return outer[0]
             if outer:
                 break
-        raise ValueError(
-            f"'freeze' must know the encoder's layers, got "
-            f"{type(self.encoder).__name__} with {len(lists)} lists of modules "
-            f"({', '.join(lists) or 'none'}), none of which is clearly the stack of "
-            f"its {self.depth} layers. Name it: layers_attr='encoder.layer'."
-        )
+        return None
 
     def _named(self, path):
         import torch
@@ -161,9 +168,20 @@ class LayerStack:
         Raises
         ------
         ValueError
-            Out of range, or a part of layers that share their weights.
+            Out of range, a part of layers that share their weights, or of layers that
+            were not found; says how to name them.
         """
         frozen, with_embeddings = resolve_freeze(freeze, self.depth)
+        all_or_none = not frozen or (len(frozen) == self.depth and with_embeddings)
+        if not self.layers and not all_or_none:
+            lists = self._lists()
+            raise ValueError(
+                f"'freeze' must be 0 or 'all' where the layers are not known, got "
+                f"{freeze!r} for {type(self.encoder).__name__} with {len(lists)} lists "
+                f"of modules ({', '.join(lists) or 'none'}), none of which is clearly "
+                f"the stack of its {self.depth} layers. If one is, name it, such as "
+                "layers_attr='encoder.layer'."
+            )
         if self.is_shared and 0 < len(frozen) < self.depth:
             raise ValueError(
                 f"'freeze' must be 0, 'all' or ±{self.depth} for "
@@ -173,7 +191,7 @@ class LayerStack:
         # What follows the layers, such as a final normalisation, goes with the last.
         top = len(frozen) > 0 and frozen[-1] == self.depth - 1
         for group, parameters in self.groups().items():
-            if group == "embeddings":
+            if group in ("embeddings", "layers"):
                 trains = not with_embeddings
             elif group == "top":
                 trains = not top
@@ -191,7 +209,10 @@ class LayerStack:
         groups : dict
             "embeddings" (all that the first layer rests on), the index of each layer
             and, where there is something, "top", each a dict of name to parameter.
+            All are in "layers" where the layers were not found.
         """
+        if not self.layers:
+            return {"layers": dict(self.encoder.named_parameters())}
         prefix = {f"{self.path}.{i}.": i for i in range(len(self.layers))}
         groups = {"embeddings": {}, **{i: {} for i in prefix.values()}, "top": {}}
         for name, parameter in self.encoder.named_parameters():
@@ -200,7 +221,7 @@ class LayerStack:
                     groups[i][name] = parameter
                     break
             else:
-                on_top = name.split(".")[0] in ("final_norm", "pooler")
+                on_top = name.split(".")[0] in _TOP
                 groups["top" if on_top else "embeddings"][name] = parameter
         return {group: found for group, found in groups.items() if found}
 
@@ -281,11 +302,15 @@ class LayerStack:
 
             device = next(self.encoder.parameters()).device
             hook = self.layers[0].register_forward_hook(look)
+            modes = {part: part.training for part in self.encoder.modules()}
+            self.encoder.eval()  # dropout would move the generator
             try:
                 with torch.no_grad():
                     self.encoder(input_ids=torch.ones(1, 2, dtype=int, device=device))
             finally:
                 hook.remove()
+                for part, mode in modes.items():
+                    part.training = mode
         return self._length
 
 

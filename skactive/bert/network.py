@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import threading
 
 import torch
 from torch import nn
@@ -11,6 +12,7 @@ from skactive.bert.heads import make_head
 from skactive.bert.hub import open_checkpoint
 from skactive.bert.layers import LayerStack
 from skactive.bert.module import forward_states, pool
+from skactive.bert.prefix import NoPrefixError
 
 __all__ = ["TextNetwork"]
 
@@ -113,9 +115,13 @@ class TextNetwork(nn.Module):
     def embed(self, prefix=None, **inputs):
         """Compute what the head's last linear layer takes: (b, m)."""
         taken = []
-        hook = self.last_linear.register_forward_pre_hook(
-            lambda module, args: taken.append(args[0])
-        )
+        me = threading.get_ident()
+
+        def take(module, args):
+            if threading.get_ident() == me:  # not what another thread computes
+                taken.append(args[0])
+
+        hook = self.last_linear.register_forward_pre_hook(take)
         try:
             self.decode(*self.represent(prefix, **inputs))
         finally:
@@ -162,6 +168,11 @@ class TextNetwork(nn.Module):
         states : torch.Tensor of shape (b, t, d)
             What enters layer `cut`; (b, 1, d), the pooled features, where nothing but
             the head is above it and the head takes those.
+
+        Raises
+        ------
+        NoPrefixError
+            If the encoder has other states than one per token, as Longformer has.
         """
         was_training = self.training
         self.eval()
@@ -169,7 +180,13 @@ class TextNetwork(nn.Module):
             with torch.no_grad(), self._autocast():
                 if self.cut < self.depth:
                     with self.stack.stopping_at(self.cut) as run:
-                        return run(**inputs).float()
+                        states = run(**inputs).float()
+                    if states.shape[:2] != inputs["input_ids"].shape:
+                        raise NoPrefixError(
+                            f"{type(self.encoder).__name__} does not have one state "
+                            "per token"
+                        )
+                    return states
                 states = forward_states(self.encoder, inputs)
                 if self.uses_tokens:
                     return states.float()

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
-import warnings
 from functools import partial
 
 import numpy as np
 
 from skactive.bert.memory import Entry, find_store, fits, lock, size_of
 
-__all__ = ["PrefixStore", "open_prefix_store"]
+__all__ = ["NoPrefixError", "PrefixStore", "open_prefix_store"]
+
+
+class NoPrefixError(Exception):
+    """What the frozen bottom gives cannot be kept, so it has to be run each time."""
 
 
 def open_prefix_store(recipe):
@@ -105,6 +109,11 @@ class PrefixStore:
         fill : callable
             Called with a list of n writable arrays (t, d), one per text. If it
             raises, nothing is kept.
+
+        Raises
+        ------
+        NoPrefixError
+            If there is no room, neither in memory nor on the disk.
         """
         stops = np.cumsum(lengths)
         starts = stops - lengths
@@ -129,30 +138,28 @@ class _Block(Entry):
 
     def __init__(self, texts, n_rows, width):
         n_bytes = 4 * n_rows * width + size_of(texts)
-        array = None if fits(n_bytes) else _map_file(n_rows, width)
-        if array is None:
-            array = np.empty((n_rows, width), dtype=np.float32)
+        if fits(n_bytes):
+            self.array = np.empty((n_rows, width), dtype=np.float32)
         else:
-            n_bytes = 0
+            self.array, n_bytes = _map_file(n_rows, width), 0
         super().__init__(n_bytes)
-        self.texts, self.array = texts, array
+        self.texts = texts
 
 
 def _map_file(n_rows, width):
-    """Map a new file without a name; None where the disk has no room for it."""
+    """Map a new file without a name."""
+    n_bytes, folder = 4 * n_rows * width, tempfile.gettempdir()
     try:
+        if n_bytes > shutil.disk_usage(folder).free / 2:
+            raise OSError("it would take more than half of the free space")
         with tempfile.TemporaryFile(prefix="skactive-") as file:
             # Reserved now: a sparse file on a full disk would kill the process later.
             if hasattr(os, "posix_fallocate"):
-                os.posix_fallocate(file.fileno(), 0, 4 * n_rows * width)
-            mapped = np.memmap(file, np.float32, mode="r+", shape=(n_rows, width))
+                os.posix_fallocate(file.fileno(), 0, n_bytes)
+            return np.asarray(
+                np.memmap(file, np.float32, mode="r+", shape=(n_rows, width))
+            )
     except OSError as exc:
-        warnings.warn(
-            f"no room for {4e-9 * n_rows * width:.1f} GB of activations in "
-            f"{tempfile.gettempdir()!r} ({exc}); they stay in memory beyond the limit "
-            "of set_cache_limit. Free some space, or pass cache_frozen=False.",
-            UserWarning,
-            stacklevel=2,
-        )
-        return None
-    return np.asarray(mapped)
+        raise NoPrefixError(
+            f"no room for {n_bytes / 1e9:.1f} GB of activations in {folder!r} ({exc})"
+        ) from exc

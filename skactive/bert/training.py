@@ -86,13 +86,18 @@ class Net(NeuralNet):
         return self
 
     def notify(self, method_name, **kwargs):
-        """Call the callbacks; a KeyboardInterrupt of theirs is skorch's way to stop."""
-        try:
+        """Call the callbacks; all see the end of an epoch at which one stops."""
+        if method_name != "on_epoch_end":
             super().notify(method_name, **kwargs)
-        except KeyboardInterrupt as exc:
-            if method_name == "on_epoch_end":
-                raise _Stopped from exc
-            raise
+            return
+        stopped = False
+        for callback in (self, *(callback for _, callback in self.callbacks_)):
+            try:
+                callback.on_epoch_end(self, **kwargs)
+            except (_Stopped, KeyboardInterrupt):  # the latter is skorch's way to stop
+                stopped = True
+        if stopped:
+            raise _Stopped
 
 
 class History(Callback):
@@ -254,6 +259,7 @@ def optimisation(
         # The first pattern that fits a name decides.
         "optimizer__param_groups": [
             ("head*.bias", head | plain),
+            ("head*[Nn]orm*", head | plain),
             ("head*", head),
             ("*.bias", plain),
             ("*[Nn]orm*", plain),
