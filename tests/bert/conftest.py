@@ -10,6 +10,7 @@ from skactive.bert import (
     set_cache_limit,
 )
 
+from ..conftest import save_encoder
 from .counting import TEXTS, get
 
 
@@ -66,3 +67,18 @@ def cache(request, tmp_path):
 @pytest.fixture
 def features(tiny_bert, cache):
     return BertFeatures(tiny_bert, precision="float32", cache=cache)
+
+
+@pytest.fixture(scope="session")
+def tiny_encoder(tmp_path_factory):
+    """Folder of a tiny encoder, saved once: `tiny_encoder("Albert", **config)`."""
+    folders = {}
+
+    def find(kind, **overrides):
+        key = (kind, repr(sorted(overrides.items())))
+        if key not in folders:
+            folder = tmp_path_factory.mktemp(kind)
+            folders[key] = save_encoder(folder, kind, **overrides)
+        return folders[key]
+
+    return find
