@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from difflib import get_close_matches
-from functools import partial
-
 from ._answer_checks import ANSWER_CHECKS
 from ._cases import Subject
 from ._object_checks import OBJECT_CHECKS
 from ._purity_checks import PURITY_CHECKS
+from ._runs import collect, parametrize, run_all
 
 __all__ = ["check_strategy", "parametrize_with_strategy_checks", "strategy_checks"]
 
@@ -65,18 +62,7 @@ def strategy_checks(strategy):
     'check_runs_without_torch'
     """
     subject = Subject(strategy)
-    applicable = [
-        check
-        for check in _CHECKS
-        if _APPLIES.get(check.__name__, lambda subject: True)(subject)
-    ]
-    if not applicable:
-        raise AssertionError(
-            f"no check was collected for {subject.label!r}, so nothing is known of it; "
-            "reinstall skactive."
-        )
-    for check in applicable:
-        yield check.__name__, partial(_run, check, subject)
+    yield from collect(_CHECKS, _APPLIES, subject)
 
 
 def check_strategy(strategy):
@@ -109,11 +95,7 @@ def check_strategy(strategy):
 change with their order in the pool; score an item by what the view says of it, not \
 by its position. (A pointwise strategy follows an item wherever it stands in the pool.)
     """
-    names = []
-    for name, check in strategy_checks(strategy):
-        check()
-        names.append(name)
-    return names
+    return run_all(strategy_checks(strategy))
 
 
 def parametrize_with_strategy_checks(strategies, *, expected_failed=None):
@@ -145,50 +127,14 @@ def parametrize_with_strategy_checks(strategies, *, expected_failed=None):
     ... def test_strategy(check):
     ...     check()
     """
-    import pytest
-
     strategies = [strategies] if isinstance(strategies, str) else list(strategies)
-    if not strategies:
-        raise ValueError(
-            "'strategies' is empty, so that nothing would be checked. Name at least "
-            "one strategy."
-        )
-    params, known, reasons = [], set(), {}
-    for strategy in strategies:
-        label = Subject(strategy).label
-        failing = expected_failed or {}
-        failing = failing if isinstance(failing, Mapping) else failing(strategy) or {}
-        reasons.update(failing)
-        for name, check in strategy_checks(strategy):
-            known.add(name)
-            marks = ()
-            if name in failing:
-                marks = pytest.mark.xfail(reason=failing[name], strict=True)
-            params.append(pytest.param(check, id=f"{label}-{name}", marks=marks))
-    unknown = sorted(set(reasons) - known)
-    if unknown:
-        close = get_close_matches(unknown[0], known, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
-        raise ValueError(
-            f"'expected_failed' names {unknown}, which is no check of these "
-            f"strategies.{hint}"
-        )
-    return pytest.mark.parametrize("check", params)
-
-
-def _run(check, subject):
-    """Run one check; whatever it raises becomes an error that names it."""
-    rule = check.__doc__.splitlines()[0]
-    try:
-        check(subject)
-    except Exception as exc:
-        fault = str(exc)
-        if not isinstance(exc, AssertionError):
-            said = str(exc).rstrip(".")
-            fault = f"{type(exc).__name__}: {said}. Repair what raises it."
-        raise AssertionError(
-            f"{subject.label!r} fails {check.__name__}: {fault} ({rule})"
-        ) from exc
+    return parametrize(
+        strategies,
+        strategy_checks,
+        lambda strategy: Subject(strategy).label,
+        expected_failed,
+        argument="strategies",
+    )
 
 
 def _requires_only(subject, allowed, needed=None):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import sys
 from contextlib import contextmanager
 from importlib.abc import MetaPathFinder
@@ -13,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from ._cases import ask, ensure, make_case
+from ._generators import global_states, restore_globals, seed_globals
 
 __all__ = ["PURITY_CHECKS"]
 
@@ -57,15 +57,15 @@ def check_model_is_unchanged(subject):
 def check_no_global_generator(subject):
     """No global random generator is moved or relied on."""
     case = make_case()
-    states = _global_states()
+    states = global_states()
     try:
         picks = []
         for seed in (1, 2):
             strategy = subject.make()
-            _seed_globals(seed)
-            before = _global_states()
+            seed_globals(seed)
+            before = global_states()
             picks.append(ask(strategy, case, 6))
-            after = _global_states()
+            after = global_states()
             moved = [name for name in before if before[name] != after[name]]
             ensure(
                 not moved,
@@ -79,7 +79,7 @@ def check_no_global_generator(subject):
             "view.rng only.",
         )
     finally:
-        _restore_globals(states)
+        restore_globals(states)
 
 
 def check_no_fixed_seed_for_ties(subject):
@@ -132,39 +132,6 @@ def _takes(subject, case):
     except Exception:
         return False
     return True
-
-
-def _torch():
-    """Find torch if the process has imported it."""
-    return sys.modules.get("torch")
-
-
-def _global_states():
-    name, keys, position, *rest = np.random.get_state()  # noqa: NPY002
-    states = {
-        "numpy.random": (name, keys.tobytes(), position, *rest),
-        "random": random.getstate(),
-    }
-    if _torch():
-        states["torch"] = _torch().random.get_rng_state().numpy().tobytes()
-    return states
-
-
-def _seed_globals(seed):
-    np.random.seed(seed)  # noqa: NPY002
-    random.seed(seed)
-    if _torch():
-        _torch().random.manual_seed(seed)
-
-
-def _restore_globals(states):
-    name, keys, *rest = states["numpy.random"]
-    keys = np.frombuffer(keys, dtype=np.uint32)
-    np.random.set_state((name, keys, *rest))  # noqa: NPY002
-    random.setstate(states["random"])
-    if "torch" in states:
-        state = np.frombuffer(states["torch"], dtype=np.uint8).copy()
-        _torch().random.set_rng_state(_torch().from_numpy(state))
 
 
 class _TorchImported(ImportError):

@@ -1,0 +1,172 @@
+"""Collect the conformance checks of an estimator that takes texts, and run them."""
+
+from __future__ import annotations
+
+from ._runs import collect, parametrize, run_all
+from ._text_cases import TextSubject
+from ._text_input_checks import TEXT_INPUT_CHECKS
+from ._text_object_checks import TEXT_OBJECT_CHECKS
+from ._text_target_checks import TEXT_TARGET_CHECKS, takes_weights
+
+__all__ = [
+    "check_text_estimator",
+    "parametrize_with_text_checks",
+    "text_estimator_checks",
+]
+
+_CHECKS = (*TEXT_OBJECT_CHECKS, *TEXT_INPUT_CHECKS, *TEXT_TARGET_CHECKS)
+
+
+def _is_classifier(subject):
+    return subject.kind == "classifier"
+
+
+def _is_regressor(subject):
+    return subject.kind == "regressor"
+
+
+def _predicts(subject):
+    return subject.kind != "transformer"
+
+
+def _transforms(subject):
+    return hasattr(subject.given, "transform")
+
+
+# When a check says something about an estimator; those not named always do.
+_APPLIES = {
+    "check_fit_transform": _transforms,
+    "check_feature_names_out": _transforms,
+    "check_set_output": _transforms,
+    "check_targets_are_needed": _predicts,
+    "check_lengths_agree": _predicts,
+    "check_missing_target_is_refused": _predicts,
+    "check_targets_in_any_container": _predicts,
+    "check_sample_weights_of_one": takes_weights,
+    "check_string_labels": _is_classifier,
+    "check_number_labels": _is_classifier,
+    "check_bool_labels": _is_classifier,
+    "check_three_classes": _is_classifier,
+    "check_probabilities": lambda s: (
+        _is_classifier(s) and hasattr(s.given, "predict_proba")
+    ),
+    "check_single_class_is_refused": _is_classifier,
+    "check_mixed_labels_are_refused": _is_classifier,
+    "check_unseen_class_in_score": _is_classifier,
+    "check_predictions_are_numbers": _is_regressor,
+    "check_whole_numbers": _is_regressor,
+    "check_strings_as_numbers_are_refused": _is_regressor,
+}
+
+
+def text_estimator_checks(estimator):
+    """Yield the checks that every estimator of texts has to pass.
+
+    Parameters
+    ----------
+    estimator : estimator instance
+        A transformer, classifier or regressor whose `X` is a collection of `str`,
+        with the parameters to check it with.
+
+    Yields
+    ------
+    name : str
+        Name of the check.
+    check : callable
+        Takes no argument; raises an AssertionError that says what to repair.
+
+    Raises
+    ------
+    TypeError
+        If it is no instance with a `fit` method.
+    AssertionError
+        If there is no check to run.
+
+    Notes
+    -----
+    The checks of scikit-learn feed numbers, so they skip an estimator that takes texts.
+    These feed a dozen short texts. Parameters called `random_state` that are None are
+    set to 0. Answers that may differ by rounding are compared to three digits: check
+    an estimator of lower precision in float32.
+
+    Examples
+    --------
+    >>> from skactive.bert import BertFeatures
+    >>> from skactive.testing import text_estimator_checks
+    >>> names = [name for name, check in text_estimator_checks(BertFeatures())]
+    >>> names[0]
+    'check_tags_are_honest'
+    """
+    yield from collect(_CHECKS, _APPLIES, TextSubject(estimator))
+
+
+def check_text_estimator(estimator):
+    """Run every check on an estimator of texts, and stop at the first that fails.
+
+    Parameters
+    ----------
+    estimator : estimator instance
+        As for :func:`text_estimator_checks`.
+
+    Returns
+    -------
+    names : list of str
+        The checks that ran; all of them passed.
+
+    Raises
+    ------
+    AssertionError
+        Names the check that failed and says what to repair.
+
+    Examples
+    --------
+    >>> from skactive.testing import check_text_estimator
+    >>> from sklearn.feature_extraction.text import CountVectorizer
+    >>> check_text_estimator(CountVectorizer())
+    Traceback (most recent call last):
+        ...
+    AssertionError: 'CountVectorizer' fails check_tags_are_honest: its input tags are \
+{'string': True, 'one_d_array': False, 'two_d_array': False}; set string=True, \
+one_d_array=True and two_d_array=False in __sklearn_tags__. (The tags say that it \
+takes one dimension of strings and no table.)
+    """
+    return run_all(text_estimator_checks(estimator))
+
+
+def parametrize_with_text_checks(estimators, *, expected_failed=None):
+    """Make a pytest test run once per text estimator and check.
+
+    Parameters
+    ----------
+    estimators : list of estimator instances
+        What to check.
+    expected_failed : dict of str to str, callable or None, default=None
+        Checks that are known to fail, with the reason; or a function that takes an
+        estimator and returns such a dict. Such a test is marked
+        `xfail(strict=True)`: it has to fail, or pytest reports it.
+
+    Returns
+    -------
+    decorator : callable
+        For a test function with the one argument `check`, which it calls.
+
+    Raises
+    ------
+    ValueError
+        If there is no estimator, or `expected_failed` names no check of it.
+
+    Examples
+    --------
+    >>> from skactive.bert import BertFeatures
+    >>> from skactive.testing import parametrize_with_text_checks
+    >>> @parametrize_with_text_checks([BertFeatures()])
+    ... def test_estimator(check):
+    ...     check()
+    """
+    return parametrize(
+        list(estimators),
+        text_estimator_checks,
+        lambda estimator: TextSubject(estimator).label,
+        expected_failed,
+        argument="estimators",
+    )

@@ -1,0 +1,297 @@
+"""Checks of a text estimator as an object: parameters, copies, seeds, tags, output."""
+
+from __future__ import annotations
+
+import pickle
+
+import joblib
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import get_tags
+
+from ._cases import ensure
+from ._generators import global_states, restore_globals, seed_globals
+from ._text_cases import METHODS, TEXTS, agree, answers, fit
+
+__all__ = ["TEXT_OBJECT_CHECKS"]
+
+
+def check_tags_are_honest(subject):
+    """The tags say that it takes one dimension of strings and no table."""
+    tags = get_tags(subject.given).input_tags
+    said = {
+        name: getattr(tags, name) for name in ("string", "one_d_array", "two_d_array")
+    }
+    ensure(
+        said == {"string": True, "one_d_array": True, "two_d_array": False},
+        f"its input tags are {said}; set string=True, one_d_array=True and "
+        "two_d_array=False in __sklearn_tags__.",
+    )
+
+
+def check_init_only_stores(subject):
+    """The constructor stores its arguments as they are, and nothing else."""
+    params = subject.given.get_params(deep=False)
+    state = vars(type(subject.given)(**params))
+    ensure(
+        state.keys() == params.keys(),
+        f"__init__ sets {sorted(state.keys() ^ params.keys())} more or less than its "
+        "parameters; set each under its own name, and compute the rest in fit.",
+    )
+    changed = [name for name in params if state[name] is not params[name]]
+    ensure(
+        not changed,
+        f"__init__ converts {changed}; store arguments as they are, and convert in "
+        "fit.",
+    )
+
+
+def check_fit_returns_self(subject):
+    """`fit` gives the estimator back."""
+    estimator, y = subject.make(), subject.targets()
+    X = list(TEXTS)
+    ensure(
+        (estimator.fit(X) if y is None else estimator.fit(X, y)) is estimator,
+        "fit returns something else; return self.",
+    )
+
+
+def check_parameters_are_untouched(subject):
+    """Neither `fit` nor a prediction changes a parameter."""
+    estimator = subject.make()
+    before = estimator.get_params(deep=False)
+    contents = _contents(before)
+    answers(fit(estimator, list(TEXTS), subject.targets()), list(TEXTS))
+    after = estimator.get_params(deep=False)
+    changed = [name for name in before if after.get(name) is not before[name]]
+    changed = changed or [
+        name for name, content in _contents(after).items() if content != contents[name]
+    ]
+    ensure(
+        not changed,
+        f"fit changed the parameters {changed}; keep what it finds in attributes that "
+        "end in an underscore.",
+    )
+
+
+def _contents(params):
+    """Hash what parameters hold, so that a list that grew in place is noticed."""
+    hashes = {}
+    for name, value in params.items():
+        try:
+            hashes[name] = joblib.hash(value)
+        except Exception:  # such as a lambda, which has no content to hash
+            hashes[name] = None
+    return hashes
+
+
+def check_unfitted_is_refused(subject):
+    """Before `fit`, an estimator that needs it raises NotFittedError."""
+    estimator = subject.make()
+    methods = [name for name in METHODS if hasattr(estimator, name)]
+    for name in methods:
+        call = getattr(estimator, name)
+        if not get_tags(estimator).requires_fit:
+            call(list(TEXTS))
+            continue
+        try:
+            call(list(TEXTS))
+        except NotFittedError:
+            continue
+        except Exception as exc:
+            raise AssertionError(
+                f"{name} before fit raises {type(exc).__name__}: {exc}; call "
+                "check_is_fitted(self) first."
+            ) from exc
+        raise AssertionError(
+            f"{name} works before fit; call check_is_fitted(self) first, or set the "
+            "tag requires_fit=False if there is nothing to learn."
+        )
+
+
+def check_fitting_twice(subject):
+    """With a seed, fitting again gives the same model, whatever was fitted before."""
+    expected = answers(subject.fit(), list(TEXTS))
+    fault = agree(expected, answers(subject.fit(), list(TEXTS)))
+    ensure(
+        not fault,
+        f"of two copies fitted alike, {fault} in the second; take random numbers from "
+        "random_state only, and iterate over no set.",
+    )
+    again = subject.fit(list(TEXTS[::-1]))
+    fit(again, list(TEXTS), subject.targets())
+    fault = agree(expected, answers(again, list(TEXTS)))
+    ensure(
+        not fault,
+        f"fitted before on something else, {fault}; let fit begin anew.",
+    )
+
+
+def check_clone(subject):
+    """A clone is not fitted, and fits to the same."""
+    fitted = subject.fit()
+    copied = clone(fitted)
+    kept = sorted(vars(copied).keys() - copied.get_params(deep=False).keys())
+    ensure(
+        not [name for name in kept if name.endswith("_")],
+        f"a clone has {kept}; set in __init__ what its parameters are, and no more.",
+    )
+    fit(copied, list(TEXTS), subject.targets())
+    fault = agree(answers(fitted, list(TEXTS)), answers(copied, list(TEXTS)))
+    ensure(not fault, f"from a fitted clone, {fault}; keep in parameters what decides.")
+
+
+def check_pickle(subject):
+    """A pickle restores what was fitted, and what was not."""
+    fitted = subject.fit()
+    expected = answers(fitted, list(TEXTS))
+    try:
+        restored = pickle.loads(pickle.dumps(fitted))
+        fresh = pickle.loads(pickle.dumps(subject.make()))
+    except Exception as exc:
+        raise AssertionError(
+            f"it cannot be pickled ({type(exc).__name__}: {exc}); define classes and "
+            "functions at the top of a module, and hold no open files or lambdas."
+        ) from exc
+    fault = agree(expected, answers(restored, list(TEXTS)))
+    ensure(not fault, f"from a pickle, {fault}; leave out nothing that decides.")
+    fit(fresh, list(TEXTS), subject.targets())
+    fault = agree(expected, answers(fresh, list(TEXTS)))
+    ensure(not fault, f"fitted after pickling, {fault}; leave no parameter out.")
+
+
+def check_no_global_generator(subject):
+    """No global random generator is moved or relied on."""
+    states = global_states()
+    try:
+        found = []
+        for seed in (1, 2):
+            estimator = subject.make()
+            seed_globals(seed)
+            before = global_states()
+            fit(estimator, list(TEXTS), subject.targets())
+            found.append(answers(estimator, list(TEXTS)))
+            after = global_states()
+            moved = [name for name in before if before[name] != after[name]]
+            ensure(
+                not moved,
+                f"it moved the global generator of {' and '.join(moved)}; take random "
+                "numbers from check_random_state(self.random_state), and fork torch's "
+                "generator.",
+            )
+        fault = agree(*found)
+        ensure(
+            not fault,
+            f"with another global seed {fault}; take random numbers from random_state "
+            "only.",
+        )
+    finally:
+        restore_globals(states)
+
+
+def check_failed_fit_changes_nothing(subject):
+    """A `fit` that fails leaves the estimator as it was."""
+    bad = [*TEXTS[:-1], None]
+    fitted, fresh = subject.fit(), subject.make()
+    expected, attributes = answers(fitted, list(TEXTS)), set(vars(fresh))
+    for estimator in (fitted, fresh):
+        try:
+            fit(estimator, bad, subject.targets())
+        except Exception:  # of which kind is for another check to judge
+            continue
+        return  # another check says that it has to be refused
+    left = sorted(set(vars(fresh)) - attributes)
+    ensure(
+        not left,
+        f"a failed fit leaves {left}; check everything before setting an attribute.",
+    )
+    fault = agree(expected, answers(fitted, list(TEXTS)))
+    ensure(
+        not fault,
+        f"after a failed fit {fault}; check everything before setting an attribute.",
+    )
+
+
+def check_fit_transform(subject):
+    """`fit_transform` gives what `fit` and `transform` do."""
+    found = _call_fit_transform(subject)
+    expected = answers(subject.fit(), list(TEXTS))["transform"]
+    fault = agree({"fit_transform": expected}, {"fit_transform": found})
+    ensure(not fault, f"{fault} than transform after fit; let both do the same.")
+
+
+def _call_fit_transform(subject):
+    y = subject.targets()
+    arguments = (list(TEXTS),) if y is None else (list(TEXTS), y)
+    found = subject.make().fit_transform(*arguments)
+    return found.toarray() if hasattr(found, "toarray") else np.asarray(found)
+
+
+def check_feature_names_out(subject):
+    """Each column of `transform` has a name of its own."""
+    fitted = subject.fit()
+    n = answers(fitted, list(TEXTS))["transform"].shape[1]
+    ensure(
+        hasattr(fitted, "get_feature_names_out"),
+        "there is no get_feature_names_out; derive from "
+        "ClassNamePrefixFeaturesOutMixin, and set _n_features_out.",
+    )
+    names = fitted.get_feature_names_out()
+    ensure(
+        len(names) == n == len(set(names)) and all(isinstance(v, str) for v in names),
+        f"get_feature_names_out gives {len(names)} names, {len(set(names))} of them "
+        f"different, for {n} columns; give each a str of its own.",
+    )
+
+
+def check_set_output(subject):
+    """`set_output` makes a data frame with the names of the features."""
+    try:
+        import pandas as pd
+    except ImportError:
+        return
+    ensure(
+        hasattr(subject.make(), "set_output"),
+        "there is no set_output; define transform in a class that derives from "
+        "TransformerMixin, and get_feature_names_out.",
+    )
+    expected = subject.fit()
+    rows = answers(expected, list(TEXTS))["transform"]
+    X = pd.Series(list(TEXTS), index=range(10, 10 + len(TEXTS)), dtype=object)
+    frame = subject.fit().set_output(transform="pandas").transform(X)
+    ensure(
+        isinstance(frame, pd.DataFrame),
+        f"after set_output(transform='pandas'), transform gives "
+        f"{type(frame).__name__}; define transform in a class that derives from "
+        "TransformerMixin.",
+    )
+    ensure(
+        list(frame.columns) == list(expected.get_feature_names_out())
+        and list(frame.index) == list(X.index),
+        "the data frame of set_output has other columns than get_feature_names_out, "
+        "or another index than X; leave both to TransformerMixin.",
+    )
+    ensure(
+        np.array_equal(frame.to_numpy(), rows),
+        "the data frame of set_output holds other values; leave it to "
+        "TransformerMixin.",
+    )
+
+
+#: In the order in which they run.
+TEXT_OBJECT_CHECKS = (
+    check_tags_are_honest,
+    check_init_only_stores,
+    check_fit_returns_self,
+    check_parameters_are_untouched,
+    check_unfitted_is_refused,
+    check_fitting_twice,
+    check_clone,
+    check_pickle,
+    check_no_global_generator,
+    check_failed_fit_changes_nothing,
+    check_fit_transform,
+    check_feature_names_out,
+    check_set_output,
+)
