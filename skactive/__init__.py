@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .learner import ActiveLearner
+    from .persistence import load, save
     from .registry import get_strategy, get_strategy_names
     from .simulation import simulate
 
@@ -18,6 +19,8 @@ _HOME = {
     "ActiveLearner": "learner",
     "get_strategy": "registry",
     "get_strategy_names": "registry",
+    "load": "persistence",
+    "save": "persistence",
     "simulate": "simulation",
 }
 
@@ -26,6 +29,8 @@ __all__ = [
     "__version__",
     "get_strategy",
     "get_strategy_names",
+    "load",
+    "save",
     "simulate",
 ]
 

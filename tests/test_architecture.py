@@ -29,6 +29,7 @@ FLOORS = {
     "_delegation": 4,
     "learner": 4,
     "simulation": 4,
+    "persistence": 5,
     "testing": 5,
     "datasets": 5,
     "_docstrings": 5,

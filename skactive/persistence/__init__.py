@@ -1,0 +1,161 @@
+"""Save estimators to a folder and load them again, without pickle."""
+
+from __future__ import annotations
+
+import os
+
+from skactive.persistence.arrays import ARRAY_DECODERS, encode_array
+from skactive.persistence.codec import OBJECT_FILE, Reader, Writer, read_json
+from skactive.persistence.estimators import ESTIMATOR_DECODERS, encode_estimator
+from skactive.persistence.folder import new_folder, open_folder
+from skactive.persistence.frames import FRAME_DECODERS, encode_frame
+from skactive.persistence.strategies import STRATEGY_DECODERS, encode_strategy
+from skactive.persistence.values import VALUE_DECODERS, encode_value
+
+__all__ = ["load", "save"]
+
+_ENCODERS = (
+    encode_value,
+    encode_array,
+    encode_frame,
+    encode_strategy,
+    encode_estimator,
+)
+_DECODERS = {
+    **VALUE_DECODERS,
+    **ARRAY_DECODERS,
+    **FRAME_DECODERS,
+    **STRATEGY_DECODERS,
+    **ESTIMATOR_DECODERS,
+}
+
+
+def save(estimator, folder, *, overwrite=False):
+    """Save an estimator to a folder that runs no code when it is loaded.
+
+    The folder appears whole or not at all: it is written beside its place and then
+    renamed. `manifest.json` in it lists the SHA-256 of every file.
+
+    Parameters
+    ----------
+    estimator : estimator
+        An :class:`~skactive.ActiveLearner`, a `BertClassifier`, `BertRegressor` or
+        `BertFeatures`, a scikit-learn estimator whose types skops trusts, or a
+        scikit-learn `Pipeline`, `FeatureUnion` or `FrozenEstimator` of those; fitted
+        or not.
+    folder : str or path-like
+        Where to save. It must not exist, unless `overwrite` is True.
+    overwrite : bool, default=False
+        Whether to replace a folder that `save` wrote before. Any other folder that
+        holds files is left alone in any case.
+
+    Returns
+    -------
+    folder : str
+        The absolute path of the folder.
+
+    Raises
+    ------
+    FileExistsError
+        If the folder exists and may not be replaced.
+    ValueError
+        If the folder of a `BertClassifier`'s model has changed since it was trained.
+    TypeError
+        For what cannot be saved without pickle, such as a plain function as the
+        strategy, with its place in the estimator.
+    ImportError
+        If a scikit-learn estimator is to be saved and skops is not installed.
+
+    See Also
+    --------
+    load : Load what was saved.
+
+    Notes
+    -----
+    A fitted `BertClassifier` or `BertRegressor` comes with its trained weights and
+    with a copy of the pretrained encoder and its tokenizer, so the folder is enough to
+    predict and to train on. `BertFeatures` has parameters only: its model is opened by
+    name.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> import skactive
+    >>> learner = skactive.ActiveLearner(LogisticRegression(), random_state=0)
+    >>> learner = learner.fit([[-1.0], [1.0]], ["cold", "warm"])
+    >>> with tempfile.TemporaryDirectory() as parent:
+    ...     folder = skactive.save(learner, Path(parent) / "learner")
+    ...     loaded = skactive.load(folder)
+    >>> loaded.predict([[0.5]])
+    array(['warm'], dtype='<U4')
+    """
+    if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
+        raise TypeError(
+            f"'estimator' must be an estimator, got {estimator!r}. Pass an instance, "
+            "such as an ActiveLearner."
+        )
+    with new_folder(folder, overwrite) as (target, temporary):
+        writer = Writer(temporary, _ENCODERS)
+        node = writer.encode(estimator, "")
+        writer.write_json(OBJECT_FILE, {"object": node, "models": writer.models})
+    return os.fspath(target)
+
+
+def load(folder):
+    """Load an estimator that :func:`save` wrote, running no code from the folder.
+
+    Every file is checked against the SHA-256 in `manifest.json` before any is used, and
+    only skactive's own classes, registered strategies and what skops trusts of
+    scikit-learn are ever made.
+
+    Parameters
+    ----------
+    folder : str or path-like
+        What `save` wrote.
+
+    Returns
+    -------
+    estimator : estimator
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such folder.
+    ValueError
+        If a file is missing, changed or not listed, was written in a format that
+        this version does not read, or names a class that may not be loaded.
+    ImportError
+        If a part needs a package that is not installed.
+
+    Warns
+    -----
+    UserWarning
+        If the folder was written with another major version of a package that it
+        depends on, or on a device that this machine lacks.
+
+    See Also
+    --------
+    save : Save an estimator.
+
+    Notes
+    -----
+    A loaded `BertClassifier` or `BertRegressor` reads the encoder and the tokenizer
+    from the folder, so the folder must stay where it is while the estimator is used.
+    Its parameter `model`, from which it trains again, is what it was; where that is
+    not found on this machine, it is the copy in the folder.
+
+    Hashes show damage and careless changes. They are no signature: who can change
+    files can change the manifest too. Loading runs no code all the same.
+    """
+    root, files = open_folder(folder)
+    if OBJECT_FILE not in files:
+        raise ValueError(
+            f"'manifest.json' in {os.fspath(folder)!r} must list {OBJECT_FILE!r}, and "
+            "does not. Save again."
+        )
+    content = read_json(root / OBJECT_FILE)
+    reader = Reader(root, files, _DECODERS)
+    reader.read_models(content)
+    return reader.decode(content["object"], "")

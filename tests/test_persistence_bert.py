@@ -1,0 +1,392 @@
+"""Saving and loading BERT estimators: alone, in pipelines and in learners."""
+
+import copy
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from torch import nn
+
+from skactive import ActiveLearner, load, save
+from skactive.bert import BertClassifier, BertFeatures, BertRegressor
+from skactive.bert.heads import LinearHead
+from skactive.persistence import folder as folder_module
+
+from .conftest import save_encoder
+
+TEXTS = [
+    "the film is a joy",
+    "a dull and slow film",
+    "stocks fell again on friday",
+    "the team won the match",
+    "a joy of a film",
+    "a slow and dull match",
+]
+LABELS = ["good", "bad", "bad", "good", "good", "bad"]
+PAIRS = [(text, "why") for text in TEXTS]
+SMALL = {"max_epochs": 2, "batch_size": 3, "lr": 0.01, "random_state": 0}
+
+
+@pytest.fixture
+def model(tiny_bert, tmp_path):
+    """Folder of an encoder that a test may remove."""
+    return shutil.copytree(tiny_bert, tmp_path / "model")
+
+
+def _classifier(model, **params):
+    return BertClassifier(model, **{**SMALL, **params})
+
+
+def _elsewhere(folder, model, tmp_path):
+    """Load on another machine: the model is not there, and the folder moved."""
+    shutil.rmtree(model)
+    return load(shutil.move(folder, tmp_path / "elsewhere"))
+
+
+@pytest.mark.parametrize("freeze", [0, 1, -1, "all"])
+def test_predictions_need_no_other_folder(model, tmp_path, freeze):
+    original = _classifier(model, freeze=freeze, mc_dropout="full", n_draws=3)
+    original.fit(TEXTS, LABELS)
+    folder = save(original, tmp_path / "saved")
+    proba, features = original.predict_proba(TEXTS), original.transform(TEXTS)
+    draws = original.sample_proba(TEXTS)
+    loaded = _elsewhere(folder, model, tmp_path)
+    np.testing.assert_array_equal(loaded.predict_proba(TEXTS), proba)
+    np.testing.assert_array_equal(loaded.transform(TEXTS), features)
+    np.testing.assert_array_equal(loaded.sample_proba(TEXTS), draws)
+    assert loaded.predict(TEXTS).tolist() == original.classes_[proba.argmax(1)].tolist()
+
+
+@pytest.mark.parametrize("head", ["linear", "mlp", "cnn"])
+def test_every_head_comes_back(model, tmp_path, head):
+    params = {"hidden_sizes": (5,)} if head == "mlp" else None
+    original = _classifier(model, head=head, head_params=params).fit(PAIRS, LABELS)
+    loaded = load(save(original, tmp_path / "saved"))
+    np.testing.assert_array_equal(
+        loaded.predict_proba(PAIRS), original.predict_proba(PAIRS)
+    )
+
+
+def test_an_indicator_matrix_comes_back(model, tmp_path):
+    y = np.array([[0, 1], [1, 1], [0, 0], [1, 0], [0, 1], [1, 1]])
+    original = _classifier(model).fit(TEXTS, y)
+    loaded = load(save(original, tmp_path / "saved"))
+    np.testing.assert_array_equal(loaded.predict(TEXTS), original.predict(TEXTS))
+
+
+def test_a_regressor_comes_back_with_its_scale(model, tmp_path):
+    original = BertRegressor(model, **SMALL).fit(TEXTS, [10.0, 20, 30, 40, 50, 60])
+    folder = save(original, tmp_path / "saved")
+    predictions = original.predict(TEXTS)
+    loaded = _elsewhere(folder, model, tmp_path)
+    np.testing.assert_array_equal(loaded.predict(TEXTS), predictions)
+    assert predictions.mean() > 5
+
+
+def test_parameters_and_what_was_recorded_are_the_same(model, tmp_path):
+    original = _classifier(
+        model, classes=["bad", "good"], class_weight={"good": 2.0}, tol=np.float32(0.1)
+    ).fit(TEXTS, LABELS)
+    loaded = load(save(original, tmp_path / "saved"))
+    assert loaded.get_params() == original.get_params()
+    assert type(loaded.model) is type(model)
+    assert loaded.history_ == original.history_
+    for key, values in original.layer_changes_.items():
+        np.testing.assert_array_equal(loaded.layer_changes_[key], values)
+
+
+def test_training_again_gives_the_same_model(model, tmp_path):
+    original = _classifier(model, freeze=1).fit(TEXTS, LABELS)
+    folder = save(original, tmp_path / "saved")
+    again = clone(original).fit(TEXTS, LABELS).predict_proba(TEXTS)
+    loaded = _elsewhere(folder, model, tmp_path)
+    assert loaded.model.startswith(str(tmp_path / "elsewhere" / "pretrained"))
+    fitted = clone(loaded).fit(TEXTS, LABELS)
+    np.testing.assert_array_equal(fitted.predict_proba(TEXTS), again)
+
+
+def test_partial_fit_goes_on_from_where_it_was(model, tmp_path):
+    original = _classifier(model).fit(TEXTS, LABELS)
+    folder = save(original, tmp_path / "saved")
+    original.partial_fit(TEXTS, LABELS)
+    proba = original.predict_proba(TEXTS)
+    loaded = _elsewhere(folder, model, tmp_path).partial_fit(TEXTS, LABELS)
+    np.testing.assert_array_equal(loaded.predict_proba(TEXTS), proba)
+    assert [record["epoch"] for record in loaded.history_] == [1, 2, 3]
+
+
+def test_models_of_one_name_and_other_weights_are_kept_apart(
+    model, tiny_bert, tmp_path
+):
+    first = _classifier(model, freeze=2).fit(TEXTS, LABELS)
+    loaded = [load(save(first, tmp_path / "first"))]
+    shutil.rmtree(model)
+    save_encoder(model, initializer_range=0.3)
+    second = _classifier(model, freeze=2).fit(TEXTS, LABELS)
+    loaded.append(load(save(second, tmp_path / "second")))
+    both = FeatureUnion([("first", loaded[0]), ("second", loaded[1])])
+    expected = both.transform(TEXTS)
+    again = load(save(both, tmp_path / "both"))
+    np.testing.assert_array_equal(again.transform(TEXTS), expected)
+
+
+def test_a_hub_name_that_is_not_here_becomes_the_copy(model, tmp_path):
+    folder = Path(save(_classifier(model).fit(TEXTS, LABELS), tmp_path / "saved"))
+
+    def change(content):
+        content["object"]["params"]["model"] = "someone/no-such-model"
+        content["models"][0]["model"] = "someone/no-such-model"
+
+    _change(folder, change)
+    loaded = load(folder)
+    assert loaded.model.startswith(str(folder / "pretrained"))
+    clone(loaded).fit(TEXTS, LABELS)
+
+
+def test_what_was_loaded_can_be_copied_and_saved_again(model, tmp_path):
+    original = _classifier(model).fit(TEXTS, LABELS)
+    folder = save(original, tmp_path / "saved")
+    proba = original.predict_proba(TEXTS)
+    loaded = _elsewhere(folder, model, tmp_path)
+    second = save(copy.deepcopy(loaded), tmp_path / "second")
+    shutil.rmtree(tmp_path / "elsewhere")
+    again = load(second)
+    np.testing.assert_array_equal(again.predict_proba(TEXTS), proba)
+    assert again.model.startswith(second)
+    clone(again).fit(TEXTS, LABELS)
+
+
+def test_what_was_loaded_can_replace_the_folder_it_came_from(model, tmp_path):
+    original = _classifier(model).fit(TEXTS, LABELS)
+    loaded = _elsewhere(save(original, tmp_path / "saved"), model, tmp_path)
+    loaded.partial_fit(TEXTS, LABELS)
+    proba = loaded.predict_proba(TEXTS)
+    folder = save(loaded, tmp_path / "elsewhere", overwrite=True)
+    np.testing.assert_array_equal(loaded.predict_proba(TEXTS), proba)
+    np.testing.assert_array_equal(load(folder).predict_proba(TEXTS), proba)
+
+
+def test_weights_of_a_pickle_are_written_as_safetensors(model, tmp_path):
+    from safetensors.torch import load_file
+
+    torch.save(load_file(model / "model.safetensors"), model / "pytorch_model.bin")
+    (model / "model.safetensors").unlink()
+    original = _classifier(model, freeze=1).fit(TEXTS, LABELS)
+    folder = save(original, tmp_path / "saved")
+    suffixes = {path.suffix for path in Path(folder).rglob("*") if path.is_file()}
+    assert suffixes == {".json", ".npy", ".safetensors"}
+    proba = original.predict_proba(TEXTS)
+    loaded = _elsewhere(folder, model, tmp_path)
+    np.testing.assert_array_equal(loaded.predict_proba(TEXTS), proba)
+    save(loaded, tmp_path / "elsewhere", overwrite=True)
+    np.testing.assert_array_equal(loaded.predict_proba(TEXTS), proba)
+
+
+def test_the_tokenizer_is_saved_as_it_was_before_any_text_was_cut(model, tmp_path):
+    with pytest.warns(UserWarning, match="were cut there"):
+        original = _classifier(model, max_length=4).fit(TEXTS, LABELS)
+    folder = Path(save(original, tmp_path / "saved"))
+    (tokenizer,) = folder.glob("pretrained/*/tokenizer.json")
+    assert json.loads(tokenizer.read_text())["truncation"] is None
+
+
+def test_another_folder_than_was_trained_from_is_refused(model, tmp_path):
+    original = _classifier(model).fit(TEXTS, LABELS)
+    config = json.loads((model / "config.json").read_text())
+    (model / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ValueError, match="'model' must hold the weights that the esti"):
+        save(original, tmp_path / "saved")
+
+
+@pytest.mark.parametrize("cls", [BertClassifier, BertRegressor, BertFeatures])
+def test_an_unfitted_estimator_is_its_parameters(tmp_path, cls):
+    original = cls("no/such-model", max_length=np.int64(9), revision="v1")
+    folder = Path(save(original, tmp_path / "saved"))
+    assert {path.name for path in folder.iterdir()} == {"manifest.json", "object.json"}
+    loaded = load(folder)
+    assert type(loaded) is cls
+    assert loaded.get_params() == original.get_params()
+
+
+def test_features_are_parameters_only_and_give_the_same(model, tmp_path):
+    original = BertFeatures(model, layers=(-2, -1)).set_output(transform="pandas")
+    folder = save(original.fit(TEXTS), tmp_path / "saved")
+    assert not list(Path(folder).rglob("*.safetensors"))
+    loaded = load(folder)
+    assert loaded.layers == (-2, -1)
+    assert loaded.transform(TEXTS).equals(original.transform(TEXTS))
+
+
+def test_a_pipeline_of_features_and_a_model_comes_back(model, tmp_path):
+    union = FeatureUnion([("cls", BertFeatures(model, pooling="cls"))])
+    original = make_pipeline(union, LogisticRegression()).fit(TEXTS, LABELS)
+    loaded = load(save(original, tmp_path / "saved"))
+    np.testing.assert_array_equal(
+        loaded.predict_proba(TEXTS), original.predict_proba(TEXTS)
+    )
+
+
+def test_a_learner_goes_on_without_the_model_of_its_classifier(model, tmp_path):
+    learner = ActiveLearner(
+        _classifier(model, random_state=None, freeze=1), batch_size=2, random_state=1
+    )
+    learner.fit(TEXTS[:4], LABELS[:4])
+    folder = save(learner, tmp_path / "saved")
+    assert len(list(Path(folder).glob("pretrained/*"))) == 1
+    asked = learner.query(TEXTS)
+    learner.teach([TEXTS[4]], [LABELS[4]])
+    proba, next_asked = learner.predict_proba(TEXTS), learner.query(TEXTS)
+
+    loaded = _elsewhere(folder, model, tmp_path)
+    np.testing.assert_array_equal(loaded.query(TEXTS), asked)
+    loaded.teach([TEXTS[4]], [LABELS[4]])
+    np.testing.assert_array_equal(loaded.predict_proba(TEXTS), proba)
+    np.testing.assert_array_equal(loaded.query(TEXTS), next_asked)
+    assert loaded.X_labeled_ == TEXTS[:5]
+
+
+def test_metadata_requests_come_back(tmp_path):
+    import sklearn
+
+    with sklearn.config_context(enable_metadata_routing=True):
+        original = BertClassifier("no/such").set_fit_request(sample_weight="w")
+        loaded = load(save(original, tmp_path / "saved"))
+        requests = loaded.get_metadata_routing().fit.requests
+    assert requests == {"sample_weight": "w"}
+
+
+class Head(LinearHead):
+    """A head of a user's own."""
+
+
+class Callback:
+    """No skorch callback, but an object."""
+
+
+@pytest.mark.parametrize(
+    ("params", "match"),
+    [
+        ({"head": Head}, "'head' cannot be saved without pickle"),
+        ({"callbacks": [Callback()]}, r"'callbacks\[0\]' cannot be saved"),
+        ({"net_params": {"optimizer": torch.optim.SGD}}, "'net_params.optimizer' cann"),
+        ({"device": torch.device("cpu")}, "'device' cannot be saved"),
+    ],
+    ids=["head", "callbacks", "net_params", "device"],
+)
+def test_parameters_that_need_code_are_refused(tmp_path, params, match):
+    with pytest.raises(TypeError, match=match):
+        save(BertClassifier(**params), tmp_path / "saved")
+    assert list(tmp_path.iterdir()) == []
+
+
+# Folders that are not as they were written
+
+
+@pytest.fixture(scope="module")
+def written(tiny_bert, tmp_path_factory):
+    """Folder of a fitted classifier; a test copies it."""
+    original = _classifier(tiny_bert, freeze=1).fit(TEXTS, LABELS)
+    return save(original, tmp_path_factory.mktemp("bert") / "saved")
+
+
+@pytest.fixture
+def saved(written, tmp_path):
+    return shutil.copytree(written, tmp_path / "saved")
+
+
+def _reseal(folder):
+    """Make the manifest fit what lies in the folder."""
+    path = folder / "manifest.json"
+    manifest = json.loads(path.read_text())
+    found = folder_module._list_files(folder)
+    found.pop("manifest.json")
+    manifest["files"] = {
+        name: {"sha256": folder_module._digest(each)} for name, each in found.items()
+    }
+    path.write_text(json.dumps(manifest))
+
+
+def _change(folder, change):
+    path = folder / "object.json"
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+    _reseal(folder)
+
+
+@pytest.mark.parametrize("part", ["weights/*", "pretrained/*/model.safetensors"])
+def test_a_changed_weight_is_found(saved, part):
+    (path,) = saved.glob(part)
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=f"{path.name}' in .* has changed since it"):
+        load(saved)
+
+
+def test_a_missing_tokenizer_is_named(saved):
+    (path,) = saved.glob("pretrained/*/tokenizer.json")
+    path.unlink()
+    with pytest.raises(ValueError, match=r"/tokenizer.json' is missing"):
+        load(saved)
+
+
+def test_weights_of_another_network_are_refused(saved):
+    from safetensors.numpy import save_file
+
+    save_file({"head.w": np.ones(2)}, saved / "weights" / "estimator.safetensors")
+    _reseal(saved)
+    match = r"'weights/estimator.safetensors' must hold the weights that were trained"
+    with pytest.raises(ValueError, match=match):
+        load(saved)
+
+
+def test_weights_of_another_shape_are_refused(saved):
+    from safetensors.numpy import load_file, save_file
+
+    path = saved / "weights" / "estimator.safetensors"
+    tensors = load_file(path)
+    save_file({name: np.ones(3, np.float32) for name in tensors}, path)
+    _reseal(saved)
+    with pytest.raises(ValueError, match=r"'weights/estimator.safetensors' does not f"):
+        load(saved)
+
+
+def test_a_file_that_is_no_safetensors_is_refused(saved):
+    (saved / "weights" / "estimator.safetensors").write_bytes(b"\x80\x04pickle")
+    _reseal(saved)
+    with pytest.raises(ValueError, match=r"'weights/estimator.safetensors' does not f"):
+        load(saved)
+
+
+@pytest.mark.parametrize("name", ["..", "pretrained", "/tmp", None])
+def test_an_encoder_that_the_manifest_does_not_list_is_refused(saved, name):
+    _change(saved, lambda content: content["object"].update(pretrained=name))
+    with pytest.raises(ValueError, match=r"names the folder .*lists no config.json"):
+        load(saved)
+
+
+def test_an_unknown_loss_is_refused(saved):
+    assert hasattr(nn, "Linear")
+    _change(saved, lambda content: content["object"].update(loss="Linear"))
+    with pytest.raises(ValueError, match=r"names the loss 'Linear' at 'estimator'"):
+        load(saved)
+
+
+def test_a_device_that_is_not_here_falls_back_with_a_warning(saved):
+    if torch.cuda.device_count() > 7:
+        pytest.skip("this machine has the device")
+
+    def change(content):
+        content["object"]["params"]["device"] = "cuda:7"
+
+    _change(saved, change)
+    with pytest.warns(UserWarning, match="cuda:7"):
+        loaded = load(saved)
+    assert len(loaded.predict(TEXTS)) == len(TEXTS)
