@@ -372,6 +372,15 @@ def test_an_encoder_that_the_manifest_does_not_list_is_refused(saved, name):
         load(saved)
 
 
+@pytest.mark.parametrize("file", ["pytorch_model.bin", "modeling.py"])
+def test_a_pickle_or_code_beside_the_encoder_is_refused(saved, file):
+    (folder,) = saved.glob("pretrained/*")
+    (folder / file).write_bytes(b"")
+    _reseal(saved)
+    with pytest.raises(ValueError, match=f"/{file}' is a pickle or code"):
+        load(saved)
+
+
 def test_an_unknown_loss_is_refused(saved):
     assert hasattr(nn, "Linear")
     _change(saved, lambda content: content["object"].update(loss="Linear"))

@@ -9,6 +9,8 @@ import re
 __all__ = ["OBJECT_FILE", "TAG", "Reader", "Refusal", "Writer", "at", "read_json"]
 
 OBJECT_FILE = "object.json"
+# What a library might load from a folder, and save never puts there.
+_PICKLES_AND_CODE = (".bin", ".ckpt", ".pickle", ".pkl", ".pt", ".pth", ".py")
 TAG = "@"  # the key that tells a coded value from a plain dict
 
 
@@ -196,6 +198,12 @@ class Reader:
                 f"{OBJECT_FILE!r} names the folder {name!r}, in which 'manifest.json' "
                 "lists no config.json. Save again."
             )
+        for file in sorted(self._files):
+            if file.startswith(f"{name}/") and file.endswith(_PICKLES_AND_CODE):
+                raise Refusal(
+                    f"{file!r} is a pickle or code, which skactive.save does not "
+                    "write. It was not loaded; do not trust the folder."
+                )
         return os.fspath(self.folder / name)
 
 
