@@ -1,7 +1,7 @@
 """Fine-tune MiniLM: accuracy by frozen depth, and what a cached bottom saves.
 
     SKACTIVE_DATA=.../data python benchmarks/finetune.py           # SST-2
-    SKACTIVE_DATA=.../data python benchmarks/finetune.py --tasks   # and pairs: MRPC ...
+    SKACTIVE_DATA=.../data python benchmarks/finetune.py --parts tasks  # pairs, numbers
     python benchmarks/finetune.py --smoke                          # seconds, for CI
 
 Speed: seconds of an epoch at freeze = 5 with and without `cache_frozen`, taking turns
@@ -143,7 +143,10 @@ def accuracy(X, y, X_dev, y_dev, args):
             seconds.append(perf_counter() - start)
             scores.append(classifier.score(X_dev, y_dev))
         spread = f" ± {np.std(scores, ddof=1):.3f}" if len(scores) > 1 else ""
-        print(f"| {freeze} | {np.mean(scores):.3f}{spread} | {np.mean(seconds):.1f} |")
+        print(
+            f"| {freeze} | {np.mean(scores):.3f}{spread} | {np.mean(seconds):.1f} |",
+            flush=True,
+        )
 
 
 def tasks(args):
@@ -156,17 +159,17 @@ def tasks(args):
         "random_state": 0,
         "device": args.device,
     }
-    for name, metric, score in (
-        ("mrpc", "F1", f1_score),
-        ("mrpc", "accuracy", accuracy_score),
-        ("rte", "accuracy", accuracy_score),
+    for name, metrics in (
+        ("mrpc", {"F1": f1_score, "accuracy": accuracy_score}),
+        ("rte", {"accuracy": accuracy_score}),
     ):
         X, y = read(name, "train", pair)
         X_dev, y_dev = read(name, "dev", pair)
-        classifier = BertClassifier(get_model_path(), **params).fit(X, y)
-        trivial = DummyClassifier().fit(X, y).predict(X_dev)
-        figures = (score(y_dev, trivial), score(y_dev, classifier.predict(X_dev)))
-        print(f"| {name} | {metric} | {figures[0]:.3f} | {figures[1]:.3f} |")
+        guess = DummyClassifier().fit(X, y).predict(X_dev)
+        predicted = BertClassifier(get_model_path(), **params).fit(X, y).predict(X_dev)
+        for metric, score in metrics.items():
+            trivial, tuned = score(y_dev, guess), score(y_dev, predicted)
+            print(f"| {name} | {metric} | {trivial:.3f} | {tuned:.3f} |", flush=True)
     X, y = read("stsb", "train", pair)
     X_dev, y_dev = read("stsb", "dev", pair)
     regressor = BertRegressor(get_model_path(), **params).fit(X, y)
@@ -189,7 +192,12 @@ def main():
     parser.add_argument("--speed-texts", type=int, default=500)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--tasks", action="store_true")
+    parser.add_argument(
+        "--parts",
+        nargs="+",
+        choices=["speed", "accuracy", "tasks"],
+        default=["speed", "accuracy"],
+    )
     parser.add_argument("--smoke", action="store_true")
     args = parser.parse_args()
     if args.smoke:
@@ -197,12 +205,14 @@ def main():
         args.speed_texts, args.freeze = 40, [4, "all"]
 
     X, y, X_dev, y_dev = load_sst2(args.smoke)
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    speed(X[: args.speed_texts], y[: args.speed_texts], args)
-    torch.set_num_threads(n_threads)
-    accuracy(X, y, X_dev, y_dev, args)
-    if args.tasks:
+    if "speed" in args.parts:
+        n_threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        speed(X[: args.speed_texts], y[: args.speed_texts], args)
+        torch.set_num_threads(n_threads)
+    if "accuracy" in args.parts:
+        accuracy(X, y, X_dev, y_dev, args)
+    if "tasks" in args.parts:
         tasks(args)
 
 
