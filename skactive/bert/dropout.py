@@ -150,9 +150,10 @@ class SharedMasks(TorchFunctionMode):
             known = shape if mask is None else mask.shape
             larger = np.maximum(known, shape)
             seed = [self.seed, self._part == "head", place[1]]
-            self._masks[place] = mask = torch.from_numpy(_draw_mask(seed, larger, p))
+            mask = torch.from_numpy(_draw_mask(seed, larger, p)).to(x.device)
+            self._masks[place] = mask
         mask = mask[tuple(slice(size) for size in shape)]
-        return mask.to(device=x.device, dtype=x.dtype) / (1.0 - p if p < 1 else 1.0)
+        return mask.to(x.dtype) / (1.0 - p if p < 1 else 1.0)
 
 
 def _refuse_dropout(func, args, kwargs):

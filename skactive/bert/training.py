@@ -150,8 +150,9 @@ class History(Callback):
         net.validated_ = []
         record["valid_loss"] = float(net.history[-1, "valid_loss"])
         score = record["valid_score"] = float(self.score(outputs, targets))
-        if score > self.best_score or self.best_weights is None:
-            self.best_score, self.best_weights = score, copy_trained(net.module_)
+        if self.best_weights is None or score > self.best_score:
+            self.best_score = -math.inf if math.isnan(score) else score
+            self.best_weights = copy_trained(net.module_)
         if score >= self.reference + self.tol:
             self.reference, self.n_without_gain = score, 0
         else:
@@ -188,7 +189,7 @@ class Progress(Callback):
         """Move it."""
         if training:
             self.bar.update()
-            self.bar.set_postfix(loss=f"{float(loss):.3f}", refresh=False)
+            self.bar.set_postfix(loss=f"{loss.item():.3f}", refresh=False)
 
     def on_train_end(self, net, **kwargs):
         """Close it."""

@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import torch
+from skorch.callbacks import Callback
 from transformers import AutoModel, AutoTokenizer
 
 from skactive._random import fork_torch
@@ -33,6 +34,16 @@ X = [
     "it was late and it rained",
 ]
 Y = np.array([1, 0, 1, 0, 1, 0, 1, 0])
+
+
+class Recorder(Callback):
+    """Writes what it sees into a list that copies of it share."""
+
+    def __init__(self, seen):
+        self.seen = seen
+
+    def __deepcopy__(self, memo):
+        return type(self)(self.seen)
 
 
 def classifier(model, **params):
