@@ -43,6 +43,8 @@ def save_tokenizer(folder, *, model_max_length=64):
     fast = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         model_max_length=model_max_length,
+        # As BERT's own tokenizer; transformers leaves token types out otherwise.
+        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
         **{
             f"{name}_token": f"[{name.upper()}]"
             for name in ("pad", "unk", "cls", "sep", "mask")

@@ -283,14 +283,14 @@ class BertClassifier(ProbabilitiesMixin, ClassifierMixin, BertEstimator):
 
         texts = as_texts(X)
         y = as_labels(y.toarray() if sparse.issparse(y) else y, len(texts))
-        found, codes = encode_labels(y, self.classes_ if go_on else classes)
-        multilabel = codes.ndim == 2
+        multilabel = y.ndim == 2
         if go_on and multilabel != self._multilabel:
             raise ValueError(
                 "'y' must be of the kind that training began with, "
                 f"{'an indicator matrix' if self._multilabel else 'labels'}. Call fit "
                 "with warm_start=False for another kind."
             )
+        found, codes = encode_labels(y, self.classes_ if go_on else classes)
         weights = sample_weight
         if self.class_weight is not None:
             weights = check_sample_weight(sample_weight, texts)

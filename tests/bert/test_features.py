@@ -1,4 +1,5 @@
 import copy
+import inspect
 import os
 import pickle
 import subprocess
@@ -43,7 +44,7 @@ def plain(folder, texts, pooling="mean", layers=(-1,), max_length=64):
         inputs = tokenizer(
             [text], truncation=True, max_length=max_length, return_tensors="pt"
         )
-        if "token_type_ids" not in model.forward.__code__.co_varnames:
+        if "token_type_ids" not in inspect.signature(model.forward).parameters:
             inputs.pop("token_type_ids", None)
         with torch.no_grad():
             states = model(**inputs, output_hidden_states=True).hidden_states
