@@ -1,5 +1,8 @@
 """Seeds: one for each round and purpose, and no global generator."""
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
 import numpy as np
 import pytest
 
@@ -41,4 +44,22 @@ def test_fork_torch_puts_the_generator_back():
         with fork_torch(3):
             draws.append(torch.rand(2))
     assert torch.equal(*draws)
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def test_threads_that_fork_torch_do_not_mix_their_numbers():
+    torch = pytest.importorskip("torch")
+    before = torch.random.get_rng_state()
+    start = Barrier(4)
+
+    def draw(seed):
+        start.wait()
+        with fork_torch(seed):
+            return torch.stack([torch.rand(50) for _ in range(50)])
+
+    with ThreadPoolExecutor(4) as threads:
+        draws = list(threads.map(draw, [3, 4, 3, 4]))
+    assert torch.equal(draws[0], draws[2])
+    assert torch.equal(draws[1], draws[3])
+    assert not torch.equal(draws[0], draws[1])
     assert torch.equal(torch.random.get_rng_state(), before)
