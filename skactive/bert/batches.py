@@ -40,8 +40,19 @@ def tokenize(checkpoint, texts, max_length):
     Returns
     -------
     tokens : Tokens
+
+    Raises
+    ------
+    ValueError
+        If `max_length` leaves no room beside the special tokens.
     """
     tokenizer = checkpoint.tokenizer
+    n_special = tokenizer.num_special_tokens_to_add(pair=isinstance(texts[0], tuple))
+    if max_length <= n_special:
+        raise ValueError(
+            f"'max_length' must be more than the {n_special} special tokens that this "
+            f"tokenizer puts around each text, got {max_length}. Pass a larger one."
+        )
     with checkpoint.tokenizer_lock:
         out = tokenizer(
             texts,

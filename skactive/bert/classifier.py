@@ -273,6 +273,10 @@ class BertClassifier(ProbabilitiesMixin, ClassifierMixin, BertEstimator):
         Returns
         -------
         self : BertClassifier
+
+        Notes
+        -----
+        `class_weight="balanced"` balances the labels of each call by themselves.
         """
         classes = self.classes if classes is None else classes
         return self._fit(X, y, sample_weight, classes, hasattr(self, "net_"), 1)

@@ -201,6 +201,15 @@ def test_max_length_never_exceeds_the_positions(tmp_path, kind):
     )
 
 
+@pytest.mark.parametrize(("X", "n"), [(["a text"], 2), ([("a", "pair")], 3)])
+def test_refuses_a_length_without_room_for_words(exact, X, n):
+    exact.set_params(max_length=n)
+    message = f"'max_length' must be more than the {n} special tokens.*got {n}"
+    with pytest.raises(ValueError, match=message):
+        exact.transform(X)
+    exact.set_params(max_length=n + 1).transform(X)
+
+
 def test_a_pair_is_cut_at_its_longer_part(tiny_bert, exact):
     pairs = [("a joy", "the team won " * 10), ("slow film " * 10, "no")]
     with pytest.warns(UserWarning, match="2 of the 2 texts"):
