@@ -64,6 +64,13 @@ class InferenceMixin(TransformerMixin):
         Returns
         -------
         features : ndarray of shape (n, d), float32
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            Before `fit`.
+        TypeError, ValueError
+            Where `X` holds something else than texts, with the positions.
         """
         return self._map(X, lambda network, inputs: network.embed(**inputs))
 

@@ -30,6 +30,13 @@ class ProbabilitiesMixin:
         -------
         y : ndarray of shape (n,) or (n, k)
             Classes; an indicator matrix where `fit` got one.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            Before `fit`.
+        TypeError, ValueError
+            Where `X` holds something else than texts, with the positions.
         """
         outputs = self._outputs(X)
         if self._multilabel:
@@ -47,6 +54,13 @@ class ProbabilitiesMixin:
         -------
         proba : ndarray of shape (n, k)
             Columns as in `classes_`.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            Before `fit`.
+        TypeError, ValueError
+            Where `X` holds something else than texts, with the positions.
         """
         return self._probabilities(self._outputs(X))
 
@@ -66,6 +80,13 @@ class ProbabilitiesMixin:
         -------
         draws : ndarray of shape (n, n_draws, k)
             `draws[:, t]` comes from one model, the same for every text.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            Before `fit`.
+        TypeError, ValueError
+            Where `X` holds something else than texts, with the positions.
         """
         return self._probabilities(self._draw_outputs(X, n_draws, random_state))
 
