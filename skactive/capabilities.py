@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
 from ._containers import take_rows
+from .quantities import split_estimator
 
 __all__ = ["CAPABILITIES", "check_capability"]
 
@@ -27,12 +29,34 @@ class Capability:
         rule decides.
     remedy : str
         What to use instead of an estimator that lacks it.
+    check : callable or None
+        Raises a TypeError that says what is wrong with a final estimator, where
+        having a method is not the rule.
     """
 
     need: str
     gives: str
     methods: tuple = ()
     remedy: str = ""
+    check: Callable | None = None
+
+
+def _check_draws(final):
+    from .posterior import check_can_sample  # on first use: it imports the ensembles
+
+    check_can_sample(final)
+
+
+def _check_gradients(final):
+    from .linear import check_gradient_factors
+
+    check_gradient_factors(final)
+
+
+def _check_boundary(final):
+    from .linear import check_boundary
+
+    check_boundary(final)
 
 
 #: Every name that may stand in a strategy's `requires`.
@@ -52,8 +76,7 @@ CAPABILITIES = {
     "draws": Capability(
         "posterior draws",
         "draws(n_draws) (n, t, k)",
-        ("sample_proba",),
-        "an estimator with sample_proba(X, n_draws, random_state)",
+        check=_check_draws,
     ),
     "features": Capability(
         "numeric features",
@@ -65,14 +88,30 @@ CAPABILITIES = {
     ),
     "gradients": Capability(
         "factors of the loss gradient",
-        "gradients",
-        ("gradient_factors",),
-        "an estimator with gradient_factors(X)",
+        "gradients (n, k) and (n, d)",
+        check=_check_gradients,
+    ),
+    "boundary": Capability(
+        "distances to the decision boundary",
+        "boundary (n,)",
+        check=_check_boundary,
+    ),
+    "embedding_gradients": Capability(
+        "gradients of word embeddings",
+        "embedding_gradients (n,)",
+        ("embedding_gradients",),
+        "skactive.bert.BertClassifier on texts",
+    ),
+    "surprisal": Capability(
+        "a masked language model",
+        "surprisal (n, l)",
+        ("surprisal",),
+        "skactive.bert.BertFeatures or BertClassifier on texts",
     ),
 }
 
 
-def check_capability(capability, *, name, final, front, X, y_labeled):
+def check_capability(capability, *, name, final, front, X, y_labeled, model):
     """Raise unless a model can give what a strategy requires.
 
     Parameters
@@ -89,6 +128,8 @@ def check_capability(capability, *, name, final, front, X, y_labeled):
         The pool.
     y_labeled : ndarray or None
         The labels so far.
+    model : estimator or None
+        Both together, fitted or not.
 
     Raises
     ------
@@ -114,17 +155,37 @@ def check_capability(capability, *, name, final, front, X, y_labeled):
                 f"{_describe(final)}. Use {what.remedy}, or a strategy that needs "
                 "none, such as 'random'."
             )
+    elif capability == "surprisal":
+        if not any(hasattr(step, "surprisal") for step in _steps(model)):
+            raise TypeError(
+                f"strategy {name!r} needs {what.need}, which no step of the estimator "
+                f"gives. Use {what.remedy}, or a strategy that needs none, such as "
+                "'embedding_kmeans'."
+            )
     elif final is None:
         raise TypeError(
             f"strategy {name!r} needs {what.need}, and there is no fitted model with "
             "two classes yet. Call fit or teach first, or use cold_start='random'."
         )
+    elif what.check is not None:
+        try:
+            what.check(final)
+        except TypeError as exc:
+            raise TypeError(
+                f"strategy {name!r} needs {what.need}: {exc} Or use a strategy that "
+                "needs less, such as 'margin' or 'random'."
+            ) from exc
     elif not any(hasattr(final, method) for method in what.methods):
         raise TypeError(
             f"strategy {name!r} needs {what.need}; {type(final).__name__} has no "
             f"{' or '.join(what.methods)}. Use {what.remedy}, or a strategy that "
             "needs less, such as 'margin' or 'random'."
         )
+
+
+def _steps(model):
+    front, final = split_estimator(model)
+    return [*([] if front is None else front.named_steps.values()), final]
 
 
 def _describe(final):

@@ -264,6 +264,7 @@ class ActiveLearner(DelegationMixin, MetaEstimatorMixin, BaseEstimator):
             X_labeled=self.X_labeled_ if has_labels else None,
             y_labeled=self.y_labeled_ if has_labels else None,
             requires=getattr(strategy, "requires", None),
+            optional=getattr(strategy, "optional", frozenset()),
             name=name,
             rng=round_rng(self._seed(), round_number, argument),
         )

@@ -2,55 +2,18 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 from joblib import effective_n_jobs
-from scipy import sparse
-from sklearn.base import clone
-from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline
 
-from ._containers import take_rows
-from ._sklearn import num_samples
-from .capabilities import CAPABILITIES, check_capability
+from . import quantities
+from ._chunks import chunk_size, map_chunks
+from .quantities import read_only, take_from
+from .sharing import SharedView
 
-__all__ = ["PoolView", "split_estimator"]
+__all__ = ["PoolView"]
 
 
-def split_estimator(estimator):
-    """Split an estimator into what makes features and what decides on them.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted or not. A fitted search stands for its `best_estimator_`, a
-        `FrozenEstimator` for what it holds.
-
-    Returns
-    -------
-    front : Pipeline or None
-        All steps of a pipeline but the last; None for anything else.
-    final : estimator
-    """
-    while True:
-        if isinstance(estimator, FrozenEstimator):
-            estimator = estimator.estimator
-        elif hasattr(estimator, "best_estimator_"):
-            estimator = estimator.best_estimator_
-        else:
-            break
-    if not isinstance(estimator, Pipeline):
-        return None, estimator
-    front = estimator[:-1] if len(estimator) > 1 else None
-    inner, final = split_estimator(estimator[-1])
-    if inner is None:
-        return front, final
-    steps = [] if front is None else front.steps
-    return Pipeline([*steps, ("last", inner)]), final
-
-
-class PoolView:
+class PoolView(SharedView):
     """The candidates of one query and what the model says of them.
 
     A view is made by :meth:`ActiveLearner.query` and handed to the strategy. Each
@@ -72,6 +35,8 @@ class PoolView:
         Their labels.
     requires : frozenset of str or None, default=None
         What the strategy declared to look at; None allows everything.
+    optional : frozenset of str, default=frozenset()
+        What it may look at beside, where there is some.
     name : str, default="strategy"
         What to call the strategy in error messages.
     rng : numpy.random.Generator
@@ -92,47 +57,6 @@ class PoolView:
     >>> view.proba[0]
     array([0.5, 0.5])
     """
-
-    def __init__(
-        self,
-        X,
-        *,
-        estimator=None,
-        unfitted=None,
-        X_labeled=None,
-        y_labeled=None,
-        requires=None,
-        name="strategy",
-        rng=None,
-    ):
-        self._X = X
-        self.estimator = estimator
-        self._X_labeled = X_labeled
-        self._y_labeled = y_labeled
-        self._requires = requires
-        self._name = name
-        self.rng = np.random.default_rng() if rng is None else rng
-        model = unfitted if estimator is None else estimator
-        self._front, self._final = split_estimator(model)
-        if estimator is None:
-            self._final = None
-            self._front = None if self._front is None else clone(self._front)
-        self._parent = None
-        self._positions = None
-        self._computed = {}
-        for capability in sorted(requires or ()):
-            self._check_capability(capability)
-
-    def __len__(self):
-        return num_samples(self._X) if self._parent is None else len(self._positions)
-
-    def __repr__(self):
-        return f"<PoolView of {len(self)} candidates, computed: {list(self._computed)}>"
-
-    @property
-    def X(self):
-        """The candidates, in the container that the user passed."""
-        return _read_only(self._items)
 
     @property
     def proba(self):
@@ -162,13 +86,40 @@ class PoolView:
             `draws[:, t]` comes from one and the same model for every row.
         """
         self._check_allowed("draws")
-        seed = self._root._draw_seed
         return self._remember(
-            ("draws", n_draws),
-            lambda: self._final.sample_proba(
-                self._inputs, n_draws=n_draws, random_state=seed
-            ),
+            ("draws", n_draws), lambda: self._sampler(n_draws)(self._inputs)
         )
+
+    def map_draws(self, function, n_draws=50):
+        """Reduce posterior draws row by row, without holding all of them.
+
+        Parameters
+        ----------
+        function : callable
+            Takes draws of shape (c, n_draws, k) of some c candidates, returns an array
+            of c rows.
+        n_draws : int, default=50
+            How many models to draw; they are those of `draws(n_draws)`.
+
+        Returns
+        -------
+        values : ndarray of n rows
+        """
+        self._check_allowed("draws")
+        if self._has(("draws", n_draws)):
+            source, draw = self.draws(n_draws), read_only
+        else:
+            source, draw = self._inputs, self._sampler(n_draws)
+        size = chunk_size(8 * n_draws * len(self.classes))
+        # A model that draws by itself may hold one network, or one device.
+        n_jobs = 1 if hasattr(self._final, "sample_proba") else self.n_jobs
+        parts = map_chunks(
+            lambda rows: function(draw(take_from(source, rows))),
+            len(self),
+            size,
+            n_jobs,
+        )
+        return np.concatenate(parts)
 
     @property
     def features(self):
@@ -177,31 +128,76 @@ class PoolView:
         The final estimator's `transform` where it has one, else the output of the
         pipeline's front steps, else `X`.
         """
-        return self._quantity("features", lambda: self._represent(self._inputs))
+        return self._quantity(
+            "features", lambda: quantities.represent(self._final, self._inputs)
+        )
+
+    @property
+    def labeled(self):
+        """View of the m labelled items under the same model, in the order taught."""
+        self._check_allowed("labeled")
+        root = self._root
+        if "labeled" not in root._computed:
+            root._computed["labeled"] = self.on(root._X_labeled)
+        return root._computed["labeled"]
 
     @property
     def labeled_features(self):
         """Representations of the labelled items, shape (m, d)."""
-        self._check_allowed("labeled")
-        self._check_allowed("features")
-        root = self._root
-        return root._remember(
-            "labeled_features",
-            lambda: root._represent(root._apply_front(root._X_labeled)),
-        )
+        return self.labeled.features
 
     @property
     def y_labeled(self):
         """Labels so far, ndarray of shape (m,)."""
         self._check_allowed("labeled")
-        return _read_only(self._root._y_labeled)
+        return read_only(self._root._y_labeled)
+
+    @property
+    def n_labeled(self):
+        """How many items are labelled so far, m."""
+        y = self._root._y_labeled
+        return 0 if y is None else len(y)
 
     @property
     def gradients(self):
-        """What the final estimator's `gradient_factors` gives for the candidates."""
+        """Factors of each candidate's loss gradient at its predicted label.
+
+        A tuple `(residuals, inputs)` of shapes (n, k) and (n, d): the gradient with
+        respect to the weights of the last linear layer is the outer product of rows.
+        """
         return self._quantity(
-            "gradients", lambda: self._final.gradient_factors(self._inputs)
+            "gradients", lambda: quantities.gradients(self._final, self._inputs)
         )
+
+    @property
+    def boundary(self):
+        """Distance to the nearest decision boundary, ndarray of shape (n,).
+
+        Euclidean, in the space of the features.
+        """
+        return self._quantity(
+            "boundary", lambda: quantities.boundary(self._final, self._inputs)
+        )
+
+    @property
+    def embedding_gradients(self):
+        """Largest expected gradient of a word's embedding, ndarray of shape (n,)."""
+        return self._quantity(
+            "embedding_gradients", lambda: self._final.embedding_gradients(self._inputs)
+        )
+
+    @property
+    def surprisal(self):
+        """How surprising a language model finds the words, ndarray of shape (n, l)."""
+        return self._quantity(
+            "surprisal",
+            lambda: quantities.surprisal(self._model, self._items, self._seeds[1]),
+        )
+
+    @property
+    def final_estimator(self):
+        """The fitted estimator after the pipeline's front steps, or None."""
+        return self._final
 
     @property
     def classes(self):
@@ -211,166 +207,34 @@ class PoolView:
                 f"strategy {self._name!r} asks for the classes, and there is no fitted "
                 "model with two classes yet."
             )
-        return _read_only(np.asarray(self.estimator.classes_))
+        return read_only(np.asarray(self.estimator.classes_))
 
     @property
     def n_jobs(self):
         """Number of workers that joblib allows here, from `joblib.parallel_config`."""
         return effective_n_jobs(None)
 
-    def take(self, positions):
-        """View some of the candidates; what is computed is shared, not repeated.
+    # How they are computed.
 
-        Parameters
-        ----------
-        positions : array-like of int, shape (p,)
-            Positions in this view.
-
-        Returns
-        -------
-        view : PoolView
-            Of p candidates, with the same model and generator.
-        """
-        child = object.__new__(type(self))
-        child.__dict__.update(self.__dict__)
-        child._parent = self
-        child._positions = np.asarray(positions, dtype=np.intp)
-        child._computed = {}
-        child.__dict__.pop("_root", None)
-        child.__dict__.pop("_items", None)
-        return child
-
-    # How quantities are computed: once here, or taken from the parent's.
-
-    @cached_property
-    def _root(self):
-        return self if self._parent is None else self._parent._root
-
-    @cached_property
-    def _items(self):
-        if self._parent is None:
-            return self._X
-        return take_rows(self._parent._items, self._positions)
-
-    @cached_property
-    def _draw_seed(self):
-        return int(self.rng.integers(2**31))
-
-    @property
-    def _inputs(self):
-        """What the final estimator takes: the candidates after the front steps."""
-        if self._front is None:
-            return self._items
-        if self.estimator is None and self._parent is not None:
-            # A cold start fits the front steps on the pool, so on all of it.
-            inputs = self._parent._inputs
-            return self._remember(
-                "inputs", lambda: take_rows(inputs, self._positions), frozen=False
+    def _sampler(self, n_draws):
+        """Draw the models, once for every view of this query."""
+        root = self._root
+        key = ("sampler", n_draws)
+        if key not in root._computed:
+            train = {}
+            if root._X_labeled is not None and not hasattr(self._final, "sample_proba"):
+                train["X_train"] = root._apply_front(root._X_labeled)
+                train["y_train"] = root._y_labeled
+            root._computed[key] = quantities.sampler(
+                self._final, n_draws, root._seeds[0], **train
             )
-        return self._remember(
-            "inputs", lambda: self._apply_front(self._items), frozen=False
-        )
-
-    def _quantity(self, capability, compute):
-        self._check_allowed(capability)
-        return self._remember(capability, compute)
-
-    def _remember(self, key, compute, frozen=True):
-        if key not in self._computed:
-            if self._parent is not None and self._parent._has(key):
-                inherited = self._parent._remember(key, compute, frozen)
-                value = _index(inherited, self._positions)
-            else:
-                value = compute()
-            self._computed[key] = _read_only(value) if frozen else value
-        return self._computed[key]
-
-    def _has(self, key):
-        return key in self._computed or (
-            self._parent is not None and self._parent._has(key)
-        )
-
-    def _apply_front(self, X):
-        if self._front is None:
-            return X
-        if self.estimator is None:
-            root = self._root
-            if "fitted_front" not in root._computed:
-                root._computed["fitted_front"] = self._front.fit(root._X)
-            return root._computed["fitted_front"].transform(X)
-        return self._front.transform(X)
-
-    def _represent(self, inputs):
-        if hasattr(self._final, "transform"):
-            inputs = self._final.transform(inputs)
-        if sparse.issparse(inputs):
-            return inputs.tocsr()
-        return np.asarray(inputs)
+        return root._computed[key]
 
     def _predict_proba(self):
-        proba = self._final.predict_proba(self._inputs)
-        if isinstance(proba, list) or np.ndim(proba) != 2:
-            raise TypeError(
-                f"strategy {self._name!r} needs one distribution over the classes for "
-                f"each item; {type(self._final).__name__} predicts several outputs."
-            )
-        return proba
+        return quantities.predict_proba(self._final, self._inputs, self._name)
 
     def _score_classes(self):
         if hasattr(self._final, "predict_proba"):
             return self._remember("proba", self._predict_proba)
-        decision = np.asarray(self._final.decision_function(self._inputs))
         k = len(self.classes)
-        if decision.ndim == 1:
-            return np.stack([-decision / 2, decision / 2], axis=1)
-        if decision.shape[1] != k:
-            raise TypeError(
-                f"strategy {self._name!r} needs one decision value per class, {k}; "
-                f"{type(self._final).__name__} gives {decision.shape[1]}. Use "
-                "decision_function_shape='ovr'."
-            )
-        return decision
-
-    # What may be asked for.
-
-    def _check_allowed(self, capability):
-        if self._requires is None:
-            self._check_capability(capability)
-        elif capability not in self._requires:
-            what = CAPABILITIES[capability].gives
-            raise AttributeError(
-                f"strategy {self._name!r} asks its view for {what}, which it did not "
-                f"declare. Add {capability!r} to its `requires`."
-            )
-
-    def _check_capability(self, capability):
-        check_capability(
-            capability,
-            name=self._name,
-            final=self._final,
-            front=self._front,
-            X=self._X,
-            y_labeled=self._y_labeled,
-        )
-
-
-def _index(value, positions):
-    if isinstance(value, tuple):
-        return tuple(part[positions] for part in value)
-    return value[positions] if hasattr(value, "ndim") else take_rows(value, positions)
-
-
-def _read_only(value):
-    """Share the memory of an array or CSR matrix, but not the right to write."""
-    if isinstance(value, tuple):
-        return tuple(map(_read_only, value))
-    if isinstance(value, np.ndarray):
-        view = value.view()
-        view.flags.writeable = False
-        return view
-    if sparse.issparse(value) and value.format == "csr":
-        parts = (value.data, value.indices, value.indptr)
-        locked = type(value)(value.shape, dtype=value.dtype)
-        locked.data, locked.indices, locked.indptr = map(_read_only, parts)
-        return locked
-    return value
+        return quantities.class_scores(self._final, self._inputs, k, self._name)

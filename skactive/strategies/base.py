@@ -23,8 +23,12 @@ class Strategy(BaseEstimator, ABC):
     ----------
     requires : frozenset of str
         What the strategy looks at, out of "proba", "class_scores", "draws",
-        "features", "labeled" and "gradients". The learner checks that its estimator
-        has them before any work; asking the view for anything else is an error.
+        "features", "labeled", "gradients", "boundary", "embedding_gradients" and
+        "surprisal". The learner checks that its estimator has them before any work;
+        asking the view for anything else is an error.
+    optional : frozenset of str
+        What it looks at beside where there is some, such as "labeled" before and
+        after the first labels. Nothing is checked ahead.
 
     See Also
     --------
@@ -43,6 +47,7 @@ class Strategy(BaseEstimator, ABC):
     """
 
     requires = frozenset()
+    optional = frozenset()
 
     @abstractmethod
     def select(self, view, n):

@@ -134,6 +134,7 @@ class Case:
             X_labeled=self.X_labeled,
             y_labeled=self.y_labeled,
             requires=getattr(strategy, "requires", None),
+            optional=getattr(strategy, "optional", frozenset()),
             name=type(strategy).__name__,
             rng=np.random.default_rng(seed),
         )

@@ -24,7 +24,7 @@ _APPLIES = {
     "check_decision_values": lambda s: _requires_only(
         s, {"class_scores", "features", "labeled"}, "class_scores"
     ),
-    "check_cold_start": lambda s: _requires_only(s, {"features"}),
+    "check_cold_start": lambda s: _requires_only(s, {"features", "surprisal"}),
 }
 
 

@@ -56,8 +56,9 @@ class _GivenClassifier(ClassifierMixin, BaseEstimator):
 class GivenProba(_GivenClassifier):
     """Classifier that reads its probabilities off the first columns of `X`.
 
-    It gives everything that a strategy can require: probabilities, posterior draws and
-    the factors of the loss gradient of a linear head; `X` itself serves as features.
+    It gives everything that a strategy can require: probabilities, posterior draws,
+    the factors of the loss gradient of a linear head, distances to the boundary,
+    gradients of embeddings and surprisal; `X` itself serves as features.
 
     Parameters
     ----------
@@ -135,6 +136,51 @@ class GivenProba(_GivenClassifier):
         residuals = proba.copy()
         residuals[np.arange(len(proba)), proba.argmax(axis=1)] -= 1
         return residuals, coordinates
+
+    def boundary_distance(self, X):
+        """Gap between the two likeliest classes, in the unit of the coordinates.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, k + d)
+
+        Returns
+        -------
+        distance : ndarray of shape (n,)
+        """
+        proba, coordinates = self._split(X)
+        top_two = np.sort(proba, axis=1)[:, -2:]
+        return (top_two[:, 1] - top_two[:, 0]) * (1 + abs(coordinates[:, 0]))
+
+    def embedding_gradients(self, X):
+        """Compute the expected change of the coordinate that would change most.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, k + d)
+
+        Returns
+        -------
+        change : ndarray of shape (n,)
+        """
+        proba, coordinates = self._split(X)
+        return (proba * (1 - proba)).sum(axis=1) * abs(coordinates).max(axis=1)
+
+    def surprisal(self, X, random_state=None):
+        """Read a surprise off each coordinate.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, k + d)
+        random_state : int or None, default=None
+            Not needed: every coordinate is a target.
+
+        Returns
+        -------
+        surprisal : ndarray of shape (n, d)
+        """
+        X = X.toarray() if sparse.issparse(X) else np.asarray(X)
+        return abs(X[:, -4:])
 
 
 class GivenScores(_GivenClassifier):

@@ -16,7 +16,7 @@ __all__ = ["OBJECT_CHECKS"]
 
 
 def check_requires_known_names(subject):
-    """`requires` is a set of names that the view knows."""
+    """`requires` and `optional` are sets of names that the view knows."""
     requires = subject.requires
     if requires is None and subject.is_function:
         return
@@ -25,10 +25,15 @@ def check_requires_known_names(subject):
         f"`requires` is {requires!r}; make it a frozenset of names, frozenset() for a "
         "strategy that needs no model.",
     )
-    unknown = sorted(map(str, set(requires) - set(CAPABILITIES)))
+    optional = getattr(subject.sample, "optional", frozenset())
+    ensure(
+        isinstance(optional, frozenset | set),
+        f"`optional` is {optional!r}; make it a frozenset of names.",
+    )
+    unknown = sorted(map(str, {*requires, *optional} - set(CAPABILITIES)))
     ensure(
         not unknown,
-        f"`requires` holds {unknown}, which no view can give; known are "
+        f"`requires` or `optional` holds {unknown}, which no view can give; known are "
         f"{sorted(CAPABILITIES)}.",
     )
 

@@ -1,0 +1,216 @@
+"""What a fitted model says of items: the quantities that a strategy may ask for."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+
+from ._containers import take_rows
+
+__all__ = [
+    "boundary",
+    "class_scores",
+    "gradients",
+    "predict_proba",
+    "read_only",
+    "represent",
+    "sampler",
+    "split_estimator",
+    "surprisal",
+    "take_from",
+]
+
+
+def split_estimator(estimator):
+    """Split an estimator into what makes features and what decides on them.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted or not. A fitted search stands for its `best_estimator_`, a
+        `FrozenEstimator` for what it holds.
+
+    Returns
+    -------
+    front : Pipeline or None
+        All steps of a pipeline but the last; None for anything else.
+    final : estimator
+    """
+    while True:
+        if isinstance(estimator, FrozenEstimator):
+            estimator = estimator.estimator
+        elif hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        else:
+            break
+    if not isinstance(estimator, Pipeline):
+        return None, estimator
+    front = estimator[:-1] if len(estimator) > 1 else None
+    inner, final = split_estimator(estimator[-1])
+    if inner is None:
+        return front, final
+    steps = [] if front is None else front.steps
+    return Pipeline([*steps, ("last", inner)]), final
+
+
+def represent(final, inputs):
+    """Represent items by the final estimator's `transform`, else by what it takes.
+
+    Parameters
+    ----------
+    final : estimator or None
+    inputs : array-like or sparse matrix
+        What the final estimator takes.
+
+    Returns
+    -------
+    features : ndarray or CSR matrix of shape (n, d)
+    """
+    if hasattr(final, "transform"):
+        inputs = final.transform(inputs)
+    return inputs.tocsr() if sparse.issparse(inputs) else np.asarray(inputs)
+
+
+def predict_proba(final, inputs, name):
+    """Class probabilities, or words about a model that has none of this form.
+
+    Parameters
+    ----------
+    final : estimator
+    inputs : container of n items
+    name : str
+        What to call the strategy.
+
+    Returns
+    -------
+    proba : ndarray of shape (n, k)
+    """
+    proba = final.predict_proba(inputs)
+    if isinstance(proba, list) or np.ndim(proba) != 2:
+        raise TypeError(
+            f"strategy {name!r} needs one distribution over the classes for each "
+            f"item; {type(final).__name__} predicts several outputs."
+        )
+    return proba
+
+
+def class_scores(final, inputs, k, name):
+    """Decision values with one column per class.
+
+    Parameters
+    ----------
+    final : estimator
+        With `decision_function`.
+    inputs : container of n items
+    k : int
+        Number of classes.
+    name : str
+        What to call the strategy.
+
+    Returns
+    -------
+    scores : ndarray of shape (n, k)
+    """
+    decision = np.asarray(final.decision_function(inputs))
+    if decision.ndim == 1:
+        return np.stack([-decision / 2, decision / 2], axis=1)
+    if decision.shape[1] != k:
+        raise TypeError(
+            f"strategy {name!r} needs one decision value per class, {k}; "
+            f"{type(final).__name__} gives {decision.shape[1]}. Use "
+            "decision_function_shape='ovr'."
+        )
+    return decision
+
+
+def gradients(final, inputs):
+    """Factors of the loss gradient, by :func:`skactive.linear.gradient_factors`."""
+    from .linear import gradient_factors
+
+    return gradient_factors(final, inputs)
+
+
+def boundary(final, inputs):
+    """Distances to the boundary, by :func:`skactive.linear.boundary_distance`."""
+    from .linear import boundary_distance
+
+    return boundary_distance(final, inputs)
+
+
+def sampler(final, n_draws, random_state, **train):
+    """Draw models, by :func:`skactive.posterior.sampler`."""
+    from .posterior import sampler
+
+    return sampler(final, n_draws, random_state, **train)
+
+
+def surprisal(model, items, random_state):
+    """Ask the first step of a model that can say it how surprising the words are.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        Fitted or not: what a language model expects is known without labels.
+    items : container of n items
+    random_state : int
+
+    Returns
+    -------
+    surprisal : ndarray of shape (n, l)
+    """
+    front, final = split_estimator(model)
+    steps = [] if front is None else [step for _, step in front.steps]
+    for step in [*steps, final]:
+        if hasattr(step, "surprisal"):
+            return step.surprisal(items, random_state=random_state)
+        items = step.transform(items)
+    raise AssertionError  # the capability was checked before
+
+
+def take_from(value, positions):
+    """Take some rows of a quantity.
+
+    Parameters
+    ----------
+    value : ndarray, CSR matrix, container or tuple of these
+    positions : ndarray of int or slice
+
+    Returns
+    -------
+    rows : same kind
+    """
+    if isinstance(value, tuple):
+        return tuple(take_from(part, positions) for part in value)
+    if isinstance(value, np.ndarray):
+        return value[positions]
+    if isinstance(positions, slice):
+        positions = np.arange(positions.start, positions.stop)
+    return take_rows(value, positions)
+
+
+def read_only(value):
+    """Share the memory of an array or CSR matrix, but not the right to write.
+
+    Parameters
+    ----------
+    value : ndarray, CSR matrix, tuple of these, or anything else
+        Anything else comes back as it is.
+
+    Returns
+    -------
+    value : same kind
+    """
+    if isinstance(value, tuple):
+        return tuple(map(read_only, value))
+    if isinstance(value, np.ndarray):
+        view = value.view()
+        view.flags.writeable = False
+        return view
+    if sparse.issparse(value) and value.format == "csr":
+        parts = (value.data, value.indices, value.indptr)
+        locked = type(value)(value.shape, dtype=value.dtype)
+        locked.data, locked.indices, locked.indptr = map(read_only, parts)
+        return locked
+    return value
