@@ -1,0 +1,221 @@
+"""Wrappers: what they ask, of whom, and that they are ordinary parameters."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy.spatial.distance import cdist
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+
+from skactive import ActiveLearner
+from skactive.strategies import Entropy, Margin, PointwiseStrategy, Random, Strategy
+from skactive.strategies.composite import SEALS, ClassBalanced, Prefilter, Subsample
+from skactive.testing import check_strategy
+from skactive.view import PoolView
+
+rng = np.random.default_rng(5)
+X = rng.normal(size=(60, 3))
+y = np.array(["a", "b", "c"])[rng.integers(3, size=60)]
+MODEL = LogisticRegression().fit(X[:12], y[:12])
+WRAPPERS = [Subsample(size=0.5), Prefilter(), SEALS(k=3), ClassBalanced()]
+
+
+class Noting(PointwiseStrategy):
+    """Prefers the largest first feature, and notes which rows it was asked about."""
+
+    seen = None
+
+    def score(self, view):
+        Noting.seen = np.array(view.X)
+        return np.asarray(view.X)[:, 0]
+
+
+def make_view(strategy, seed=0, pool=X, model=MODEL):
+    return PoolView(
+        pool,
+        estimator=model,
+        X_labeled=X[:12],
+        y_labeled=y[:12],
+        requires=strategy.requires,
+        optional=strategy.optional,
+        rng=np.random.default_rng(seed),
+    )
+
+
+def ask(strategy, n, **kwargs):
+    return np.asarray(strategy.select(make_view(strategy, **kwargs), n))
+
+
+@pytest.mark.parametrize("strategy", WRAPPERS, ids=lambda s: type(s).__name__)
+def test_a_wrapper_passes_the_kit(strategy):
+    assert len(check_strategy(strategy)) > 25
+
+
+# What each one asks
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"), [(7, 7), (0.25, 15), (1.0, 60), (99, 60)]
+)
+def test_subsample_oracle_the_best_of_the_sample(size, expected):
+    picks = ask(Subsample(Noting(), size=size), 4)
+    assert len(Noting.seen) == expected
+    ranked = sorted(Noting.seen[:, 0], reverse=True)
+    assert_array_equal(X[picks, 0], ranked[:4])
+
+
+def test_subsample_draws_every_candidate_alike():
+    counts = np.zeros(60)
+    for seed in range(300):
+        counts[ask(Subsample("random", size=6), 6, seed=seed)] += 1
+    # 30 expected, standard deviation 5.2
+    assert counts.min() > 10
+    assert counts.max() < 50
+
+
+def test_subsample_never_samples_fewer_than_wanted():
+    assert len(ask(Subsample("random", size=2), 9)) == 9
+
+
+def test_subsample_predicts_the_sample_only():
+    rows = []
+
+    class Counted(LogisticRegression):
+        def predict_proba(self, X):
+            rows.append(len(X))
+            return super().predict_proba(X)
+
+    ask(Subsample("entropy", size=10), 3, model=Counted().fit(X[:12], y[:12]))
+    assert rows == [10]
+
+
+def test_prefilter_oracle_second_chooses_among_the_best_of_the_first():
+    picks = ask(Prefilter(Noting(), "entropy", factor=5), 4)
+    best = np.argsort(-X[:, 0])[:20]
+    proba = MODEL.predict_proba(X[best])
+    entropy = [-sum(p * np.log(p) for p in row) for row in proba]
+    expected = best[np.argsort(entropy)[::-1][:4]]
+    assert_array_equal(picks, expected)
+
+
+def test_prefilter_keeps_what_the_pool_has():
+    assert sorted(ask(Prefilter(factor=1000), 60)) == list(range(60))
+
+
+@pytest.mark.parametrize("k", [1, 4])
+def test_seals_oracle_asks_about_the_neighbours_of_the_labelled(k):
+    pool = X[12:]
+    strategy = SEALS(Noting(), k=k)
+    picks = ask(strategy, 2, pool=pool)
+    near = set()
+    for row in cdist(X[:12], pool):
+        near |= set(np.argsort(row)[:k].tolist())
+    assert_array_equal(Noting.seen, pool[sorted(near)])
+    assert set(picks) <= near
+
+
+def test_seals_fills_up_where_the_neighbours_are_too_few():
+    strategy = SEALS(Noting(), k=1)
+    near = np.unique(cdist(X[:12], X).argmin(axis=1))
+    picks = ask(strategy, 30)
+    assert_array_equal(np.sort(picks[: len(near)]), near)
+    assert len(set(picks)) == 30
+
+
+def test_class_balanced_oracle_fills_the_class_that_lags_behind():
+    y_labeled = np.repeat(["a", "b", "c"], [7, 4, 1])
+    strategy = ClassBalanced(Noting())
+    view = PoolView(
+        X,
+        estimator=MODEL,
+        X_labeled=X[:12],
+        y_labeled=y_labeled,
+        requires=strategy.requires,
+        rng=np.random.default_rng(0),
+    )
+    picks = strategy.select(view, 9)
+    # 7, 4, 1 labels and 9 places: c grows to 7 before b and a get level with it.
+    predicted = MODEL.predict(X[picks])
+    assert sorted(predicted) == ["b"] * 3 + ["c"] * 6
+    assert_array_equal(predicted[:3], ["c"] * 3)
+    for label in ("b", "c"):
+        own = picks[predicted == label]
+        members = np.flatnonzero(MODEL.predict(X) == label)
+        best = members[np.argsort(-X[members, 0])][: len(own)]
+        assert_array_equal(own, best)
+
+
+def test_class_balanced_takes_other_classes_where_one_runs_out():
+    predicted = MODEL.predict(X)
+    few = np.concatenate(
+        [np.flatnonzero(predicted == c)[:i] for c, i in zip("abc", (1, 2, 9))]
+    )
+    picks = ask(ClassBalanced("random"), len(few), pool=X[few])
+    assert sorted(picks) == list(range(len(few)))
+
+
+# Wrappers as objects
+
+
+def test_what_a_wrapper_needs_is_what_its_part_needs():
+    assert Subsample("entropy").requires == {"proba"}
+    assert SEALS("margin").requires == {"features", "labeled", "class_scores"}
+    assert Prefilter("entropy", "random").requires == {"proba"}
+    assert ClassBalanced(lambda view: view.proba[:, 0]).requires is None
+    nested = Subsample(SEALS(ClassBalanced(Entropy())))
+    assert nested.requires == {"features", "labeled", "class_scores", "proba"}
+
+
+def test_what_a_part_may_look_at_beside_passes_through():
+    class Curious(Strategy):
+        optional = frozenset({"labeled"})
+
+        def select(self, view, n):
+            return range(n) if view.n_labeled else []
+
+    assert Subsample(Curious()).optional == {"labeled"}
+    assert len(ask(Subsample(Curious(), size=20), 5)) == 5
+
+
+def test_a_wrapper_of_a_function_asks_it():
+    picks = ask(Subsample(lambda view: view.proba[:, 0], size=1.0), 3)
+    assert_array_equal(picks, np.argsort(-MODEL.predict_proba(X)[:, 0])[:3])
+
+
+def test_nested_parameters_are_set_cloned_and_searched():
+    strategy = Subsample(SEALS(Margin(), k=5), size=30)
+    strategy.set_params(strategy__k=2, strategy__strategy=Random())
+    assert clone(strategy).get_params()["strategy__k"] == 2
+    learner = ActiveLearner(LogisticRegression(), strategy, random_state=0)
+    grid = {"strategy__size": [10, 20], "strategy__strategy__k": [1, 2]}
+    search = GridSearchCV(learner, grid, cv=2).fit(X, y)
+    assert len(search.cv_results_["params"]) == 4
+
+
+@pytest.mark.parametrize(
+    ("strategy", "error", "message"),
+    [
+        (Subsample("entrpy"), ValueError, "Did you mean 'entropy'"),
+        (Subsample(size=0), ValueError, "'size' must be an int of at least 1"),
+        (Subsample(size=1.5), ValueError, r"a float in \(0, 1\].*got 1.5"),
+        (Subsample(size=True), ValueError, "'size' must be"),
+        (Prefilter(factor=0.5), ValueError, "'factor' must be .* got 0.5"),
+        (SEALS(k=0), ValueError, "'k' must be an int of at least 1, got 0"),
+        (SEALS(method="annoy"), ValueError, "method must be one of"),
+        (Subsample(strategy=3), TypeError, "'strategy' must be a name"),
+        (Prefilter(first=Entropy), TypeError, "'first' must be .* Entropy\\(\\)"),
+    ],
+)
+def test_bad_parameters(strategy, error, message):
+    with pytest.raises(error, match=message):
+        ask(strategy, 3)
+
+
+def test_a_part_that_chooses_badly_is_named():
+    class Twice(Strategy):
+        def select(self, view, n):
+            return [0] * n
+
+    with pytest.raises(ValueError, match=r"'Twice\(\)' must select 2 different"):
+        ask(Subsample(Twice(), size=5), 2)
