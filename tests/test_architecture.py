@@ -23,6 +23,7 @@ FLOORS = {
     "measures": 1,
     "selection": 1,
     "committees": 1,
+    "clustering": 1,
     "distances": 1,
     "centers": 1,
     "factors": 1,

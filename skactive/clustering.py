@@ -1,0 +1,280 @@
+"""k-means of many rows in bounded memory, and the rows that stand for its centres.
+
+Rows are dense or CSR, float32 or float64, in memory or in a memory map. scikit-learn's
+k-means runs on a sample of them; everything else reads them a chunk at a time.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from scipy import sparse
+from sklearn.cluster import KMeans, kmeans_plusplus
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import normalize as unit_rows
+from sklearn.utils.extmath import safe_sparse_dot
+from threadpoolctl import threadpool_limits
+
+from ._chunks import as_floats, chunk_size, chunks, map_chunks
+from .distances import middle, squared_norms
+
+__all__ = ["assign", "k_means", "nearest_rows"]
+
+ROWS_PER_CLUSTER = 256  # that Lloyd's algorithm sees; more move a centre but little
+SAMPLE_BYTES = 2**28  # and no more than this in all
+SEEDS_PER_CLUSTER = 10  # rows among which k-means++ looks for the first centres
+CAREFUL = 100  # clusters up to which k-means++ compares several rows per centre
+TOGETHER = 256  # centres that share a pass over the rows for what was taken
+
+
+def k_means(X, n_clusters, rng, *, normalize=False, sample_weight=None, max_iter=10):
+    """Cluster rows by k-means.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n, d)
+    n_clusters : int
+        How many clusters; all n rows where there are fewer.
+    rng : numpy.random.Generator
+    normalize : bool, default=False
+        Whether rows are scaled to unit length, chunk by chunk. Zero rows stay.
+    sample_weight : ndarray of shape (n,) or None, default=None
+        How much each row pulls its centre.
+    max_iter : int, default=10
+        Rounds of Lloyd's algorithm; the last ones change next to nothing.
+
+    Returns
+    -------
+    centers : ndarray of shape (k, d)
+        With fewer different rows than clusters some are equal.
+    labels : ndarray of int, shape (n,)
+        The nearest centre of each row; not every centre needs to have one.
+
+    Notes
+    -----
+    O(n k d) for the labels, and `max_iter` times that for the centres on a random
+    sample of at most 256 rows per cluster and 256 MB. k-means++ starts from a part of
+    the sample. All of it in one thread, for the order in which threads add up would
+    show in the result.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skactive.clustering import k_means
+    >>> X = np.array([[0.0], [1.0], [10.0], [12.0]])
+    >>> centers, labels = k_means(X, 2, np.random.default_rng(0))
+    >>> sorted(centers.ravel().tolist())
+    [0.5, 11.0]
+    """
+    X = as_floats(X)
+    n = X.shape[0]
+    k = min(n_clusters, n)
+    size = max(k, min(n, ROWS_PER_CLUSTER * k, SAMPLE_BYTES // _row_bytes(X)))
+    # Sorted, as a memory map is read faster in order.
+    rows = slice(None) if size == n else np.sort(rng.choice(n, size, replace=False))
+    sample = _read(X, rows, normalize, own=True)
+    weight = None if sample_weight is None else np.asarray(sample_weight)[rows]
+    model = KMeans(
+        k,
+        init=_first_centers(sample, k, weight, rng),
+        n_init=1,
+        max_iter=max_iter,
+        copy_x=False,  # the sample is our own
+        algorithm="lloyd",
+    )
+    with warnings.catch_warnings(), threadpool_limits(1, user_api="openmp"):
+        # Fewer different rows than clusters are no fault of the caller's.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(sample, sample_weight=weight)
+    centers = model.cluster_centers_
+    if size == n:
+        return centers, model.labels_.astype(np.intp)
+    return centers, assign(X, centers, normalize=normalize)[0]
+
+
+def assign(X, centers, *, normalize=False, n_jobs=1):
+    """Find the nearest centre of each row.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n, d)
+    centers : ndarray of shape (k, d)
+    normalize : bool, default=False
+        Whether rows (not centres) are scaled to unit length.
+    n_jobs : int, default=1
+        Threads.
+
+    Returns
+    -------
+    labels : ndarray of int, shape (n,)
+        Of equal centres the first.
+    distances : ndarray of shape (n,)
+        Euclidean, exact but for the rounding of a matrix product.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skactive.clustering import assign
+    >>> assign(np.array([[0.0], [3.0], [4.0]]), np.array([[1.0], [4.0]]))
+    (array([0, 1, 1]), array([1., 1., 0.]))
+    """
+    blocks = _Blocks(X, centers, normalize)
+
+    def look(rows):
+        block, lengths = blocks(rows)
+        labels = block.argmin(axis=1)
+        shortest = block[np.arange(len(labels)), labels] + lengths
+        return labels, np.sqrt(np.maximum(shortest, 0))
+
+    parts = map_chunks(look, blocks.n, blocks.size, n_jobs)
+    labels, distances = map(np.concatenate, zip(*parts, strict=True))
+    return labels, distances
+
+
+def nearest_rows(X, centers, rng, *, normalize=False):
+    """Find the row nearest each centre, another one for every centre.
+
+    A row nearest to several centres goes to the one it is nearest to; the others get
+    the nearest of what is left.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n, d)
+    centers : ndarray of shape (k, d), k <= n
+    rng : numpy.random.Generator
+        Decides between rows that are equally near, as far as rounding can tell.
+    normalize : bool, default=False
+        Whether rows (not centres) are scaled to unit length.
+
+    Returns
+    -------
+    rows : ndarray of int, shape (k,)
+        Without repeats.
+
+    Notes
+    -----
+    O(n k d). Rows that several centres want cost one pass more, or one for each 256
+    centres that are left with nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skactive.clustering import nearest_rows
+    >>> X = np.array([[0.0], [4.0], [7.0]])
+    >>> nearest_rows(X, np.array([[3.0], [5.5], [4.1]]), np.random.default_rng(0))
+    array([0, 2, 1])
+    """
+    k = len(centers)
+    if k > X.shape[0]:
+        raise ValueError(f"{k} centres need as many rows; got {X.shape[0]}.")
+    keys = rng.random(X.shape[0], dtype=np.float32)
+    taken = np.zeros(X.shape[0], dtype=bool)
+    found = np.full(k, -1, dtype=np.intp)
+    wanting, wanted = np.arange(k), 1
+    while wanting.size:
+        blocks = _Blocks(X, centers[wanting], normalize)
+        distances, rows = _closest(blocks, wanted, keys, taken)
+        for i in np.argsort(distances[0], kind="stable"):
+            free = rows[~taken[rows[:, i]], i]
+            if free.size:
+                found[wanting[i]] = free[0]
+                taken[free[0]] = True
+        # As many candidates as centres: whatever the others take, one is left.
+        wanting = np.flatnonzero(found < 0)[:TOGETHER]
+        wanted = wanting.size
+    return found
+
+
+def _closest(blocks, wanted, keys, taken):
+    """Find the nearest rows not taken of each centre, ascending: (wanted, k) each."""
+    distances = rows = None
+    for part in chunks(blocks.n, blocks.size):
+        block, lengths = blocks(part)
+        block += (lengths + blocks.slack(lengths) * keys[part])[:, None]
+        block[taken[part]] = np.inf
+        nearest = _lowest(block, wanted)
+        block = np.take_along_axis(block, nearest, axis=0)
+        nearest = nearest + part.start
+        if rows is not None:
+            block = np.concatenate([distances, block])
+            nearest = np.concatenate([rows, nearest])
+            best = _lowest(block, wanted)
+            block = np.take_along_axis(block, best, axis=0)
+            nearest = np.take_along_axis(nearest, best, axis=0)
+        distances, rows = block, nearest
+    order = np.argsort(distances, axis=0, kind="stable")
+    return (
+        np.take_along_axis(distances, order, axis=0),
+        np.take_along_axis(rows, order, axis=0),
+    )
+
+
+def _lowest(block, wanted):
+    """Find the lowest values of each column, in any order."""
+    if wanted == 1:
+        return block.argmin(axis=0)[None]
+    if len(block) <= wanted:
+        return np.broadcast_to(np.arange(len(block))[:, None], block.shape)
+    return np.argpartition(block, wanted - 1, axis=0)[:wanted]
+
+
+class _Blocks:
+    """Squared distances of a slice of the rows to all centres, in two parts."""
+
+    def __init__(self, X, centers, normalize):
+        self.X, self.normalize = as_floats(X), normalize
+        self.n = self.X.shape[0]
+        # Distances from a point amidst the centres have the smaller rounding errors;
+        # sparse rows stay as they are, or they would be filled.
+        self.origin = None if sparse.issparse(X) else middle(centers)
+        if self.origin is not None:
+            centers = centers - self.origin
+        self.lengths = squared_norms(centers)
+        self.minus_two_centers = centers.T * -2
+        self.unit = np.finfo(np.result_type(self.X.dtype, centers.dtype)).eps
+        row_bytes = _row_bytes(self.X) + len(centers) * centers.itemsize
+        self.size = chunk_size(2 * row_bytes)
+
+    def __call__(self, rows):
+        """Squared distances (c, k) less the squared lengths (c,), and these."""
+        X = _read(self.X, rows, self.normalize)
+        if self.origin is not None:
+            X = X - self.origin
+        block = safe_sparse_dot(X, self.minus_two_centers, dense_output=True)
+        block += self.lengths
+        return block, squared_norms(X)
+
+    def slack(self, lengths):
+        """How far rounding may move a squared distance."""
+        return 16 * self.unit * (lengths + self.lengths.max())
+
+
+def _first_centers(sample, k, weight, rng):
+    """Choose centres by k-means++ from some of the rows."""
+    n = sample.shape[0]
+    size = min(n, max(1000, SEEDS_PER_CLUSTER * k))
+    rows = rng.choice(n, size, replace=False)
+    # In double precision, for which scikit-learn needs no conversion at each step.
+    return kmeans_plusplus(
+        sample[rows].astype(np.float64),
+        k,
+        sample_weight=None if weight is None else weight[rows],
+        random_state=int(rng.integers(2**31)),
+        n_local_trials=None if k <= CAREFUL else 1,
+    )[0].astype(sample.dtype)
+
+
+def _read(X, rows, normalize, own=False):
+    """Read some rows, scaled if wanted; a copy if it is to be one's own."""
+    part = X[rows]
+    if normalize:
+        return unit_rows(part)
+    return part.copy() if own and isinstance(rows, slice) else part
+
+
+def _row_bytes(X):
+    """Tell the memory of a row, of a mean one if they are sparse."""
+    if sparse.issparse(X):
+        return 1 + (X.data.nbytes + X.indices.nbytes) // max(1, X.shape[0])
+    return max(1, X.shape[1] * X.itemsize)
