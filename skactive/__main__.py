@@ -94,6 +94,12 @@ def _parser():
     strategies.add_argument(
         "--check", action="store_true", help="also run the conformance checks"
     )
+    strategies.add_argument(
+        "--markdown",
+        action="store_true",
+        help="print the tables of the documentation: every built-in strategy with its "
+        "definition, cost and source",
+    )
     strategies.set_defaults(run=_run_strategies)
 
     demo = commands.add_parser(
@@ -177,6 +183,11 @@ def _count(text):
 def _run_strategies(args):
     from .registry import available
 
+    if args.markdown:
+        from ._strategy_table import strategy_tables
+
+        print(strategy_tables(), end="")
+        return 0
     entries = available()
     rows = [_describe(entry, entries, check=args.check) for entry in entries]
     print(_table([("name", "needs", "distribution", "version", "state"), *rows]))

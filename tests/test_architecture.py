@@ -46,6 +46,7 @@ FLOORS = {
     "datasets": 5,
     "_docstrings": 5,
     "_tables": 5,
+    "_strategy_table": 5,
     "demo": 5,
     "demo_plot": 5,
     "demo_report": 5,

@@ -14,6 +14,17 @@ class Random(PointwiseStrategy):
     The baseline that every other strategy has to beat, and the default before there
     is a model.
 
+    Notes
+    -----
+    Cost: O(n).
+
+    When to use: as the baseline, before there is a model, and where labels must
+    represent the pool, as for a test set.
+
+    References
+    ----------
+    B. Settles, "Active learning literature survey", 2009, section 1.
+
     Examples
     --------
     >>> from skactive import get_strategy
@@ -37,7 +48,14 @@ class Random(PointwiseStrategy):
 
 
 class Entropy(PointwiseStrategy):
-    """Ask where the predicted distribution has the highest entropy.
+    """Ask where the predicted distribution has the highest entropy, -Σ p log p.
+
+    Notes
+    -----
+    Cost: O(n k) beside the prediction.
+
+    When to use: where every class counts. With many classes it also asks where two
+    good classes are easily told from the rest.
 
     References
     ----------
@@ -70,7 +88,13 @@ class Entropy(PointwiseStrategy):
 
 
 class LeastConfidence(PointwiseStrategy):
-    """Ask where the likeliest class has the lowest probability.
+    """Ask where the likeliest class has the lowest probability, 1 - max p.
+
+    Notes
+    -----
+    Cost: O(n k) beside the prediction.
+
+    When to use: where only the predicted class counts.
 
     References
     ----------
@@ -107,6 +131,12 @@ class VariationRatio(LeastConfidence):
     For a single predicted distribution this is least confidence under the name that
     statistics gives it; both names are in use in the field.
 
+    Notes
+    -----
+    Cost: O(n k) beside the prediction.
+
+    When to use: as `least_confidence`, whose order it has.
+
     References
     ----------
     L. C. Freeman, "Elementary applied statistics", 1965.
@@ -124,6 +154,12 @@ class Margin(PointwiseStrategy):
 
     Works on probabilities, and for classifiers without them on their decision
     values; in the binary case that is the distance to the hyperplane.
+
+    Notes
+    -----
+    Cost: O(n k) beside the prediction.
+
+    When to use: by default; seldom worse than random, and cheap.
 
     References
     ----------

@@ -1,0 +1,68 @@
+"""The documentation's table of strategies is what their classes say."""
+
+from pathlib import Path
+
+import pytest
+
+from skactive import get_strategy
+from skactive.__main__ import main
+from skactive._strategy_table import FAMILIES, describe, strategy_tables
+from skactive.registry import available
+from skactive.strategies import Strategy
+
+PAGE = Path(__file__).parents[1] / "docs" / "strategies.md"
+BUILTIN = [entry.name for entry in available() if entry.builtin]
+
+
+def test_the_page_holds_the_tables_of_the_classes():
+    start = "<!-- skactive strategies --markdown -->\n"
+    page = PAGE.read_text(encoding="utf-8")
+    assert page.count(start) == 1
+    written = page.split(start)[1].split("<!-- end -->")[0]
+    assert written.strip() == strategy_tables().strip(), (
+        "run `skactive strategies --markdown` and paste what it prints into the page"
+    )
+
+
+def test_every_built_in_strategy_has_a_row():
+    tables = strategy_tables()
+    for name in BUILTIN:
+        assert tables.count(f"| `{name}` |") == 1
+
+
+def test_the_command_prints_the_tables(capsys):
+    assert main(["strategies", "--markdown"]) == 0
+    assert capsys.readouterr().out == strategy_tables()
+
+
+def test_a_row_is_read_off_the_class():
+    row = describe(get_strategy("margin"))
+    assert row["definition"].startswith("Ask where the two best classes are closest")
+    assert row["needs"] == "class_scores"
+    assert row["cost"] == "O(n k) beside the prediction."
+    assert row["when to use"].startswith("by default")
+    assert row["source"].startswith("T. Scheffer")
+
+
+def test_what_a_wrapper_needs_is_said_of_its_parts():
+    assert describe(get_strategy("subsample"))["needs"] == "what `strategy` needs"
+    needs = describe(get_strategy("seals"))["needs"]
+    assert needs == "features, labeled, what `strategy` needs"
+
+
+def test_a_class_that_says_too_little_is_refused():
+    class Silent(Strategy):
+        """Ask nothing."""
+
+        def select(self, view, n):
+            return []
+
+    message = "Silent must say its cost and when to use and source"
+    with pytest.raises(ValueError, match=message):
+        describe(Silent())
+
+
+def test_a_family_without_a_place_is_refused(monkeypatch):
+    monkeypatch.setattr("skactive._strategy_table.FAMILIES", FAMILIES[1:])
+    with pytest.raises(ValueError, match=r"FAMILIES lacks \['uncertainty'\]"):
+        strategy_tables()
