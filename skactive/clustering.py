@@ -19,28 +19,28 @@ from threadpoolctl import threadpool_limits
 from ._chunks import as_floats, chunk_size, chunks, map_chunks
 from .distances import middle, squared_norms
 
-__all__ = ["assign", "k_means", "nearest_rows"]
+__all__ = ["assign", "k_means", "nearest_rows", "row_bytes"]
 
 ROWS_PER_CLUSTER = 256  # that Lloyd's algorithm sees; more move a centre but little
 SAMPLE_BYTES = 2**28  # and no more than this in all
-SEEDS_PER_CLUSTER = 10  # rows among which k-means++ looks for the first centres
+SEEDS_PER_CLUSTER = 5  # rows among which k-means++ looks for the first centres
 CAREFUL = 100  # clusters up to which k-means++ compares several rows per centre
 TOGETHER = 256  # centres that share a pass over the rows for what was taken
 
 
-def k_means(X, n_clusters, rng, *, normalize=False, sample_weight=None, max_iter=10):
+def k_means(X, n_clusters, rng, *, also=None, normalize=False, max_iter=10):
     """Cluster rows by k-means.
 
     Parameters
     ----------
     X : ndarray or sparse matrix of shape (n, d)
     n_clusters : int
-        How many clusters; all n rows where there are fewer.
+        How many clusters; as many as rows where there are fewer of these.
     rng : numpy.random.Generator
+    also : ndarray or sparse matrix of shape (m, d) or None, default=None
+        More rows to cluster along with the others, without joining the two.
     normalize : bool, default=False
         Whether rows are scaled to unit length, chunk by chunk. Zero rows stay.
-    sample_weight : ndarray of shape (n,) or None, default=None
-        How much each row pulls its centre.
     max_iter : int, default=10
         Rounds of Lloyd's algorithm; the last ones change next to nothing.
 
@@ -48,8 +48,9 @@ def k_means(X, n_clusters, rng, *, normalize=False, sample_weight=None, max_iter
     -------
     centers : ndarray of shape (k, d)
         With fewer different rows than clusters some are equal.
-    labels : ndarray of int, shape (n,)
-        The nearest centre of each row; not every centre needs to have one.
+    labels : ndarray of int, shape (n + m,)
+        The nearest centre of each row of `X`, then of `also`; not every centre needs
+        to have a row.
 
     Notes
     -----
@@ -67,17 +68,15 @@ def k_means(X, n_clusters, rng, *, normalize=False, sample_weight=None, max_iter
     >>> sorted(centers.ravel().tolist())
     [0.5, 11.0]
     """
-    X = as_floats(X)
-    n = X.shape[0]
+    parts = [as_floats(part) for part in (X, also) if part is not None]
+    n = sum(part.shape[0] for part in parts)
     k = min(n_clusters, n)
-    size = max(k, min(n, ROWS_PER_CLUSTER * k, SAMPLE_BYTES // _row_bytes(X)))
-    # Sorted, as a memory map is read faster in order.
-    rows = slice(None) if size == n else np.sort(rng.choice(n, size, replace=False))
-    sample = _read(X, rows, normalize, own=True)
-    weight = None if sample_weight is None else np.asarray(sample_weight)[rows]
+    bounded = SAMPLE_BYTES // max(map(row_bytes, parts))
+    size = max(k, min(n, ROWS_PER_CLUSTER * k, bounded))
+    sample = _sample(parts, n, size, normalize, rng)
     model = KMeans(
         k,
-        init=_first_centers(sample, k, weight, rng),
+        init=_first_centers(sample, k, rng),
         n_init=1,
         max_iter=max_iter,
         copy_x=False,  # the sample is our own
@@ -86,11 +85,12 @@ def k_means(X, n_clusters, rng, *, normalize=False, sample_weight=None, max_iter
     with warnings.catch_warnings(), threadpool_limits(1, user_api="openmp"):
         # Fewer different rows than clusters are no fault of the caller's.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(sample, sample_weight=weight)
+        model.fit(sample)
     centers = model.cluster_centers_
     if size == n:
         return centers, model.labels_.astype(np.intp)
-    return centers, assign(X, centers, normalize=normalize)[0]
+    labels = [assign(part, centers, normalize=normalize)[0] for part in parts]
+    return centers, np.concatenate(labels)
 
 
 def assign(X, centers, *, normalize=False, n_jobs=1):
@@ -127,7 +127,8 @@ def assign(X, centers, *, normalize=False, n_jobs=1):
         shortest = block[np.arange(len(labels)), labels] + lengths
         return labels, np.sqrt(np.maximum(shortest, 0))
 
-    parts = map_chunks(look, blocks.n, blocks.size, n_jobs)
+    # Without rows there is still a chunk, an empty one.
+    parts = map_chunks(look, blocks.n, blocks.size, n_jobs) or [look(slice(0, 0))]
     labels, distances = map(np.concatenate, zip(*parts, strict=True))
     return labels, distances
 
@@ -233,8 +234,8 @@ class _Blocks:
         self.lengths = squared_norms(centers)
         self.minus_two_centers = centers.T * -2
         self.unit = np.finfo(np.result_type(self.X.dtype, centers.dtype)).eps
-        row_bytes = _row_bytes(self.X) + len(centers) * centers.itemsize
-        self.size = chunk_size(2 * row_bytes)
+        working = row_bytes(self.X) + len(centers) * centers.itemsize
+        self.size = chunk_size(2 * working)
 
     def __call__(self, rows):
         """Squared distances (c, k) less the squared lengths (c,), and these."""
@@ -250,31 +251,55 @@ class _Blocks:
         return 16 * self.unit * (lengths + self.lengths.max())
 
 
-def _first_centers(sample, k, weight, rng):
+def _sample(parts, n, size, normalize, rng):
+    """Copy some of the rows of all parts."""
+    # Sorted, as a memory map is read faster in order.
+    rows = np.arange(n) if size == n else np.sort(rng.choice(n, size, replace=False))
+    copies, start = [], 0
+    for part in parts:
+        stop = start + part.shape[0]
+        own = rows[(rows >= start) & (rows < stop)] - start
+        copies.append(_read(part, own, normalize))
+        start = stop
+    if len(copies) == 1:
+        return copies[0]
+    stack = sparse.vstack if sparse.issparse(copies[0]) else np.concatenate
+    return stack(copies)
+
+
+def _first_centers(sample, k, rng):
     """Choose centres by k-means++ from some of the rows."""
     n = sample.shape[0]
-    size = min(n, max(1000, SEEDS_PER_CLUSTER * k))
+    size = min(n, SEEDS_PER_CLUSTER * max(k, 100))
     rows = rng.choice(n, size, replace=False)
     # In double precision, for which scikit-learn needs no conversion at each step.
     return kmeans_plusplus(
         sample[rows].astype(np.float64),
         k,
-        sample_weight=None if weight is None else weight[rows],
         random_state=int(rng.integers(2**31)),
         n_local_trials=None if k <= CAREFUL else 1,
     )[0].astype(sample.dtype)
 
 
-def _read(X, rows, normalize, own=False):
-    """Read some rows, scaled if wanted; a copy if it is to be one's own."""
+def _read(X, rows, normalize):
+    """Read some rows, scaled to unit length if wanted."""
     part = X[rows]
-    if normalize:
-        return unit_rows(part)
-    return part.copy() if own and isinstance(rows, slice) else part
+    # A slice is a view of somebody else's rows.
+    return unit_rows(part, copy=isinstance(rows, slice)) if normalize else part
 
 
-def _row_bytes(X):
-    """Tell the memory of a row, of a mean one if they are sparse."""
+def row_bytes(X):
+    """Tell the memory of a row, of a mean one if they are sparse.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, d)
+
+    Returns
+    -------
+    size : int
+        At least 1.
+    """
     if sparse.issparse(X):
         return 1 + (X.data.nbytes + X.indices.nbytes) // max(1, X.shape[0])
     return max(1, X.shape[1] * X.itemsize)

@@ -1,0 +1,327 @@
+"""Strategies from features alone: typical items of clusters, and one spread batch."""
+
+from __future__ import annotations
+
+import heapq
+
+import numpy as np
+from scipy import sparse
+from sklearn.preprocessing import normalize
+from sklearn.utils.extmath import safe_sparse_dot
+
+from .._chunks import as_floats, chunk_size, chunks
+from ..clustering import k_means, row_bytes
+from ..distances import nearest, squared_norms
+from ..selection import top_n
+from .base import Strategy
+from .clusters import check_positive_int
+
+__all__ = ["OneShot", "TypiClust", "spread_sample", "typicality"]
+
+MEMBERS = 10_000  # of a cluster that are compared with each other; the rest come last
+AT_ONCE = 64  # rows drawn by one set of weights
+
+
+class TypiClust(Strategy):
+    """Ask for the most typical candidate of each large cluster without labels.
+
+    Candidates and labelled items are clustered by k-means into as many clusters as
+    there will be labels after the batch, up to a limit. Again and again the cluster
+    with the fewest labels is taken, of those the largest, and its most typical
+    candidate asked for: the one with the smallest mean distance to its nearest
+    neighbours in the cluster. It counts as labelled from then on.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=20
+        How many neighbours in the cluster say how typical a candidate is; all others
+        in a smaller cluster.
+    max_clusters : int, default=500
+        How many clusters there may be.
+    min_cluster_size : int, default=5
+        Clusters with fewer items, labelled ones included, are left to the last.
+
+    References
+    ----------
+    G. Hacohen, A. Dekel, D. Weinshall, "Active learning on a budget: opposite
+    strategies suit high and low budgets", ICML 2022.
+
+    Notes
+    -----
+    Cost: O((n + m) c d) for c clusters, and O(s^2 d) for each asked cluster of s
+    items, of which at most 10,000, drawn at random, are compared.
+
+    When to use: With few labels or none, where the uncertainty of a model is not yet
+    worth much; with many labels uncertainty overtakes it.
+
+    Copies of an item are infinitely typical; which is asked for is then random.
+
+    Examples
+    --------
+    >>> from skactive import ActiveLearner
+    >>> from skactive.strategies import TypiClust
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> strategy = TypiClust(n_neighbors=2, min_cluster_size=2)
+    >>> learner = ActiveLearner(LogisticRegression(), strategy)
+    >>> learner = learner.fit([[0.0], [1.0]], [0, 1])
+    >>> learner.query([[0.2], [0.9], [20.0], [20.8], [21.0], [21.4]], 1)
+    array([4])
+    """
+
+    requires = frozenset({"features"})
+    optional = frozenset({"labeled"})
+
+    def __init__(self, n_neighbors=20, max_clusters=500, min_cluster_size=5):
+        self.n_neighbors = n_neighbors
+        self.max_clusters = max_clusters
+        self.min_cluster_size = min_cluster_size
+
+    def select(self, view, n):
+        """Choose the most typical candidates, cluster by cluster.
+
+        Parameters
+        ----------
+        view : skactive.view.PoolView
+            The candidates and their features, and those of the labelled items.
+        n : int
+            How many to choose.
+
+        Returns
+        -------
+        positions : ndarray of int, shape (n,)
+            In the order of choice.
+        """
+        n_neighbors = check_positive_int("n_neighbors", self.n_neighbors)
+        max_clusters = check_positive_int("max_clusters", self.max_clusters)
+        smallest = check_positive_int("min_cluster_size", self.min_cluster_size)
+        features = as_floats(view.features)
+        labeled = as_floats(view.labeled_features) if view.n_labeled else features[:0]
+        n_clusters = min(view.n_labeled + n, max_clusters)
+        labels = k_means(features, n_clusters, view.rng, also=labeled)[1]
+        labels, labels_of_labeled = labels[: len(view)], labels[len(view) :]
+
+        def by_typicality(cluster):
+            members = np.flatnonzero(labels == cluster)
+            others = np.flatnonzero(labels_of_labeled == cluster)
+            scores = typicality(
+                features[members], labeled[others], n_neighbors, view.rng, view.n_jobs
+            )
+            return iter(members[top_n(scores, len(members), view.rng)])
+
+        candidates = np.bincount(labels, minlength=n_clusters)
+        counts = np.bincount(labels_of_labeled, minlength=n_clusters)
+        sizes = candidates + counts
+        ties = view.rng.permutation(n_clusters)
+        # Clusters by what makes them next: large enough, fewest labels, most items.
+        queue = [
+            (sizes[c] < smallest, counts[c], -sizes[c], ties[c], c)
+            for c in np.flatnonzero(candidates)
+        ]
+        heapq.heapify(queue)
+        order, picks = {}, []
+        while len(picks) < n:
+            small, count, size, tie, cluster = queue[0]
+            if cluster not in order:
+                order[cluster] = by_typicality(cluster)
+            picks.append(next(order[cluster]))
+            candidates[cluster] -= 1
+            if candidates[cluster]:
+                heapq.heapreplace(queue, (small, count + 1, size, tie, cluster))
+            else:
+                heapq.heappop(queue)
+        return np.array(picks)
+
+
+class OneShot(Strategy):
+    """Ask for a batch drawn one by one, the likelier the farther from those drawn.
+
+    The first candidate is drawn uniformly; each further one with a probability in
+    proportion to the square of its cosine distance to the nearest one drawn before.
+    Model and labels are not looked at: the batch is meant to be the only one.
+
+    References
+    ----------
+    Y. Xie, M. Tomizuka, W. Zhan, "Towards general and efficient active learning",
+    arXiv:2112.07963, 2021.
+
+    Notes
+    -----
+    Cost: O(n b d), in about b / 64 passes over the features.
+
+    When to use: For a single query before any label, on pretrained features. Farthest
+    rows are likely but not certain to be drawn, so outliers spoil less of the batch
+    than with coreset. In a loop use a strategy that takes account of labels.
+
+    The paper draws among several local features of an image; here an item has one
+    feature vector.
+
+    Examples
+    --------
+    >>> from skactive import ActiveLearner
+    >>> from skactive.strategies import OneShot
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X = [[1.0, 0.0], [2.0, 0.0], [0.0, 3.0]]
+    >>> learner = ActiveLearner(
+    ...     LogisticRegression(), cold_start=OneShot(), random_state=0
+    ... )
+    >>> learner.query(X, 2)
+    array([1, 2])
+    """
+
+    requires = frozenset({"features"})
+
+    def select(self, view, n):
+        """Draw candidates far from each other.
+
+        Parameters
+        ----------
+        view : skactive.view.PoolView
+            The candidates and their features.
+        n : int
+            How many to choose.
+
+        Returns
+        -------
+        positions : ndarray of int, shape (n,)
+            In the order in which they were drawn.
+        """
+        return spread_sample(view.features, n, view.rng)
+
+
+def typicality(X, others, n_neighbors, rng, n_jobs=1):
+    """Inverse of the mean distance to the nearest neighbours.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (s, d)
+        Rows of a cluster.
+    others : ndarray or CSR matrix of shape (o, d)
+        Further rows of the cluster that may be neighbours only.
+    n_neighbors : int
+        How many neighbours to look at; all other rows where there are fewer.
+    rng : numpy.random.Generator
+        Draws the 10,000 rows to look at in larger clusters.
+    n_jobs : int, default=1
+        Threads.
+
+    Returns
+    -------
+    typicality : ndarray of shape (s,)
+        Infinite where the neighbours are copies, and for a lonely row; 0 for rows that
+        were not looked at.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skactive.strategies.typiclust import typicality
+    >>> X = np.array([[0.0], [1.0], [2.0], [5.0]])
+    >>> typicality(X, X[:0], 2, np.random.default_rng(0)).round(2)
+    array([0.67, 1.  , 0.67, 0.29])
+    """
+    result = np.zeros(X.shape[0])
+    total = X.shape[0] + others.shape[0]
+    rows = np.arange(X.shape[0])
+    if total > MEMBERS:
+        drawn = np.sort(rng.choice(total, MEMBERS, replace=False))
+        rows = drawn[drawn < X.shape[0]]
+        X, others = X[rows], others[drawn[drawn >= len(result)] - len(result)]
+        total = MEMBERS
+    if total == 1:
+        result[rows] = np.inf
+        return result
+    if others.shape[0]:
+        stack = sparse.vstack if sparse.issparse(X) else np.concatenate
+        others = stack([X, others])
+        others = others.tocsr() if sparse.issparse(others) else others
+    else:
+        others = X
+    distances = nearest(X, others, n_neighbors, exclude_self=True, n_jobs=n_jobs)[0]
+    with np.errstate(divide="ignore"):
+        result[rows] = 1 / distances.mean(axis=1, dtype=np.float64)
+    return result
+
+
+def spread_sample(X, n, rng):
+    """Draw rows, the likelier the farther from those drawn before.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_candidates, d)
+    n : int
+        How many to draw, at most `n_candidates`.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    positions : ndarray of int, shape (n,)
+        In the order in which they were drawn. The first is uniform; each further one
+        has a probability in proportion to the square of the smallest cosine distance
+        to those before. Copies come last, in random order.
+
+    Notes
+    -----
+    Weights only fall as rows are drawn. So a row is proposed by the weights of some
+    draws ago and kept with the probability by which its weight has fallen since: that
+    is a draw by the present weights, while all weights are computed but once for many
+    draws.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skactive.strategies.typiclust import spread_sample
+    >>> X = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 3.0]])
+    >>> spread_sample(X, 3, np.random.default_rng(0))
+    array([2, 0, 1])
+    """
+    X = as_floats(X)
+    picks = [int(rng.integers(X.shape[0]))]
+    closest = np.full(X.shape[0], np.inf)
+    fresh = picks.copy()
+    while len(picks) < n:
+        _approach(closest, X, fresh)
+        cumulative = np.cumsum(closest**2)
+        if cumulative[-1] == 0:
+            left = np.setdiff1d(np.arange(X.shape[0]), picks)
+            picks.extend(rng.choice(left, n - len(picks), replace=False))
+            break
+        size = min(AT_ONCE, n - len(picks))
+        drawn = np.searchsorted(
+            cumulative, rng.random(size) * cumulative[-1], side="right"
+        )
+        fresh = _keep(drawn, closest, X, rng)
+        picks.extend(fresh)
+    return np.array(picks, dtype=np.intp)
+
+
+def _keep(drawn, closest, X, rng):
+    """Keep of the rows drawn by old weights what makes a draw by the present ones."""
+    between = _distances(X[drawn], X[drawn])
+    kept = []
+    for i, chance in enumerate(rng.random(len(drawn))):
+        if drawn[i] in drawn[kept]:
+            continue
+        now = min(between[i, kept].min(initial=np.inf), closest[drawn[i]])
+        if chance * closest[drawn[i]] ** 2 < now**2:
+            kept.append(i)
+    return drawn[kept].tolist()
+
+
+def _approach(closest, X, rows):
+    """Lower the distances to the nearest drawn row, in place."""
+    targets = X[rows]
+    size = chunk_size(2 * row_bytes(X) + 8 * len(rows))
+    for part in chunks(X.shape[0], size):
+        found = _distances(X[part], targets).min(axis=1)
+        np.minimum(closest[part], found, out=closest[part])
+    closest[rows] = 0
+
+
+def _distances(X, Y):
+    """Cosine distances; a row of zeros is at 1/2 from others and at 0 from its like."""
+    X, Y = normalize(X), normalize(Y)
+    products = safe_sparse_dot(X, Y.T, dense_output=True)
+    distances = (squared_norms(X)[:, None] + squared_norms(Y)) / 2 - products
+    # What rounding leaves between rows of one direction is no distance.
+    slack = 4 * np.finfo(distances.dtype).eps * np.sqrt(X.shape[1])
+    distances[distances < slack] = 0
+    return distances
