@@ -7,26 +7,22 @@ them has the shape (r, k, d + 1). Flattened, they lie in C order.
 
 from __future__ import annotations
 
-import warnings
 from functools import cached_property
 
 import numpy as np
-from scipy import sparse
-from scipy.linalg import cho_factor, cho_solve
-from sklearn.exceptions import ConvergenceWarning
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
 
-from ._chunks import as_floats, chunk_size, chunks
+from ._chunks import chunk_size, chunks
+from ._linalg import conjugate_gradients, span_rows
+from .curvature import SoftmaxCurvature
 
 __all__ = ["SoftmaxHessian", "softmax_hessian"]
 
-# Rows up to this many bytes are turned into float64 once, more of them by chunks.
-_COPIED = 2**26
-# An unpenalised intercept has this precision at least, relative to the others: only
-# probabilities of exactly 0 and 1 leave it none.
-_FLOOR = 1e-10
+# Draws need no more digits than this from conjugate gradients.
+_SAMPLING_TOL = 1e-5
 
 
-class SoftmaxHessian:
+class SoftmaxHessian(SoftmaxCurvature):
     r"""Hessian of a weighted log loss with a quadratic penalty.
 
     The function is :math:`\sum_i w_i \ell_i(W) + \frac{\lambda}{2} \|W\|^2`, where
@@ -53,7 +49,8 @@ class SoftmaxHessian:
         Hessian gets the mean of the intercepts' own curvature instead of 0.
     limit : int, default=4096
         Up to this many parameters the Hessian is factorised; above, equations are
-        solved by conjugate gradients.
+        solved by conjugate gradients. Up to this many rows, fewer than features, the
+        space that they span takes the place of that of the features.
     tol : float, default=1e-8
         Where conjugate gradients stop: norm of the residual, relative to that of the
         right-hand side.
@@ -94,62 +91,17 @@ class SoftmaxHessian:
         tol=1e-8,
         max_iter=1000,
     ):
-        X = as_floats(X)
-        proba = np.asarray(proba, dtype=np.float64)
-        m, d = X.shape
-        if proba.ndim not in (1, 2) or proba.shape[0] != m:
-            raise ValueError(
-                f"proba must be of shape ({m}, k) or ({m},), a row for each of X; got "
-                f"{proba.shape}."
-            )
-        if not 0 < penalty < np.inf:
-            raise ValueError(
-                f"penalty must be above 0, so that every weight has a finite variance; "
-                f"got {penalty!r}."
-            )
-        if sample_weight is not None:
-            sample_weight = np.asarray(sample_weight, dtype=np.float64)
-            if sample_weight.shape != (m,):
-                raise ValueError(
-                    f"sample_weight must be of shape ({m},), a weight for each row of "
-                    f"X; got {sample_weight.shape}."
-                )
-        if 8 * m * d <= _COPIED or sparse.issparse(X):
-            X = X.astype(np.float64, copy=False)
-        self.X = X
-        self.single = proba.ndim == 1
-        self.proba = proba[:, None] if self.single else proba
-        self.weight = np.ones(m) if sample_weight is None else sample_weight
-        self.penalty = float(penalty)
-        self.intercept = intercept
-        self.intercept_penalty = float(intercept_penalty)
-        self.shape = (self.proba.shape[1], d + bool(intercept))
+        super().__init__(
+            X,
+            proba,
+            sample_weight=sample_weight,
+            penalty=penalty,
+            intercept=intercept,
+            intercept_penalty=intercept_penalty,
+        )
         self.limit = limit
         self.tol = tol
         self.max_iter = max_iter
-
-    def matvec(self, V):
-        """Multiply with the Hessian.
-
-        Parameters
-        ----------
-        V : array-like of shape (k, d + 1) or (r, k, d + 1)
-
-        Returns
-        -------
-        product : ndarray of the shape of `V`
-        """
-        V, single = self._as_block(V)
-        product = V * self._precision
-        if self.intercept:
-            # Along the direction of equal intercepts, see `intercept_penalty`.
-            product[..., -1] += self._null * V[..., -1].mean(axis=-1, keepdims=True)
-        for rows in self._chunks(8 * len(V) * self.shape[0]):
-            logits = self._logits(rows, V)  # (c, r, k)
-            proba = self.proba[rows, None, :]
-            self._curve(logits, proba, self.weight[rows, None, None])
-            product += self._backward(rows, logits)
-        return product[0] if single else product
 
     def solve(self, B):
         """Solve an equation with the Hessian on its left side.
@@ -165,182 +117,122 @@ class SoftmaxHessian:
             `matvec(V)` is `B`.
         """
         B, single = self._as_block(B)
-        if self._factorised:
+        if self._is_small:
             flat = cho_solve(self._cholesky, B.reshape(len(B), -1).T)
             V = flat.T.reshape(B.shape)
+        elif self._is_wide:
+            V = B / self._precision
+            self._replace_span(V, self._inner.solve(self._to_span(B)))
         else:
-            V = self._conjugate_gradients(B)
+            V = self._solve_by_products(B, self.tol)
         return V[0] if single else V
 
-    def to_dense(self):
-        """Write the Hessian out.
+    def sample(self, n_draws, rng, dtype=np.float64):
+        """Draw parameters from the normal distribution of this precision.
+
+        Parameters
+        ----------
+        n_draws : int
+        rng : numpy.random.Generator
+        dtype : dtype, default=float64
+            Of the result; the work is done in float64.
 
         Returns
         -------
-        hessian : ndarray of shape (k (d + 1), k (d + 1))
-            Symmetric and positive definite.
+        V : ndarray of shape (n_draws, k, d + 1)
+            Mean 0; the covariance is the inverse of the Hessian.
         """
-        k, width = self.shape
-        hessian = np.zeros((k, width, k, width))
-        d = self.X.shape[1]
-        for rows in self._chunks(8 * d):
-            X, proba = self._rows(rows), self.proba[rows]
-            for a in range(k):
-                for b in range(a + 1):
-                    block = self._dense_block(X, self._curvature(rows, proba, a, b))
-                    hessian[a, :, b, :] += block
-        for a in range(k):
-            for b in range(a):
-                hessian[b, :, a, :] = hessian[a, :, b, :]  # each block is symmetric
-        flat = hessian.reshape(k * width, k * width)
-        flat[np.diag_indices_from(flat)] += self._precision.ravel()
+        result = np.empty((n_draws, *self.shape), dtype=dtype)
+        size = chunk_size(8 * self.shape[0] * self.shape[1])
+        for block in chunks(n_draws, size):
+            result[block] = self._sample_block(block.stop - block.start, rng)
+        return result
+
+    def _sample_block(self, r, rng):
+        if self._is_small:
+            noise = rng.standard_normal((r, self.shape[0] * self.shape[1]))
+            factor = self._cholesky[0]
+            flat = solve_triangular(factor, noise.T, lower=True, trans="T")
+            return flat.T.reshape(r, *self.shape)
+        noise = rng.standard_normal((r, *self.shape))
+        if self._is_wide:
+            # The loss knows of the span of the rows only; besides, the prior holds.
+            noise /= np.sqrt(self._precision)
+            return self._replace_span(noise, self._inner._sample_block(r, rng))
+        # A right-hand side whose covariance is the Hessian: its terms, each with a
+        # square root of its own.
+        noise *= np.sqrt(self._precision)
         if self.intercept:
-            hessian[:, -1, :, -1] += self._null / k
-        return flat
-
-    # The parts of the products.
-
-    def _as_block(self, V):
-        V = np.asarray(V, dtype=np.float64)
-        if V.shape[-2:] != self.shape or V.ndim not in (2, 3):
-            k, width = self.shape
-            raise ValueError(
-                f"parameters must be of shape ({k}, {width}) or (r, {k}, {width}); "
-                f"got {V.shape}."
-            )
-        return (V[None], True) if V.ndim == 2 else (V, False)
-
-    def _chunks(self, row_bytes):
-        return chunks(len(self.proba), chunk_size(row_bytes + 8 * self.X.shape[1]))
-
-    def _rows(self, rows):
-        if rows == slice(0, len(self.proba)):
-            return self.X.astype(np.float64, copy=False)
-        return self.X[rows].astype(np.float64, copy=False)
-
-    def _logits(self, rows, V):
-        d = self.X.shape[1]
-        logits = self._rows(rows) @ V[..., :d].reshape(-1, d).T
-        if self.intercept:
-            logits += V[..., -1].ravel()
-        return logits.reshape(len(logits), *V.shape[:2])
-
-    def _backward(self, rows, residuals):
-        """Sum the outer products of residuals (c, r, k) and rows (c, d + 1)."""
-        c, r, k = residuals.shape
-        flat = residuals.reshape(c, r * k)
-        result = np.empty((r * k, self.shape[1]))
-        result[:, : self.X.shape[1]] = (self._rows(rows).T @ flat).T
-        if self.intercept:
-            result[:, -1] = flat.sum(axis=0)
-        return result.reshape(r, *self.shape)
-
-    def _curve(self, logits, proba, weight):
-        """Multiply by the Hessian of each row's loss in its logits, in place."""
-        if self.single:
-            logits *= proba * (1 - proba)
-        else:
-            logits -= logits @ proba.swapaxes(1, 2)
-            logits *= proba
-        logits *= weight
-
-    def _curvature(self, rows, proba, a, b):
-        """Second derivative of each row's loss in the logits a and b."""
-        other = 1 - proba[:, b] if a == b else -proba[:, b]
-        return self.weight[rows] * proba[:, a] * other
-
-    def _dense_block(self, X, curvature):
-        d = X.shape[1]
-        block = np.empty((self.shape[1], self.shape[1]))
-        # All its values have one sign, so that a product of a matrix with its own
-        # transpose does, at half the price.
-        root = np.sqrt(np.abs(curvature))
-        if sparse.issparse(X):
-            scaled = sparse.diags_array(root) @ X
-            block[:d, :d] = (scaled.T @ scaled).toarray()
-        else:
-            scaled = X * root[:, None]
-            block[:d, :d] = scaled.T @ scaled
-        block[:d, :d] *= np.sign(curvature.sum())
-        if self.intercept:
-            block[-1, :d] = block[:d, -1] = X.T @ curvature
-            block[-1, -1] = curvature.sum()
-        return block
-
-    @cached_property
-    def _precision(self):
-        """What the penalties add to the diagonal, (k, d + 1)."""
-        precision = np.full(self.shape, self.penalty)
-        if self.intercept:
-            floor = _FLOOR * (self.penalty + self._intercept_curvature.mean())
-            precision[:, -1] = max(self.intercept_penalty, floor)
-        return precision
-
-    @cached_property
-    def _intercept_curvature(self):
-        return self.weight @ (self.proba * (1 - self.proba))
-
-    @cached_property
-    def _null(self):
-        if self.single or self.intercept_penalty > 0:
-            return 0.0
-        return self.penalty + self._intercept_curvature.mean()
+            shared = rng.standard_normal((r, 1))
+            noise[..., -1] += np.sqrt(self._null / self.shape[0]) * shared
+        for rows in self._chunks(8 * r * self.shape[0]):
+            proba = self.proba[rows, None, :]
+            of_rows = rng.standard_normal((len(proba), r, self.shape[0]))
+            self._curve_root(of_rows, proba, self.weight[rows, None, None])
+            noise += self._backward(rows, of_rows)
+        return self._solve_by_products(noise, max(self.tol, _SAMPLING_TOL))
 
     # The ways to solve.
 
     @property
-    def _factorised(self):
+    def _is_small(self):
         return self.shape[0] * self.shape[1] <= self.limit
+
+    @property
+    def _is_wide(self):
+        """Whether the rows are few enough to work in the space that they span."""
+        m, d = self.X.shape
+        return m <= min(d, self.limit)
+
+    @cached_property
+    def _span(self):
+        return span_rows(self._rows(slice(0, len(self.proba))))
+
+    @cached_property
+    def _inner(self):
+        """The same Hessian in coordinates of the span of the rows."""
+        return SoftmaxHessian(
+            self._span[1],
+            self.proba[:, 0] if self.single else self.proba,
+            sample_weight=self.weight,
+            penalty=self.penalty,
+            intercept=self.intercept,
+            intercept_penalty=self.intercept_penalty,
+            limit=self.limit,
+            tol=self.tol,
+            max_iter=self.max_iter,
+        )
+
+    def _to_span(self, V):
+        """Project the weights (r, k, d) on the span; intercepts stay, (r, k, q + 1)."""
+        d = self.X.shape[1]
+        projected = (self.X @ V[..., :d].reshape(-1, d).T).T @ self._span[0]
+        projected = projected.reshape(*V.shape[:2], -1)
+        return np.concatenate([projected, V[..., d:]], axis=2)
+
+    def _replace_span(self, V, inner):
+        """Put these coordinates in place of those that `V` has in the span."""
+        d = self.X.shape[1]
+        change = (inner - self._to_span(V))[..., : self._span[0].shape[1]]
+        mixed = self._span[0] @ change.reshape(-1, change.shape[2]).T
+        V[..., :d] += (self.X.T @ mixed).T.reshape(*V.shape[:2], d)
+        V[..., d:] = inner[..., change.shape[2] :]
+        return V
 
     @cached_property
     def _cholesky(self):
-        return cho_factor(self.to_dense(), lower=True, overwrite_a=True)
+        try:
+            return cho_factor(self.to_dense(), lower=True, overwrite_a=True)
+        except LinAlgError as exc:
+            raise LinAlgError(
+                "the Hessian is singular to working precision. Scale the features to "
+                "a similar size (StandardScaler), or raise the penalty."
+            ) from exc
 
-    @cached_property
-    def _diagonal(self):
-        diagonal = self._precision.copy()
-        d = self.X.shape[1]
-        for rows in self._chunks(8 * d):
-            X, proba = self._rows(rows), self.proba[rows]
-            curvature = self.weight[rows, None] * proba * (1 - proba)
-            squares = X.multiply(X).tocsr() if sparse.issparse(X) else X * X
-            diagonal[:, :d] += (squares.T @ curvature).T
-        if self.intercept:
-            diagonal[:, -1] += self._intercept_curvature + self._null / self.shape[0]
-        return diagonal
-
-    def _conjugate_gradients(self, B):
-        """Solve for all right-hand sides at once, each with its own step lengths."""
-        V = np.zeros_like(B)
-        goal = self.tol * np.linalg.norm(B, axis=(1, 2))
-        active = np.flatnonzero(goal > 0)
-        residual = B[active]
-        direction = residual / self._diagonal
-        energy = _dot(residual, direction)
-        for _ in range(self.max_iter):
-            if not len(active):
-                return V
-            image = self.matvec(direction)
-            length = (energy / _dot(direction, image))[:, None, None]
-            V[active] += length * direction
-            residual -= length * image
-            going = np.linalg.norm(residual, axis=(1, 2)) > goal[active]
-            if not going.all():
-                active, residual = active[going], residual[going]
-                direction, energy = direction[going], energy[going]
-            scaled = residual / self._diagonal
-            previous, energy = energy, _dot(residual, scaled)
-            direction *= (energy / previous)[:, None, None]
-            direction += scaled
-        if len(active):
-            warnings.warn(
-                f"conjugate gradients have not reached tol={self.tol} in "
-                f"max_iter={self.max_iter} steps for {len(active)} of {len(B)} "
-                "right-hand sides. Raise max_iter, tol or the penalty.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        return V
+    def _solve_by_products(self, B, tol):
+        return conjugate_gradients(
+            self.matvec, B, self._diagonal, tol=tol, max_iter=self.max_iter
+        )
 
 
 def softmax_hessian(
@@ -372,7 +264,3 @@ def softmax_hessian(
         intercept=intercept,
         intercept_penalty=intercept_penalty,
     ).to_dense()
-
-
-def _dot(A, B):
-    return np.einsum("rkd,rkd->r", A, B)
