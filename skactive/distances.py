@@ -65,12 +65,38 @@ def middle(X):
 
     Returns
     -------
-    middle : ndarray of shape (d,), or None for a CSR matrix, which it would fill
+    middle : ndarray of shape (d,), or None
+        None where it would help little, as the rows lie around the origin, and for a
+        CSR matrix, which it would fill.
     """
     if sparse.issparse(X) or X.shape[0] == 0:
         return None
-    step = -(-X.shape[0] // 1024)
-    return X[::step].mean(axis=0, dtype=np.float64).astype(X.dtype)
+    sample = X[:: -(-X.shape[0] // 1024)].astype(np.float64)
+    mean = sample.mean(axis=0)
+    spread = sample.var(axis=0).sum()
+    return mean.astype(X.dtype) if mean @ mean > spread else None
+
+
+def rounding(X, Y):
+    """Bound the rounding error of squared distances that come from a product.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, d)
+    Y : ndarray or CSR matrix of shape (m, d)
+
+    Returns
+    -------
+    bound : float
+        To be multiplied by the sum of both rows' squared lengths.
+    """
+    filled = [
+        np.diff(Z.indptr).max(initial=0) if sparse.issparse(Z) else Z.shape[1]
+        for Z in (X, Y)
+    ]
+    # A sum errs by at most as many roundings as it has terms.
+    unit = np.finfo(np.result_type(X.dtype, Y.dtype)).eps
+    return 2 * (int(min(filled)) + 4) * unit
 
 
 def squared_distances(X, Y, *, norms=None, origin=None):
@@ -106,7 +132,7 @@ def squared_distances(X, Y, *, norms=None, origin=None):
     return np.maximum(block, 0, out=block)
 
 
-def paired_distances(X, Y, rows, columns):
+def paired_distances(X, Y, rows, columns, *, prepare=None):
     """Squared distances of given pairs, from the differences themselves.
 
     Parameters
@@ -115,6 +141,8 @@ def paired_distances(X, Y, rows, columns):
     Y : ndarray or CSR matrix of shape (m, d)
     rows, columns : ndarray of int, shape (p,)
         Positions in `X` and `Y`.
+    prepare : callable or None, default=None
+        Applied to chunks of the rows, to scale them or change their type.
 
     Returns
     -------
@@ -130,10 +158,12 @@ def paired_distances(X, Y, rows, columns):
     array([25.,  0.])
     """
     rows, columns = np.asarray(rows), np.asarray(columns)
-    distances = np.empty(len(rows), dtype=np.result_type(X.dtype, Y.dtype))
-    size = chunk_size(2 * X.shape[1] * distances.itemsize, 2**22)
-    for part in chunks(len(rows), size):
+    dtype = np.result_type(X.dtype, Y.dtype) if prepare is None else np.float64
+    distances = np.empty(len(rows), dtype=dtype)
+    for part in chunks(len(rows), chunk_size(16 * X.shape[1], 2**22)):
         left, right = X[rows[part]], Y[columns[part]]
+        if prepare is not None:
+            left, right = prepare(left), prepare(right)
         if sparse.issparse(left) != sparse.issparse(right):
             left, right = map(_dense, (left, right))
         distances[part] = squared_norms(left - right)
@@ -220,9 +250,7 @@ class _Search:
                 for part in chunks(Y.shape[0], TARGETS)
             ]
         )
-        # A product of rows errs by at most d roundings of what it sums.
-        unit = np.finfo(np.result_type(X.dtype, Y.dtype)).eps
-        self.relative = 2 * (_most_filled(X, Y) + 4) * unit
+        self.relative = rounding(X, Y)
 
     def __call__(self, rows):
         X = self.X[rows]
@@ -315,15 +343,6 @@ def _shift(X, origin):
 
 def _dense(X):
     return X.toarray() if sparse.issparse(X) else X
-
-
-def _most_filled(X, Y):
-    """How many numbers a product of two rows sums at most."""
-    filled = [
-        np.diff(Z.indptr).max(initial=0) if sparse.issparse(Z) else Z.shape[1]
-        for Z in (X, Y)
-    ]
-    return int(min(filled))
 
 
 def _search_index(X, Y, k, exclude_self):

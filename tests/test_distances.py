@@ -198,4 +198,8 @@ def test_an_origin_near_the_rows_saves_the_digits():
 def test_no_middle_fills_a_sparse_matrix():
     assert middle(sparse.csr_array(draw(5, 2))) is None
     assert middle(draw(5, 2)[:0]) is None
-    assert_allclose(middle(draw(5000, 3)), 0, atol=0.2)
+
+
+def test_a_middle_is_given_where_it_helps():
+    assert middle(draw(5000, 3)) is None
+    assert_allclose(middle(draw(5000, 3) + 7), 7, atol=0.2)
