@@ -87,7 +87,8 @@ def k_means(X, n_clusters, rng, *, also=None, normalize=False, max_iter=10):
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(sample)
     centers = model.cluster_centers_
-    if size == n:
+    # Where clusters ran empty, scikit-learn may move centres and not look again.
+    if size == n and len(np.unique(model.labels_)) == k:
         return centers, model.labels_.astype(np.intp)
     labels = [assign(part, centers, normalize=normalize)[0] for part in parts]
     return centers, np.concatenate(labels)
