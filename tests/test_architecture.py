@@ -21,6 +21,7 @@ FLOORS = {
     "_positions": 0,
     "_chunks": 0,
     "measures": 1,
+    "medoids": 1,
     "selection": 1,
     "committees": 1,
     "clustering": 1,
