@@ -22,6 +22,7 @@ FAMILIES = (
     "clusters",
     "typiclust",
     "density",
+    "representative",
     "discriminative",
     "composite",
 )
