@@ -14,6 +14,7 @@ from scipy import sparse
 from sklearn.utils.extmath import safe_sparse_dot
 
 from ._chunks import as_floats, chunk_size, chunks, map_chunks
+from ._faiss import InvertedFile
 
 __all__ = [
     "middle",
@@ -228,9 +229,10 @@ def nearest(X, Y, k, *, exclude_self=False, n_jobs=1, method="exact"):
         many = X.shape[0] * Y.shape[0] > MANY
         method = "faiss" if many and dense and find_spec("faiss") else "exact"
     if method == "faiss":
-        return _search_index(X, Y, k, exclude_self)
-    search = _Search(X, Y, k, exclude_self)
-    parts = map_chunks(search, X.shape[0], QUERIES, n_jobs)
+        parts = _search_index(X, Y, k, exclude_self)
+    else:
+        search = _Search(X, Y, k, exclude_self)
+        parts = map_chunks(search, X.shape[0], QUERIES, n_jobs)
     if not parts:
         return np.empty((0, k), dtype=X.dtype), np.empty((0, k), dtype=np.intp)
     distances, indices = map(np.concatenate, zip(*parts, strict=True))
@@ -346,36 +348,20 @@ def _dense(X):
 
 
 def _search_index(X, Y, k, exclude_self):
-    """Neighbours from an inverted file: only the cells near a query are searched."""
+    """Let an index propose neighbours, and order them by their true distances."""
     if sparse.issparse(X) or sparse.issparse(Y):
         raise TypeError(
             "method 'faiss' takes dense rows and got sparse ones. Use method='exact'."
         )
-    try:
-        import faiss
-    except ImportError as error:
-        raise ImportError(
-            "method 'faiss' needs the package faiss-cpu: pip install skactive[ann]."
-        ) from error
-    m, d = Y.shape
-    cells = max(1, int(np.sqrt(m)))
-    index = faiss.IndexIVFFlat(faiss.IndexFlatL2(d), d, cells)
-    index.nprobe = max(1, cells // 16)
-    sample = Y[:: max(1, m // (64 * cells))]
-    index.train(np.ascontiguousarray(sample, dtype=np.float32))
-    for part in chunks(m, TARGETS):
-        index.add(np.ascontiguousarray(Y[part], dtype=np.float32))
+    index = InvertedFile(Y, TARGETS)
     search = _Search(X, Y, k, exclude_self)
 
     def look_up(rows):
-        queries = np.ascontiguousarray(X[rows], dtype=np.float32)
-        indices = index.search(queries, k + exclude_self)[1]
+        indices = index.search(X[rows], k + exclude_self)
         if (indices < 0).any():  # too few rows in the cells: look everywhere
             return search(rows)
         own = np.arange(rows.start, rows.stop) if exclude_self else None
         distances, indices = search._sort(X[rows], indices, own)
         return np.sqrt(distances[:, :k]), indices[:, :k]
 
-    parts = [look_up(rows) for rows in chunks(X.shape[0], QUERIES)]
-    distances, indices = map(np.concatenate, zip(*parts, strict=True))
-    return distances, indices
+    return [look_up(rows) for rows in chunks(X.shape[0], QUERIES)]

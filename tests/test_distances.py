@@ -1,5 +1,7 @@
 """Distances and neighbours against scipy's double loop and a stable sort."""
 
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -156,6 +158,12 @@ def test_faiss_with_few_rows_looks_everywhere():
     both = nearest(X, X, 25, method="faiss"), nearest(X, X, 25)
     for found, expected in zip(*both, strict=True):
         assert_allclose(found, expected)
+
+
+def test_faiss_missing_is_said_with_the_remedy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    with pytest.raises(ImportError, match=r"pip install 'skactive\[ann\]'"):
+        nearest(draw(5, 2), draw(5, 2), 1, method="faiss")
 
 
 def test_what_cannot_be_searched_is_refused():
