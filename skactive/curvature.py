@@ -107,7 +107,6 @@ class SoftmaxCurvature:
         """
         k, width = self.shape
         hessian = np.zeros((k, width, k, width))
-        d = self.X.shape[1]
         for rows in self._chunks(0):
             X, proba = self._rows(rows), self.proba[rows]
             for a in range(k):

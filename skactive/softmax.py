@@ -182,7 +182,7 @@ class SoftmaxHessian(SoftmaxCurvature):
     def _is_wide(self):
         """Whether the rows are few enough to work in the space that they span."""
         m, d = self.X.shape
-        return m <= min(d, self.limit)
+        return m < d and m <= self.limit
 
     @cached_property
     def _span(self):
