@@ -172,7 +172,7 @@ def check_capability(capability, *, name, final, front, X, y_labeled, model):
             what.check(final)
         except TypeError as exc:
             raise TypeError(
-                f"strategy {name!r} needs {what.need}: {exc} Or use a strategy that "
+                f"strategy {name!r} needs {what.need}; {exc} Or use a strategy that "
                 "needs less, such as 'margin' or 'random'."
             ) from exc
     elif not any(hasattr(final, method) for method in what.methods):

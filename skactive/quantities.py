@@ -125,11 +125,11 @@ def class_scores(final, inputs, k, name):
     return decision
 
 
-def gradients(final, inputs):
+def gradients(final, inputs, proba):
     """Factors of the loss gradient, by :func:`skactive.linear.gradient_factors`."""
     from .linear import gradient_factors
 
-    return gradient_factors(final, inputs)
+    return gradient_factors(final, inputs, proba)
 
 
 def boundary(final, inputs):

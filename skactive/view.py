@@ -165,9 +165,7 @@ class PoolView(SharedView):
         A tuple `(residuals, inputs)` of shapes (n, k) and (n, d): the gradient with
         respect to the weights of the last linear layer is the outer product of rows.
         """
-        return self._quantity(
-            "gradients", lambda: quantities.gradients(self._final, self._inputs)
-        )
+        return self._quantity("gradients", self._factor_gradients)
 
     @property
     def boundary(self):
@@ -232,6 +230,12 @@ class PoolView(SharedView):
 
     def _predict_proba(self):
         return quantities.predict_proba(self._final, self._inputs, self._name)
+
+    def _factor_gradients(self):
+        if hasattr(self._final, "gradient_factors"):
+            return self._final.gradient_factors(self._inputs)
+        proba = self._remember("proba", self._predict_proba)
+        return quantities.gradients(self._final, self._inputs, proba)
 
     def _score_classes(self):
         if hasattr(self._final, "predict_proba"):
