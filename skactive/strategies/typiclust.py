@@ -6,7 +6,6 @@ import heapq
 
 import numpy as np
 from scipy import sparse
-from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import safe_sparse_dot
 
 from .._chunks import as_floats, chunk_size, chunks
@@ -274,54 +273,66 @@ def spread_sample(X, n, rng):
     array([2, 0, 1])
     """
     X = as_floats(X)
+    draw = _Draw(X)
     picks = [int(rng.integers(X.shape[0]))]
-    closest = np.full(X.shape[0], np.inf)
     fresh = picks.copy()
     while len(picks) < n:
-        _approach(closest, X, fresh)
-        cumulative = np.cumsum(closest**2)
-        if cumulative[-1] == 0:
+        draw.approach(fresh)
+        size = min(AT_ONCE, n - len(picks))
+        fresh = draw.propose(size, rng)
+        picks.extend(fresh)
+        if not fresh:  # all others are copies
             left = np.setdiff1d(np.arange(X.shape[0]), picks)
             picks.extend(rng.choice(left, n - len(picks), replace=False))
-            break
-        size = min(AT_ONCE, n - len(picks))
-        drawn = np.searchsorted(
-            cumulative, rng.random(size) * cumulative[-1], side="right"
-        )
-        fresh = _keep(drawn, closest, X, rng)
-        picks.extend(fresh)
     return np.array(picks, dtype=np.intp)
 
 
-def _keep(drawn, closest, X, rng):
-    """Keep of the rows drawn by old weights what makes a draw by the present ones."""
-    between = _distances(X[drawn], X[drawn])
-    kept = []
-    for i, chance in enumerate(rng.random(len(drawn))):
-        if drawn[i] in drawn[kept]:
-            continue
-        now = min(between[i, kept].min(initial=np.inf), closest[drawn[i]])
-        if chance * closest[drawn[i]] ** 2 < now**2:
-            kept.append(i)
-    return drawn[kept].tolist()
+class _Draw:
+    """Cosine distances of all rows to the nearest row drawn."""
 
+    def __init__(self, X):
+        self.X = X
+        self.size = chunk_size(row_bytes(X) + 16 * AT_ONCE)
+        squares = [squared_norms(X[part]) for part in self._parts()]
+        self.lengths = np.sqrt(np.concatenate(squares))
+        self.empty = self.lengths == 0
+        self.lengths[self.empty] = 1
+        self.closest = np.full(X.shape[0], np.inf)
+        # What rounding leaves between rows of one direction is no distance.
+        self.slack = 4 * np.finfo(X.dtype).eps * np.sqrt(X.shape[1])
 
-def _approach(closest, X, rows):
-    """Lower the distances to the nearest drawn row, in place."""
-    targets = X[rows]
-    size = chunk_size(2 * row_bytes(X) + 8 * len(rows))
-    for part in chunks(X.shape[0], size):
-        found = _distances(X[part], targets).min(axis=1)
-        np.minimum(closest[part], found, out=closest[part])
-    closest[rows] = 0
+    def approach(self, rows):
+        """Lower the distances for newly drawn rows."""
+        for part in self._parts():
+            found = self._distances(part, rows).min(axis=1)
+            np.minimum(self.closest[part], found, out=self.closest[part])
+        self.closest[rows] = 0
 
+    def propose(self, size, rng):
+        """Draw some rows by the distances known, keep what later ones allow."""
+        cumulative = np.cumsum(self.closest**2)
+        if cumulative[-1] == 0:
+            return []
+        points = rng.random(size) * cumulative[-1]
+        rows = np.searchsorted(cumulative, points, side="right")
+        between = self._distances(rows, rows)
+        kept = []
+        for i, chance in enumerate(rng.random(size)):
+            before = self.closest[rows[i]]
+            now = min(before, between[i, kept].min(initial=np.inf))
+            if chance * before**2 < now**2:
+                kept.append(i)
+        return rows[kept].tolist()
 
-def _distances(X, Y):
-    """Cosine distances; a row of zeros is at 1/2 from others and at 0 from its like."""
-    X, Y = normalize(X), normalize(Y)
-    products = safe_sparse_dot(X, Y.T, dense_output=True)
-    distances = (squared_norms(X)[:, None] + squared_norms(Y)) / 2 - products
-    # What rounding leaves between rows of one direction is no distance.
-    slack = 4 * np.finfo(distances.dtype).eps * np.sqrt(X.shape[1])
-    distances[distances < slack] = 0
-    return distances
+    def _distances(self, rows, others):
+        """Cosine distances; a row of zeros is at 1 from others, at 0 from its like."""
+        distances = safe_sparse_dot(self.X[rows], self.X[others].T, dense_output=True)
+        distances /= -self.lengths[rows][:, None]
+        distances /= self.lengths[others]
+        distances += 1
+        alike = self.empty[rows][:, None] & self.empty[others]
+        distances[alike | (distances < self.slack)] = 0
+        return distances
+
+    def _parts(self):
+        return chunks(self.X.shape[0], self.size)
