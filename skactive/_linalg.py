@@ -6,10 +6,14 @@ import warnings
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import eigh
+from scipy.linalg import eigh, solve_triangular
+from scipy.linalg.lapack import dpotrf
 from sklearn.exceptions import ConvergenceWarning
 
 __all__ = ["conjugate_gradients", "span_rows"]
+
+# Lengths, relative to the longest, below which a row's own share is rounding.
+_DEPENDENT = 1e-5
 
 
 def conjugate_gradients(product, B, diagonal, *, tol=1e-8, max_iter=1000):
@@ -101,10 +105,20 @@ def span_rows(X):
     """
     gram = X @ X.T
     gram = gram.toarray() if sparse.issparse(gram) else gram
-    values, vectors = eigh(gram, overwrite_a=True)
-    kept = values > 1e-10 * values[-1]
+    # Orthonormal in the order of the rows, so that rounding moves nothing much.
+    factor, failed = dpotrf(gram, lower=True, clean=True)
+    pivots = np.diag(factor)
+    if not failed and pivots.min() > _DEPENDENT * pivots.max():
+        unit = np.eye(len(factor))
+        return solve_triangular(factor, unit, lower=True, trans="T"), factor
+    # Some rows depend on others, as empty and repeated texts do.
+    values, vectors = eigh(gram)
+    kept = values > _DEPENDENT**2 * values[-1]
+    vectors = vectors[:, kept]
+    largest = np.abs(vectors).argmax(axis=0)
+    vectors *= np.sign(vectors[largest, np.arange(len(largest))])
     root = np.sqrt(values[kept])
-    return vectors[:, kept] / root, vectors[:, kept] * root
+    return vectors / root, vectors * root
 
 
 def _dot(A, B):

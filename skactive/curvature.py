@@ -176,7 +176,7 @@ class SoftmaxCurvature:
             noise *= np.sqrt(proba * (1 - proba))
         else:
             noise *= np.sqrt(proba)
-            noise -= proba * (np.sqrt(proba) * noise).sum(axis=2, keepdims=True)
+            noise -= proba * noise.sum(axis=2, keepdims=True)
         noise *= np.sqrt(weight)
 
     def _curvature(self, rows, proba, a, b):

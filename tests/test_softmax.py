@@ -128,15 +128,22 @@ def test_products_and_solutions_are_those_of_the_dense_matrix(k, intercept, rout
     assert_allclose(hessian.matvec(V[0]), hessian.matvec(V)[0], atol=1e-12)
 
 
+@pytest.mark.parametrize("repeated", [False, True])
 @pytest.mark.parametrize("route", ROUTES)
-@each_k
-def test_draws_have_the_inverse_as_their_covariance(k, route):
-    hessian = make_problem(k, **ROUTES[route])[-1]
+@pytest.mark.parametrize("k", [1, 3])
+def test_draws_have_the_inverse_as_their_covariance(k, route, repeated):
+    X, _, weight, hessian = make_problem(k, **ROUTES[route])
+    if repeated:
+        X[6:12] = X[:6]
+        proba = hessian.proba[:, 0] if k == 1 else hessian.proba
+        hessian = SoftmaxHessian(
+            X, proba, sample_weight=weight, penalty=0.7, limit=hessian.limit
+        )
     covariance = np.linalg.inv(hessian.to_dense())
     # Seen along some directions, as the whole matrix is large.
     directions = np.random.default_rng(2).normal(size=(8, len(covariance)))
     expected = directions @ covariance @ directions.T
-    t = 20_000
+    t = 6_000
     draws = hessian.sample(t, np.random.default_rng(3)).reshape(t, -1) @ directions.T
     spread = np.sqrt(np.diag(expected))
     assert np.abs(draws.mean(axis=0) / spread).max() < 5 / np.sqrt(t)
@@ -159,7 +166,7 @@ def test_sparse_rows_give_what_dense_ones_give(route, kind):
     assert_allclose(thin.matvec(V), dense.matvec(V), atol=1e-12)
     assert_allclose(thin.solve(V), dense.solve(V), atol=1e-8)
     draws = [h.sample(3, np.random.default_rng(0)) for h in (thin, dense)]
-    assert_allclose(*draws, rtol=1e-4, atol=1e-6)
+    assert_allclose(*draws, atol=1e-3 if "products" in route else 1e-7)
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
@@ -248,10 +255,10 @@ def test_parameters_of_another_shape_are_named(method):
 
 
 def test_columns_too_alike_for_the_precision_are_named():
-    X = np.full((5, 2), 1e12)
-    hessian = SoftmaxHessian(X, np.full(5, 0.5), penalty=1e-12)
+    X = np.random.default_rng(0).normal(size=(30, 5)) + 1e10
+    hessian = SoftmaxHessian(X, np.full(30, 0.5), penalty=1e-6)
     with pytest.raises(np.linalg.LinAlgError, match="StandardScaler"):
-        hessian.solve(np.ones((1, 3)))
+        hessian.solve(np.ones((1, 6)))
 
 
 # The tools below.
@@ -267,13 +274,14 @@ def test_conjugate_gradients_solve_each_right_hand_side():
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
-def test_a_span_is_orthonormal_and_holds_the_rows(kind):
+@pytest.mark.parametrize("rank", [6, 3])
+def test_a_span_is_orthonormal_and_holds_the_rows(kind, rank):
     X = np.random.default_rng(0).normal(size=(6, 20))
-    X[3:] = X[:3] * 2  # half of them add nothing
+    X[rank:] = X[: 6 - rank] * 2  # these add nothing
     mixing, coordinates = span_rows(kind(X))
     basis = X.T @ mixing
-    assert basis.shape == (20, 3)
-    assert_allclose(basis.T @ basis, np.eye(3), atol=1e-8)
+    assert basis.shape == (20, rank)
+    assert_allclose(basis.T @ basis, np.eye(rank), atol=1e-8)
     assert_allclose(coordinates @ basis.T, X, atol=1e-8)
 
 

@@ -1,0 +1,234 @@
+"""Draws of class probabilities, from what else a model could have learnt."""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+from numbers import Integral
+
+import numpy as np
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from . import ensembles, laplace
+from ._random import base_seed
+
+__all__ = ["check_can_sample", "sample_proba", "sampler"]
+
+
+def sample_proba(
+    estimator,
+    X,
+    n_draws=50,
+    random_state=None,
+    *,
+    X_train=None,
+    y_train=None,
+    sample_weight=None,
+):
+    """Draw class probabilities under models that the training data allow.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted. A pipeline's first steps are applied to `X` and `X_train`; a fitted
+        search stands for its best estimator, a `FrozenEstimator` for what it holds.
+        Where the draws come from, the first of:
+
+        - its own method `sample_proba(X, n_draws=..., random_state=...)`;
+        - the members of a random forest, `ExtraTreesClassifier`, `BaggingClassifier`,
+          `VotingClassifier(voting="soft")` or
+          `CalibratedClassifierCV(ensemble=True)`;
+        - the Laplace approximation of `LogisticRegression`, `LogisticRegressionCV`,
+          `SGDClassifier(loss="log_loss")` with an l2 penalty, or a
+          `OneVsRestClassifier` of one of these.
+    X : container of n items
+        What the estimator takes.
+    n_draws : int, default=50
+        How many models, t. Of an ensemble each member comes equally often, or by its
+        weight where it has one; which come once more is drawn.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the models.
+    X_train : same kind as `X` of m items, default=None
+        What the estimator was trained on; only a Laplace approximation looks at it.
+        None is `X`, with a warning: exact where the estimator was trained on `X`, too
+        sure of itself where `X` holds more.
+    y_train : array-like of shape (m,), default=None
+        The labels of `X_train`; only `class_weight` needs them, and without them
+        takes the predicted ones.
+    sample_weight : array-like of shape (m,), default=None
+        The weights that the estimator was trained with.
+
+    Returns
+    -------
+    draws : ndarray of shape (n, t, k)
+        Columns as in `classes_`. `draws[:, t]` comes from one and the same model for
+        every item. A Laplace approximation of float32 features draws float32.
+
+    Raises
+    ------
+    TypeError
+        If there is no way to draw; says what would work.
+
+    Notes
+    -----
+    The Laplace approximation draws the weights from the normal distribution around
+    the fitted ones whose precision is the Hessian of the loss, so the logits of all
+    items together have exactly the distribution that follows, and items alike vary
+    alike. The Hessian costs O(m d² k²) and its factor O(d³ k³) once, in (d + 1) k up
+    to 4096; above, equations in the span of the training rows or conjugate gradients
+    take its place. A draw then costs what a prediction does, O(n d k), all t of them
+    in one matrix product.
+
+    Weights that stochastic descent has stopped early or averaged are a rough mode.
+    One-vs-rest models vary independently of each other.
+
+    References
+    ----------
+    D. J. C. MacKay, "The evidence framework applied to classification networks",
+    Neural Computation 4, 1992.
+
+    B. Lakshminarayanan, A. Pritzel, C. Blundell, "Simple and scalable predictive
+    uncertainty estimation using deep ensembles", NeurIPS 2017.
+
+    Examples
+    --------
+    >>> from skactive.posterior import sample_proba
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X = [[-2.0], [-1.0], [1.0], [2.0]]
+    >>> model = LogisticRegression().fit(X, [0, 0, 1, 1])
+    >>> draws = sample_proba(model, [[0.0], [9.0]], 1000, 0, X_train=X)
+    >>> draws.shape
+    (2, 1000, 2)
+    >>> model.predict_proba([[9.0]]).round(2), draws[1].mean(axis=0).round(2)
+    (array([[0., 1.]]), array([0.09, 0.91]))
+    """
+    fronts, final = _split(estimator)
+    items = _apply(fronts, X)
+    if X_train is not None:
+        X_train = _apply(fronts, X_train)
+    elif not hasattr(final, "sample_proba") and laplace.is_linear_logistic(final):
+        check_can_sample(final)
+        warnings.warn(
+            "X_train is None: the rows of X stand in for those that "
+            f"{type(final).__name__} was trained on, so its draws are too sure where X "
+            "holds more. Pass X_train and y_train.",
+            UserWarning,
+            stacklevel=2,
+        )
+        X_train = items
+    train = {"X_train": X_train, "y_train": y_train, "sample_weight": sample_weight}
+    return sampler(final, n_draws, random_state, **train)(items)
+
+
+def sampler(
+    estimator,
+    n_draws=50,
+    random_state=None,
+    *,
+    X_train=None,
+    y_train=None,
+    sample_weight=None,
+):
+    """Draw models once, to apply them to one chunk of items after the other.
+
+    Parameters
+    ----------
+    estimator, n_draws, random_state, X_train, y_train, sample_weight
+        As in :func:`sample_proba`; but a Laplace approximation needs `X_train` here.
+
+    Returns
+    -------
+    draw : callable
+        From `X` of n items to ndarray of shape (n, t, k), with the same t models at
+        every call. It may be called in threads where the estimator's predictions may.
+
+    Examples
+    --------
+    >>> from skactive.posterior import sampler
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> model = RandomForestClassifier(8, random_state=0).fit([[0.0], [1.0]], [0, 1])
+    >>> draw = sampler(model, 8, random_state=0)
+    >>> draw([[1.0]]).shape, draw([[0.0], [0.5], [1.0]]).shape
+    ((1, 8, 2), (3, 8, 2))
+    """
+    if not isinstance(n_draws, Integral) or n_draws < 1:
+        raise ValueError(f"n_draws must be an int of at least 1; got {n_draws!r}.")
+    fronts, final = _split(estimator)
+    check_can_sample(final)
+    seed = base_seed(random_state)
+    if hasattr(final, "sample_proba"):
+        draw = partial(final.sample_proba, n_draws=n_draws, random_state=seed)
+    elif ensembles.is_ensemble(final):
+        draw = ensembles.MemberDraws(final, n_draws, np.random.default_rng(seed))
+    elif X_train is None:
+        raise ValueError(
+            f"X_train is needed: {type(final).__name__} does not keep the rows that it "
+            "was trained on, and the spread of the draws depends on them."
+        )
+    else:
+        rng = np.random.default_rng(seed)
+        train = _apply(fronts, X_train), y_train, sample_weight
+        draw = laplace.draw_linear(final, n_draws, rng, *train)
+    return draw if not fronts else lambda X: draw(_apply(fronts, X))
+
+
+def check_can_sample(estimator):
+    """Raise unless `sample_proba` works on an estimator; do no work.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted.
+
+    Raises
+    ------
+    TypeError
+        Says what would work.
+    sklearn.exceptions.NotFittedError
+        If it is not fitted.
+    """
+    final = _split(estimator)[1]
+    if hasattr(final, "sample_proba"):
+        return
+    name = type(final).__name__
+    if ensembles.is_ensemble(final):
+        check_is_fitted(final)
+        obstacle = ensembles.find_obstacle(final)
+    elif laplace.is_linear_logistic(final):
+        check_is_fitted(final)
+        obstacle = laplace.find_obstacle(final)
+    else:
+        if hasattr(final, "loss"):
+            name += f"(loss={final.loss!r})"
+        obstacle = (
+            "has no sample_proba, no members that are models of their own, and no "
+            "linear log loss. Use LogisticRegression, SGDClassifier(loss='log_loss'), "
+            "RandomForestClassifier, BaggingClassifier around it, or an estimator with "
+            "sample_proba(X, n_draws, random_state), such as BertClassifier."
+        )
+    if obstacle is not None:
+        raise TypeError(f"no posterior draws: {name} {obstacle}")
+
+
+def _split(estimator):
+    """Split off the steps before the last, of pipelines however wrapped."""
+    fronts = []
+    while True:
+        if isinstance(estimator, FrozenEstimator):
+            estimator = estimator.estimator
+        elif hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        elif isinstance(estimator, Pipeline):
+            if len(estimator) > 1:
+                fronts.append(estimator[:-1])
+            estimator = estimator[-1]
+        else:
+            return fronts, estimator
+
+
+def _apply(fronts, X):
+    for front in fronts:
+        X = front.transform(X)
+    return X
