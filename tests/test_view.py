@@ -232,7 +232,7 @@ def test_asking_for_what_was_not_declared():
     ("requires", "model", "message"),
     [
         ("proba", LinearSVC(), "class probabilities; LinearSVC has no predict_proba"),
-        ("draws", LinearSVC(), "posterior draws; .*LinearSVC has no sample_proba"),
+        ("draws", LinearSVC(), "posterior draws; .*LinearSVC.* has no sample_proba"),
         ("gradients", LinearDiscriminantAnalysis(), "gradient_factors"),
         ("labeled", LogisticRegression(), "labelled items, and the learner has seen"),
         ("colour", LogisticRegression(), "'colour', which is unknown. Known are"),
