@@ -12,12 +12,15 @@ from skactive._sklearn import StrOptions, check_sample_weight, fit_context
 from skactive._texts import as_texts
 from skactive.bert.base import BertEstimator
 from skactive.bert.probabilities import ProbabilitiesMixin
+from skactive.bert.surprisal import SurprisalMixin
 from skactive.bert.targets import encode_labels
 
 __all__ = ["BertClassifier"]
 
 
-class BertClassifier(ProbabilitiesMixin, ClassifierMixin, BertEstimator):
+class BertClassifier(
+    ProbabilitiesMixin, SurprisalMixin, ClassifierMixin, BertEstimator
+):
     """Fine-tune a pretrained encoder to classify texts or pairs of texts.
 
     Parameters

@@ -26,6 +26,7 @@ from skactive.bert.module import (
     encode,
 )
 from skactive.bert.store import open_store, unique
+from skactive.bert.surprisal import SurprisalMixin
 
 __all__ = ["BertFeatures"]
 
@@ -33,7 +34,9 @@ _CHUNK = 1024  # texts tokenised at a time
 _BATCH_TOKENS = {"cpu": 1024, "cuda": 16384, "mps": 8192}
 
 
-class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class BertFeatures(
+    SurprisalMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     """Turn texts into features with a pretrained encoder, left as it is.
 
     Each text is encoded once: the features are kept under the content of the text,

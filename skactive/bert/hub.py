@@ -31,7 +31,7 @@ _POSITIONS_AFTER_PADDING = frozenset(
 
 _lock = threading.RLock()
 _checkpoints = OrderedDict()  # (model, revision, signature) -> Checkpoint
-_modules = OrderedDict()  # (digest, device, dtype) -> torch.nn.Module
+_modules = OrderedDict()  # (digest, device, dtype, masked_lm) -> torch.nn.Module
 _digests = {}  # (path, size, mtime) -> hex
 
 
@@ -186,20 +186,29 @@ class Checkpoint:
                 _raise_exceptions_for_connection_errors=False,
             )
 
-    def module(self, device, dtype):
+    @cached_property
+    def special_ids(self):
+        """Ids of the tokens that stand for no word; that of unknown words is none."""
+        names = ("bos", "eos", "cls", "sep", "pad", "mask")
+        ids = (getattr(self.tokenizer, f"{name}_token_id") for name in names)
+        return frozenset(i for i in ids if i is not None)
+
+    def module(self, device, dtype, *, masked_lm=False):
         """Load the encoder, or take it from the few kept in this process.
 
         Parameters
         ----------
         device : torch.device
         dtype : torch.dtype
+        masked_lm : bool, default=False
+            Whether with the head of a masked language model.
 
         Returns
         -------
         module : torch.nn.Module
             In evaluation mode, shared: callers must not change it.
         """
-        key = (self.digest, str(device), dtype)
+        key = (self.digest, str(device), dtype, masked_lm)
         with _lock:
             if key in _modules:
                 _modules.move_to_end(key)
@@ -207,7 +216,8 @@ class Checkpoint:
         # In this order: who trains holds the generator and then asks for a module.
         with generator_lock, _lock:
             if key not in _modules:
-                _modules[key] = self._load().to(device=device, dtype=dtype).eval()
+                module = self._load_masked_lm() if masked_lm else self._load()
+                _modules[key] = module.to(device=device, dtype=dtype).eval()
                 while len(_modules) > _MODULES_KEPT:
                     _modules.popitem(last=False)
             _modules.move_to_end(key)
@@ -235,6 +245,31 @@ class Checkpoint:
         if self.config.is_encoder_decoder:
             module = module.get_encoder()
         return module.requires_grad_(False)
+
+    def _load_masked_lm(self):
+        from transformers import MODEL_FOR_MASKED_LM_MAPPING, AutoModelForMaskedLM
+
+        known = type(self.config) in MODEL_FOR_MASKED_LM_MAPPING
+        if not known or self.config.is_encoder_decoder:
+            self._refuse_masked_lm(
+                f"a {self.config.model_type!r} model, which has none"
+            )
+        with _quiet(), self._explained("weights"), fork_torch(0):
+            module, report = AutoModelForMaskedLM.from_pretrained(
+                self.name, revision=self.revision, output_loading_info=True
+            )
+        # What is missing was drawn at random: its surprise would mean nothing.
+        if missing := sorted(report["missing_keys"]):
+            lacks = f"{missing[0]!r} and {len(missing) - 1} more of its parameters"
+            self._refuse_masked_lm(f"{self.name!r}, whose weights lack {lacks}")
+        return module.requires_grad_(False)
+
+    def _refuse_masked_lm(self, got):
+        raise ValueError(
+            f"'model' must have the head of a masked language model, got {got}. Pass "
+            "an encoder as it was pretrained, such as 'bert-base-uncased', not one "
+            "trained on for sentences or for a task."
+        )
 
     @contextmanager
     def _explained(self, what):

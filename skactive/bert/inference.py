@@ -21,8 +21,17 @@ _DRAW_ELEMENTS = 2**24  # numbers of one chunk of draws
 class InferenceMixin(TransformerMixin):
     """How the fine-tuned estimators predict, represent and draw."""
 
-    def _map(self, X, function):
-        """Call a function of (network, inputs) on batches; rows in the order of X."""
+    def _map(self, X, function, *, with_graph=False):
+        """Call a function of (network, inputs) on batches; rows in the order of X.
+
+        Parameters
+        ----------
+        X : sequence of n str, or of (str, str)
+        function : callable
+        with_graph : bool, default=False
+            Whether it starts from tokens and keeps what gradients need. Batches
+            have no more tokens than a step of training, which did so, too.
+        """
         import torch
 
         check_is_fitted(self)
@@ -30,7 +39,12 @@ class InferenceMixin(TransformerMixin):
         network = self.net_.module_
         out = None
         with torch.no_grad(), self._room():
-            batches = self._batches(network, self._checkpoint(), texts)
+            batches = self._batches(
+                network, self._checkpoint(), texts, from_tokens=with_graph
+            )
+            if with_graph:
+                step_tokens = self.batch_size * batches.max_length
+                batches.batch_tokens = min(batches.batch_tokens, step_tokens)
             for positions in batches.by_length():
                 rows = function(network, batches.take(positions)).float().cpu().numpy()
                 if out is None:

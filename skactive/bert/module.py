@@ -10,6 +10,7 @@ __all__ = [
     "choose_layers",
     "choose_precision",
     "encode",
+    "forward",
     "forward_states",
     "pool",
 ]
@@ -137,7 +138,7 @@ def encode(module, batch, *, layers, pooling, normalize):
 
     last = module.config.num_hidden_layers
     with torch.inference_mode():
-        out = _forward(module, batch, output_hidden_states=layers != (last,))
+        out = forward(module, batch, output_hidden_states=layers != (last,))
         states = [
             out.last_hidden_state if i == last else out.hidden_states[i] for i in layers
         ]
@@ -160,10 +161,23 @@ def forward_states(module, batch):
     -------
     states : torch.Tensor of shape (b, t, d)
     """
-    return _forward(module, batch).last_hidden_state
+    return forward(module, batch).last_hidden_state
 
 
-def _forward(module, batch, **kwargs):
+def forward(module, batch, **kwargs):
+    """Call a model of transformers with those tensors of a batch that it takes.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+    batch : dict of str to torch.Tensor of shape (b, t)
+    **kwargs : object
+        More arguments.
+
+    Returns
+    -------
+    output : transformers.utils.ModelOutput
+    """
     accepted = inspect.signature(module.forward).parameters
     inputs = {name: value for name, value in batch.items() if name in accepted}
     return module(**inputs, **kwargs, return_dict=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numbers import Integral
+
 import numpy as np
 from scipy.special import expit, softmax
 from sklearn.utils.metaestimators import available_if
@@ -105,14 +107,113 @@ class ProbabilitiesMixin:
         residuals : ndarray of shape (n, k)
             Probabilities less the indicator of the predicted class.
         inputs : ndarray of shape (n, d)
-            What the layer takes: `transform(X)`.
+            What the layer takes: `transform(X)`, without a constant column. The
+            gradient with respect to the layer's biases is the row of `residuals`.
         """
-        check_is_fitted(self)
-        if self._multilabel:
-            raise TypeError(
-                "gradient_factors needs a model of one label per text, got one of "
-                "several. Train it on labels, not on an indicator matrix."
-            )
+        self._check_single_label("gradient_factors")
         residuals = self.predict_proba(X)
         residuals[np.arange(len(residuals)), residuals.argmax(axis=1)] -= 1.0
         return residuals, self.transform(X)
+
+    def embedding_gradients(self, X):
+        """Largest expected gradient of a word's embedding.
+
+        For each text, the maximum over its words of the length of the gradient of
+        the log loss with respect to the word's embedding, in expectation over the
+        label by the predicted probabilities. Without dropout.
+
+        Parameters
+        ----------
+        X : sequence of n str, or of (str, str)
+
+        Returns
+        -------
+        change : ndarray of shape (n,)
+            0 for a text without words.
+
+        Raises
+        ------
+        TypeError
+            If the model was trained on several labels per text, and for an encoder
+            that does not look the embeddings of tokens up.
+
+        Notes
+        -----
+        A word is an entry of the tokenizer's vocabulary. Special tokens are none. One
+        that occurs several times in a text has one embedding, whose gradient is the
+        sum over its places. Costs one pass and k backward passes through the whole
+        network, one for two classes, whatever is frozen.
+
+        References
+        ----------
+        Y. Zhang, M. Lease, B. C. Wallace (2017). Active discriminative text
+        representation learning. AAAI.
+        """
+        from skactive.bert.embedding_gradients import expected_word_change
+
+        self._check_single_label("embedding_gradients")
+        special_ids = self._checkpoint().special_ids
+        return self._map(
+            X,
+            lambda network, inputs: expected_word_change(network, inputs, special_ids),
+            with_graph=True,
+        ).astype(np.float64)
+
+    def boundary_distance(self, X, max_iter=50):
+        """How far what the head takes has to move for another prediction.
+
+        The space is that of the head's input: the pooled states of the encoder; for
+        "cnn" its pooled maps. For the linear head, where that is `transform(X)`, the
+        distance is exact. Elsewhere it is the length of a short way to the boundary
+        that DeepFool finds.
+
+        Parameters
+        ----------
+        X : sequence of n str, or of (str, str)
+        max_iter : int, default=50
+            Most steps of DeepFool.
+
+        Returns
+        -------
+        distance : ndarray of shape (n,)
+            Euclidean. Infinite where no change of the label was found.
+
+        Raises
+        ------
+        TypeError
+            If the model was trained on several labels per text.
+
+        Notes
+        -----
+        Steps go 2 % beyond the boundary of the linearised head, as in the paper, until
+        another class has caught up; the way is then cut back to where that happens.
+        Where the head is not linear, the distance is an upper bound on the least one.
+        A head of one's own that takes tokens is moved in the states of all tokens.
+
+        References
+        ----------
+        S.-M. Moosavi-Dezfooli, A. Fawzi, P. Frossard (2016). DeepFool: a simple and
+        accurate method to fool deep neural networks. CVPR.
+
+        M. Ducoffe, F. Precioso (2018). Adversarial active learning for deep networks:
+        a margin based approach. arXiv:1802.09841.
+        """
+        from skactive.bert.boundary import distance_to_boundary
+
+        self._check_single_label("boundary_distance")
+        if not isinstance(max_iter, Integral) or max_iter < 1:
+            raise ValueError(
+                f"'max_iter' must be an int of at least 1, got {max_iter!r}."
+            )
+        return self._map(
+            X,
+            lambda network, inputs: distance_to_boundary(network, inputs, max_iter),
+        ).astype(np.float64)
+
+    def _check_single_label(self, method):
+        check_is_fitted(self)
+        if self._multilabel:
+            raise TypeError(
+                f"{method} needs a model of one label per text, got one of several. "
+                "Train it on labels, not on an indicator matrix."
+            )
