@@ -79,6 +79,21 @@ def test_draws_do_not_depend_on_the_batches(fitted, mode, head, monkeypatch):
     np.testing.assert_allclose(model.sample_proba(X), draws, atol=1e-6)
 
 
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("head", [*HEADS, Own])
+def test_chunks_of_a_pool_meet_the_same_models(fitted, mode, head):
+    model = fitted(mode, head)
+    pool = [f"{text} {i}" for i in range(6) for text in X]
+    draws = model.sample_proba(pool, n_draws=4, random_state=11)
+    for size in (1, 7, 40):  # each begins with texts of other lengths
+        chunks = [
+            model.sample_proba(pool[i : i + size], n_draws=4, random_state=11)
+            for i in range(0, len(pool), size)
+        ]
+        np.testing.assert_allclose(np.concatenate(chunks), draws, atol=1e-6)
+    assert np.ptp(draws, axis=1).min() > 0
+
+
 @pytest.mark.parametrize("kind", ARCHITECTURES)
 def test_full_draws_are_one_model_in_every_architecture(fitted, kind):
     model = fitted("full", kind=kind)
