@@ -91,7 +91,7 @@ def test_the_bits_do_not_depend_on_the_blocks(monkeypatch, blocks, dtype):
 @each_dtype
 def test_more_equal_rows_than_are_kept_fall_to_the_first(dtype):
     rows = draw(3, 20, 0, dtype)
-    Y = np.repeat(rows, 40, axis=0)[np.random.default_rng(0).permutation(120)]
+    Y = np.repeat(rows, 300, axis=0)[np.random.default_rng(0).permutation(900)]
     found, indices = nearest(Y, Y, 5, exclude_self=True)
     assert_array_equal(found, 0)
     assert_array_equal(indices, sort_all(Y, Y, 5, exclude_self=True)[1])
@@ -107,8 +107,8 @@ def test_rows_far_from_the_origin_keep_their_neighbours(dtype):
 
 def test_rows_nearer_than_rounding_of_the_product_are_told_apart():
     rng = np.random.default_rng(0)
-    Y = np.ones((50, 8), dtype=np.float32)
-    Y[:, 0] += rng.permutation(50).astype(np.float32) * np.float32(2**-20)
+    Y = np.ones((200, 8), dtype=np.float32)
+    Y[:, 0] += rng.permutation(200).astype(np.float32) * np.float32(2**-20)
     Y[::2] *= -1  # so that no shift of the origin helps
     assert_array_equal(nearest(Y, Y, 20)[1], sort_all(Y, Y, 20)[1])
 
