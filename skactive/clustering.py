@@ -177,6 +177,11 @@ def nearest_rows(X, centers, rng, *, normalize=False):
     while wanting.size:
         blocks = _Blocks(X, centers[wanting], normalize)
         distances, rows = _closest(blocks, wanted, keys, taken)
+        if not np.isfinite(distances[0]).all():
+            raise ValueError(
+                "distances between rows and centres are not finite; the features hold "
+                "NaN or numbers too large to be squared."
+            )
         for i in np.argsort(distances[0], kind="stable"):
             free = rows[~taken[rows[:, i]], i]
             if free.size:
