@@ -183,8 +183,8 @@ class PerceptronEnsemble(PointwiseStrategy):
     matters more than the others. So these defaults are others. All perceptrons take
     the same rows in a step, and what one drops, it drops for all of them.
 
-    Cost: O(m d t k) for each epoch of training, O(n d t k) for the candidates, in one \
-matrix product for all t perceptrons.
+    Cost: O(batch_size d t k) for each step of training, whatever m is, and O(n d t k) \
+for the candidates.
 
     When to use: for frozen features, where a committee is wanted that trains quickly.
 

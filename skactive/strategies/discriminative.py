@@ -16,6 +16,8 @@ from .base import PointwiseStrategy, Strategy
 
 __all__ = ["CAL", "DAL"]
 
+FEW_FEATURES = 128
+
 
 class DAL(Strategy):
     """Ask where a classifier of labelled against unlabelled is surest of unlabelled.
@@ -89,7 +91,7 @@ asks for may be outliers, and the model's view of the classes plays no part.
         """
         self._check()
         X, X_labeled, rng = view.features, view.labeled_features, view.rng
-        classifier = seeded_clone(self._classifier(), rng)
+        classifier = seeded_clone(self._classifier(X), rng)
         sample = self._draw(X.shape[0], X_labeled.shape[0], rng)
         left = np.ones(X.shape[0], dtype=bool)
         picks = np.empty(0, dtype=np.intp)
@@ -111,14 +113,21 @@ asks for may be outliers, and the model's view of the classes plays no part.
             left[chosen] = False
         return picks
 
-    def _classifier(self):
-        if self.estimator is None:
-            # Trained until the start does not matter: at scikit-learn's default `tol`
-            # a third of the picks would depend on it.
-            return LogisticRegression(
-                class_weight="balanced", tol=1e-6, max_iter=1000, warm_start=True
-            )
-        return self.estimator
+    def _classifier(self, X):
+        if self.estimator is not None:
+            return self.estimator
+        # Trained until the start does not matter: at scikit-learn's default `tol` a
+        # third of the picks would depend on it. Of few features the exact steps are
+        # quicker, and features of unlike size trouble them less, but for float32.
+        dense = not sparse.issparse(X) and X.dtype != np.float32
+        few = dense and X.shape[1] <= FEW_FEATURES
+        return LogisticRegression(
+            class_weight="balanced",
+            solver="newton-cholesky" if few else "lbfgs",
+            tol=1e-6,
+            max_iter=1000,
+            warm_start=True,
+        )
 
     def _draw(self, n, m, rng):
         """Draw the candidates to train on, in the order of the pool."""
@@ -137,8 +146,10 @@ asks for may be outliers, and the model's view of the classes plays no part.
             raise ValueError(
                 f"ratio must be a finite number above 0, or None; got {ratio!r}."
             )
-        model = self._classifier()
-        if not (hasattr(model, "decision_function") or hasattr(model, "predict_proba")):
+        model = self.estimator
+        if model is not None and not (
+            hasattr(model, "decision_function") or hasattr(model, "predict_proba")
+        ):
             raise TypeError(
                 "estimator must have decision_function or predict_proba; "
                 f"{type(model).__name__} has neither. Use a classifier such as "

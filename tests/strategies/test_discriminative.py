@@ -72,7 +72,9 @@ def choose_by_hand(X, X_labeled, n, n_batches):
 
 @pytest.mark.parametrize("name", LOADERS)
 @pytest.mark.parametrize(("n", "n_batches"), [(12, 1), (12, 4), (6, 6)])
-def test_dal_by_the_oracle_of_refits_by_hand(name, n, n_batches):
+@pytest.mark.parametrize("few", [0, 128])
+def test_dal_by_the_oracle_of_refits_by_hand(name, n, n_batches, few, monkeypatch):
+    monkeypatch.setattr("skactive.strategies.discriminative.FEW_FEATURES", few)
     X_labeled, _, X = load(name)
     picks = select(DAL(n_batches=n_batches, ratio=None), X, X_labeled, n)
     assert picks.tolist() == choose_by_hand(X, X_labeled, n, n_batches)
