@@ -8,7 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["entropy", "least_confidence", "margin"]
+__all__ = [
+    "entropy",
+    "least_confidence",
+    "margin",
+    "mean_over_draws",
+    "mutual_information",
+]
 
 
 def entropy(proba):
@@ -107,3 +113,63 @@ def margin(scores):
         return np.abs(scores[..., 0] - scores[..., 1])
     top_two = np.partition(scores, (k - 2, k - 1), axis=-1)[..., -2:]
     return top_two[..., 1] - top_two[..., 0]
+
+
+def mean_over_draws(draws):
+    """Mean prediction of draws of the model.
+
+    Parameters
+    ----------
+    draws : ndarray of shape (..., t, k)
+        Class probabilities under t draws of the model's parameters.
+
+    Returns
+    -------
+    proba : ndarray of shape (..., k)
+
+    Examples
+    --------
+    >>> from skactive.measures import mean_over_draws
+    >>> import numpy as np
+    >>> mean_over_draws(np.array([[0.75, 0.25], [0.25, 0.75]]))
+    array([0.5, 0.5])
+    """
+    draws = np.asarray(draws)
+    t = draws.shape[-2]
+    # Through matmul, as in `entropy`. Divided after it, so that 0 and 1 stay exact.
+    return (np.ones(t, dtype=draws.dtype) @ draws) / t
+
+
+def mutual_information(draws):
+    """Mutual information of the label and the model (BALD).
+
+    The entropy of the mean prediction less the mean entropy of the predictions: what
+    is unsure because the models disagree, without what each is unsure of.
+
+    Parameters
+    ----------
+    draws : ndarray of shape (..., t, k)
+        Class probabilities under t draws of the model's parameters.
+
+    Returns
+    -------
+    information : ndarray of shape (...)
+        In nats, from 0 to log(min(t, k)).
+
+    References
+    ----------
+    N. Houlsby, F. Huszár, Z. Ghahramani, M. Lengyel, "Bayesian active learning for
+    classification and preference learning", arXiv:1112.5745, 2011.
+
+    Examples
+    --------
+    Both items have the mean (1/2, 1/2); the draws disagree on the first only:
+
+    >>> from skactive.measures import mutual_information
+    >>> import numpy as np
+    >>> draws = np.array([[[0.9, 0.1], [0.1, 0.9]], [[0.5, 0.5], [0.5, 0.5]]])
+    >>> mutual_information(draws).round(6)
+    array([0.368064, 0.      ])
+    """
+    mean = mean_over_draws(draws)
+    return np.maximum(entropy(mean) - entropy(draws).mean(axis=-1), 0.0)

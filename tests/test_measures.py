@@ -9,7 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skactive.measures import entropy, least_confidence, margin
+from skactive.measures import (
+    entropy,
+    least_confidence,
+    margin,
+    mean_over_draws,
+    mutual_information,
+)
 
 MEASURES = [entropy, least_confidence, margin]
 
@@ -210,3 +216,97 @@ def test_for_two_classes_all_measures_rank_alike(p):
     proba = np.array([[p, 1 - p]])
     assert_allclose(least_confidence(proba), (1 - margin(proba)) / 2, atol=1e-15)
     assert_allclose(entropy(proba), [entropy_of_row([p, 1 - p])], atol=1e-14)
+
+
+# Mutual information of the label and the model
+
+
+def draw_draws(n, t, k, seed=0):
+    return np.random.default_rng(seed).dirichlet(np.full(k, 0.5), (n, t))
+
+
+def information_of_item(draws):
+    """The mean divergence of the draws from their mean."""
+    t = len(draws)
+    mean = [math.fsum(column) / t for column in zip(*draws, strict=True)]
+    return (
+        sum(
+            p * math.log(p / m)
+            for row in draws
+            for p, m in zip(row, mean, strict=True)
+            if p > 0
+        )
+        / t
+    )
+
+
+@pytest.mark.parametrize(("t", "k"), [(1, 3), (2, 2), (9, 3), (50, 7), (3, 40)])
+def test_mutual_information_is_that_of_a_loop(t, k):
+    draws = draw_draws(30, t, k)
+    expected = [information_of_item(item) for item in draws.tolist()]
+    assert_allclose(mutual_information(draws), expected, atol=1e-13)
+
+
+def test_mutual_information_is_that_of_scipy():
+    draws = draw_draws(30, 8, 4)
+    expected = scipy.stats.entropy(draws.mean(axis=1), axis=1)
+    expected = expected - scipy.stats.entropy(draws, axis=2).mean(axis=1)
+    assert_allclose(mutual_information(draws), expected, atol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("t", [1, 3, 49, 50])
+def test_certain_draws_give_exact_information(t, dtype):
+    agreed = np.repeat(np.eye(3, dtype=dtype)[:, None], t, axis=1)
+    result = mutual_information(agreed)
+    assert_array_equal(result, [0, 0, 0])
+    assert not np.signbit(result).any()
+    split = np.concatenate([agreed[:1], agreed[1:2]], axis=1)
+    eps = np.finfo(dtype).eps
+    assert_allclose(mutual_information(split), [math.log(2)], rtol=2 * eps)
+    assert_array_equal(mean_over_draws(split), [[0.5, 0.5, 0]])
+
+
+def test_equal_draws_tell_nothing():
+    draws = np.repeat(draw_proba(200, 3)[:, None], 7, axis=1)
+    result = mutual_information(draws)
+    assert (result >= 0).all()
+    assert_allclose(result, 0, atol=1e-15)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_mutual_information_keeps_its_type_and_is_accurate(dtype):
+    draws = draw_draws(30, 20, 4).astype(dtype)
+    result = mutual_information(draws)
+    assert result.dtype == dtype
+    expected = [information_of_item(item) for item in draws.tolist()]
+    assert_allclose(result, expected, atol=10 * np.finfo(dtype).eps)
+
+
+def test_mutual_information_keeps_further_axes():
+    draws = draw_draws(12, 5, 3)
+    flat = mutual_information(draws)
+    assert_allclose(mutual_information(draws.reshape(3, 4, 5, 3)).ravel(), flat)
+    assert mutual_information(draws[0]) == pytest.approx(flat[0], abs=1e-15)
+    assert mutual_information(np.empty((0, 5, 3))).shape == (0,)
+
+
+def test_draws_may_be_read_only_and_stay_as_they_were():
+    draws = draw_draws(10, 5, 4)
+    before = draws.copy()
+    draws.flags.writeable = False
+    mutual_information(draws)
+    mean_over_draws(draws)
+    assert_array_equal(draws, before)
+
+
+@settings(deadline=None)
+@given(rows=weights, data=st.data())
+def test_mutual_information_stays_in_its_range(rows, data):
+    draws = as_proba(rows)
+    t, k = draws.shape
+    order = data.draw(st.permutations(range(t)))
+    result = mutual_information(draws)
+    assert 0 <= result <= math.log(min(t, k)) + 1e-14
+    assert result <= entropy(draws.mean(axis=0)) + 1e-14
+    assert mutual_information(draws[order]) == pytest.approx(result, abs=1e-14)

@@ -1,4 +1,7 @@
-"""The choice of the highest scores against brute force, and its ties by counting."""
+"""The choice of scores against brute force, ties and draws by counting."""
+
+import itertools
+import math
 
 import numpy as np
 import pytest
@@ -7,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from skactive.selection import top_n
+from skactive.selection import stochastic_n, top_n
 
 
 def choose(scores, n, seed=0):
@@ -139,3 +142,132 @@ def test_permuting_scores_permutes_the_choice(scores, data):
     n = data.draw(st.integers(1, len(scores)))
     picks = choose(np.array(scores)[order], n)
     assert_array_equal(order[picks], choose(scores, n))
+
+
+# Drawn in proportion
+
+
+def draw(scores, n, seed=0, **params):
+    return stochastic_n(np.array(scores), n, np.random.default_rng(seed), **params)
+
+
+def chances(weights, n):
+    """The probability of each ordered draw without replacement."""
+    result = {}
+    for picks in itertools.permutations(range(len(weights)), n):
+        rest, chance = math.fsum(weights), 1.0
+        for i in picks:
+            chance *= weights[i] / rest
+            rest -= weights[i]
+        result[picks] = chance
+    return result
+
+
+@pytest.mark.parametrize(
+    ("method", "coldness", "weight"),
+    [
+        ("power", 1.0, lambda s: s),
+        ("power", 2.0, lambda s: s**2),
+        ("power", 0.5, math.sqrt),
+        ("softmax", 1.0, math.exp),
+        ("softmax", 0.3, lambda s: math.exp(0.3 * s)),
+    ],
+)
+@pytest.mark.parametrize(("scores", "n"), [([1.0, 2.0, 0.5], 1), ([0.3, 2, 1, 1], 2)])
+def test_each_draw_is_as_likely_as_it_should_be(method, coldness, weight, scores, n):
+    expected = chances([weight(s) for s in scores], n)
+    rng = np.random.default_rng(0)
+    counts = dict.fromkeys(expected, 0)
+    for _ in range(6000):
+        picks = stochastic_n(np.array(scores), n, rng, method=method, coldness=coldness)
+        counts[tuple(picks.tolist())] += 1
+    likely = 6000 * np.array(list(expected.values()))
+    assert scipy.stats.chisquare(list(counts.values()), likely).pvalue > 1e-3
+
+
+def test_the_unit_of_a_score_does_not_matter_to_power():
+    scores = np.random.default_rng(0).random(30)
+    assert_array_equal(draw(scores, 8), draw(1e-9 * scores, 8))
+    softly = [draw(s, 8, method="softmax") for s in (10 * scores, 1e-9 * scores)]
+    assert not np.array_equal(*softly)
+
+
+def test_scores_of_zero_come_last_in_random_order():
+    scores = [0.0, 3.0, 0.0, 1e-300, 0.0, -np.inf]
+    lasts = set()
+    for seed in range(60):
+        picks = draw(scores, 6, seed).tolist()
+        assert set(picks[:2]) == {1, 3}
+        assert picks[5] == 5
+        lasts.add(tuple(picks[2:5]))
+    assert len(lasts) == 6
+
+
+@pytest.mark.parametrize("method", ["power", "softmax"])
+def test_infinite_scores_are_drawn_first_and_last(method):
+    scores = [1.0, np.inf, -np.inf, 2.0, np.inf]
+    firsts = set()
+    for seed in range(20):
+        picks = draw(scores, 5, seed, method=method).tolist()
+        assert set(picks[:2]) == {1, 4}
+        assert picks[4] == 2
+        firsts.add(picks[0])
+    assert firsts == {1, 4}
+
+
+@pytest.mark.parametrize("method", ["power", "softmax"])
+def test_a_draw_follows_an_item_wherever_it_stands(method):
+    rng = np.random.default_rng(0)
+    scores, order = rng.random(40), rng.permutation(40)
+    picks, found = (draw(s, 9, method=method) for s in (scores, scores[order]))
+    assert_array_equal(order[found], picks)
+
+
+@pytest.mark.parametrize("method", ["power", "softmax"])
+@pytest.mark.parametrize(
+    ("size", "n"), [(0, 0), (0, 3), (5, 0), (5, 5), (5, 9), (1, 1)]
+)
+def test_n_are_drawn_or_all_there_are(method, size, n):
+    picks = draw(np.ones(size), n, method=method)
+    assert picks.dtype == np.intp
+    assert len(set(picks.tolist())) == len(picks) == min(size, n)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, bool])
+@pytest.mark.parametrize("method", ["power", "softmax"])
+def test_drawn_scores_may_be_of_any_number_type(method, dtype):
+    scores = np.array([0, 1, 0, 1], dtype=dtype)
+    scores.flags.writeable = False
+    rng = np.random.default_rng(0)
+    picks = stochastic_n(scores, 4, rng, method=method, coldness=50.0)
+    assert set(picks[:2]) == {1, 3}
+    assert_array_equal(scores, [0, 1, 0, 1])
+
+
+def test_the_scores_of_a_draw_stay_as_they_were():
+    scores = np.array([3.0, 1.0, 2.0])
+    for method in ("power", "softmax"):
+        stochastic_n(scores, 2, np.random.default_rng(0), method=method, coldness=3.0)
+    assert_array_equal(scores, [3, 1, 2])
+
+
+def test_a_negative_score_has_no_power():
+    with pytest.raises(ValueError, match=r"got -0.5 at position 2. Use 'softmax'"):
+        draw([1.0, 0.0, -0.5], 2)
+    assert draw([-1.0, -0.0, -90.0], 2, method="softmax", coldness=30.0)[0] == 1
+
+
+@pytest.mark.parametrize("coldness", [0, -1.0, np.inf, np.nan])
+def test_coldness_is_above_zero(coldness):
+    with pytest.raises(ValueError, match="coldness must be a finite number above 0"):
+        draw([1.0, 2.0], 1, coldness=coldness)
+
+
+def test_a_coldness_that_is_no_number_is_named():
+    with pytest.raises(TypeError, match="coldness must be a number; got '1'"):
+        draw([1.0, 2.0], 1, coldness="1")
+
+
+def test_an_unknown_method_is_named():
+    with pytest.raises(ValueError, match="'power' or 'softmax'; got 'rank'"):
+        draw([1.0, 2.0], 1, method="rank")
