@@ -28,7 +28,7 @@ CAREFUL = 100  # clusters up to which k-means++ compares several rows per centre
 TOGETHER = 256  # centres that share a pass over the rows for what was taken
 
 
-def k_means(X, n_clusters, rng, *, also=None, normalize=False, max_iter=10):
+def k_means(X, n_clusters, rng, *, also=None, normalize=False, max_iter=8):
     """Cluster rows by k-means.
 
     Parameters
@@ -41,7 +41,7 @@ def k_means(X, n_clusters, rng, *, also=None, normalize=False, max_iter=10):
         More rows to cluster along with the others, without joining the two.
     normalize : bool, default=False
         Whether rows are scaled to unit length, chunk by chunk. Zero rows stay.
-    max_iter : int, default=10
+    max_iter : int, default=8
         Rounds of Lloyd's algorithm; the last ones change next to nothing.
 
     Returns

@@ -44,7 +44,7 @@ class EmbeddingKMeans(Strategy):
 
     Notes
     -----
-    Cost: O(n b d), about ten times over for up to 256 b candidates and once for more.
+    Cost: O(n b d), about eight times over for up to 256 b candidates and once for more.
 
     When to use: Before there are labels, or to spread a batch over the pool. It looks
     at neither model nor labels, so later rounds ask again where the first ones did.
@@ -156,7 +156,7 @@ class WholeCluster(Strategy):
 
     Notes
     -----
-    Cost: O(n c d) for c clusters, about ten times over for up to 256 c candidates.
+    Cost: O(n c d) for c clusters, about eight times over for up to 256 c candidates.
 
     When to use: Where labelling a group of like items takes little more than
     labelling one. Item by item such a batch tells a model less than a varied one.
