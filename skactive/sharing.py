@@ -124,7 +124,9 @@ class SharedView:
     @cached_property
     def _seeds(self):
         """Seeds of the posterior draws and of the language model's targets."""
-        return self.rng.integers(2**31, size=2).tolist()
+        # From a generator of their own: a strategy's numbers must not depend on
+        # whether it looks at draws before or after it takes one.
+        return self.rng.spawn(1)[0].integers(2**31, size=2).tolist()
 
     @property
     def _inputs(self):
