@@ -192,6 +192,17 @@ class OwnTokens(nn.Module):
         return self.out(mean)
 
 
+class DeepTokens(OwnTokens):
+    """Another whose texts need different numbers of steps."""
+
+    def __init__(self, in_features, n_outputs, dropout):
+        super().__init__(200, n_outputs, dropout)
+        self.hidden = nn.Linear(in_features, 200)
+
+    def forward(self, x, mask):
+        return super().forward(torch.relu(self.hidden(x)), mask)
+
+
 def test_a_head_of_tokens_is_moved_in_the_states_of_all(tiny_bert):
     trained = classifier(tiny_bert, head=OwnTokens).fit(X, Y)
     network = trained.net_.module_
@@ -206,7 +217,7 @@ def test_a_head_of_tokens_is_moved_in_the_states_of_all(tiny_bert):
     np.testing.assert_allclose(trained.boundary_distance(X), expected, rtol=1e-4)
 
 
-@pytest.mark.parametrize("head", ["linear", "mlp", "cnn", OwnTokens])
+@pytest.mark.parametrize("head", ["linear", "mlp", "cnn", DeepTokens])
 def test_other_texts_and_batches_do_not_matter(tiny_bert, head, monkeypatch):
     trained = classifier(tiny_bert, head=head).fit(X, THREE)
     whole = trained.boundary_distance(X)
