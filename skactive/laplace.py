@@ -133,13 +133,14 @@ def draw_linear(estimator, n_draws, rng, X, y=None, sample_weight=None):
     rows, intercepts = [], []
     for mean, hessian in _approximate(estimator, X, y, weight):
         drawn = hessian.sample(n_draws, rng, dtype=X.dtype)  # (t, q, d + 1)
-        width = mean.shape[1] - hessian.intercept
-        rows.append(drawn[..., :width] + mean[:, :width].astype(X.dtype))
-        bias = np.zeros(drawn.shape[:2])
-        if hessian.intercept:
-            bias = drawn[..., -1] + mean[:, -1]
-        intercepts.append(bias)
-    weights, intercept = np.concatenate(rows, 1), np.concatenate(intercepts, 1)
+        drawn += mean.astype(X.dtype)
+        width = X.shape[1]
+        rows.append(drawn[..., :width])
+        no_intercept = np.zeros(drawn.shape[:2], dtype=X.dtype)
+        intercepts.append(drawn[..., -1] if hessian.intercept else no_intercept)
+    # Joined only where there are several, as this copies.
+    weights = rows[0] if len(rows) == 1 else np.concatenate(rows, axis=1)
+    intercept = np.concatenate(intercepts, axis=1)
     one_vs_rest = len(rows) > 1
     if weights.shape[1] > 1 and not one_vs_rest:
         # A softmax knows the differences to one class only: one product less.

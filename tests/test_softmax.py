@@ -128,6 +128,15 @@ def test_products_and_solutions_are_those_of_the_dense_matrix(k, intercept, rout
     assert_allclose(hessian.matvec(V[0]), hessian.matvec(V)[0], atol=1e-12)
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@each_intercept
+@pytest.mark.parametrize("k", [1, 3])
+def test_the_diagonal_is_known_without_the_matrix(k, intercept, kind):
+    X, _, weight, hessian = make_problem(k, intercept)
+    hessian.X = kind(X)
+    assert_allclose(hessian._diagonal.ravel(), np.diag(hessian.to_dense()))
+
+
 @pytest.mark.parametrize("repeated", [False, True])
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("k", [1, 3])
