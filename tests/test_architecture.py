@@ -25,6 +25,7 @@ FLOORS = {
     "_lock": 0,
     "_clones": 0,
     "_linalg": 0,
+    "_params": 0,
     "measures": 1,
     "medoids": 1,
     "selection": 1,

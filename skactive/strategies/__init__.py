@@ -23,6 +23,7 @@ _HOME = {
     "EGLEmbedding": "gradient",
     "EmbeddingKMeans": "clusters",
     "Entropy": "uncertainty",
+    "FromSkactiveml": "skactiveml",
     "GORAL": "influence",
     "LeastConfidence": "uncertainty",
     "MCDropout": "bayesian",

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-
 import numpy as np
 
 from .. import measures
+from .._params import check_count, check_option
 from ..clustering import k_means, nearest_rows
 from ..distances import paired_distances
 from ..selection import top_n
 from .base import Strategy
 
-__all__ = ["ALPS", "EmbeddingKMeans", "WholeCluster", "check_positive_int"]
+__all__ = ["ALPS", "EmbeddingKMeans", "WholeCluster"]
 
 MOST_CLUSTERS = 500  # that a whole-cluster query makes unless told
 
@@ -202,7 +201,7 @@ class WholeCluster(Strategy):
         if self.n_clusters is None:
             n_clusters = min(-(-len(view) // n), MOST_CLUSTERS)
         else:
-            n_clusters = check_positive_int("n_clusters", self.n_clusters)
+            n_clusters = check_count("n_clusters", self.n_clusters)
         centers, labels = k_means(features, n_clusters, view.rng)
         quantity, measure = self._uncertainty()
         rows = np.arange(len(view))
@@ -222,13 +221,8 @@ class WholeCluster(Strategy):
         return np.array(picks)
 
     def _uncertainty(self):
-        try:
-            return _UNCERTAINTIES[self.measure]
-        except (KeyError, TypeError):
-            options = ", ".join(map(repr, _UNCERTAINTIES))
-            raise ValueError(
-                f"measure must be one of {options}; got {self.measure!r}."
-            ) from None
+        check_option("measure", self.measure, _UNCERTAINTIES)
+        return _UNCERTAINTIES[self.measure]
 
 
 def _ask_each_cluster(X, n, rng, normalize):
@@ -248,26 +242,3 @@ def _by_mean(values, labels, rng):
     clusters = np.flatnonzero(sizes)
     means = np.bincount(labels, weights=values)[clusters] / sizes[clusters]
     return clusters[top_n(means, len(clusters), rng)]
-
-
-def check_positive_int(name, value):
-    """Check a parameter that counts something.
-
-    Parameters
-    ----------
-    name : str
-        What the error calls it.
-    value : object
-
-    Returns
-    -------
-    value : int
-
-    Raises
-    ------
-    ValueError
-        If it is no int or less than 1.
-    """
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name} must be an int of at least 1; got {value!r}.")
-    return int(value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from numbers import Integral, Real
+from numbers import Real
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -11,6 +11,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from .._chunks import as_floats, chunk_size, map_chunks
 from .._clones import seeded_clone
+from .._params import check_count, check_option
 from ..committees import (
     consensus_entropy,
     kl_to_mean,
@@ -106,7 +107,7 @@ kinds are at hand. Votes of few members make many ties; "kl" makes none.
             In nats, or a share of the members.
         """
         known = {**OF_VOTES, **OF_PROBA}
-        _check_option("disagreement", self.disagreement, known)
+        check_option("disagreement", self.disagreement, known)
         votes = self.disagreement in OF_VOTES
         members = self._list_members()
         if not votes:
@@ -129,7 +130,7 @@ kinds are at hand. Votes of few members make many ties; "kl" makes none.
 
     def _list_members(self):
         if not isinstance(self.estimators, (list, tuple)):
-            _check_count("n_members", self.n_members)
+            check_count("n_members", self.n_members)
             given = self.estimators
             member = LogisticRegression(max_iter=1000) if given is None else given
             return [member] * self.n_members
@@ -263,9 +264,9 @@ for the candidates.
         return np.concatenate(parts)
 
     def _check(self):
-        _check_option("measure", self.measure, OF_PERCEPTRONS)
+        check_option("measure", self.measure, OF_PERCEPTRONS)
         for name in ("n_members", "n_steps", "batch_size"):
-            _check_count(name, getattr(self, name))
+            check_count(name, getattr(self, name))
         if not isinstance(self.dropout, Real) or not 0 <= self.dropout < 1:
             raise ValueError(
                 f"dropout must be a number from 0 to less than 1; got {self.dropout!r}."
@@ -307,15 +308,3 @@ def _check_members_give_proba(members, disagreement):
                 f"which {type(member).__name__} has not. Use 'vote_entropy' or "
                 "'variation_ratio', or wrap it in CalibratedClassifierCV."
             )
-
-
-def _check_option(name, value, options):
-    if not isinstance(value, str) or value not in options:
-        raise ValueError(
-            f"{name} must be one of {', '.join(map(repr, options))}; got {value!r}."
-        )
-
-
-def _check_count(name, value):
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name} must be an int of at least 1; got {value!r}.")

@@ -6,6 +6,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
+from .._params import check_count
 from .._positions import check_picks
 from ..distances import nearest
 from .base import Strategy
@@ -224,8 +225,7 @@ class SEALS(_Composite):
         -------
         positions : ndarray of int, shape (n,)
         """
-        if not isinstance(self.k, Integral) or isinstance(self.k, bool) or self.k < 1:
-            raise ValueError(f"'k' must be an int of at least 1, got {self.k!r}.")
+        check_count("k", self.k)
         _, neighbours = nearest(
             view.labeled_features,
             view.features,

@@ -6,11 +6,11 @@ from numbers import Real
 
 import numpy as np
 
+from .._params import check_count
 from ..centers import k_center
 from ..clustering import k_means
 from ..covers import ball_cover, pure_radius
 from .base import Strategy
-from .clusters import check_positive_int
 
 __all__ = ["CoreSet", "ProbCover"]
 
@@ -176,7 +176,7 @@ class ProbCover(Strategy):
         if not (isinstance(self.purity, Real) and 0 < self.purity <= 1):
             raise ValueError(f"purity must be in (0, 1]; got {self.purity!r}.")
         if self.n_clusters is not None:
-            n_clusters = check_positive_int("n_clusters", self.n_clusters)
+            n_clusters = check_count("n_clusters", self.n_clusters)
         elif view.n_labeled:
             n_clusters = max(2, len(np.unique(view.y_labeled)))
         else:

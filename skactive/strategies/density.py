@@ -7,6 +7,7 @@ from scipy import sparse
 
 from .. import measures
 from .._chunks import as_floats, chunk_size, chunks, map_chunks
+from .._params import check_count, check_option
 from ..distances import squared_norms
 from .base import PointwiseStrategy
 
@@ -90,17 +91,14 @@ class Density(PointwiseStrategy):
         -------
         scores : ndarray of shape (n_candidates,)
         """
-        _check_option("measure", self.measure, _UNCERTAINTIES)
-        _check_option("similarity", self.similarity, _SIMILARITIES)
+        check_option("measure", self.measure, _UNCERTAINTIES)
+        check_option("similarity", self.similarity, _SIMILARITIES)
         if not 0 <= self.beta < np.inf:
             raise ValueError(
                 f"beta must be a finite number, at least 0; got {self.beta!r}."
             )
-        if self.n_neighbors is not None and not self.n_neighbors >= 1:
-            raise ValueError(
-                f"n_neighbors must be at least 1, or None for the whole pool; got "
-                f"{self.n_neighbors!r}."
-            )
+        if self.n_neighbors is not None:
+            check_count("n_neighbors", self.n_neighbors)
         uncertainty = _UNCERTAINTIES[self.measure](view.proba)
         features = as_floats(view.features)
         if self.n_neighbors is None:
@@ -110,13 +108,6 @@ class Density(PointwiseStrategy):
         if self.similarity == "shifted":
             similarity = (1 + similarity) / 2
         return uncertainty * np.maximum(similarity, 0) ** self.beta
-
-
-def _check_option(name, value, options):
-    if value not in options:
-        raise ValueError(
-            f"{name} must be one of {', '.join(map(repr, options))}; got {value!r}."
-        )
 
 
 def _row_bytes(X):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 
 import numpy as np
 from scipy import sparse
@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 from .._chunks import chunk_size, map_chunks
 from .._clones import seeded_clone
+from .._params import check_count
 from ..neighbors import neighbor_means
 from ..selection import top_n
 from .base import PointwiseStrategy, Strategy
@@ -138,10 +139,7 @@ asks for may be outliers, and the model's view of the classes plays no part.
 
     def _check(self):
         n_batches, ratio = self.n_batches, self.ratio
-        if not isinstance(n_batches, Integral) or n_batches < 1:
-            raise ValueError(
-                f"n_batches must be an int of at least 1; got {n_batches!r}."
-            )
+        check_count("n_batches", n_batches)
         if ratio is not None and not (isinstance(ratio, Real) and 0 < ratio < np.inf):
             raise ValueError(
                 f"ratio must be a finite number above 0, or None; got {ratio!r}."
@@ -216,8 +214,7 @@ that give probabilities of exactly 0, such as trees, need calibration first.
             In nats, from 0 to infinity.
         """
         k = self.n_neighbors
-        if not isinstance(k, Integral) or k < 1:
-            raise ValueError(f"n_neighbors must be an int of at least 1; got {k!r}.")
+        check_count("n_neighbors", k)
         p_labeled = np.asarray(view.labeled.proba, dtype=np.float64)
         # The divergence is a sum over the neighbours' own terms and their mean.
         tiny = np.finfo(np.float64).tiny

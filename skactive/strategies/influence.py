@@ -8,6 +8,7 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from .. import measures
 from .._chunks import chunk_size, map_chunks
+from .._params import check_option
 from ..softmax import SoftmaxHessian
 from .base import PointwiseStrategy
 
@@ -172,11 +173,7 @@ class GORAL(PointwiseStrategy):
 
     def _check_parameters(self):
         for name, options in (("goal", _GOALS), ("aggregate", _AGGREGATES)):
-            if getattr(self, name) not in options:
-                raise ValueError(
-                    f"{name} must be one of {', '.join(map(repr, options))}; got "
-                    f"{getattr(self, name)!r}."
-                )
+            check_option(name, getattr(self, name), options)
         if self.goal == "loss" and (self.X_val is None or self.y_val is None):
             raise ValueError(
                 "goal='loss' needs X_val and y_val, items and labels to validate on. "

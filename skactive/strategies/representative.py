@@ -7,6 +7,7 @@ from scipy import sparse
 
 from .. import measures
 from .._chunks import as_floats, chunk_size, map_chunks
+from .._params import check_count
 from ..clustering import k_means, nearest_rows
 from ..distances import middle, squared_distances
 from ..medoids import k_medoids
@@ -85,11 +86,9 @@ class PreClustering(Strategy):
         -------
         positions : ndarray of int, shape (n,)
         """
-        n_clusters = max(2 * n, 20) if self.n_clusters is None else self.n_clusters
-        if not n_clusters >= 1:
-            raise ValueError(
-                f"n_clusters must be at least 1, or None; got {n_clusters!r}."
-            )
+        n_clusters = max(2 * n, 20)
+        if self.n_clusters is not None:
+            n_clusters = check_count("n_clusters", self.n_clusters)
         if self.bandwidth != "auto" and not 0 < self.bandwidth < np.inf:
             raise ValueError(
                 f"bandwidth must be 'auto' or a finite number above 0; got "

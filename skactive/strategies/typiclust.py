@@ -9,11 +9,11 @@ from scipy import sparse
 from sklearn.utils.extmath import safe_sparse_dot
 
 from .._chunks import as_floats, chunk_size, chunks
+from .._params import check_count
 from ..clustering import k_means, row_bytes
 from ..distances import nearest, squared_norms
 from ..selection import top_n
 from .base import Strategy
-from .clusters import check_positive_int
 
 __all__ = ["OneShot", "TypiClust", "spread_sample", "typicality"]
 
@@ -90,9 +90,9 @@ class TypiClust(Strategy):
         positions : ndarray of int, shape (n,)
             In the order of choice.
         """
-        n_neighbors = check_positive_int("n_neighbors", self.n_neighbors)
-        max_clusters = check_positive_int("max_clusters", self.max_clusters)
-        smallest = check_positive_int("min_cluster_size", self.min_cluster_size)
+        n_neighbors = check_count("n_neighbors", self.n_neighbors)
+        max_clusters = check_count("max_clusters", self.max_clusters)
+        smallest = check_count("min_cluster_size", self.min_cluster_size)
         features = as_floats(view.features)
         labeled = as_floats(view.labeled_features) if view.n_labeled else features[:0]
         n_clusters = min(view.n_labeled + n, max_clusters)

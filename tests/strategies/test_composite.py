@@ -201,7 +201,7 @@ def test_nested_parameters_are_set_cloned_and_searched():
         (Subsample(size=1.5), ValueError, r"a float in \(0, 1\].*got 1.5"),
         (Subsample(size=True), ValueError, "'size' must be"),
         (Prefilter(factor=0.5), ValueError, "'factor' must be .* got 0.5"),
-        (SEALS(k=0), ValueError, "'k' must be an int of at least 1, got 0"),
+        (SEALS(k=0), ValueError, "k must be an int of at least 1; got 0"),
         (SEALS(method="annoy"), ValueError, "method must be one of"),
         (Subsample(strategy=3), TypeError, "'strategy' must be a name"),
         (Prefilter(first=Entropy), TypeError, "'first' must be .* Entropy\\(\\)"),

@@ -1,0 +1,53 @@
+"""Check the parameters of a strategy when it is used, as scikit-learn does."""
+
+from __future__ import annotations
+
+from numbers import Integral
+
+__all__ = ["check_count", "check_option"]
+
+
+def check_count(name, value, least=1):
+    """Check a parameter that counts something.
+
+    Parameters
+    ----------
+    name : str
+        What the error calls it.
+    value : object
+    least : int, default=1
+
+    Returns
+    -------
+    value : int
+
+    Raises
+    ------
+    ValueError
+        If it is no int or too small.
+    """
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name} must be an int of at least {least}; got {value!r}.")
+    return int(value)
+
+
+def check_option(name, value, options):
+    """Check a parameter that is one of some names.
+
+    Parameters
+    ----------
+    name : str
+        What the error calls it.
+    value : object
+    options : iterable of str or None
+
+    Raises
+    ------
+    ValueError
+        If it is none of them, listing them.
+    """
+    known = tuple(options)
+    if not isinstance(value, str | None) or value not in known:
+        raise ValueError(
+            f"{name} must be one of {', '.join(map(repr, known))}; got {value!r}."
+        )
