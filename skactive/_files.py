@@ -257,7 +257,10 @@ def _show(line):
 def _write_all(handle, data):
     view = memoryview(data)
     while view:
-        view = view[_write(handle, view) :]
+        written = _write(handle, view)
+        if written == 0:
+            raise OSError(errno.EIO, f"{os.strerror(errno.EIO)}: nothing was written")
+        view = view[written:]
 
 
 def _end_of_lines(handle, length):
