@@ -239,7 +239,7 @@ def test_any_pool_gives_a_valid_batch(rows, n, seed):
 @settings(deadline=None, max_examples=20)
 @given(seed=st.integers(0, 99))
 def test_the_same_items_are_asked_for_in_any_order_of_the_pool(seed):
-    X, _ = draw_blobs([9, 14, 20, 11], seed)
+    X, _ = draw_blobs([9, 14, 20, 11], seed, scale=0.02)
     X[:, 0] = np.abs(X[:, 0]).clip(0, 1)
     order = np.random.default_rng(seed).permutation(len(X))
     for strategy in (EmbeddingKMeans(), WholeCluster(n_clusters=4)):

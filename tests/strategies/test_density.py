@@ -386,7 +386,7 @@ def test_a_batch_of_copies_and_certainties_is_whole(strategy):
         (Density(beta=-1), "beta must be a finite number, at least 0; got -1"),
         (Density(similarity="dot"), "similarity must be one of 'cosine', 'shifted'"),
         (Density(n_neighbors=0), "n_neighbors must be an int of at least 1"),
-        (PreClustering(0), "n_clusters must be at least 1, or None; got 0"),
+        (PreClustering(0), "n_clusters must be an int of at least 1; got 0"),
         (PreClustering(bandwidth=0.0), "bandwidth must be 'auto' or a finite number"),
         (Representative(0), "margin must be 'auto' or a number above 0; got 0"),
         (Representative(factor=0.5), "factor must be a finite number, at least 1"),
