@@ -41,7 +41,7 @@ def count_items(X):
     return n
 
 
-def as_positions(candidates, n_pool):
+def as_positions(candidates, n_pool, *, name="candidates"):
     """Read positions from indices or a boolean mask.
 
     Parameters
@@ -50,6 +50,8 @@ def as_positions(candidates, n_pool):
         Positions in the pool, or a mask over it.
     n_pool : int
         Size of the pool.
+    name : str, default="candidates"
+        What to call the argument in error messages.
 
     Returns
     -------
@@ -74,13 +76,13 @@ def as_positions(candidates, n_pool):
         given = given.astype(np.intp)
     if given.ndim != 1 or given.dtype.kind not in "iub":
         raise TypeError(
-            "'candidates' must be positions in X or a boolean mask over it, got an "
+            f"{name!r} must be positions in X or a boolean mask over it, got an "
             f"array of shape {given.shape} and dtype {given.dtype}."
         )
     if given.dtype.kind == "b":
         if given.shape[0] != n_pool:
             raise ValueError(
-                f"'candidates' is a mask over {given.shape[0]} items, and X holds "
+                f"{name!r} is a mask over {given.shape[0]} items, and X holds "
                 f"{n_pool}. Make the mask as long as X."
             )
         positions = np.flatnonzero(given)
@@ -89,19 +91,19 @@ def as_positions(candidates, n_pool):
         outside = positions[(positions < 0) | (positions >= n_pool)]
         if outside.size:
             raise ValueError(
-                f"'candidates' must lie in [0, {n_pool}), the positions in X; got "
+                f"{name!r} must lie in [0, {n_pool}), the positions in X; got "
                 f"{outside[0]}" + (f" and {outside.size - 1} more" * (outside.size > 1))
             )
         if np.bincount(positions, minlength=1).max() > 1:
             twice = np.flatnonzero(np.bincount(positions) > 1)
             raise ValueError(
-                f"'candidates' names {twice.size} positions more than once, the first "
+                f"{name!r} names {twice.size} positions more than once, the first "
                 f"{twice[0]}. Name each once."
             )
     if positions.size == 0:
         raise ValueError(
-            "'candidates' is empty: nothing is left to ask about. Stop the loop, or "
-            "bring more items."
+            f"{name!r} is empty: nothing is left to ask about. Stop the loop, or bring "
+            "more items."
         )
     return positions
 

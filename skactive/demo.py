@@ -168,7 +168,7 @@ def run_demo(
                 y_test=y[test],
                 initial=np.arange(n_initial),  # of a pool in random order
             )
-        runs.append({"strategy": strategy, "seed": seed, **run.to_dict()})
+        runs.append({"strategy": strategy, "seed": seed, "rounds": run.rounds})
 
     classes, counts = np.unique(y, return_counts=True)
     return {

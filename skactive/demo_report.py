@@ -41,7 +41,7 @@ def summarize(record):
     }
     labels = [r["n_labeled"] for r in rounds["random"][0]]
     accuracy = {  # each (n_seeds, n_rounds + 1)
-        name: np.array([[r["score"] for r in run] for run in rounds[name]])
+        name: np.array([[r["scores"]["accuracy"] for r in run] for run in rounds[name]])
         for name in names
     }
     target = accuracy["random"].mean(axis=0)[-1]

@@ -294,6 +294,10 @@ class ActiveLearner(DelegationMixin, MetaEstimatorMixin, BaseEstimator):
         self._base_seed = seed
         return self
 
+    def _resume(self, X, y, n_rounds):
+        """Take over all labels of an earlier process and train as it did last."""
+        return self._learn(X, y, self._seed(), n_rounds, {}, {})
+
     def _fresh_estimator(self, y, seed, n_rounds):
         """Clone `estimator` and seed what in it is not seeded."""
         frozen = isinstance(self.estimator, FrozenEstimator)

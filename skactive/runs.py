@@ -76,20 +76,20 @@ class Run:
     ):
         self.rounds = []
         for record in rounds:
-            self._append(record)
+            self.append(record)
         self.info = dict(info or {})
-        self._ledger = dict(ledger or {})
+        self.ledger = ledger
         self.final_scores = dict(final_scores or {})
         self.stopped_by = stopped_by
-        unknown = set(self._ledger) - set(_PHASES)
-        if unknown:
-            raise ValueError(
-                f"'ledger' must hold seconds of {list(_PHASES)}, got "
-                f"{sorted(unknown)[0]!r}."
-            )
 
-    def _append(self, record):
-        """Add a round, its five keys filled in."""
+    def append(self, record):
+        """Add a round.
+
+        Parameters
+        ----------
+        record : dict
+            As in `rounds`.
+        """
         asked = [int(position) for position in record["asked"]]
         before = self.rounds[-1]["n_labeled"] if self.rounds else 0
         self.rounds.append(
@@ -162,6 +162,16 @@ class Run:
             "final_training": 0.0,
         }
         return {phase: float(self._ledger.get(phase, sums[phase])) for phase in _PHASES}
+
+    @ledger.setter
+    def ledger(self, seconds):
+        unknown = set(seconds or ()) - set(_PHASES)
+        if unknown:
+            raise ValueError(
+                f"'ledger' must hold seconds of {list(_PHASES)}, got "
+                f"{sorted(unknown)[0]!r}."
+            )
+        self._ledger = dict(seconds or {})
 
     def __eq__(self, other):
         if not isinstance(other, Run):

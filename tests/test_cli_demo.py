@@ -109,7 +109,7 @@ def test_oracle_the_table_follows_from_the_file(demo):
         name: list(
             zip(
                 *(
-                    [r["score"] for r in run["rounds"]]
+                    [r["scores"]["accuracy"] for r in run["rounds"]]
                     for run in record["runs"]
                     if run["strategy"] == name
                 ),
@@ -167,7 +167,7 @@ def test_the_file_of_a_demo_holds_this(demo):
     for run in record["runs"]:
         assert set(run) == {"strategy", "seed", "rounds"}
         assert all(
-            set(r) == {"asked", "n_labeled", "score", "fit_seconds", "query_seconds"}
+            set(r) == {"asked", "n_labeled", "scores", "fit_seconds", "query_seconds"}
             for r in run["rounds"]
         )
     assert record["summary"]["labels"] == [6, 10, 14]
@@ -192,7 +192,7 @@ def test_a_demo_in_another_process_asks_for_the_same_texts(demo, options, tmp_pa
             [[r[key] for r in run["rounds"]] for run in record["runs"]]
             for record in records
         ]
-        for key in ("asked", "score")
+        for key in ("asked", "scores")
     )
     assert asked[0] == asked[1]
     assert scores[0] == scores[1]

@@ -88,7 +88,9 @@ def test_a_run_labels_what_it_was_told_to(record):
 
 
 def test_scores_are_accuracies_on_the_test_texts(record):
-    scores = np.array([[r["score"] for r in run["rounds"]] for run in record["runs"]])
+    scores = np.array(
+        [[r["scores"]["accuracy"] for r in run["rounds"]] for run in record["runs"]]
+    )
     assert np.allclose(scores * 14, np.round(scores * 14))
     assert scores.min() >= 0
     assert scores.max() <= 1
@@ -105,7 +107,9 @@ def test_within_a_seed_all_strategies_start_alike(record):
     starts = {}
     for run in record["runs"]:
         first = run["rounds"][0]
-        starts.setdefault(run["seed"], set()).add((*first["asked"], first["score"]))
+        starts.setdefault(run["seed"], set()).add(
+            (*first["asked"], first["scores"]["accuracy"])
+        )
     assert [len(start) for start in starts.values()] == [1, 1]
 
 

@@ -26,7 +26,7 @@ def _record(**scores):
                     "n_labeled": 10 + 5 * i,
                     "fit_seconds": 0.25,
                     "query_seconds": 0.5 * (i > 0),
-                    "score": score,
+                    "scores": {"accuracy": score},
                 }
                 for i, score in enumerate(row)
             ],

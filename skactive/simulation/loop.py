@@ -1,0 +1,342 @@
+"""The loop: ask, label, train, score, and keep the record."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from time import perf_counter
+
+import numpy as np
+from sklearn.base import clone
+from tqdm import tqdm
+
+from .._containers import take_rows
+from .._labels import as_labels
+from .._positions import count_items
+from .._random import base_seed, round_rng
+from ..initial import Oracle, choose_initial
+from ..runs import Run
+from .checkpoint import Checkpoint, Progress
+from .plan import make_plan, to_text
+from .precomputation import precompute_features
+from .scores import Scores
+
+__all__ = ["begin", "play", "simulate"]
+
+
+def simulate(
+    learner,
+    X,
+    y,
+    *,
+    n_initial=50,
+    n_rounds=9,
+    X_test=None,
+    y_test=None,
+    scoring=None,
+    initial=None,
+    batch_size=None,
+    pool_size=None,
+    noise=None,
+    stopping=None,
+    final_estimator=None,
+    precompute=True,
+    checkpoint=None,
+    verbose=0,
+):
+    """Label by a strategy, with `y` in place of a person.
+
+    Parameters
+    ----------
+    learner : ActiveLearner
+        It is cloned. Its `random_state` also chooses the initial items and the noise.
+    X : container of n items
+        The pool.
+    y : array-like of shape (n,)
+        The labels that a person would give.
+    n_initial : int, default=50
+        How many items are labelled to begin with; 0 leaves the first round to the
+        learner's `cold_start`.
+    n_rounds : int, default=9
+        How many times the learner asks. The loop ends early when nothing is left.
+    X_test, y_test : container and array-like, default=None
+        What to score on after each round; None scores nothing.
+    scoring : str, callable, list or dict of them, or None, default=None
+        One metric or several, as in scikit-learn; the first is the run's primary one.
+        None is the learner's own `score`.
+    initial : {"random", "stratified", "first"}, array-like or None, default=None
+        Which items to begin with: `n_initial` random ones (also None); as many of
+        each class as their share of the pool demands and at least one of each, which
+        needs labels that nobody has yet, so it is for simulations only; the first
+        ones of the pool; or these positions, or this mask.
+    batch_size : int or None, default=None
+        How many labels to ask for in each round; None is the learner's `batch_size`.
+    pool_size : int or None, default=None
+        Label only the first so many items of `X`, or all if there are fewer.
+    noise : float, callable or None, default=None
+        The probability of a wrong label, of any other class, or a function
+        `noise(positions, labels, rng) -> labels`; see
+        :class:`skactive.initial.Oracle`. `y_test` stays as it is.
+    stopping : rule or None, default=None
+        Ends the loop early, from :mod:`skactive.stopping`. A clone of it is started
+        with `start()` and asked `check(run, learner, X)` after each round.
+    final_estimator : estimator or None, default=None
+        A model to train once on all labels after the loop; its scores are the run's
+        `final_scores`.
+    precompute : bool, default=True
+        Whether steps of a pipeline that need no fit and keep their answers, such as
+        :class:`skactive.bert.BertFeatures`, encode pool and test items before the
+        loop, so that the ledger shows this apart. It changes no other result.
+    checkpoint : str, path-like or None, default=None
+        A folder that keeps each round. Called again with the same arguments after a
+        kill, `simulate` goes on where it stopped, and the run is equal to that of an
+        uninterrupted loop. One process at a time.
+    verbose : int, default=0
+        Above 0, progress is shown on stderr.
+
+    Returns
+    -------
+    run : Run
+
+    Raises
+    ------
+    ValueError
+        If a number is negative, `n_initial` is more than the pool, test data come
+        without labels, or `checkpoint` holds another simulation.
+
+    Examples
+    --------
+    >>> from skactive import ActiveLearner, simulate
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = load_iris(return_X_y=True)
+    >>> learner = ActiveLearner(
+    ...     LogisticRegression(max_iter=500), batch_size=5, random_state=0
+    ... )
+    >>> run = simulate(
+    ...     learner,
+    ...     X,
+    ...     y,
+    ...     n_initial=5,
+    ...     n_rounds=3,
+    ...     X_test=X,
+    ...     y_test=y,
+    ...     scoring=["accuracy", "f1_macro"],
+    ... )
+    >>> run.n_labeled, run.metrics
+    (array([ 5, 10, 15, 20]), ['accuracy', 'f1_macro'])
+    """
+    learner = clone(learner)
+    check_count("n_rounds", n_rounds, 0)
+    if batch_size is not None:
+        check_count("batch_size", batch_size, 1)
+        learner.set_params(batch_size=batch_size)
+    X, y = _take_pool(X, y, pool_size)
+    rule = _start(stopping)
+    score = Scores(learner, X_test, y_test, scoring)
+    seed = base_seed(learner.random_state)
+    asked, oracle = begin(y, n_initial, initial, noise, seed)
+
+    progress = Progress(seed)
+    if checkpoint is not None:
+        plan = make_plan(
+            learner,
+            data={"X": X, "y": y, "X_test": X_test, "y_test": y_test},
+            n_initial=n_initial,
+            n_rounds=n_rounds,
+            initial=initial,
+            scoring=scoring,
+            noise=noise,
+            stopping=stopping,
+            final_estimator=final_estimator,
+        )
+        progress = Checkpoint(checkpoint, plan, seed)
+        if progress.seed != seed:  # drawn, so the one drawn first holds
+            asked, oracle = begin(y, n_initial, initial, noise, progress.seed)
+    learner.set_params(random_state=progress.seed)
+
+    with progress:
+        progress.run.info = {
+            "strategy": _name(learner.strategy),
+            "estimator": _name_estimator(learner.estimator),
+            "seed": progress.seed,
+            "pool_size": len(y),
+            "test_size": 0 if X_test is None else count_items(X_test),
+            "initial": _name_initial(initial),
+            "n_initial": len(asked),
+            "n_rounds": int(n_rounds),
+            "batch_size": int(learner.batch_size),
+            "noise": _name(noise) if callable(noise) else float(noise or 0),
+            "final_estimator": _name_estimator(final_estimator),
+        }
+        if progress.ended:
+            return progress.run
+        if precompute:
+            containers = [X] if X_test is None else [X, X_test]
+            progress.precomputed(precompute_features(learner.estimator, containers))
+        rounds = play(
+            learner,
+            X,
+            oracle,
+            asked,
+            n_rounds,
+            done=progress.run.rounds,
+            # A rule may look at the model of every round.
+            retrain=rule is not None,
+        )
+        stopped_by = _record(rounds, progress, learner, X, score, rule, verbose)
+        progress.end(stopped_by, *_train_last(learner, final_estimator, score))
+    return progress.run
+
+
+def begin(y, n_initial, initial, noise, seed):
+    """Choose the first items and the person who labels."""
+    rng = round_rng(seed, 0, "initial")
+    return choose_initial(initial, n_initial, y, rng), Oracle(y, noise, seed)
+
+
+def play(learner, X, oracle, asked, n_rounds, done=(), retrain=True):
+    """Let a learner label a pool.
+
+    Parameters
+    ----------
+    learner : ActiveLearner
+        Not fitted yet; its `random_state` is an int.
+    X : container of n items
+    oracle : skactive.initial.Oracle
+    asked : ndarray of int
+        The first items.
+    n_rounds : int
+    done : list of dict, default=()
+        Rounds of an earlier process, whose labels are taken over without a query.
+    retrain : bool, default=True
+        Whether to train after each round of `done` and yield it too; otherwise once,
+        after the last one.
+
+    Yields
+    ------
+    number : int
+        Of the round, from 0, the initial labels.
+    record : dict
+        What happened in it, without scores.
+    """
+    done = list(done)
+    unlabelled = np.ones(count_items(X), dtype=bool)
+    first = 0
+    if done and not retrain:
+        first = len(done)
+        positions = Run(done).asked
+        unlabelled[positions] = False
+        if len(positions):
+            labels = [oracle.label(_asked(r), i) for i, r in enumerate(done)]
+            labels = np.concatenate([part for part in labels if len(part)])
+            learner._resume(take_rows(X, positions), labels, first - 1)
+
+    for number in range(first, n_rounds + 1):
+        query_seconds = 0.0
+        if number < len(done):
+            asked = _asked(done[number])
+        elif number > 0:
+            if not unlabelled.any():
+                return
+            start = perf_counter()
+            asked = learner.query(X, candidates=unlabelled)
+            query_seconds = perf_counter() - start
+        labels = oracle.label(asked, number)
+        unlabelled[asked] = False
+        start = perf_counter()
+        if len(asked):
+            learn = learner.fit if number == 0 else learner.teach
+            learn(take_rows(X, asked), labels)
+        yield (
+            number,
+            {
+                "asked": asked.tolist(),
+                "n_labeled": int(unlabelled.size - unlabelled.sum()),
+                "fit_seconds": perf_counter() - start,
+                "query_seconds": query_seconds,
+            },
+        )
+
+
+def _record(rounds, progress, learner, X, score, rule, verbose):
+    """Keep and score the new rounds; give the rule that ended them, or None."""
+    n_done = len(progress.run.rounds)
+    precomputation = progress.run.ledger["precomputation"]
+    seen = Run(info=progress.run.info, ledger={"precomputation": precomputation})
+    total = progress.run.info["n_rounds"] + 1
+    with tqdm(total=total, unit="round", disable=not verbose) as bar:
+        bar.update(0 if rule is not None else n_done)
+        for number, record in rounds:
+            if number >= n_done:
+                progress.add_round({**record, "scores": score(learner)})
+            bar.update()
+            if rule is None:
+                continue
+            seen.append(progress.run.rounds[number])
+            # Before there is a model, no rule has anything to judge.
+            if hasattr(learner, "estimator_") and rule.check(seen, learner, X):
+                return repr(rule)
+    return None
+
+
+def _train_last(learner, estimator, score):
+    """Train another model on all labels; give its scores and the seconds it took."""
+    if estimator is None or not hasattr(learner, "X_labeled_"):
+        return {}, 0.0
+    start = perf_counter()
+    learner.set_params(estimator=clone(estimator)).refit()
+    seconds = perf_counter() - start
+    return score(learner), seconds
+
+
+def _asked(record):
+    return np.array(record["asked"], dtype=np.intp)
+
+
+def _take_pool(X, y, pool_size):
+    n = count_items(X)
+    y = as_labels(y, n)
+    if pool_size is None:
+        return X, y
+    check_count("pool_size", pool_size, 1)
+    if pool_size >= n:
+        return X, y
+    return take_rows(X, np.arange(pool_size)), y[:pool_size]
+
+
+def _start(stopping):
+    if stopping is None:
+        return None
+    if isinstance(stopping, type) or not (
+        hasattr(stopping, "start") and hasattr(stopping, "check")
+    ):
+        raise TypeError(
+            "'stopping' must be a rule with the methods start() and check(run, "
+            f"learner, X), such as those of skactive.stopping; got {stopping!r}."
+        )
+    rule = clone(stopping, safe=False)
+    rule.start()
+    return rule
+
+
+def check_count(name, value, least):
+    """Refuse what is no count."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name!r} must be an int of at least {least}, got {value!r}.")
+
+
+def _name(value):
+    """Name a strategy or function: itself, its name, or its repr."""
+    if isinstance(value, str):
+        return value
+    return getattr(value, "__name__", None) or to_text(value)
+
+
+def _name_estimator(estimator):
+    return None if estimator is None else to_text(estimator)
+
+
+def _name_initial(initial):
+    if initial is None:
+        return "random"
+    return initial if isinstance(initial, str) else "given"
