@@ -57,11 +57,14 @@ def encode_strategy(value, where, writer):
     if entry is None:
         _refuse(value.function if is_function else value, where)
     params = {} if is_function else value.get_params(deep=False)
-    return {
-        TAG: "strategy",
-        **_provenance(entry),
-        "params": {k: writer.encode(v, f"{where}.{k}") for k, v in params.items()},
-    }
+    node = {TAG: "strategy", **_provenance(entry), "params": {}}
+    for name, param in params.items():
+        place = f"{where}.{name}"
+        if name in getattr(value, "_parts", ()):  # a strategy, perhaps by its name
+            node["params"][name] = encode_choice(param, place, writer)
+        else:
+            node["params"][name] = writer.encode(param, place)
+    return node
 
 
 def _provenance(entry):
