@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from ._containers import take_rows
-from .quantities import split_estimator
+from ._pipelines import split_estimator
 
 __all__ = ["CAPABILITIES", "check_capability"]
 

@@ -7,11 +7,10 @@ from functools import partial
 from numbers import Integral
 
 import numpy as np
-from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from . import ensembles, laplace
+from ._pipelines import split_estimator
 from ._random import base_seed
 
 __all__ = ["check_can_sample", "sample_proba", "sampler"]
@@ -104,10 +103,10 @@ def sample_proba(
     >>> model.predict_proba([[9.0]]).round(2), draws[1].mean(axis=0).round(2)
     (array([[0., 1.]]), array([0.09, 0.91]))
     """
-    fronts, final = _split(estimator)
-    items = _apply(fronts, X)
+    front, final = split_estimator(estimator)
+    items = _apply(front, X)
     if X_train is not None:
-        X_train = _apply(fronts, X_train)
+        X_train = _apply(front, X_train)
     elif not hasattr(final, "sample_proba") and laplace.is_linear_logistic(final):
         check_can_sample(final)
         warnings.warn(
@@ -155,7 +154,7 @@ def sampler(
     """
     if not isinstance(n_draws, Integral) or n_draws < 1:
         raise ValueError(f"n_draws must be an int of at least 1; got {n_draws!r}.")
-    fronts, final = _split(estimator)
+    front, final = split_estimator(estimator)
     check_can_sample(final)
     seed = base_seed(random_state)
     if hasattr(final, "sample_proba"):
@@ -169,9 +168,9 @@ def sampler(
         )
     else:
         rng = np.random.default_rng(seed)
-        train = _apply(fronts, X_train), y_train, sample_weight
+        train = _apply(front, X_train), y_train, sample_weight
         draw = laplace.draw_linear(final, n_draws, rng, *train)
-    return draw if not fronts else lambda X: draw(_apply(fronts, X))
+    return draw if front is None else lambda X: draw(_apply(front, X))
 
 
 def check_can_sample(estimator):
@@ -189,7 +188,7 @@ def check_can_sample(estimator):
     sklearn.exceptions.NotFittedError
         If it is not fitted.
     """
-    final = _split(estimator)[1]
+    final = split_estimator(estimator)[1]
     if hasattr(final, "sample_proba"):
         return
     name = type(final).__name__
@@ -209,26 +208,8 @@ def check_can_sample(estimator):
             "sample_proba(X, n_draws, random_state), such as BertClassifier."
         )
     if obstacle is not None:
-        raise TypeError(f"no posterior draws: {name} {obstacle}")
+        raise TypeError(f"{name} {obstacle}")
 
 
-def _split(estimator):
-    """Split off the steps before the last, of pipelines however wrapped."""
-    fronts = []
-    while True:
-        if isinstance(estimator, FrozenEstimator):
-            estimator = estimator.estimator
-        elif hasattr(estimator, "best_estimator_"):
-            estimator = estimator.best_estimator_
-        elif isinstance(estimator, Pipeline):
-            if len(estimator) > 1:
-                fronts.append(estimator[:-1])
-            estimator = estimator[-1]
-        else:
-            return fronts, estimator
-
-
-def _apply(fronts, X):
-    for front in fronts:
-        X = front.transform(X)
-    return X
+def _apply(front, X):
+    return X if front is None else front.transform(X)

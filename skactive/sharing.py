@@ -8,9 +8,10 @@ import numpy as np
 from sklearn.base import clone
 
 from ._containers import take_rows
+from ._pipelines import split_estimator
 from ._sklearn import num_samples
 from .capabilities import CAPABILITIES, check_capability
-from .quantities import read_only, split_estimator, take_from
+from .quantities import read_only, take_from
 
 __all__ = ["SharedView"]
 

@@ -97,7 +97,7 @@ class PoolView(SharedView):
         ----------
         function : callable
             Takes draws of shape (c, n_draws, k) of some c candidates, returns an array
-            of c rows.
+            of c rows. What it returns is copied, so it may be a part of the draws.
         n_draws : int, default=50
             How many models to draw; they are those of `draws(n_draws)`.
 
@@ -113,13 +113,12 @@ class PoolView(SharedView):
         size = chunk_size(8 * n_draws * len(self.classes))
         # A model that draws by itself may hold one network, or one device.
         n_jobs = 1 if hasattr(self._final, "sample_proba") else self.n_jobs
-        parts = map_chunks(
-            lambda rows: function(draw(take_from(source, rows))),
-            len(self),
-            size,
-            n_jobs,
-        )
-        return np.concatenate(parts)
+
+        def reduce(rows):
+            # A view would keep the draws of its chunk alive.
+            return np.array(function(draw(take_from(source, rows))))
+
+        return np.concatenate(map_chunks(reduce, len(self), size, n_jobs))
 
     @property
     def features(self):

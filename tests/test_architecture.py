@@ -26,6 +26,7 @@ FLOORS = {
     "_clones": 0,
     "_linalg": 0,
     "_params": 0,
+    "_pipelines": 0,
     "measures": 1,
     "medoids": 1,
     "selection": 1,

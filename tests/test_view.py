@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from skactive import ActiveLearner
-from skactive.quantities import split_estimator
+from skactive._pipelines import split_estimator
 from skactive.strategies import PointwiseStrategy
 from skactive.view import PoolView
 
