@@ -16,7 +16,7 @@ from .._random import base_seed, round_rng
 from ..initial import Oracle, choose_initial
 from ..runs import Run
 from .checkpoint import Checkpoint, Progress
-from .plan import make_plan, to_text
+from .plan import fingerprint, make_plan, to_text
 from .precomputation import precompute_features
 from .scores import Scores
 
@@ -140,7 +140,7 @@ def simulate(
     if checkpoint is not None:
         plan = make_plan(
             learner,
-            data={"X": X, "y": y, "X_test": X_test, "y_test": y_test},
+            data=fingerprint(X, y, X_test, y_test),
             n_initial=n_initial,
             n_rounds=n_rounds,
             initial=initial,

@@ -9,7 +9,7 @@ import joblib
 import numpy as np
 from scipy import sparse
 
-__all__ = ["describe", "find_changes", "make_plan", "to_text"]
+__all__ = ["describe", "find_changes", "fingerprint", "make_plan", "to_text"]
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
@@ -20,8 +20,8 @@ def make_plan(learner, *, data, **settings):
     Parameters
     ----------
     learner : estimator
-    data : dict of str to container
-        Of these, only a hash is kept.
+    data : dict of str to str
+        From :func:`fingerprint`.
     **settings
         The arguments of :func:`skactive.simulate`.
 
@@ -32,9 +32,24 @@ def make_plan(learner, *, data, **settings):
     """
     return {
         "learner": describe(learner),
-        "data": {name: _hash(part) for name, part in data.items()},
+        "data": data,
         **{name: describe(value) for name, value in settings.items()},
     }
+
+
+def fingerprint(X, y, X_test=None, y_test=None):
+    """Hash the data of a simulation by what they hold.
+
+    Parameters
+    ----------
+    X, y, X_test, y_test : container
+
+    Returns
+    -------
+    digests : dict of str to str
+    """
+    parts = {"X": X, "y": y, "X_test": X_test, "y_test": y_test}
+    return {name: _hash(part) for name, part in parts.items()}
 
 
 def describe(value):
