@@ -11,12 +11,14 @@ if TYPE_CHECKING:
     from .learner import ActiveLearner
     from .persistence import load, save
     from .registry import get_strategy, get_strategy_names
+    from .session import LabelingSession
     from .simulation import simulate
 
 __version__ = "0.1.0"
 
 _HOME = {
     "ActiveLearner": "learner",
+    "LabelingSession": "session",
     "get_strategy": "registry",
     "get_strategy_names": "registry",
     "load": "persistence",
@@ -26,6 +28,7 @@ _HOME = {
 
 __all__ = [
     "ActiveLearner",
+    "LabelingSession",
     "__version__",
     "get_strategy",
     "get_strategy_names",

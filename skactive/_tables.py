@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 
-__all__ = ["read_columns"]
+__all__ = ["is_untyped", "read_cells", "read_columns"]
 
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")  # what fits into 64 bits for sure
 
@@ -36,28 +36,8 @@ def read_columns(path, *, texts, label=None):
     FileNotFoundError, ValueError, ImportError
         As described in :func:`skactive.datasets.load_table`.
     """
-    reader = _READERS.get(path.suffix.lower())
-    if reader is None:
-        raise ValueError(
-            f"'path' must end in one of {', '.join(_READERS)}, which names the format; "
-            f"got {str(path)!r}. Convert or rename the file."
-        )
-    if not path.is_file():
-        kind = "a folder" if path.is_dir() else "no file"
-        raise FileNotFoundError(
-            f"'path' is {kind}: {str(path)!r}. Name a table, as seen from "
-            f"{str(Path.cwd())!r}."
-        )
     wanted = list(dict.fromkeys([*texts, label] if label is not None else texts))
-    try:
-        columns, places, place = reader(path, wanted)
-    except UnicodeDecodeError as exc:
-        raise ValueError(
-            f"{str(path)!r} is not UTF-8 text (byte {exc.start}). Convert it, for "
-            "example with `iconv -f latin1 -t utf-8`."
-        ) from exc
-    if not places:
-        raise ValueError(f"{str(path)!r} holds no rows.")
+    columns, places, place = read_cells(path, wanted)
 
     for column, values in columns.items():
         is_missing = _is_missing_label if column == label else _is_missing
@@ -83,10 +63,58 @@ def read_columns(path, *, texts, label=None):
             )
     if label is not None:
         labels = _one_type(columns[label], label, path, places, place)
-        if reader in _UNTYPED and all(map(_INTEGER.fullmatch, labels)):
+        if is_untyped(path) and all(map(_INTEGER.fullmatch, labels)):
             labels = [int(literal) for literal in labels]
         columns[label] = labels
     return columns
+
+
+def read_cells(path, wanted):
+    """Read columns as they stand, empty cells among them.
+
+    Parameters
+    ----------
+    path : Path
+        A file whose suffix names its format.
+    wanted : list of str
+        Columns.
+
+    Returns
+    -------
+    columns : dict of str to list
+        None for an empty cell.
+    places : list of int
+        Where each row stands, for messages.
+    place : str
+        What to call these, such as "lines".
+    """
+    reader = _READERS.get(path.suffix.lower())
+    if reader is None:
+        raise ValueError(
+            f"'path' must end in one of {', '.join(_READERS)}, which names the format; "
+            f"got {str(path)!r}. Convert or rename the file."
+        )
+    if not path.is_file():
+        kind = "a folder" if path.is_dir() else "no file"
+        raise FileNotFoundError(
+            f"'path' is {kind}: {str(path)!r}. Name a table, as seen from "
+            f"{str(Path.cwd())!r}."
+        )
+    try:
+        columns, places, place = reader(path, wanted)
+    except UnicodeDecodeError as exc:
+        raise ValueError(
+            f"{str(path)!r} is not UTF-8 text (byte {exc.start}). Convert it, for "
+            "example with `iconv -f latin1 -t utf-8`."
+        ) from exc
+    if not places:
+        raise ValueError(f"{str(path)!r} holds no rows.")
+    return columns, places, place
+
+
+def is_untyped(path):
+    """Whether a format knows texts only, so that numbers are a matter of looks."""
+    return _READERS.get(path.suffix.lower()) in _UNTYPED
 
 
 def _read_csv(path, wanted):

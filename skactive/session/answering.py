@@ -1,0 +1,199 @@
+"""Take answers: labels, and what a person does instead of labelling."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skactive.session.answers import kind_of, read_labels
+from skactive.session.pool import shorten
+from skactive.session.tables import import_table
+
+__all__ = ["AnsweringMixin"]
+
+
+class AnsweringMixin:
+    """The part of a session that takes answers."""
+
+    def tell(self, ids, labels, *, unasked=False, annotator=None):
+        """Give labels; they are on the disk when this returns.
+
+        A batch can be answered in parts and in any order. A new label for an item that
+        has one takes its place; both stay in the item's history.
+
+        Parameters
+        ----------
+        ids : sequence of ids, or one id
+        labels : sequence of labels, or one label
+            `str`, `int` or `bool`; numbers for a regressor.
+        unasked : bool, default=False
+            Whether items that were never asked may be among them.
+        annotator : str, default=None
+            Who says so; None means the session's.
+
+        Raises
+        ------
+        ValueError
+            If an id is unknown, stands twice or was never asked, or a label is
+            missing. Nothing was then recorded.
+        TypeError
+            If labels are of several kinds.
+        OSError
+            If the disk is full or fails. Nothing was then recorded; repeat the call.
+        """
+        self._sync()
+        if isinstance(ids, str | int | np.generic):
+            ids, labels = [ids], [labels]
+        ids = self._pool.read_ids(ids)
+        labels = read_labels(labels, ids, self._kind())
+        is_new = self._check_asked(ids, unasked)
+        self._record(
+            "tell",
+            ids=ids,
+            labels=labels,
+            by=self._who(annotator),
+            unasked=True if is_new else None,
+        )
+        self._models.prepare()
+
+    def skip(self, ids, *, unasked=False, annotator=None):
+        """Set items aside; they are not asked again. A label can still be told.
+
+        Parameters
+        ----------
+        ids : sequence of ids, or one id
+            Items without a label.
+        unasked : bool, default=False
+            Whether items that were never asked may be among them.
+        annotator : str, default=None
+        """
+        self._sync()
+        ids = self._pool.read_ids(ids)
+        labeled = [id for id in ids if id in self._state.answers]
+        if labeled:
+            raise ValueError(
+                f"'ids' must be items without a label to be skipped, got "
+                f"{shorten(labeled)}. Tell another label, or undo. Nothing was "
+                "recorded."
+            )
+        is_new = self._check_asked(ids, unasked)
+        self._record(
+            "skip", ids=ids, by=self._who(annotator), unasked=True if is_new else None
+        )
+
+    def release(self, ids=None, *, annotator=None):
+        """Give open items back to the pool, to be asked again when it is their turn.
+
+        Parameters
+        ----------
+        ids : sequence of ids, or one id, default=None
+            None means all open items.
+        annotator : str, default=None
+        """
+        self._sync()
+        waiting = [id for batch in self._state.open.values() for id in batch]
+        ids = waiting if ids is None else self._pool.read_ids(ids)
+        if others := [id for id in ids if id not in set(waiting)]:
+            raise ValueError(
+                f"'ids' must be items of open batches, got {shorten(others)}. Nothing "
+                "was recorded."
+            )
+        if ids:
+            self._record("release", ids=ids, by=self._who(annotator))
+
+    def undo(self, *, annotator=None):
+        """Take back the last `tell`, `skip` or `release` that still holds.
+
+        Its items wait for an answer again if they were asked, and come first at the
+        next `ask`. Called again, it takes back the one before. Nothing is erased: the
+        journal keeps both.
+
+        Returns
+        -------
+        undone : dict
+            The event that was taken back: `event`, `ids`, `labels` if it had any.
+
+        Raises
+        ------
+        ValueError
+            If there is nothing to take back.
+        """
+        self._sync()
+        if not self._state.undoable:
+            raise ValueError("there is nothing to undo: no answer holds.")
+        last = self._state.undoable[-1]
+        self._record(
+            "undo", of=last["seq"], what=last["event"], by=self._who(annotator)
+        )
+        for number, ids in self._state.open.items():
+            if number not in self._to_show and not ids.keys().isdisjoint(last["ids"]):
+                self._to_show.append(number)
+        self._models.prepare()
+        return {key: last[key] for key in ("event", "ids", "labels") if key in last}
+
+    def import_labels(
+        self, path, *, id="id", label="label", annotator=None, ignore_unknown=False
+    ):
+        """Take over labels from a file, or from another session's folder.
+
+        Rows without a label are left out. A label that differs from the session's own
+        is not taken over but listed; `tell` it to change the session's mind.
+
+        Parameters
+        ----------
+        path : str or path-like
+            CSV, TSV, JSONL or Parquet, by the suffix; or a folder of a session, which
+            may be of another pool with the same ids.
+        id, label : str
+            Names of the columns. In CSV and TSV there are only texts: ids are found by
+            what they look like, labels become what the session's other labels are,
+            or `int` where all look like it and there are no others.
+        annotator : str, default=None
+            Who is noted for them; None means the session's.
+        ignore_unknown : bool, default=False
+            Whether to leave out ids that the pool does not have.
+
+        Returns
+        -------
+        imported : ImportedLabels
+            `added`, `unchanged` and `unknown` ids, and `conflicts`: (id, the
+            session's label, the file's label).
+
+        Raises
+        ------
+        ValueError
+            If an id is unknown, or has two labels in the file. Nothing was then
+            recorded.
+        """
+        self._sync()
+        imported, labels = import_table(
+            path, id, label, self._pool, self._state.answers, ignore_unknown
+        )
+        if labels:
+            ids = list(labels)
+            labels = read_labels(list(labels.values()), ids, self._kind())
+            self._record(
+                "tell",
+                ids=ids,
+                labels=labels,
+                by=self._who(annotator),
+                unasked=True if self._check_asked(ids, True) else None,
+                source=str(path),
+            )
+            self._models.prepare()
+        return imported
+
+    def _check_asked(self, ids, unasked):
+        """Refuse what was never asked unless that is wanted; say if there is any."""
+        never = [id for id in ids if id not in self._state.asked]
+        if never and not unasked:
+            raise ValueError(
+                f"'ids' must be items that were asked, got {shorten(never)}, which "
+                "never were. Pass unasked=True if that is meant. Nothing was recorded."
+            )
+        return bool(never)
+
+    def _kind(self):
+        """Name the kind of the labels so far, or None."""
+        for answer in self._state.answers.values():
+            return kind_of(answer.label)
+        return self._kind_before

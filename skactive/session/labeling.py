@@ -1,0 +1,323 @@
+"""A labelling session: what to label next, and what was answered."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from numbers import Integral
+
+import numpy as np
+
+from skactive._containers import take_rows
+from skactive._positions import check_picks
+from skactive.persistence.versions import warn_of_versions
+from skactive.session.answering import AnsweringMixin
+from skactive.session.answers import kind_of
+from skactive.session.batch import Batch
+from skactive.session.journal import Journal
+from skactive.session.manifest import (
+    check_pool,
+    choose_seed,
+    describe_learner,
+    find_changes,
+    new_manifest,
+)
+from skactive.session.models import Models, check_refit
+from skactive.session.pool import Pool
+from skactive.session.reading import ReadingMixin
+from skactive.session.state import State
+from skactive.session.training import fresh_learner, seeded_for
+
+__all__ = ["LabelingSession"]
+
+
+class LabelingSession(AnsweringMixin, ReadingMixin):
+    """Label a pool with the help of a learner; every answer is on the disk at once.
+
+    `ask` gives the next items, `tell` takes their labels. Both are written to a
+    journal before they count, and the journal alone is the truth: a process can be
+    killed at any instant and the session opened again with the same call, which goes
+    on where it was.
+
+    Parameters
+    ----------
+    learner : ActiveLearner
+        Says what to ask; it is copied. Labels it was fitted to are trained on as
+        well. With the same `random_state`, a session asks what a loop of `query` and
+        `teach` asks.
+    X_pool : container of n items
+        What `learner` takes.
+    path : str or path-like
+        A folder: a new one, or that of a session to go on with.
+    ids : sequence of str or int, default=None
+        What to call the items, so that labels stay with them. None takes the index
+        of a pandas object, and otherwise positions.
+    refit : bool or "background", default=True
+        When to train. True: on all labels before each `ask` that follows new ones.
+        False: only when `refit` is called. "background": in a thread while the next
+        batch is labelled; `ask` goes by the newest model that is ready, and waits only
+        for the first.
+    annotator : str, default=None
+        Who answers; noted with every event.
+    verbose : int, default=0
+        Whether to show a bar of the labels, with the model's age.
+
+    Attributes
+    ----------
+    labels : dict of id to label
+        The present labels, in the order in which the items got their first one.
+    skipped : list of ids
+    open_batches : list of Batch
+        Items asked and not yet answered, by batch.
+    learner : ActiveLearner
+        The present model; with `refit=True` trained on all labels.
+    model_age : int
+        How many labels the model does not know as they are now.
+    path : str
+        The folder.
+
+    Raises
+    ------
+    LockedError
+        If the session is open elsewhere, a `RuntimeError` that says where.
+    ValueError
+        If the pool is another than the session's, ids are not unique, or the journal
+        is damaged, naming the line.
+    FileExistsError
+        If the folder holds something else.
+
+    Warns
+    -----
+    UserWarning
+        If the last line of the journal was torn and dropped, or `learner` is not the
+        one that the session went by so far.
+
+    See Also
+    --------
+    skactive.simulate : The same with labels that are known.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from skactive import ActiveLearner, LabelingSession
+    >>> X_pool = [[-3.0], [-2.0], [-0.5], [0.5], [2.0], [3.0]]
+    >>> learner = ActiveLearner(LogisticRegression(), batch_size=2, random_state=0)
+    >>> ids = ["a", "b", "c", "d", "e", "f"]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with LabelingSession(learner, X_pool, folder, ids) as session:
+    ...         session.tell(["a", "f"], ["cold", "warm"], unasked=True)
+    ...         asked = session.ask().ids
+    ...     with LabelingSession(learner, X_pool, folder, ids) as session:
+    ...         again = session.ask().ids
+    ...         labels = session.labels
+    >>> asked == again
+    True
+    >>> sorted(asked), labels
+    (['c', 'd'], {'a': 'cold', 'f': 'warm'})
+    """
+
+    def __init__(
+        self,
+        learner,
+        X_pool,
+        path,
+        ids=None,
+        *,
+        refit=True,
+        annotator=None,
+        verbose=0,
+    ):
+        if not (hasattr(learner, "query") and hasattr(learner, "teach")):
+            raise TypeError(
+                f"'learner' must be an ActiveLearner, got {learner!r}. Wrap an "
+                "estimator: ActiveLearner(estimator)."
+            )
+        check_refit(refit)
+        self._annotator = _check_annotator(annotator)
+        self._pool = Pool(X_pool, ids)
+        self._state = State(self._pool)
+        self._bar = None
+        self._journal = Journal(path)
+        try:
+            self._begin_or_resume(learner)
+            seed = self._journal.manifest["base_seed"]
+            base = fresh_learner(learner, seed)
+            known = getattr(learner, "y_labeled_", None)
+            self._kind_before = None if known is None else kind_of(known[0])
+            self._models = Models(base, self._pool, self._journal, self._state, refit)
+            # What was open is shown again, as if nothing had happened since.
+            self._to_show = list(self._state.open)
+            self._models.prepare()
+            if verbose:
+                self._open_bar()
+        except BaseException:
+            self.close()
+            raise
+
+    def _begin_or_resume(self, learner):
+        journal, pool = self._journal, self._pool
+        if journal.manifest is None:
+            journal.begin(*new_manifest(learner, pool))
+            return
+        warn_of_versions(journal.manifest.get("versions", {}))
+        check_pool(journal, pool)
+        choose_seed(learner, journal.manifest["base_seed"])
+        self._state.fold(journal.events)
+        description = json.loads(json.dumps(describe_learner(learner)))
+        before = self._state.learner or journal.manifest["learner"]
+        if changes := find_changes(before, description):
+            warnings.warn(
+                f"'learner' is not the one that this session went by so far; it "
+                f"differs in {'; '.join(changes)}. It is noted in the journal, and "
+                "the next batches follow it.",
+                UserWarning,
+                stacklevel=3,
+            )
+            self._record("learner", learner=description)
+
+    def ask(self, n=None, *, annotator=None, refit=None):
+        """Choose the next items; they are in the journal before they are shown.
+
+        Items that wait for an answer are not asked again. After a session was opened
+        again, the batches that were open are given out once more before any new one,
+        with the items that are left of them.
+
+        Parameters
+        ----------
+        n : int, default=None
+            How many items; None means the learner's `batch_size`.
+        annotator : str, default=None
+            Whom to ask; None means the session's.
+        refit : bool or "background", default=None
+            In place of the session's `refit`, this once.
+
+        Returns
+        -------
+        batch : Batch
+            Empty, and so false, when nothing is left to ask.
+
+        Raises
+        ------
+        ValueError
+            If `n` is below 1, or the strategy gives nonsense, which is then not
+            recorded.
+        OSError
+            If the disk fails. Nothing was then asked; asked again, it will be the same.
+        """
+        self._sync()
+        annotator = self._who(annotator)
+        n = _check_n(n)
+        for number in self._to_show:
+            if number in self._state.open and annotator == self._whom(number):
+                self._to_show.remove(number)
+                return self._batch(number)
+
+        model = self._models.get(refit)
+        free = self._free()
+        if not free.any():
+            nothing = np.empty(0, dtype=np.intp)
+            return Batch((), take_rows(self._pool.X, nothing), None, annotator)
+        picks = self._query(model, n, free)
+        number = len(self._state.batches) + 1
+        self._record(
+            "ask",
+            batch=number,
+            ids=[self._pool.ids[pick] for pick in picks],
+            by=annotator,
+            n_labeled=len(self._state.answers),
+            model=model.seq,
+        )
+        return self._batch(number)
+
+    def refit(self):
+        """Train on all labels now.
+
+        Returns
+        -------
+        self : LabelingSession
+        """
+        self._sync()
+        if not self._state.answers:
+            raise ValueError("there is no label to train on. Tell one first.")
+        model = self._models.train_now()
+        self._record("refit", model=model.seq)
+        self._models.use(model)
+        return self
+
+    def close(self):
+        """Let go of the folder; harmless if repeated. `labels` can still be read."""
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+        if hasattr(self, "_models"):
+            self._models.stop()
+        self._journal.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc_info):
+        self.close()
+
+    def _sync(self):
+        """Take in what an interruption kept from being taken in."""
+        self._journal.catch_up()
+        self._state.fold(self._journal.events)
+
+    def _record(self, event, **fields):
+        self._journal.append(event, **fields)
+        self._state.fold(self._journal.events)
+        if self._bar is not None:
+            self._bar.n = len(self._state.answers)
+            self._bar.set_postfix(model_age=self.model_age)
+
+    def _who(self, annotator):
+        return self._annotator if annotator is None else _check_annotator(annotator)
+
+    def _free(self):
+        """Mask what may be asked: not answered, not skipped, not waiting."""
+        state = self._state
+        free = np.ones(len(self._pool), dtype=bool)
+        for ids in (state.answers, state.skipped, *state.open.values()):
+            free[self._pool.positions(ids)] = False
+        return free
+
+    def _query(self, model, n, free):
+        learner = seeded_for(model.learner, len(self._state.batches) + 1)
+        n = learner.batch_size if n is None else n
+        picks = learner.query(self._pool.X, n, candidates=free)
+        # The journal outlives this process: look at what goes in, whoever made it.
+        name = getattr(learner, "strategy", learner)
+        name = name if isinstance(name, str) else repr(name)
+        n = min(n, int(free.sum()))
+        picks = check_picks(picks, n, len(free), name)
+        if not free[picks].all():
+            wrong = self._pool.ids[picks[~free[picks]][0]]
+            raise ValueError(
+                f"strategy {name!r} must select among the candidates, got {wrong!r}, "
+                "which is labelled, skipped or waiting. Repair it."
+            )
+        return picks
+
+    def _open_bar(self):
+        from tqdm import tqdm
+
+        n = len(self._state.answers)
+        self._bar = tqdm(desc="labels", total=len(self._pool), initial=n, unit="label")
+
+
+def _check_n(n):
+    if n is None:
+        return None
+    if not isinstance(n, Integral) or isinstance(n, bool):
+        raise TypeError(f"'n' must be an int or None, got {n!r}.")
+    if n < 1:
+        raise ValueError(f"'n' must be at least 1, got {n}.")
+    return int(n)
+
+
+def _check_annotator(annotator):
+    if annotator is not None and not isinstance(annotator, str):
+        raise TypeError(f"'annotator' must be a str or None, got {annotator!r}.")
+    return annotator

@@ -1,0 +1,213 @@
+"""What a session is begun with, in words that a later process can compare."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import re
+import warnings
+from numbers import Integral
+from pathlib import PurePath
+
+import numpy as np
+
+from skactive._random import base_seed
+from skactive.persistence.strategies import encode_choice
+from skactive.persistence.versions import collect_versions, major
+from skactive.session.pool import compare, dump_hashes, hash_items, load_hashes
+
+__all__ = [
+    "check_pool",
+    "choose_seed",
+    "describe_learner",
+    "find_changes",
+    "new_manifest",
+]
+
+HASHES = "pool.npy"
+_LONGEST = 200
+
+
+def new_manifest(learner, pool):
+    """Describe a new session.
+
+    Parameters
+    ----------
+    learner : ActiveLearner
+    pool : Pool
+
+    Returns
+    -------
+    manifest : dict
+    others : dict of str to bytes
+        Files that go with it.
+    """
+    summary, hashes = pool.fingerprint()
+    manifest = {
+        "pool": summary,
+        "learner": describe_learner(learner),
+        "base_seed": base_seed(learner.random_state),
+        "versions": collect_versions(),
+    }
+    return manifest, {HASHES: dump_hashes(hashes)}
+
+
+def check_pool(journal, pool):
+    """Refuse a pool that is not the one the session was begun with.
+
+    Parameters
+    ----------
+    journal : Journal
+    pool : Pool
+
+    Raises
+    ------
+    ValueError
+        With the number of items that are missing, new, changed and moved.
+    """
+    summary, now = pool.fingerprint()
+    before = journal.manifest["pool"]
+    if summary == before:
+        return
+    counts = f"it held {before.get('n')} items and holds {summary['n']} now"
+    hashes = load_hashes(journal.file(HASHES))
+    if hashes is not None and len(hashes) == before.get("n"):
+        found = compare(hashes, now)
+        counts = ", ".join(f"{n} {kind}" for kind, n in found.items() if n)
+        counts = f"of {before['n']} items, {counts}"
+    raise ValueError(
+        f"'X_pool' is not the pool that the session in {journal.folder!r} was begun "
+        f"with: {counts}. Pass the same items with the same ids in the same order; or "
+        "begin a session in a new folder and take the labels over with "
+        f"import_labels({journal.folder!r})."
+    )
+
+
+def describe_learner(learner):
+    """Describe a learner's class, parameters and strategy, as far as JSON goes.
+
+    Parameters
+    ----------
+    learner : ActiveLearner
+
+    Returns
+    -------
+    description : dict
+        `class`, `params` (nested ones too, by their names), `strategy` with its
+        distribution and version where it is registered, and `labels`, what the
+        learner was fitted to before the session.
+    """
+    params = {
+        name: _describe(value)
+        for name, value in sorted(learner.get_params().items())
+        if name != "random_state"
+    }
+    labels = None
+    if hasattr(learner, "X_labeled_"):
+        content = [*hash_items(learner.X_labeled_), *hash_items(learner.y_labeled_)]
+        digest = hashlib.sha256(np.array(content, dtype="<u8").tobytes())
+        labels = {"n": len(learner.y_labeled_), "sha256": digest.hexdigest()}
+    return {
+        "class": _class_name(learner),
+        "params": params,
+        "strategy": _describe_strategy(getattr(learner, "strategy", None)),
+        "labels": labels,
+    }
+
+
+def find_changes(before, now):
+    """Name the differences between two descriptions of a learner.
+
+    Parameters
+    ----------
+    before, now : dict
+        From :func:`describe_learner`.
+
+    Returns
+    -------
+    changes : list of str
+        Such as "batch_size (10, now 20)".
+    """
+    pairs = {
+        "its class": (before.get("class"), now["class"]),
+        "the labels it was fitted to": (before.get("labels"), now["labels"]),
+    }
+    params = before.get("params", {})
+    offers = [_offer(description.get("strategy")) for description in (before, now)]
+    if params.get("strategy") == now["params"].get("strategy"):
+        pairs["who offers its strategy"] = offers
+    for name in sorted({*params, *now["params"]}):
+        pairs[name] = params.get(name), now["params"].get(name)
+    return [
+        f"{name} ({_shorten(old)}, now {_shorten(new)})"
+        for name, (old, new) in pairs.items()
+        if old != new
+    ]
+
+
+def choose_seed(learner, stored):
+    """Choose the seed of a session that is opened again; warn of another one."""
+    given = learner.random_state
+    if not isinstance(given, Integral) or base_seed(given) == stored:
+        return stored
+    warnings.warn(
+        f"'learner' has random_state={given}, and the session was begun with {stored}, "
+        "by which it goes on.",
+        UserWarning,
+        stacklevel=4,
+    )
+    return stored
+
+
+def _offer(strategy):
+    """Name the distribution and the major version, where there are any."""
+    if not isinstance(strategy, dict) or "dist" not in strategy:
+        return None
+    return f"{strategy['dist']} {major(strategy['version'])}"
+
+
+class _Describer:
+    """What `encode_choice` needs for the parameters of a strategy."""
+
+    def encode(self, value, where):
+        return _describe(value)
+
+
+def _describe_strategy(strategy):
+    try:
+        node = encode_choice(strategy, "strategy", _Describer())
+    except (TypeError, ValueError, AttributeError):
+        return _describe(strategy)  # a function, a local class, or no such name
+    return {key: node[key] for key in ("name", "dist", "version")}
+
+
+def _describe(value):
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": repr(value)}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, PurePath):
+        return os.fspath(value)
+    if isinstance(value, list | tuple):
+        return [_describe(part) for part in value]
+    if isinstance(value, dict):
+        return {str(key): _describe(part) for key, part in value.items()}
+    if isinstance(value, np.ndarray):
+        digest = hashlib.sha256(hash_items(np.atleast_1d(value)).tobytes())
+        return {"array": [*value.shape], "sha256": digest.hexdigest()}
+    if hasattr(value, "get_params") and not isinstance(value, type):
+        return {"class": _class_name(value)}  # its parameters have names of their own
+    shown = re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
+    return {"repr": shown[:_LONGEST]}
+
+
+def _class_name(value):
+    return f"{type(value).__module__}.{type(value).__qualname__}"
+
+
+def _shorten(value):
+    shown = repr(value)
+    return shown if len(shown) <= 40 else f"{shown[:37]}..."

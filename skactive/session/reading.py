@@ -1,0 +1,108 @@
+"""What can be read from a session."""
+
+from __future__ import annotations
+
+from skactive._containers import take_rows
+from skactive.session.batch import Batch
+from skactive.session.tables import export_table
+
+__all__ = ["ReadingMixin"]
+
+
+class ReadingMixin:
+    """The part of a session that changes nothing."""
+
+    @property
+    def labels(self):
+        """The present labels, dict of id to label."""
+        return {id: answer.label for id, answer in self._state.answers.items()}
+
+    @property
+    def skipped(self):
+        """Items set aside, list of ids."""
+        return list(self._state.skipped)
+
+    @property
+    def open_batches(self):
+        """What was asked and not answered, list of Batch."""
+        return [self._batch(number) for number in sorted(self._state.open)]
+
+    @property
+    def learner(self):
+        """The present model; with `refit=True` trained on all labels."""
+        return self._models.get().learner
+
+    @property
+    def model_age(self):
+        """How many labels the model does not know as they are now."""
+        return self._models.age()
+
+    @property
+    def path(self):
+        """The folder."""
+        return self._journal.folder
+
+    def history(self, id):
+        """List what happened to an item.
+
+        Parameters
+        ----------
+        id : str or int
+
+        Returns
+        -------
+        events : list of dict
+            In order: `seq`, `time`, `event` ("ask", "tell", "skip", "release"),
+            `label` and `batch` where there is one, `annotator`, and `undone`, whether
+            it was taken back.
+        """
+        (id,) = self._pool.read_ids([id])
+        events = self._journal.events
+        undone = {event["of"] for event in events if event["event"] == "undo"}
+        found = []
+        for event in events:
+            if id not in event.get("ids", ()):
+                continue
+            entry = {"seq": event["seq"], "time": event["t"], "event": event["event"]}
+            if "labels" in event:
+                entry["label"] = event["labels"][event["ids"].index(id)]
+            if "batch" in event:
+                entry["batch"] = event["batch"]
+            entry["annotator"] = event.get("by")
+            entry["undone"] = event["seq"] in undone
+            found.append(entry)
+        return found
+
+    def export(self, path, *, what="labels"):
+        """Write a table: CSV, JSONL or Parquet, by the suffix of its name.
+
+        The file appears whole or not at all. Columns are `id`, the text (`text`, or
+        `text_1` and `text_2`) where items are texts, `label`, `annotator` and `time`.
+
+        Parameters
+        ----------
+        path : str or path-like
+            A file that may exist; Parquet needs pyarrow.
+        what : {"labels", "open"}, default="labels"
+            All labelled items, or the items that wait for an answer, with an empty
+            `label` for someone to fill in and `import_labels` to read.
+        """
+        if not self._journal.closed:
+            self._sync()
+        export_table(path, what, self._pool, self._state)
+
+    def _batch(self, number):
+        """Give what is left of a batch."""
+        ids = tuple(self._state.open[number])
+        items = take_rows(self._pool.X, self._pool.positions(ids))
+        return Batch(ids, items, number, self._whom(number))
+
+    def _whom(self, number):
+        _, annotator = self._state.batches[number]
+        return annotator
+
+    def __repr__(self):
+        return (
+            f"LabelingSession({self.path!r}: {len(self._state.answers)} of "
+            f"{len(self._pool)} labelled)"
+        )

@@ -1,0 +1,184 @@
+"""Train models for a session, at once or in a thread beside it."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from dataclasses import dataclass, field
+
+import sklearn
+from sklearn.base import clone
+
+from skactive._containers import take_rows
+from skactive._random import round_seed
+
+__all__ = ["BackgroundTrainer", "Model", "Task", "fresh_learner", "seeded_for", "train"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """Labels to train on.
+
+    Attributes
+    ----------
+    seq : int
+        The event after which the labels stood so.
+    round : int
+        How many batches had been asked then; it seeds the training.
+    labels : dict of id to label
+    """
+
+    seq: int
+    round: int
+    labels: dict = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Model:
+    """A learner, and what it was trained on."""
+
+    learner: object
+    seq: int = 0
+    labels: dict = field(default_factory=dict, repr=False)
+
+    def age(self, labels):
+        """Count the ids whose label it does not know as it is now."""
+        absent = object()
+        ids = {**self.labels, **labels}
+        return sum(self.labels.get(id, absent) != labels.get(id, absent) for id in ids)
+
+
+def fresh_learner(learner, seed):
+    """Copy a learner without its model; labels it was fitted to are kept.
+
+    Parameters
+    ----------
+    learner : ActiveLearner
+    seed : int
+
+    Returns
+    -------
+    learner : ActiveLearner
+    """
+    fresh = clone(learner).set_params(random_state=seed)
+    if hasattr(learner, "X_labeled_"):
+        weights = getattr(learner, "_kept_params", {})
+        fresh.teach(learner.X_labeled_, learner.y_labeled_, refit=False, **weights)
+        fresh.n_rounds_ = 0
+    return fresh
+
+
+def train(base, pool, task):
+    """Train a copy of a learner on the labels of a session.
+
+    The outcome depends on the arguments alone, so a model can always be made again.
+
+    Parameters
+    ----------
+    base : ActiveLearner
+        From :func:`fresh_learner`; left as it is.
+    pool : Pool
+    task : Task
+
+    Returns
+    -------
+    model : Model
+    """
+    learner = copy.copy(base)  # training replaces attributes and changes none
+    if task.labels:
+        items = take_rows(pool.X, pool.positions(task.labels))
+        learner.teach(items, list(task.labels.values()), refit=False)
+    if hasattr(learner, "X_labeled_"):
+        learner.n_rounds_ = task.round
+        learner.refit()
+    return Model(learner, task.seq, task.labels)
+
+
+def seeded_for(learner, number):
+    """Give the learner that chooses a batch, with the seed of that batch.
+
+    Parameters
+    ----------
+    learner : ActiveLearner
+    number : int
+        Of the batch, from 1.
+
+    Returns
+    -------
+    learner : ActiveLearner
+    """
+    if hasattr(learner, "X_labeled_"):
+        # As after as many rounds of teach: sessions ask what a plain loop asks.
+        learner.n_rounds_ = number - 1
+    elif number > 1:
+        seed = round_seed(learner.random_state, number, "batch")
+        learner = clone(learner).set_params(random_state=seed)
+    return learner
+
+
+class BackgroundTrainer:
+    """Train in a thread; of several tasks that wait, only the newest is done.
+
+    Parameters
+    ----------
+    function : callable
+        `function(task) -> model`.
+    """
+
+    def __init__(self, function):
+        self._function = function
+        self._changed = threading.Condition()
+        self._waiting = self._running = None
+        self._done = self._error = self._failed = None
+        self._thread = None
+
+    def submit(self, task):
+        """Have a model trained, unless that is under way or has failed."""
+        with self._changed:
+            newest = self._waiting or self._running
+            if task.seq in (newest and newest.seq, self._failed):
+                return
+            self._waiting = task
+            if self._thread is None:
+                config = sklearn.get_config()  # each thread has its own
+                self._thread = threading.Thread(
+                    target=self._work, args=(config,), daemon=True
+                )
+                self._thread.start()
+
+    def take(self, errors=True):
+        """Give the newest model that is ready, or None; raise an error once."""
+        with self._changed:
+            if errors and self._error is not None:
+                error, self._error = self._error, None
+                raise error
+            done, self._done = self._done, None
+            return done
+
+    def wait(self):
+        """Wait until nothing is under way."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._thread is None)
+
+    def drop(self):
+        """Forget the task that waits; the one that runs cannot be stopped."""
+        with self._changed:
+            self._waiting = None
+
+    def _work(self, config):
+        with sklearn.config_context(**config):
+            while True:
+                with self._changed:
+                    self._running, self._waiting = self._waiting, None
+                    if self._running is None:
+                        self._thread = None
+                        self._changed.notify_all()
+                        return
+                try:
+                    model, error = self._function(self._running), None
+                except BaseException as exc:  # for whoever asks next
+                    model, error = None, exc
+                with self._changed:
+                    self._error = error
+                    self._failed = self._running.seq if error else None
+                    self._done = model or self._done
