@@ -1,0 +1,293 @@
+"""Time and memory of the query strategies, beside those of other libraries.
+
+    python benchmarks/strategies.py --peers-python ENV/bin/python --json FILE
+    python benchmarks/strategies.py --rows badge,coreset     # in parts; without peers
+    python benchmarks/strategies.py --smoke                  # seconds, for CI
+
+The peers live in a virtual environment of their own, as some want old dependencies or
+many that are not used here:
+
+    python -m venv ENV
+    ENV/bin/python -m pip install torch==2.13.0 small-text==1.4.1 \\
+        scikit-activeml==1.0.1 structlog "torchmetrics<2" toma "blackhc.project<3"
+    ENV/bin/python -m pip install --no-deps modAL-python==0.4.2.1 baal==2.1.0 \\
+        batchbald_redux==2.0.5
+
+All get the same rows: 384 features of unit length, float32, in clusters and with the
+spectrum of sentence embeddings; 4 classes, a logistic regression trained on 500 rows,
+100 to ask for. Ours is `ActiveLearner.query`, as a user calls it; benchmarks/peers says
+how the others are called. Each library runs in its own process on one thread; the
+processes take turns, and the ratio is the median of those within a turn, of processor
+seconds. Memory is the growth of the resident set during the query, at its peak; a
+process is new for every row of the table and has answered a small query before. A peer
+that takes more than --timeout processor seconds is stopped, and the ratio is a bound.
+
+Where the answers can be compared, they are: the largest distance from a candidate to
+the nearest labelled or asked row (coreset), the mean square of the distance to the
+nearest asked row (embedding_kmeans), the exact joint mutual information of the labels
+asked for and the model, in nats (batchbald: all get the draws that ours makes itself),
+the mean entropy of those asked for (entropy). In batchbald ours includes the drawing.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+from peers.calls import make_learner
+from peers.problem import N_DRAWS, QUALITY, read_problem, write_rows
+
+from skactive.strategies import Strategy
+
+OURS = "skactive"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the table: what is asked, whom, and what is aimed at."""
+
+    strategy: str
+    pool: int
+    peers: dict = field(default_factory=dict)  # how many times as quick, at least
+    memory: float = float("inf")  # MB, at most
+    batch: int = 100
+    params: dict = field(default_factory=dict)
+
+    @property
+    def name(self):
+        changed = [f"{name}={value}" for name, value in self.params.items()]
+        return " ".join([self.strategy, *changed])
+
+
+ROWS = [
+    Row(
+        "entropy", 100_000, {"small-text": 300, "scikit-activeml": 3, "modAL-python": 0}
+    ),
+    Row("coreset", 10_000, {"small-text": 200}),
+    Row("coreset", 100_000, {"scikit-activeml": 8}),
+    Row("badge", 100_000, {"scikit-activeml": 12}, memory=150),
+    Row(
+        "batchbald",
+        2_000,
+        {"batchbald_redux": 9, "baal": 9, "scikit-activeml": 0},
+        batch=10,
+        params={"n_draws": N_DRAWS},
+    ),
+    Row("dal", 10_000, {"small-text": 5, "scikit-activeml": 5}),
+    Row("dal", 10_000, {"scikit-activeml": 0}, params={"n_batches": 1}),
+    Row("cal", 10_000, {"small-text": 5, "scikit-activeml": 5}),
+    Row("typiclust", 10_000, {"scikit-activeml": 5}),
+    Row("probcover", 10_000, {"scikit-activeml": 5}),
+    Row("embedding_kmeans", 10_000, {"small-text": 5}),
+    *(
+        Row(strategy, 1_000_000, memory=2_000)
+        for strategy in ("egl", "bald", "margin", "density", "embedding_kmeans")
+    ),
+]
+
+
+class Record(Strategy):
+    """Keep the draws of the model that every strategy sees in this round."""
+
+    requires = frozenset({"draws"})
+
+    def select(self, view, n):
+        Record.draws = view.draws(N_DRAWS)
+        return np.arange(n)
+
+
+def write_draws(problem):
+    make_learner(problem, Record()).query(problem.X_pool, 1)
+    np.save(problem.folder / "draws.npy", Record.draws)
+
+
+class Worker:
+    """A process that answers for one library, on one thread."""
+
+    def __init__(self, library, python):
+        names = "OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM"
+        one = {f"{name}_NUM_THREADS": "1" for name in names}
+        self.process = subprocess.Popen(
+            [python, "-m", "peers.worker", library],
+            cwd=Path(__file__).parent,
+            env={**os.environ, **one},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+
+    def ask(self, request):
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        return json.loads(line) if line else {"error": "the process has died"}
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def take_turns(workers, request, repeats):
+    """All answers, by library. Who was stopped or has failed is not asked again."""
+    answers = {library: [] for library in workers}
+    for _ in range(repeats):
+        for library, worker in workers.items():
+            if all("picks" in answer for answer in answers[library]):
+                answers[library].append(worker.ask(request))
+    return answers
+
+
+def compare(row, answers, problem):
+    """Lines of the table: ours and each peer."""
+    ours = answers.pop(OURS)
+    line = {"strategy": row.name, "pool": row.pool, "memory": row.memory}
+    if "cpu" not in ours[-1]:
+        return [{**line, "verdict": ours[-1].get("error", "stopped")}]
+    line |= summarize(row, ours, problem)
+    if not answers:
+        return [{**line, "verdict": judge(line)}]
+    lines = []
+    for peer, theirs in answers.items():
+        new = {**line, "peer": peer, "least": row.peers[peer]}
+        if "error" in theirs[-1]:
+            lines.append({**new, "verdict": theirs[-1]["error"]})
+            continue
+        new |= {f"peer_{key}": x for key, x in summarize(row, theirs, problem).items()}
+        pairs = zip(theirs, ours, strict=False)
+        new["ratio"] = median(a["cpu"] / b["cpu"] for a, b in pairs)
+        lines.append({**new, "verdict": judge(new)})
+    return lines
+
+
+def summarize(row, runs, problem):
+    result = {
+        "cpu": median(run["cpu"] for run in runs),
+        "wall": median(run["wall"] for run in runs),
+        "grown": max(run["grown"] for run in runs),
+        "stopped": "picks" not in runs[-1],
+    }
+    if row.strategy in QUALITY and "picks" in runs[0]:
+        name, value = QUALITY[row.strategy](problem, np.array(runs[0]["picks"]))
+        result |= {"quality": value, "of": name}
+    return result
+
+
+def judge(line):
+    """Whether the aim of a line is met; "-" where there is none."""
+    if line["memory"] == float("inf") and not line.get("least"):
+        return "-"
+    met = line["grown"] < line["memory"] and line.get("ratio", 0) >= line.get(
+        "least", 0
+    )
+    if line.get("of") == "information" and "peer_quality" in line:
+        met &= line["quality"] >= line["peer_quality"]
+    return "met" if met else "missed"
+
+
+HEADER = """
+| strategy | pool | s | MB | peer | s | MB | ratio | aim | answers: ours, peer's | |
+|---|--:|--:|--:|---|--:|--:|--:|--:|---|---|"""
+
+
+def format_line(line):
+    over = "> " if line.get("peer_stopped") else ""
+
+    def show(name, form, before=""):
+        return before + format(line[name], form) if name in line else ""
+
+    aims = [f"{line['least']}x"] if line.get("least") else []
+    if line["memory"] < float("inf"):
+        aims.append(f"< {line['memory']:,} MB")
+    qualities = [f"{line[x]:.4f}" for x in ("quality", "peer_quality") if x in line]
+    cells = [
+        line["strategy"],
+        f"{line['pool']:,}",
+        show("cpu", ".3g"),
+        show("grown", ",.0f"),
+        line.get("peer", ""),
+        show("peer_cpu", ".3g", over),
+        show("peer_grown", ",.0f", over),
+        show("ratio", ".1f", over),
+        ", ".join(aims),
+        f"{line.get('of', '')} {', '.join(qualities)}".strip(),
+        line["verdict"].strip().split("\n")[-1],
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def choose_rows(names, pool):
+    known = list(dict.fromkeys(row.strategy for row in ROWS))
+    names = names.split(",") if names else known
+    rows = [row for row in ROWS if row.strategy in names and pool in (None, row.pool)]
+    if not rows or not set(names) <= set(known):
+        raise SystemExit(
+            f"there are no such rows; the strategies are {', '.join(known)}"
+        )
+    return rows
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--peers-python", help="that of the peers' environment")
+    parser.add_argument("--rows", help="names of strategies, with commas; default all")
+    parser.add_argument("--pool", type=int, help="only rows with such a pool")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--timeout", type=float, default=120.0)
+    parser.add_argument("--json", type=Path, help="results are added to those in it")
+    parser.add_argument("--smoke", action="store_true")
+    args = parser.parse_args()
+    d, m, rows = 384, 500, choose_rows(args.rows, args.pool)
+    pythons = {OURS: sys.executable}
+    if args.smoke:
+        d, m, args.repeats = 16, 40, 1
+        rows = [replace(row, pool=400, batch=4, memory=float("inf")) for row in rows]
+    elif args.peers_python:
+        # Not resolved: the link is what makes the environment.
+        python = str(Path(args.peers_python).absolute())
+        pythons |= {peer: python for row in rows for peer in row.peers}
+    else:
+        print("no --peers-python: the peers are left out")
+
+    lines = []
+    if args.json and args.json.exists():
+        lines = json.loads(args.json.read_text())
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        write_rows(folder, max(row.pool for row in rows), m, d, k=4)
+        workers = {}
+        for row in rows:
+            asked = d, row.pool, row.strategy, row.batch, row.params
+            problem = read_problem(folder, *asked)
+            if row.strategy == "batchbald":
+                write_draws(problem)
+            for library in pythons:
+                if library not in workers and library in (OURS, *row.peers):
+                    workers[library] = Worker(library, pythons[library])
+            request = {"folder": str(folder), "problem": asked, "limit": args.timeout}
+            new = compare(row, take_turns(workers, request, args.repeats), problem)
+            if not args.smoke or row == rows[-1]:  # one process for all, to be quick
+                while workers:
+                    workers.popitem()[1].close()
+            lines = [x for x in lines if not same(x, new[0])] + new
+            print("\n".join(map(format_line, new)), file=sys.stderr, flush=True)
+            if args.json:
+                args.json.write_text(json.dumps(lines, indent=1) + "\n")
+
+    print("\n".join([HEADER, *map(format_line, lines)]))
+    if any("cpu" not in line for line in lines):
+        raise SystemExit("a query of ours has failed")
+
+
+def same(line, other):
+    return all(line[key] == other[key] for key in ("strategy", "pool"))
+
+
+if __name__ == "__main__":
+    main()
