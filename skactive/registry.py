@@ -7,14 +7,9 @@ trusting its code, and nothing is ever fetched at run time.
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-from difflib import get_close_matches
-from functools import cache
-from importlib.metadata import EntryPoint, entry_points
-
 from sklearn.base import clone
 
+from . import plugins
 from .strategies.base import FunctionStrategy
 
 __all__ = [
@@ -31,12 +26,8 @@ __all__ = [
 
 GROUP = "skactive.strategies"
 
-# What this process has registered by hand: name -> class or function.
-_registered = {}
 
-
-@dataclass(frozen=True)
-class Entry:
+class Entry(plugins.Entry):
     """One strategy that can be asked for by name.
 
     Attributes
@@ -51,21 +42,6 @@ class Entry:
         The version of that distribution, "" after :func:`register`.
     """
 
-    name: str
-    value: str
-    dist: str
-    version: str
-
-    @property
-    def builtin(self):
-        """Whether skactive itself offers it."""
-        return self.dist == "skactive"
-
-    @property
-    def full_name(self):
-        """The name that is never ambiguous, `dist:name`."""
-        return f"{self.dist}:{self.name}"
-
     def load(self):
         """Import the strategy's class or function.
 
@@ -78,41 +54,10 @@ class Entry:
         ImportError
             If the plugin cannot be imported, naming its distribution.
         """
-        if self.dist == _SESSION:
-            return _registered[self.name]
-        try:
-            return EntryPoint(self.name, self.value, GROUP).load()
-        except Exception as exc:  # whatever a plugin raises while it is imported
-            raise ImportError(
-                f"the strategy {self.name!r} of {self.dist} {self.version} cannot be "
-                f"loaded from {self.value!r}: {type(exc).__name__}: {exc}. Repair or "
-                f"uninstall {self.dist}; other strategies are not affected."
-            ) from exc
+        return _group.load(self)
 
 
-_SESSION = "this session"
-
-
-@cache
-def _installed():
-    """Read the entry points once; it takes some 20 ms."""
-    entries = {
-        Entry(point.name, point.value, *_provenance(point))
-        for point in entry_points(group=GROUP)
-    }
-    return tuple(sorted(entries, key=lambda entry: (entry.name, entry.dist)))
-
-
-def _provenance(point):
-    """Name and version of a distribution; an interrupted removal may leave neither."""
-    try:
-        return _canonical(point.dist.name), point.dist.version or ""
-    except Exception:  # what damaged metadata raises differs between Pythons
-        return "unknown", ""
-
-
-def _canonical(dist):
-    return re.sub(r"[-_.]+", "-", dist).lower()
+_group = plugins.Group(GROUP, "strategy", "strategies", "strategy", Entry)
 
 
 def available():
@@ -128,14 +73,9 @@ def available():
     --------
     >>> from skactive.registry import available
     >>> [entry.name for entry in available() if entry.builtin][:2]
-    ['entropy', 'least_confidence']
+    ['alps', 'badge']
     """
-    own = [
-        Entry(name, f"{obj.__module__}:{obj.__qualname__}", _SESSION, "")
-        for name, obj in _registered.items()
-    ]
-    installed = [entry for entry in _installed() if entry.name not in _registered]
-    return tuple(sorted([*own, *installed], key=lambda e: (e.name, e.dist)))
+    return _group.available()
 
 
 def get_strategy_names():
@@ -146,12 +86,7 @@ def get_strategy_names():
     names : list of str
         A name that several distributions offer appears as `dist:name` for each.
     """
-    entries = available()
-    names = [entry.name for entry in entries]
-    return sorted(
-        entry.name if names.count(entry.name) == 1 else entry.full_name
-        for entry in entries
-    )
+    return _group.names()
 
 
 def find(name):
@@ -173,42 +108,7 @@ def find(name):
     TypeError
         If `name` is no str.
     """
-    if not isinstance(name, str):
-        raise TypeError(
-            f"'name' must be a str, got {name!r}. A strategy itself needs no name: "
-            "pass it as strategy=."
-        )
-    dist, _, short = name.partition(":") if ":" in name else ("", "", name)
-    entries = available()
-    # What the session registered in place of an installed strategy hides that name,
-    # but not the long way to it.
-    pool = (*entries, *_installed()) if dist else entries
-    matches = {
-        entry
-        for entry in pool
-        if entry.name == short and (not dist or entry.dist == _canonical(dist))
-    }
-    if len(matches) == 1:
-        return matches.pop()
-    if matches:
-        found = sorted(matches, key=lambda entry: entry.dist)
-        offers = " and ".join(f"{e.dist} {e.version} ({e.value})" for e in found)
-        choices = " or ".join(repr(e.full_name) for e in found)
-        raise ValueError(
-            f"the strategy name {name!r} is offered by {offers}. Say which: {choices}."
-        )
-    names = get_strategy_names()
-    if dist:
-        full = [entry.full_name for entry in entries]
-        close = [entry.full_name for entry in entries if entry.name == short]
-        close = close or get_close_matches(name, full, n=3, cutoff=0.8)
-    else:
-        close = get_close_matches(name.lower(), names, n=3)
-    hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
-    raise ValueError(
-        f"unknown strategy {name!r}.{hint} Installed are: {', '.join(names)}. Plugins "
-        f"add names through the entry-point group {GROUP!r}."
-    )
+    return _group.find(name)
 
 
 def get_strategy(name, **params):
@@ -320,20 +220,12 @@ def register(name, strategy, *, replace=False):
     TypeError
         If `strategy` is neither a class nor a function.
     """
-    if not isinstance(name, str) or not name or ":" in name:
-        raise ValueError(f"'name' must be a str without a colon, got {name!r}.")
     if not callable(strategy) or not hasattr(strategy, "__qualname__"):
         raise TypeError(
             "'strategy' must be a Strategy class or a function f(view), got "
             f"{strategy!r}. An instance needs no name: pass it as strategy=."
         )
-    taken = [entry for entry in available() if entry.name == name]
-    if taken and not replace:
-        raise ValueError(
-            f"the strategy name {name!r} is taken by {taken[0].dist} "
-            f"({taken[0].value}). Choose another or pass replace=True."
-        )
-    _registered[name] = strategy
+    _group.register(name, strategy, replace=replace)
 
 
 def unregister(name):
@@ -348,11 +240,9 @@ def unregister(name):
     ValueError
         If this process has not registered the name.
     """
-    if name not in _registered:
-        raise ValueError(f"the strategy name {name!r} was not registered here.")
-    del _registered[name]
+    _group.unregister(name)
 
 
 def refresh():
     """Read the installed entry points again, after an installation in this process."""
-    _installed.cache_clear()
+    _group.refresh()

@@ -41,6 +41,7 @@ FLOORS = {
     "joint": 1,
     "softmax": 1,
     "curvature": 1,
+    "plugins": 2,
     "strategies": 2,
     "registry": 2,
     "bert": 3,

@@ -122,7 +122,7 @@ class _Rambling(PointwiseStrategy):
 
 @pytest.fixture
 def register(monkeypatch):
-    monkeypatch.setattr(registry, "_registered", {})
+    monkeypatch.setattr(registry._group, "registered", {})
     return registry.register
 
 
@@ -190,7 +190,7 @@ def test_the_check_finds_a_strategy_that_answers_nonsense(capsys, register):
 def test_two_distributions_of_one_name(capsys, monkeypatch):
     own = next(entry for entry in registry.available() if entry.name == "margin")
     other = registry.Entry("margin", own.value, "other-package", "2.0")
-    monkeypatch.setattr(registry, "_installed", lambda: (other, own))
+    monkeypatch.setattr(registry._group, "installed", lambda: (other, own))
     _, rows = _list(capsys)
     assert [row[4] for row in rows] == [
         "collides with skactive: say other-package:margin",
