@@ -1,14 +1,20 @@
 """The loop on data whose labels are known."""
 
 import json
+from time import sleep
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from sklearn.linear_model import LogisticRegression
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from skactive import ActiveLearner, simulate
+from skactive.bert import BertFeatures
 from skactive.simulation import SimulatedLearner
 
 rng = np.random.default_rng(0)
@@ -20,6 +26,10 @@ def make(strategy="margin", batch_size=5):
     return ActiveLearner(
         LogisticRegression(), strategy, batch_size=batch_size, random_state=0
     )
+
+
+def count_errors(learner, X, y):
+    return (learner.predict(X) != y).sum()
 
 
 def test_the_record_is_the_loop_written_out():
@@ -78,9 +88,260 @@ def test_scoring_by_name():
     assert (run.scores < 0).all()
 
 
+@pytest.mark.parametrize(
+    ("scoring", "metrics"),
+    [
+        (None, ["accuracy"]),
+        ("f1_macro", ["f1_macro"]),
+        (["f1_macro", "accuracy"], ["f1_macro", "accuracy"]),
+        (("neg_log_loss", "f1_macro"), ["neg_log_loss", "f1_macro"]),
+        ({"f1_macro", "accuracy"}, ["accuracy", "f1_macro"]),
+        ({"mine": "accuracy", "own": None}, ["mine", "own"]),
+        (count_errors, ["count_errors"]),
+        (lambda learner, X, y: 0.5, ["score"]),
+        (lambda learner, X, y: {"a": 1, "b": 2}, ["a", "b"]),
+    ],
+)
+def test_several_scores(scoring, metrics):
+    learner = make()
+    run = simulate(
+        learner, X, y, n_initial=8, n_rounds=2, X_test=X, y_test=y, scoring=scoring
+    )
+    assert run.metrics == metrics
+    assert_array_equal(run.scores, run.curve(metrics[0]))
+    assert not np.isnan(run.scores).any()
+    if "accuracy" in metrics:
+        plain = simulate(make(), X, y, n_initial=8, n_rounds=2, X_test=X, y_test=y)
+        assert_array_equal(run.curve("accuracy"), plain.scores)
+
+
+def test_what_own_scores_are_called():
+    def called(estimator):
+        learner = ActiveLearner(estimator, "random", random_state=0)
+        run = simulate(learner, X, y == "yes", n_rounds=0, X_test=X, y_test=y == "yes")
+        return run.metrics
+
+    assert called(make_pipeline(StandardScaler(), LogisticRegression())) == ["accuracy"]
+    assert called(Ridge()) == ["r2"]
+    # A search scores by its own metric, whatever that is.
+    assert called(GridSearchCV(LogisticRegression(), {"C": [1]})) == ["score"]
+
+
+def test_scores_that_need_classes_not_yet_met_are_unknown():
+    start = np.flatnonzero(y == "no")[:3]
+    scoring = ["neg_log_loss", "accuracy"]
+    options = {"X_test": X, "y_test": y, "scoring": scoring}
+    run = simulate(make("random"), X, y, initial=start, n_rounds=5, **options)
+    assert run.rounds[0]["scores"] == {"neg_log_loss": None, "accuracy": 0.5}
+    assert not np.isnan(run.curve("neg_log_loss")[-1])
+
+
+def test_a_broken_scorer_is_heard():
+    def broken(learner, X, y):
+        raise ValueError("no such thing")
+
+    with pytest.raises(ValueError, match="no such thing"):
+        simulate(make(), X, y, n_rounds=1, X_test=X, y_test=y, scoring=broken)
+    with pytest.raises(ValueError, match="'wordy' gave 'good'"):
+        simulate(
+            make(), X, y, n_rounds=1, X_test=X, y_test=y,
+            scoring={"wordy": lambda learner, X, y: "good"},
+        )  # fmt: skip
+
+
 def test_the_record_is_json():
     run = simulate(make(), X, y, n_initial=5, n_rounds=2, X_test=X, y_test=y)
-    assert json.loads(json.dumps(run.to_dict()))["rounds"] == run.rounds
+    record = json.loads(json.dumps(run.to_dict()))
+    assert record["rounds"] == run.rounds
+    assert record["info"] == run.info == {
+        "strategy": "margin",
+        "estimator": "LogisticRegression()",
+        "seed": 0,
+        "pool_size": 80,
+        "test_size": 80,
+        "initial": "random",
+        "n_initial": 5,
+        "n_rounds": 2,
+        "batch_size": 5,
+        "noise": 0.0,
+        "final_estimator": None,
+    }  # fmt: skip
+
+
+def test_initial_sets_by_name():
+    first = simulate(make(), X, y, n_initial=4, n_rounds=0, initial="first")
+    assert_array_equal(first.asked, range(4))
+    fair = simulate(make(), X, y, n_initial=6, n_rounds=0, initial="stratified")
+    assert_array_equal(np.unique(y[fair.asked], return_counts=True)[1], [3, 3])
+    assert fair.info["initial"] == "stratified"
+    assert simulate(make(), X, y, n_rounds=0, initial=[1]).info["initial"] == "given"
+
+
+def test_single_labels():
+    run = simulate(make(), X, y, n_initial=4, n_rounds=76, batch_size=1)
+    assert_array_equal(run.n_labeled, range(4, 81))
+    assert_array_equal(np.sort(run.asked), range(80))
+
+
+def test_a_pool_of_the_first_items():
+    run = simulate(make(), X, y, n_initial=4, pool_size=30, batch_size=9)
+    assert_array_equal(np.sort(run.asked), range(30))
+    assert simulate(make(), X, y, n_rounds=1, pool_size=999).info["pool_size"] == 80
+
+
+def test_noise_is_taught_and_not_tested_on():
+    taught = {}
+
+    class Spy(LogisticRegression):
+        def fit(self, X, y):
+            taught.update(zip(map(tuple, X), y, strict=True))
+            return super().fit(X, y)
+
+    learner = ActiveLearner(Spy(), "random", batch_size=40, random_state=0)
+    run = simulate(
+        learner, X, y, n_initial=40, n_rounds=1, noise=1.0, X_test=X, y_test=y
+    )
+    assert all(taught[tuple(row)] != label for row, label in zip(X, y, strict=True))
+    assert run.scores[-1] < 0.3
+    assert run.info["noise"] == 1.0
+
+
+def test_a_final_model():
+    options = {"n_initial": 8, "n_rounds": 3, "X_test": X, "y_test": y}
+    run = simulate(make(), X, y, final_estimator=GaussianNB(), **options)
+    plain = simulate(make(), X, y, **options)
+    model = GaussianNB().fit(X[plain.asked], y[plain.asked])
+    assert run.final_scores == {"accuracy": model.score(X, y)}
+    assert run.rounds[-1]["asked"] == plain.rounds[-1]["asked"]
+    assert run.ledger["final_training"] > 0
+    assert plain.final_scores == {}
+    assert run.info["final_estimator"] == "GaussianNB()"
+
+
+# Stopping.
+
+
+class Plateau(BaseEstimator):
+    """Stop when the score has not changed for a number of rounds."""
+
+    def __init__(self, patience=2):
+        self.patience = patience
+
+    def start(self):
+        self.last_, self.n_same_, self.n_seen_ = None, 0, 0
+
+    def check(self, run, learner, X):
+        self.n_seen_ += 1
+        assert len(run.rounds) == self.n_seen_
+        accuracy = learner.score(X, y)
+        assert run.scores[-1] == accuracy, "not the model of this round"
+        self.n_same_ = self.n_same_ + 1 if accuracy == self.last_ else 0
+        self.last_ = accuracy
+        return np.bool_(self.n_same_ >= self.patience)
+
+
+OPTIONS = {"n_initial": 6, "n_rounds": 14, "X_test": X, "y_test": y}
+
+
+def test_a_rule_ends_the_loop():
+    rule = Plateau()
+    full = simulate(make(), X, y, **OPTIONS)
+    run = simulate(make(), X, y, stopping=rule, **OPTIONS)
+    same = np.diff(full.scores) == 0
+    stop = np.flatnonzero(same[1:] & same[:-1])[0] + 2
+    assert len(run.rounds) == stop + 1 < len(full.rounds)
+    assert_array_equal(run.scores, full.scores[: stop + 1])
+    assert (run.stopped_by, full.stopped_by) == ("Plateau()", None)
+    assert not hasattr(rule, "n_seen_"), "the rule itself was used"
+
+
+def test_a_rule_is_not_asked_before_there_is_a_model():
+    class Never(Plateau):
+        def check(self, run, learner, X):
+            learner.predict(X)
+            return False
+
+    run = simulate(make(), X, y, n_initial=0, n_rounds=2, stopping=Never())
+    assert run.stopped_by is None
+    assert len(run.rounds) == 3
+
+
+@pytest.mark.parametrize("rule", [3, "kappa", Plateau, LogisticRegression()])
+def test_what_is_no_rule(rule):
+    with pytest.raises(TypeError, match=r"'stopping' must be a rule with .*start\(\)"):
+        simulate(make(), X, y, stopping=rule)
+
+
+# Precomputation.
+
+
+class Slow(TransformerMixin, BaseEstimator):
+    """Double what comes; like BertFeatures, without a fit."""
+
+    seen = ()
+
+    def __init__(self, cache="memory"):
+        self.cache = cache
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        type(self).seen += (len(X),)
+        sleep(0.01)
+        return 2 * X
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        return tags
+
+
+def run_slowly(*steps, **options):
+    Slow.seen = ()
+    learner = ActiveLearner(
+        make_pipeline(*steps, LogisticRegression()), batch_size=5, random_state=0
+    )
+    options = {
+        "n_initial": 6,
+        "n_rounds": 2,
+        "X_test": X[:50],
+        "y_test": y[:50],
+    } | options
+    return simulate(learner, X, y, **options), Slow.seen
+
+
+@pytest.mark.parametrize("front", [(Slow(),), ("passthrough", Slow(None), Slow())])
+def test_features_that_are_kept_come_first(front):
+    run, seen = run_slowly(*front)
+    n = sum(isinstance(step, Slow) for step in front)
+    assert seen[: 2 * n] == (80,) * n + (50,) * n
+    assert seen[2 * n] == 6
+    assert run.ledger["precomputation"] >= 0.02 * n
+    plain, seen = run_slowly(*front, precompute=False)
+    assert seen[0] == 6
+    assert plain == run
+    assert plain.ledger["precomputation"] == 0
+    _, seen = run_slowly(*front, X_test=None, y_test=None)
+    assert seen[: n + 1] == (80,) * n + (6,)
+
+
+@pytest.mark.parametrize("front", [(Slow(None),), (StandardScaler(), Slow())])
+def test_nothing_is_computed_in_vain(front):
+    run, seen = run_slowly(*front)
+    assert seen[0] == 6
+    assert run.ledger["precomputation"] == 0
+
+
+def test_bert_features_are_precomputed(tiny_bert):
+    texts = [f"a story of number {i}" for i in range(30)]
+    learner = ActiveLearner(
+        make_pipeline(BertFeatures(tiny_bert, max_length=16), LogisticRegression()),
+        random_state=0,
+        batch_size=5,
+    )
+    run = simulate(learner, texts, np.arange(30) % 2, n_initial=5, n_rounds=2)
+    assert run.ledger["precomputation"] > 0
 
 
 @pytest.mark.parametrize(
@@ -91,7 +352,11 @@ def test_the_record_is_json():
         ({"n_rounds": 1.5}, "'n_rounds' must be an int of at least 0, got 1.5"),
         ({"X_test": X}, "'y_test' is missing"),
         ({"y_test": y}, "'X_test' is missing"),
-        ({"initial": [80]}, r"must lie in \[0, 80\)"),
+        ({"initial": [80]}, r"'initial' must lie in \[0, 80\)"),
+        ({"initial": "best"}, "got 'best'"),
+        ({"batch_size": 0}, "'batch_size' must be an int of at least 1, got 0"),
+        ({"pool_size": 0}, "'pool_size' must be an int of at least 1, got 0"),
+        ({"noise": 2}, r"'noise' must be a probability in \[0, 1\]"),
     ],
 )
 def test_bad_input(params, message):

@@ -73,6 +73,8 @@ class Scores:
             if not self._lacks_classes(learner):
                 raise
             scores = self._lenient(learner, self.X_test, self.y_test)
+            # In place of a score that failed stands its traceback.
+            scores = {k: None if isinstance(v, str) else v for k, v in scores.items()}
         flat = {}
         for name, value in scores.items():
             flat.update(value if isinstance(value, Mapping) else {name: value})
@@ -106,12 +108,8 @@ def _name_of_own_score(learner):
 
 
 def _as_score(name, value):
-    if isinstance(value, str):  # the traceback of a metric that failed
+    if value is None:
         return None
-    try:
-        value = float(value)
-    except (TypeError, ValueError) as exc:
-        raise ValueError(
-            f"'scoring' must give numbers, and {name!r} gave {value!r}."
-        ) from exc
-    return value if math.isfinite(value) else None
+    if isinstance(value, str) or np.ndim(value) > 0:
+        raise ValueError(f"'scoring' must give numbers, and {name!r} gave {value!r}.")
+    return float(value) if math.isfinite(value) else None

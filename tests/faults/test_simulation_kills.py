@@ -1,0 +1,115 @@
+"""SIGKILLs at random instants of a simulation; it ends as if there had been none."""
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from threadpoolctl import threadpool_limits
+
+from skactive import ActiveLearner, simulate
+from skactive.runs import Run
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="forks and kills"),
+]
+
+N_KILLS = 20
+N_ROUNDS = 30
+
+
+def play(folder=None):
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=400)
+    X = rng.normal(size=(400, 8)) + 1.5 * np.eye(3, 8)[y]
+    learner = ActiveLearner(
+        LogisticRegression(solver="saga", max_iter=30),
+        "margin",
+        batch_size=4,
+        random_state=0,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # 30 iterations are too few
+        return simulate(
+            learner,
+            X[:300],
+            y[:300],
+            n_initial=10,
+            n_rounds=N_ROUNDS,
+            X_test=X[300:],
+            y_test=y[300:],
+            scoring=["accuracy", "neg_log_loss"],
+            noise=0.1,
+            final_estimator=GaussianNB(),
+            checkpoint=folder,
+        )
+
+
+def run_child(folder, result):
+    """Fork a child that simulates and writes its run; give its process id."""
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        play(folder).to_json(result)
+        os._exit(0)
+    except BaseException as exc:
+        os.write(2, f"{type(exc).__name__}: {exc}\n".encode())
+        os._exit(1)
+
+
+def rounds_on_disk(folder):
+    path = folder / "rounds.jsonl"
+    if not path.exists():
+        return []
+    whole = path.read_bytes().split(b"\n")[:-1]
+    return [event for event in map(json.loads, whole) if event["event"] == "round"]
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    with threadpool_limits(1):  # a fork of a process with BLAS threads may hang
+        yield
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_20_kills_change_nothing(seed, tmp_path, capsys):
+    play()
+    start = time.perf_counter()
+    expected = play(tmp_path / "uninterrupted")
+    seconds = time.perf_counter() - start
+    rng = random.Random(seed)
+    kills, runs, rounds = 0, 0, []
+    while kills < N_KILLS:
+        folder, result = tmp_path / f"simulation {runs}", tmp_path / f"run {runs}.json"
+        while True:
+            child = run_child(folder, result)
+            if kills < N_KILLS:
+                time.sleep(0.5 * seconds * rng.random())
+                os.kill(child, signal.SIGKILL)
+            _, status = os.waitpid(child, 0)
+            code = os.waitstatus_to_exitcode(status)
+            assert code in (0, -signal.SIGKILL)
+            done = rounds_on_disk(folder)
+            asked = [event["asked"] for event in done]
+            assert asked == [record["asked"] for record in expected.rounds[: len(done)]]
+            if code == 0:
+                break
+            kills += 1
+            rounds.append(len(done))
+        assert Run.from_json(result) == expected
+        runs += 1
+    with capsys.disabled():
+        print(  # noqa: T201
+            f"\n{kills} kills of {runs} simulations of {seconds:.2f} s and {N_ROUNDS} rounds, "
+            f"after {sorted(set(rounds))} rounds; all ended alike"
+        )
+    assert len(set(rounds)) > 3

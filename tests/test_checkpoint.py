@@ -1,0 +1,295 @@
+"""A simulation that was interrupted goes on as if it had not been."""
+
+import json
+import shutil
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+
+from skactive import ActiveLearner, simulate
+from skactive._lock import LockedError
+
+rng = np.random.default_rng(0)
+X = np.concatenate([rng.normal(-1, 1, (40, 2)), rng.normal(1, 1, (40, 2))])
+y = np.repeat(["no", "yes"], 40)
+
+OPTIONS = {"n_initial": 6, "n_rounds": 5, "X_test": X, "y_test": y, "noise": 0.1}
+
+
+class Changes(BaseEstimator):
+    """Stop once so many predictions have changed, by the model of every round."""
+
+    def __init__(self, limit=38):
+        self.limit = limit
+
+    def start(self):
+        self.before_, self.n_ = None, 0
+
+    def check(self, run, learner, X):
+        now = learner.predict(X)
+        if self.before_ is not None:
+            self.n_ += int((now != self.before_).sum())
+        self.before_ = now
+        return self.n_ >= self.limit
+
+
+def make(strategy="margin", **params):
+    params = {"batch_size": 5, "random_state": 0, **params}
+    # saga shuffles by the seed of the round.
+    return ActiveLearner(
+        LogisticRegression(solver="saga", max_iter=20), strategy, **params
+    )
+
+
+def play(checkpoint=None, learner=None, data=(X, y), **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # 20 iterations are too few
+        learner = make() if learner is None else learner
+        return simulate(learner, *data, checkpoint=checkpoint, **{**OPTIONS, **options})
+
+
+class Interrupting(ActiveLearner):
+    """A learner that is interrupted in one of its calls."""
+
+    left = np.inf
+
+    def _count(self):
+        type(self).left -= 1
+        if type(self).left < 0:
+            raise KeyboardInterrupt
+
+    def query(self, X, n_queries=None, *, candidates=None):
+        self._count()
+        return super().query(X, n_queries, candidates=candidates)
+
+    def _learn(self, *args, **options):
+        self._count()
+        return super()._learn(*args, **options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"stopping": Changes()},
+        {"final_estimator": GaussianNB()},
+        {"n_initial": 0},
+        {"noise": lambda positions, labels, rng: rng.permutation(labels)},
+        {"scoring": ["neg_log_loss", "accuracy"], "initial": "stratified"},
+    ],
+    ids=["plain", "rule", "final", "cold", "noise", "scores"],
+)
+def test_interrupted_anywhere_it_ends_alike(options, tmp_path):
+    learner = Interrupting(
+        LogisticRegression(solver="saga", max_iter=20), batch_size=5, random_state=0
+    )
+    Interrupting.left = np.inf
+    whole = play(learner=learner, **options)
+    assert whole.stopped_by == ("Changes()" if "stopping" in options else None)
+    for calls in range(40):
+        folder = tmp_path / str(calls)
+        Interrupting.left = calls
+        try:
+            play(folder, learner, **options)
+        except KeyboardInterrupt:
+            Interrupting.left = np.inf
+            assert play(folder, learner, **options) == whole
+        else:
+            break
+    assert calls > 5
+    # Again and again: train on what is there, ask and train; with a rule, each model.
+    for n in range(60):
+        Interrupting.left = 3 + (n if "stopping" in options else 0)
+        try:
+            run = play(tmp_path / "often", learner, **options)
+        except KeyboardInterrupt:
+            continue
+        assert n > 0
+        assert run == whole
+        break
+    else:
+        pytest.fail("it never came to its end")
+
+
+def test_what_has_ended_is_only_read(tmp_path, monkeypatch):
+    run = play(tmp_path, final_estimator=GaussianNB())
+    before = (tmp_path / "rounds.jsonl").read_bytes()
+    monkeypatch.setattr(ActiveLearner, "_learn", None)
+    again = play(tmp_path, final_estimator=GaussianNB())
+    assert again == run
+    assert again.ledger == run.ledger
+    assert (tmp_path / "rounds.jsonl").read_bytes() == before
+
+
+def test_a_checkpoint_changes_nothing_else(tmp_path):
+    assert play(tmp_path) == play()
+
+
+def test_a_learner_without_a_seed_goes_on_with_the_first_one(tmp_path):
+    learner = make("random", random_state=None)
+    first = play(tmp_path, learner)
+    path = tmp_path / "rounds.jsonl"
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:3]))
+    assert play(tmp_path, learner) == first
+    assert play(learner=make("random", random_state=first.info["seed"])) == first
+
+
+def test_a_torn_last_line_is_a_round_not_done(tmp_path):
+    run = play(tmp_path)
+    path = tmp_path / "rounds.jsonl"
+    whole = path.read_bytes()
+    lines = whole.splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:4]) + lines[4][:20])
+    assert play(tmp_path) == run
+    assert len(path.read_bytes().splitlines()) == len(lines) + 1  # precomputed again
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"learner": make("entropy")}, "learner: strategy was 'margin', is 'entropy'"),
+        ({"learner": make(batch_size=4)}, "batch_size was 5, is 4"),
+        ({"learner": make(random_state=1)}, "random_state was 0, is 1"),
+        ({"data": (X + 1, y)}, "data: X was"),
+        ({"data": (X, y[::-1])}, "data: y was"),
+        ({"X_test": X + 1}, "data: X_test was"),
+        ({"n_rounds": 6}, "n_rounds was 5, is 6"),
+        ({"initial": "first"}, "initial was None, is 'first'"),
+        ({"noise": 0.2}, "noise was 0.1, is 0.2"),
+        ({"scoring": "f1_macro"}, "scoring was None, is 'f1_macro'"),
+        ({"stopping": Changes()}, "stopping was None, is {"),
+        ({"final_estimator": GaussianNB()}, "final_estimator was None, is"),
+    ],
+)
+def test_another_simulation_is_refused(changes, message, finished, tmp_path):
+    shutil.copytree(finished, tmp_path / "it")
+    before = (tmp_path / "it" / "rounds.jsonl").read_bytes()
+    with pytest.raises(ValueError, match="holds another simulation") as error:
+        play(tmp_path / "it", **changes)
+    assert message in str(error.value)
+    assert str(error.value).count(" was ") == 1
+    assert (tmp_path / "it" / "rounds.jsonl").read_bytes() == before
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("simulation")
+    play(folder)
+    return folder
+
+
+def test_parameters_inside_are_compared(finished, tmp_path):
+    shutil.copytree(finished, tmp_path / "it")
+    learner = make()
+    learner.set_params(estimator__C=2.0)
+    with pytest.raises(ValueError, match=r"learner: estimator__C was 1\.0, is 2\.0\."):
+        play(tmp_path / "it", learner)
+
+
+@pytest.mark.parametrize(
+    ("line", "text", "message"),
+    [
+        (2, "{", "line 3 of .* is damaged"),
+        (2, "3", "line 3 of .* does not follow"),
+        (3, None, "line 4 of .* expected round 2, got 3"),
+        (-1, '{"event": "party"}', "there is no event 'party'"),
+        (1, '{"event": "round", "round": 0}', "line 2 of .* 'asked'"),
+        (2, '{"event": "end", "stopped_by": null, "final_scores": {}, "seconds": 0}',
+         "line 4 of .* the simulation had ended"),
+    ],
+)  # fmt: skip
+def test_damage_is_named(line, text, message, finished, tmp_path):
+    shutil.copytree(finished, tmp_path / "it")
+    path = tmp_path / "it" / "rounds.jsonl"
+    lines = path.read_text().splitlines()
+    if text is None:
+        del lines[line]
+    else:
+        lines[line] = text
+    path.write_text("\n".join(lines) + "\n")
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=message):
+        play(tmp_path / "it")
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("manifest", ["", "[]", "{}", '{"format": "x", "version": 1}'])
+def test_a_broken_manifest(manifest, finished, tmp_path):
+    shutil.copytree(finished, tmp_path / "it")
+    (tmp_path / "it" / "manifest.json").write_text(manifest)
+    with pytest.raises(ValueError, match="no manifest of a simulation"):
+        play(tmp_path / "it")
+
+
+def test_rounds_without_a_manifest(finished, tmp_path):
+    shutil.copytree(finished, tmp_path / "it")
+    (tmp_path / "it" / "manifest.json").unlink()
+    with pytest.raises(ValueError, match=r"rounds but no manifest\.json"):
+        play(tmp_path / "it")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("version", 2, "has the format"),
+        ("format", "skactive.session", "has the format"),
+    ],
+)
+def test_another_format(key, value, message, finished, tmp_path):
+    shutil.copytree(finished, tmp_path / "it")
+    path = tmp_path / "it" / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
+    with pytest.raises(ValueError, match=message):
+        play(tmp_path / "it")
+
+
+def test_other_versions_are_warned_of(finished, tmp_path):
+    shutil.copytree(finished, tmp_path / "it")
+    path = tmp_path / "it" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["versions"]["numpy"] = "0.1"
+    path.write_text(json.dumps(manifest))
+    with pytest.warns(UserWarning, match=r"began with .*'numpy': '0\.1'"):
+        simulate(make(), X, y, checkpoint=tmp_path / "it", **OPTIONS)
+
+
+def test_two_at_a_time_are_refused(tmp_path):
+    class Again(Changes):
+        def check(self, run, learner, X):
+            with pytest.raises(LockedError):
+                play(tmp_path, stopping=Again())
+            return True
+
+    run = play(tmp_path, stopping=Again())
+    assert run.stopped_by == "Again()"
+
+
+def test_nothing_is_written_for_what_cannot_run(tmp_path):
+    folder = tmp_path / "it"
+    for options in (
+        {"n_initial": 99},
+        {"noise": 3},
+        {"n_rounds": -1},
+        {"y_test": None},
+    ):
+        with pytest.raises(ValueError, match="'"):
+            play(folder, **options)
+    assert not folder.exists()
+
+
+def test_seconds_of_all_processes_are_in_the_ledger(tmp_path):
+    play(tmp_path)
+    path = tmp_path / "rounds.jsonl"
+    lines = path.read_text().splitlines()
+    event = '{"event": "precomputation", "seconds": 2.5}'
+    path.write_text("\n".join([lines[0], event, *lines[1:4]]) + "\n")
+    run = play(tmp_path)
+    assert run.ledger["precomputation"] == 2.5
+    done = [json.loads(line) for line in lines[1:4]]
+    assert [r["fit_seconds"] for r in run.rounds[:3]] == [
+        r["fit_seconds"] for r in done
+    ]
