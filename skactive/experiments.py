@@ -281,7 +281,8 @@ def _in_parallel(calls, n_jobs):
 def _encode(tasks, data, pool_size, n_jobs):
     """Encode each data set once, where all workers can read the features."""
     backend, _ = get_active_backend()
-    shared = effective_n_jobs(n_jobs) == 1 or backend.supports_sharedmem
+    shared = getattr(backend, "supports_sharedmem", False)
+    shared = shared or effective_n_jobs(n_jobs) == 1
     seconds, known = {}, {}
     for key, learner in tasks.items():
         steps = find_cached_steps(learner.estimator)

@@ -109,7 +109,7 @@ def test_20_kills_change_nothing(seed, tmp_path, capsys):
         runs += 1
     with capsys.disabled():
         print(  # noqa: T201
-            f"\n{kills} kills of {runs} simulations of {seconds:.2f} s and {N_ROUNDS} rounds, "
-            f"after {sorted(set(rounds))} rounds; all ended alike"
+            f"\n{kills} kills of {runs} simulations of {N_ROUNDS} rounds in "
+            f"{seconds:.2f} s, after {sorted(set(rounds))} of them; all ended alike"
         )
     assert len(set(rounds)) > 3
