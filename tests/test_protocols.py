@@ -1,0 +1,141 @@
+"""Which model labels and which is kept."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import BaseEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+
+from skactive import ActiveLearner, protocols, simulate
+from skactive.protocols import al_ft, al_lr, prepal, proxy, transfer
+
+rng = np.random.default_rng(0)
+X = np.concatenate([rng.normal(-1, 1, (60, 2)), rng.normal(1, 1, (60, 2))])
+y = np.repeat(["no", "yes"], 60)
+OPTIONS = {"n_initial": 8, "n_rounds": 3, "X_test": X, "y_test": y}
+
+light, heavy = LogisticRegression(), GaussianNB()
+
+
+class Encoder(GaussianNB):
+    def __init__(self, model="tiny"):
+        super().__init__()
+        self.model = model
+
+    def get_params(self, deep=True):
+        return {"model": self.model}
+
+
+def make(estimator=light):
+    return ActiveLearner(estimator, "entropy", batch_size=5, random_state=0)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "name"), [(al_lr, "AL+LR"), (al_ft, "AL+FT")], ids=["al_lr", "al_ft"]
+)
+def test_the_model_in_the_loop_is_kept(protocol, name):
+    run = protocol(make(), X, y, estimator=heavy, **OPTIONS)
+    alone = simulate(make(heavy), X, y, **OPTIONS)
+    assert_array_equal(run.asked, alone.asked)
+    assert_array_equal(run.scores, alone.scores)
+    assert run.final_scores == {"accuracy": run.scores[-1]}
+    assert run.info == {**alone.info, "protocol": name}
+    assert run.ledger["final_training"] == 0
+    own = protocol(make(heavy), X, y, **OPTIONS)
+    assert own == run
+
+
+@pytest.mark.parametrize(
+    ("protocol", "name"),
+    [(prepal, "PRepAL"), (transfer, "Transfer"), (proxy, "proxy")],
+    ids=["prepal", "transfer", "proxy"],
+)
+def test_labels_are_handed_over(protocol, name):
+    learner = make(heavy)
+    run = protocol(learner, X, y, estimator=light, final_estimator=heavy, **OPTIONS)
+    # Algorithm 1 of PRepAL, written out.
+    loop = make(light).fit(X[run.rounds[0]["asked"]], y[run.rounds[0]["asked"]])
+    for record in run.rounds[1:]:
+        unlabelled = ~np.isin(np.arange(120), run.asked[: record["n_labeled"] - 5])
+        ask = loop.query(X, candidates=unlabelled)
+        assert ask.tolist() == record["asked"]
+        loop.teach(X[ask], y[ask])
+        assert record["scores"] == {"accuracy": loop.score(X, y)}
+    loop.set_params(estimator=heavy).refit()
+    assert run.final_scores == {"accuracy": loop.score(X, y)}
+    assert run.info["protocol"] == name
+    assert run.ledger["final_training"] > 0
+    assert learner.estimator is heavy
+    assert not hasattr(learner, "estimator_")
+
+
+def test_transfer_is_to_another_encoder():
+    with pytest.raises(ValueError, match=r"'final_estimator' has .* labels, 'tiny'"):
+        transfer(make(Encoder()), X, y, final_estimator=Encoder(), **OPTIONS)
+    with pytest.raises(ValueError, match="transfer is about another one"):
+        transfer(
+            make(),
+            X,
+            y,
+            estimator=Encoder("b"),
+            final_estimator=Encoder("b"),
+            **OPTIONS,
+        )
+    run = transfer(make(Encoder()), X, y, final_estimator=Encoder("large"), **OPTIONS)
+    assert run.final_scores
+
+
+def test_final_estimators_where_they_belong():
+    with pytest.raises(ValueError, match=r"AL\+LR keeps the model of its last round"):
+        al_lr(make(), X, y, final_estimator=heavy)
+    with pytest.raises(ValueError, match="PRepAL trains in the end; got None"):
+        prepal(make(), X, y, final_estimator=None)
+
+
+def test_a_protocol_can_be_interrupted(tmp_path):
+    options = {**OPTIONS, "final_estimator": heavy}
+    run = prepal(make(), X, y, checkpoint=tmp_path, **options)
+    path = tmp_path / "rounds.jsonl"
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-2]))
+    assert prepal(make(), X, y, checkpoint=tmp_path, **options) == run
+
+
+class AskedFor(BaseEstimator):
+    """A strategy that takes no time."""
+
+    requires = frozenset()
+    optional = frozenset()
+
+    def select(self, view, n):
+        return np.arange(n)
+
+
+@pytest.mark.parametrize(
+    ("name", "n_labels", "n_rounds", "first", "pool"),
+    [
+        ("PREPAL", 2000, 39, 50, 20_100),
+        ("PREPAL_SEQUENTIAL", 2000, 1950, 50, 20_100),
+        ("GRIESSHABER", 910, 9, 10, 20_000),
+    ],
+)
+def test_schedules(name, n_labels, n_rounds, first, pool):
+    class Still(GaussianNB):
+        """Learn nothing, quickly."""
+
+        def fit(self, X, y):
+            self.classes_ = np.array([0, 1])
+            return self
+
+    learner = ActiveLearner(Still(), AskedFor(), cold_start=AskedFor(), random_state=0)
+    schedule = getattr(protocols, name)
+    many = np.arange(20_100).reshape(-1, 1)
+    run = al_lr(learner, many, many.ravel() % 2, **schedule)
+    assert run.n_labeled[-1] == n_labels
+    assert len(run.rounds) == n_rounds + 1
+    assert run.n_labeled[0] == first
+    assert run.info["pool_size"] == pool
+    if name == "GRIESSHABER":
+        assert_array_equal(run.asked, range(910))
+    with pytest.raises(TypeError):
+        schedule["n_rounds"] = 1
