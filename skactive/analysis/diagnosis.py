@@ -297,8 +297,8 @@ def _judge(n, intervals, worthwhile, baseline):
             reason = f"There is a gain, but of less than {worthwhile:g}"
         else:
             reason = f"A gain of {worthwhile:g} or more is ruled out"
-        if end_low > 0:
-            reason += "; yet it ends above, so more labels may change this"
+        if end_low > worthwhile:
+            reason += f"; yet it ends above {baseline}, so more labels may change this"
         return DOES_NOT_PAY, reason
     if low > 0:
         reason = "The gain over the curve is above 0"

@@ -1,0 +1,250 @@
+"""The verdict on made runs whose truth is known."""
+
+import json
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from skactive.analysis import diagnose, redundancy
+from skactive.runs import Run
+
+LABELS = np.array([50, 100, 200, 300])
+RISE = np.array([0.5, 0.6, 0.7, 0.75])
+
+
+def make(scores, strategy="random", **info):
+    rounds = [{"asked": [], "n_labeled": n, "scores": {"accuracy": float(s)}}
+              for n, s in zip(LABELS, scores, strict=True)]  # fmt: skip
+    return Run(rounds, info={"strategy": strategy, **info})
+
+
+def draw(n, gain=0.0, noise=0.01, seed=0, paired=True, strategy="margin", shared=0.0):
+    """Runs whose scores share a part of their noise with those of their seed."""
+    runs = []
+    for s in range(n):
+        own = np.random.default_rng([seed, s]).normal(size=4)
+        common = np.random.default_rng([99, s]).normal()
+        scores = RISE + gain + noise * own + shared * common
+        runs.append(make(scores, strategy, **({"seed": s} if paired else {})))
+    return runs
+
+
+def draw_random(n, **options):
+    return draw(n, seed=1, strategy="random", **options)
+
+
+def test_a_clear_gain_pays():
+    found = diagnose(draw(8, gain=0.05), draw_random(8))
+    assert found.verdict == "pays"
+    assert found.gap_interval[0] > 0
+    assert found.paired
+
+
+def test_a_clear_loss_does_not_pay():
+    found = diagnose(draw(8, gain=-0.05), draw_random(8))
+    assert found.verdict == "does not pay"
+    assert found.reason == "The curve lies below random's"
+
+
+def test_no_gain_measured_well_does_not_pay():
+    found = diagnose(draw(20, noise=0.002), draw_random(20, noise=0.002))
+    assert found.verdict == "does not pay"
+    assert found.reason == "A gain of 0.005 or more is ruled out"
+    assert found.gap_interval[0] < 0 < found.gap_interval[1]
+
+
+def test_a_gain_too_small_to_matter_does_not_pay():
+    runs = draw(20, gain=0.003, noise=0.0005), draw_random(20, noise=0.0005)
+    found = diagnose(*runs)
+    assert found.verdict == "does not pay"
+    assert found.reason == "There is a gain, but of less than 0.005"
+    assert diagnose(*runs, worthwhile=0.001).verdict == "pays"
+
+
+def test_noise_leaves_it_undecided_and_says_how_many_runs_would_do():
+    found = diagnose(draw(6, gain=0.01, noise=0.1), draw_random(6, noise=0.1))
+    assert found.verdict == "undecided: more seeds needed"
+    low, high = found.gap_interval
+    distance = max(found.gap, 0.005 - found.gap)
+    expected = np.ceil(6 * ((high - low) / 2 / distance) ** 2)
+    assert found.seeds_needed == expected > 6
+    assert f"About {found.seeds_needed} runs would decide" in str(found)
+
+
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (1, 9), (4, 9), (9, 4)])
+def test_few_runs_never_decide(n, m):
+    found = diagnose(draw(n, gain=0.3), draw_random(m))
+    assert found.verdict == "undecided: more seeds needed"
+    assert "too few: it takes 5 at least" in found.reason
+    assert (found.gap_interval is None) == (n == 1)
+    assert found.seeds_needed is None
+    assert str(found).startswith("Undecided: more seeds needed\n")
+
+
+def test_under_no_difference_it_seldom_pays():
+    verdicts = [
+        diagnose(
+            draw(6, seed=10 + 2 * i, noise=0.05),
+            draw(6, seed=11 + 2 * i, noise=0.05, strategy="random"),
+            n_resamples=1000,
+        ).verdict
+        for i in range(200)
+    ]
+    assert verdicts.count("pays") <= 0.05 * 200
+    assert verdicts.count("undecided: more seeds needed") > 100
+
+
+def test_the_gap_is_the_mean_over_the_curve():
+    ours = [make([0.5, 0.7, 0.9, 0.8], seed=s) for s in range(5)]
+    theirs = [make([0.5, 0.6, 0.7, 0.75], seed=s) for s in range(5)]
+    found = diagnose(ours, theirs)
+    # 0.1 after 50 labels, 0.2 after 150, 0.05 after 250:
+    # (50 x 0.05 + 100 x 0.15 + 100 x 0.125) / 250
+    assert_allclose(found.gap, 0.12)
+    assert_allclose(found.gap_interval, (0.12, 0.12))
+    assert_allclose([found.gap_end, *found.gap_end_interval], 0.05)
+    # 0.75 is reached at 100 + 100 x 0.05 / 0.2 = 125, and by random at 300.
+    assert_allclose(found.labels_to_target, 125)
+    assert_allclose(found.labels_saved, 175)
+    assert found.labels == (50, 300)
+    assert "after 125 labels, random after 300 (175 saved)" in str(found)
+
+
+def test_pairs_see_through_what_the_seeds_share():
+    options = {"noise": 0.004, "shared": 0.1}
+    runs = draw(8, gain=0.03, **options), draw_random(8, **options)
+    paired = diagnose(*runs)
+    assert paired.paired
+    assert paired.verdict == "pays"
+    loose = diagnose(runs[0], draw_random(8, paired=False, **options))
+    assert not loose.paired
+    assert loose.verdict == "undecided: more seeds needed"
+    assert_allclose(loose.gap, paired.gap)
+
+
+def test_pairs_do_not_depend_on_the_order_of_the_runs():
+    runs, baseline = draw(8, shared=0.1), draw_random(8, shared=0.1)
+    widths = [
+        np.ptp(diagnose(runs, others).gap_interval)
+        for others in (baseline, baseline[::-1])
+    ]
+    assert_allclose(*widths)
+
+
+def test_the_end_may_say_something_else():
+    early = [make([0.7, 0.8, 0.8, 0.7], "margin", seed=s) for s in range(6)]
+    found = diagnose(early, draw_random(6))
+    assert found.verdict == "pays"
+    assert found.reason.endswith("yet it ends below random, so stop early")
+    late = [make([0.2, 0.3, 0.5, 0.9], "margin", seed=s) for s in range(6)]
+    found = diagnose(late, draw_random(6))
+    assert found.verdict == "does not pay"
+    assert found.reason.endswith("ends above random, so more labels may change this")
+
+
+def test_labels_that_are_never_reached_or_more():
+    found = diagnose(draw(6, gain=-0.1), draw_random(6))
+    assert found.labels_to_target is found.labels_saved is None
+    assert "not reached; random after 300 labels" in str(found)
+    slow = [make([0.5, 0.5, 0.6, 0.75], seed=s) for s in range(6)]
+    fast = [make([0.5, 0.75, 0.75, 0.75], seed=s) for s in range(6)]
+    assert "after 300 labels, random after 100 (200 more)" in str(diagnose(slow, fast))
+
+
+def test_runs_of_other_lengths_are_compared_where_both_are():
+    more = {"asked": [], "n_labeled": 900, "scores": {"accuracy": 0.1}}
+    longer = [Run([*r.rounds, more], info=r.info) for r in draw(6, gain=0.05)]
+    assert diagnose(longer, draw_random(6)).labels == (50, 300)
+
+
+def test_a_single_point_is_compared():
+    ours, theirs = ([Run(run.rounds[:1], info=run.info) for run in runs]
+                    for runs in (draw(6, gain=0.05), draw_random(6)))  # fmt: skip
+    found = diagnose(ours, theirs)
+    assert found.gap == found.gap_end
+    assert found.labels == (50, 50)
+
+
+# Evidence
+
+POOL = np.array([[0, 1], [0, 2], [1, 0], [2, 0], [3, 0.1], [4, 4], [0.1, 3], [5, 0]])
+Y = ["a", "a", "b", "b", "b", "c", "a", "b"]
+
+
+def make_picks(batches, score, **info):
+    return Run(
+        [{"asked": b, "scores": {"accuracy": score}} for b in batches], info=info
+    )
+
+
+def test_classes_and_redundancy_by_hand():
+    ours = [make_picks([[0], [2, 3], [7, 4]], 0.5)] * 2
+    theirs = [make_picks([[0], [5, 2]], 0.5), make_picks([[5], [2, 0]], 0.5)]
+    found = diagnose(ours, theirs, features=POOL, y=np.array(Y))
+    assert found.coverage == {
+        "n_classes": 3,
+        "classes_met": 2,
+        "baseline_classes_met": 3,
+        "labels_to_meet_all": None,
+        "baseline_labels_to_meet_all": 3,
+        "rarest_class": "c",
+        "rarest_share": 0,
+        "baseline_rarest_share": pytest.approx(1 / 3),
+        "pool_rarest_share": 1 / 8,
+    }
+    expected = (redundancy([2, 3], POOL) + redundancy([7, 4], POOL)) / 2
+    assert found.redundancy["runs"] == pytest.approx(expected)
+    assert found.redundancy["baseline"] == pytest.approx((0.5**0.5 + 0) / 2)
+    text = str(found)
+    assert "Classes met: 2 of 3, the baseline 3; all after - labels" in text
+    assert (
+        "Rarest class 'c': 0.0% of the labels, the baseline 33.3%, pool 12.5%" in text
+    )
+    assert "Redundancy of batches: 1, the baseline 0.354" in text
+
+
+def test_batches_of_one_have_no_redundancy():
+    runs = [make_picks([[0], [1], [2]], 0.5)]
+    found = diagnose(runs, runs, features=POOL)
+    assert found.redundancy == {"runs": None, "baseline": None}
+    assert "Redundancy of batches: -" in str(found)
+
+
+def test_everything_goes_into_json():
+    runs = [make_picks([[0], [2, 3], [7, 4]], 0.5, seed=s) for s in range(5)]
+    found = diagnose(runs, runs, features=POOL, y=Y)
+    record = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert record == found.to_dict()
+    assert record["verdict"] == found.verdict
+    assert record["labels"] == [1, 5]
+    one = diagnose(runs[:1], runs[:1]).to_dict()
+    assert one["gap_interval"] is None
+
+
+def test_the_answer_repeats():
+    runs = draw(6), draw_random(6)
+    assert diagnose(*runs) == diagnose(*runs)
+    assert diagnose(*runs) != diagnose(*runs, random_state=1)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"worthwhile": -1}, "'worthwhile' must be at least 0"),
+        ({"worthwhile": "much"}, "'worthwhile' must be at least 0"),
+        ({"confidence": 1.0}, "'confidence' must lie between 0 and 1"),
+        ({"n_resamples": 0}, "'n_resamples' must be a positive int"),
+        ({"metric": "f1"}, "'metric' 'f1' is not held"),
+        ({"features": POOL[:2]}, r"'run.asked' must lie in \[0, 2\)"),
+    ],
+)
+def test_bad_options(options, message):
+    runs = [make_picks([[0], [2, 3]], 0.5)]
+    with pytest.raises(ValueError, match=message):
+        diagnose(runs, runs, **options)
+
+
+def test_no_baseline():
+    with pytest.raises(ValueError, match="'baseline_runs' is empty"):
+        diagnose(draw(5), [])
