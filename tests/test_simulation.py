@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from skactive import ActiveLearner, simulate
 from skactive.bert import BertFeatures
 from skactive.simulation import SimulatedLearner
+from skactive.stopping import ClassificationChange, LabelBudget, RoundBudget
 
 rng = np.random.default_rng(0)
 X = np.concatenate([rng.normal(-1, 1, (40, 2)), rng.normal(1, 1, (40, 2))])
@@ -266,10 +267,36 @@ def test_a_rule_is_not_asked_before_there_is_a_model():
     assert len(run.rounds) == 3
 
 
-@pytest.mark.parametrize("rule", [3, "kappa", Plateau, LogisticRegression()])
+@pytest.mark.parametrize("rule", [3, Plateau, LogisticRegression()])
 def test_what_is_no_rule(rule):
     with pytest.raises(TypeError, match=r"'stopping' must be a rule with .*start\(\)"):
         simulate(make(), X, y, stopping=rule)
+
+
+def test_the_library_s_own_rules():
+    run = simulate(make(), X, y, **OPTIONS, stopping=LabelBudget(20))
+    assert run.n_labeled[-1] >= 20 > run.n_labeled[-2]
+    assert run.stopped_by == "LabelBudget(n=20)"
+    rule = LabelBudget(50) | RoundBudget(2)
+    run = simulate(make(), X, y, **OPTIONS, stopping=rule)
+    assert (len(run.rounds), run.stopped_by) == (3, "RoundBudget(n=2)")
+    # Looking at the models changes nothing of what is asked.
+    full = simulate(make(), X, y, **OPTIONS)
+    run = simulate(make(), X, y, **OPTIONS, stopping=ClassificationChange())
+    assert "ClassificationChange" in run.stopped_by
+    assert run.rounds == [
+        {**r, **{k: run.rounds[i][k] for k in r if k.endswith("seconds")}}
+        for i, r in enumerate(full.rounds[: len(run.rounds)])
+    ]
+
+
+def test_a_rule_by_its_name(monkeypatch):
+    with pytest.raises(ValueError, match="unknown stopping rule 'kapa'"):
+        simulate(make(), X, y, stopping="kapa")
+    rules = {"label_budget": LabelBudget(20)}
+    monkeypatch.setattr("skactive.simulation.loop.get_stopping_rule", rules.get)
+    run = simulate(make(), X, y, **OPTIONS, stopping="label_budget")
+    assert run.stopped_by == "LabelBudget(n=20)"
 
 
 # Precomputation.
@@ -336,7 +363,7 @@ def test_nothing_is_computed_in_vain(front):
 def test_bert_features_are_precomputed(tiny_bert):
     texts = [f"a story of number {i}" for i in range(30)]
     learner = ActiveLearner(
-        make_pipeline(BertFeatures(tiny_bert, max_length=16), LogisticRegression()),
+        make_pipeline(BertFeatures(tiny_bert, max_length=64), LogisticRegression()),
         random_state=0,
         batch_size=5,
     )

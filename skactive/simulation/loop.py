@@ -15,6 +15,7 @@ from .._positions import count_items
 from .._random import base_seed, round_rng
 from ..initial import Oracle, choose_initial
 from ..runs import Run
+from ..stopping import get_stopping_rule
 from .checkpoint import Checkpoint, Progress
 from .plan import fingerprint, make_plan, to_text
 from .precomputation import precompute_features
@@ -76,9 +77,10 @@ def simulate(
         The probability of a wrong label, of any other class, or a function
         `noise(positions, labels, rng) -> labels`; see
         :class:`skactive.initial.Oracle`. `y_test` stays as it is.
-    stopping : rule or None, default=None
-        Ends the loop early, from :mod:`skactive.stopping`. A clone of it is started
-        with `start()` and asked `check(run, learner, X)` after each round.
+    stopping : rule, str or None, default=None
+        Ends the loop early: a rule of :mod:`skactive.stopping`, or its name. A clone
+        of it is started with `start()` and asked `check(run, learner, X)` after each
+        round.
     final_estimator : estimator or None, default=None
         A model to train once on all labels after the loop; its scores are the run's
         `final_scores`.
@@ -275,7 +277,7 @@ def _record(rounds, progress, learner, X, score, rule, verbose):
             seen.append(progress.run.rounds[number])
             # Before there is a model, no rule has anything to judge.
             if hasattr(learner, "estimator_") and rule.check(seen, learner, X):
-                return repr(rule)
+                return rule.reason() if hasattr(rule, "reason") else to_text(rule)
     return None
 
 
@@ -307,6 +309,8 @@ def _take_pool(X, y, pool_size):
 def _start(stopping):
     if stopping is None:
         return None
+    if isinstance(stopping, str):
+        stopping = get_stopping_rule(stopping)
     if isinstance(stopping, type) or not (
         hasattr(stopping, "start") and hasattr(stopping, "check")
     ):
