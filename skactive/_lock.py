@@ -44,7 +44,7 @@ class Lock:
     LockedError
         If it is held, with the holder's process, machine and time.
     OSError
-        If the disk fails; nothing is then held.
+        If the file cannot be made; nothing is then held.
 
     Examples
     --------
@@ -141,8 +141,9 @@ class Lock:
             "host": socket.gethostname(),
             "since": datetime.now(UTC).isoformat(timespec="seconds"),
         }
-        _files._ftruncate(self._handle, 0)
-        _files._write(self._handle, json.dumps(holder).encode())
+        with suppress(OSError):  # a full disk need not keep anyone from reading
+            _files._ftruncate(self._handle, 0)
+            _files._write(self._handle, json.dumps(holder).encode())
 
     def _holder(self):
         """Read who holds it; {} while the holder is about to write that."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
 from skactive.session.answers import kind_of, read_labels
@@ -177,14 +179,15 @@ class AnsweringMixin:
                 labels=labels,
                 by=self._who(annotator),
                 unasked=True if self._check_asked(ids, True) else None,
-                source=str(path),
+                source=Path(path).name,
             )
             self._models.prepare()
         return imported
 
     def _check_asked(self, ids, unasked):
         """Refuse what was never asked unless that is wanted; say if there is any."""
-        never = [id for id in ids if id not in self._state.asked]
+        known = self._state.asked, self._state.answers
+        never = [id for id in ids if not any(id in where for where in known)]
         if never and not unasked:
             raise ValueError(
                 f"'ids' must be items that were asked, got {shorten(never)}, which "

@@ -81,7 +81,11 @@ class Models:
         """Count the labels that the model does not know as they are now."""
         if self._refit == "background":
             self._adopt(errors=False)
-        model = self._model or Model(self._base)
+        model = self._model
+        if model is None:  # not trained again yet since the session was opened
+            model = Model(
+                self._base, labels=self._task_at(self._state.model_seq).labels
+            )
         return model.age(self._task().labels)
 
     def stop(self):

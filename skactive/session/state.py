@@ -112,6 +112,8 @@ class State:
         for id in event.get("ids", ()):
             if id not in self._pool:
                 raise ValueError(f"no item of the pool has the id {id!r}")
+        if kind == "tell" and len(event["labels"]) != len(event["ids"]):
+            raise ValueError("there must be one label for each id")
         if kind in _UNDOABLE:
             if seq in self._undone:
                 self._passed_over.add(seq)

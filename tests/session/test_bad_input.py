@@ -1,0 +1,333 @@
+"""What a session refuses, and what it says."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+
+from skactive import LabelingSession
+from skactive._lock import LockedError
+
+
+@pytest.fixture
+def journal(tmp_path):
+    return tmp_path / "s" / "journal.jsonl"
+
+
+def write_some(open_session):
+    with open_session() as session:
+        ids = session.ask().ids
+        session.tell(ids[:2], ["ham", "spam"])
+        session.tell(ids[2], "eggs")
+        session.undo()
+    return ids
+
+
+def test_a_torn_last_line_is_dropped_and_reported(open_session, journal):
+    ids = write_some(open_session)
+    whole = journal.read_bytes()
+    journal.write_bytes(whole + b'{"v":1,"seq":5,"t":"2026')
+    with pytest.warns(UserWarning, match=r"torn.*24 bytes.*seq\":5") as caught:
+        session = open_session()
+    assert caught[0].filename.endswith("conftest.py")  # where it was opened
+    assert session.labels == {ids[0]: "ham", ids[1]: "spam"}
+    assert journal.read_bytes() == whole
+
+
+@pytest.mark.parametrize(
+    ("damage", "match"),
+    [
+        (lambda b: b.replace(b'"ham"', b'"ham', 1), "line 2 .* is damaged: it must be"),
+        (lambda b: b.replace(b"\n", b"", 1), "line 1 .* is damaged"),
+        (lambda b: b"\0" * 9 + b[9:], "line 1 .* is damaged"),
+        (lambda b: b.split(b"\n", 1)[1], "line 1 .*is event 2, where event 1 belongs"),
+        (lambda b: b.split(b"\n", 1)[0] + b"\n" + b, "line 2 .*is event 1, where eve"),
+        (lambda b: b"\n" + b, "line 1 .* is damaged"),
+        (lambda b: b"[1]\n" + b, "line 1 .* must be an event with"),
+        (lambda b: b.replace(b'"v":1', b'"v":2', 1), "line 1 .*format version 2"),
+        (
+            lambda b: b.replace(b'"tell"', b'"shout"', 1),
+            "line 2 .*'shout' is not known",
+        ),
+        (lambda b: b.replace(b'"batch":1', b'"batch":3'), "line 1 .*batch 3 follows"),
+        (lambda b: b.replace(b'"of":3', b'"of":1'), "line 4 .*no event 1 to take back"),
+        (lambda b: b.replace(b'["eggs"]', b"[]"), "line 3 .*makes no sense"),
+        (lambda b: b.replace(b'"ids":[', b'"ids":[999,', 1), "line 1 .*the id 999"),
+        (lambda b: b.replace(b',"labels":["eggs"]', b""), "line 3 .*KeyError"),
+    ],
+)
+def test_damage_elsewhere_names_the_line(open_session, journal, damage, match):
+    write_some(open_session)
+    damaged = damage(journal.read_bytes())
+    journal.write_bytes(damaged)
+    with pytest.raises(ValueError, match=match):
+        open_session()
+    assert journal.read_bytes() == damaged  # nothing guessed, nothing changed
+    with pytest.raises(ValueError, match=match):
+        open_session()  # and nothing left locked
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (lambda X, ids: (X[1:], ids[1:]), "of 60 items, 1 missing[.] Pass"),
+        (lambda X, ids: (X[:-2], ids[:-2]), "of 60 items, 2 missing[.] Pass"),
+        (lambda X, ids: (X, ["x", *ids[1:]]), "of 60 items, 1 missing, 1 new[.] Pass"),
+        (
+            lambda X, ids: (np.r_[X[:3] + 1, X[3:]], ids),
+            "of 60 items, 3 changed[.] Pass",
+        ),
+        (lambda X, ids: (X[::-1], ids[::-1]), "of 60 items, 60 moved[.] Pass"),
+        (lambda X, ids: (X.astype("f4"), ids), "of 60 items, 60 changed[.] Pass"),
+    ],
+)
+def test_a_pool_that_differs_is_refused(open_session, data, change, match, tmp_path):
+    ids = [f"i{i}" for i in range(60)]
+    open_session(ids=ids).close()
+    X, other = change(data[0], ids)
+    with pytest.raises(ValueError, match=match):
+        open_session(X, ids=other)
+    (tmp_path / "s" / "pool.npy").write_bytes(b"damaged")
+    with pytest.raises(ValueError, match=f"held 60 items and holds {len(X)} now"):
+        open_session(X, ids=other)
+    open_session(ids=ids)
+
+
+def test_the_same_texts_in_another_container_are_the_same_pool(tmp_path, learner):
+    texts = ["a film", "naïve 東京", "", "a film"]
+    containers = [texts, tuple(texts), np.array(texts), np.array(texts, object)]
+    containers += [pd.Series(texts), pd.Series(texts, dtype=object), pl.Series(texts)]
+    for X in containers:
+        LabelingSession(learner, X, tmp_path / "s").close()
+
+
+def test_a_second_writer_is_refused_and_told_who_is_first(open_session, data):
+    session = open_session()
+    who = f"is open for writing in process {os.getpid()} on .*, since 20"
+    with pytest.raises(LockedError, match=who):
+        open_session()
+    code = f"""
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from skactive import ActiveLearner, LabelingSession
+try:
+    LabelingSession(ActiveLearner(LogisticRegression()), [[0.0]], {session.path!r})
+except RuntimeError as exc:
+    print(exc)
+"""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert f"in process {os.getpid()} on" in done.stdout
+    session.ask()  # the first goes on
+    session.close()
+    open_session()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_a_forked_child_cannot_write(open_session):
+    session = open_session()
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            session.ask()
+        except RuntimeError as exc:
+            os.write(write, str(exc).encode())
+        session.close()
+        os._exit(0)
+    os.waitpid(pid, 0)
+    assert b"was opened in process" in os.read(read, 1000)
+    with pytest.raises(LockedError):  # the child's close left the lock alone
+        open_session()
+
+
+def test_ids_unknown_or_repeated_are_refused(open_session, journal):
+    session = open_session()
+    a, b = session.ask(2).ids
+    before = journal.read_bytes()
+    for call in (session.skip, lambda ids: session.tell(ids, ["x"] * len(ids))):
+        for ids, match in [
+            ([a, 60, "x"], "got 60, 'x', which are not among its 60 ids"),
+            ([a, b, a], f"names {a} more than once"),
+            ([], "'ids' is empty"),
+            ([a, 1.0], "got 1.0, which"),
+            ([True], "got True"),
+            ([[a]], r"got \["),
+        ]:
+            with pytest.raises(ValueError, match=match):
+                call(ids)
+    with pytest.raises(ValueError, match="got 99, which"):
+        session.history(99)
+    with pytest.raises(ValueError, match="must be items of open batches"):
+        session.release([(a + 1) % 60 if (a + 1) % 60 != b else (a + 2) % 60])
+    assert journal.read_bytes() == before
+    assert session.labels == {}
+
+
+@pytest.mark.parametrize(
+    ("labels", "error", "match"),
+    [
+        (["ham"], ValueError, "one label for each of the 2 ids, got 1"),
+        (["ham", None], ValueError, "no label for .* but None"),
+        (["ham", float("nan")], ValueError, "no label for"),
+        (["ham", pd.NA], ValueError, "no label for"),
+        ([1.0, np.inf], ValueError, "no label for"),
+        (["ham", 1], TypeError, "of one kind in a session, here str; got 1"),
+        ([True, 1], TypeError, "here bool; got 1"),
+        ("ab", TypeError, "a sequence with one label for each of the 2 ids"),
+        (5, TypeError, "a sequence with one label"),
+        (["ham", {"a": 1}], TypeError, "must hold str, int, bool or float, got {'a'"),
+        ([[0, 1], [1]], TypeError, "here list of 2"),
+    ],
+)
+def test_labels_that_are_none_are_refused(open_session, journal, labels, error, match):
+    session = open_session()
+    ids = session.ask(2).ids
+    before = journal.read_bytes()
+    with pytest.raises(error, match=match):
+        session.tell(ids, labels)
+    assert journal.read_bytes() == before
+    session.tell(ids, ["ham", "spam"])
+
+
+def test_labels_of_another_kind_than_before_are_refused(open_session, learner, data):
+    session = open_session()
+    a, b = session.ask(2).ids
+    session.tell(a, "ham")
+    with pytest.raises(TypeError, match=f"here str; got 3 for {b}"):
+        session.tell(b, 3)
+    fitted = clone(learner).fit(data[0], data[1])
+    other = open_session(path=session.path + "2", learner=fitted)
+    with pytest.raises(TypeError, match="here str; got 3"):
+        other.tell(other.ask(1).ids, [3])
+
+
+@pytest.mark.parametrize(
+    "answer", [np.array([1.0, 2.0]), np.full(60, np.nan), None, "best"]
+)
+def test_a_strategy_that_returns_nonsense_is_named(
+    open_session, learner, journal, answer
+):
+    def nonsense_scores(view):
+        return answer
+
+    odd = clone(learner).set_params(
+        strategy=nonsense_scores, cold_start=nonsense_scores
+    )
+    session = open_session(learner=odd)
+    with pytest.raises((ValueError, TypeError), match="nonsense_scores"):
+        session.ask()
+    assert journal.read_bytes() == b""
+    session.tell(0, "ham", unasked=True)
+
+
+@pytest.mark.parametrize(
+    ("picks", "match"),
+    [
+        ([0, 0, 1, 2], "a position more than once"),
+        ([0, 1, 2, 60], "got 60"),
+        ([0.5] * 4, "dtype float64"),
+        ([0, 1], "got 2 of them"),
+        ([0, 1, 2, 7], "among the candidates, got 7, which is labelled"),
+    ],
+)
+def test_what_goes_into_the_journal_is_looked_at(
+    open_session, monkeypatch, journal, picks, match
+):
+    session = open_session()
+    session.tell(7, "ham", unasked=True)
+    before = journal.read_bytes()
+    kind = type(session.learner)
+    monkeypatch.setattr(kind, "query", lambda *args, **kwargs: np.array(picks))
+    with pytest.raises(ValueError, match=f"'margin' must select.*{match}"):
+        session.ask()
+    assert journal.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "match"),
+    [
+        ({"ids": ["a"]}, ValueError, "'ids' must name each of the 60 items .* got 1"),
+        ({"ids": ["a"] * 60}, ValueError, "'ids' must be unique, got 'a' more than"),
+        ({"ids": [0.5] * 60}, TypeError, r"must hold str or int, got 0.5 \(float\)"),
+        ({"ids": [True] * 60}, TypeError, "must hold str or int, got True"),
+        ({"ids": "a" * 60}, TypeError, "must be a sequence of n ids"),
+        ({"refit": "later"}, ValueError, "'refit' must be True, False or 'backgro"),
+        ({"annotator": 3}, TypeError, "'annotator' must be a str or None, got 3"),
+        ({"learner": "margin"}, TypeError, "'learner' must be an ActiveLearner, got"),
+        ({"X": []}, ValueError, "'X' holds no items"),
+        ({"X": "text"}, TypeError, "must be a sequence of items"),
+    ],
+)
+def test_bad_arguments_are_named(open_session, tmp_path, options, error, match):
+    with pytest.raises(error, match=match):
+        open_session(**options)
+    assert not (tmp_path / "s").exists()  # refused before anything is made
+
+
+def test_an_index_that_does_not_tell_items_apart_is_refused(open_session, data):
+    with pytest.raises(ValueError, match="the index of 'X_pool' must be unique"):
+        open_session(pd.DataFrame(data[0], index=[0] * 60))
+    with pytest.raises(TypeError, match="the index of 'X_pool' must hold str or int"):
+        open_session(pd.DataFrame(data[0], index=pd.date_range("2026", periods=60)))
+
+
+@pytest.mark.parametrize(
+    ("n", "error"),
+    [(0, ValueError), (-1, ValueError), (1.5, TypeError), (True, TypeError)],
+)
+def test_a_bad_number_of_items_is_refused(open_session, n, error):
+    with pytest.raises(error, match="'n' must be"):
+        open_session().ask(n)
+
+
+def test_a_folder_of_something_else_is_left_alone(open_session, tmp_path):
+    folder = tmp_path / "s"
+    folder.mkdir()
+    (folder / "thesis.tex").write_text("x")
+    with pytest.raises(FileExistsError, match=r"holds 'thesis\.tex' and no 'man"):
+        open_session()
+    (folder / "manifest.json").write_text('{"format": "skactive", "files": {}}')
+    with pytest.raises(FileExistsError, match=r"a 'manifest\.json' of something"):
+        open_session()
+    (folder / "manifest.json").write_text("{")
+    with pytest.raises(ValueError, match="must be the manifest of a session, and is"):
+        open_session()
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(FileExistsError, match="which is a file"):
+        open_session(path=tmp_path / "file")
+    assert sorted(os.listdir(folder)) == ["lock", "manifest.json", "thesis.tex"]
+
+
+def test_a_lost_or_newer_manifest_is_refused(open_session, journal):
+    write_some(open_session)
+    manifest = journal.with_name("manifest.json")
+    content = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps({**content, "format_version": 2}))
+    with pytest.raises(ValueError, match=r"version 2; this version .* reads 1"):
+        open_session()
+    manifest.unlink()
+    with pytest.raises(ValueError, match=r"holds a 'journal\.jsonl' and no 'manifest"):
+        open_session()
+
+
+def test_a_clock_that_goes_backwards_changes_nothing(open_session, monkeypatch):
+    now = time.time()
+    ticks = iter(now - 3600.0 * i for i in range(10_000))
+    monkeypatch.setattr(time, "time", lambda: next(ticks))
+    with open_session() as session:
+        a, b = session.ask(2).ids
+        session.tell([a, b], ["ham", "spam"])
+        session.tell(a, "eggs")
+    session = open_session()
+    assert session.labels == {a: "eggs", b: "spam"}
+    times = [event["time"] for event in session.history(a)]
+    assert times == sorted(times, reverse=True)  # as the clock had it
+    assert [event["seq"] for event in session.history(a)] == [1, 2, 3]

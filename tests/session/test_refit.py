@@ -1,0 +1,249 @@
+"""When models are trained, and what happens when that fails or takes long."""
+
+import threading
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+
+from skactive import ActiveLearner
+
+WAIT = 30.0
+
+
+class Slow(LogisticRegression):
+    """Trains when the test says so, and fails when the test says so."""
+
+    started = threading.Semaphore(0)
+    go = threading.Semaphore(0)
+    sizes: list = []
+    error = None
+
+    def fit(self, X, y):
+        type(self).sizes.append(len(y))
+        type(self).started.release()
+        assert type(self).go.acquire(timeout=WAIT)
+        if type(self).error is not None:
+            raise type(self).error
+        return super().fit(X, y)
+
+
+@pytest.fixture
+def slow():
+    Slow.started, Slow.go = threading.Semaphore(0), threading.Semaphore(0)
+    Slow.sizes, Slow.error = [], None
+    yield ActiveLearner(Slow(), strategy="margin", batch_size=4, random_state=0)
+    Slow.go.release(100)
+
+
+def tell(session, data, *ids):
+    session.tell(list(ids), data[1][list(ids)], unasked=True)
+
+
+def two_classes(data):
+    return [int(np.flatnonzero(data[1] == label)[0]) for label in ("ham", "spam")]
+
+
+def test_refit_true_trains_once_before_it_is_needed(open_session, slow, data):
+    Slow.go.release(100)
+    session = open_session(learner=slow)
+    for id in (*two_classes(data), 50, 51):
+        tell(session, data, id)
+    assert Slow.sizes == []
+    assert session.model_age == 4
+    session.ask()
+    session.ask()
+    assert Slow.sizes == [4]
+    assert session.model_age == 0
+    session.tell(51, "ham", unasked=True)  # a changed label makes it older too
+    session.undo()
+    assert session.model_age == 0
+    session.undo()
+    assert session.model_age == 1
+    assert session.learner is session.learner
+    assert Slow.sizes == [4, 3]
+
+
+def test_refit_false_trains_when_told_to(open_session, slow, data):
+    Slow.go.release(100)
+    session = open_session(learner=slow, refit=False)
+    tell(session, data, *two_classes(data))
+    session.ask()
+    assert Slow.sizes == []
+    session.refit()
+    tell(session, data, 50)
+    assert session.model_age == 1
+    proba = session.learner.predict_proba(data[0])
+    session.close()
+    again = open_session(learner=slow, refit=False)
+    assert again.model_age == 1
+    np.testing.assert_array_equal(again.learner.predict_proba(data[0]), proba)
+    assert Slow.sizes == [2, 2]  # that of before is trained again, not a newer one
+
+
+def test_refit_without_labels_says_so(open_session):
+    with pytest.raises(ValueError, match="no label to train on"):
+        open_session(refit=False).refit()
+
+
+def test_ask_can_go_by_the_old_model_this_once(open_session, slow, data):
+    Slow.go.release(100)
+    session = open_session(learner=slow)
+    tell(session, data, *two_classes(data))
+    session.ask()
+    tell(session, data, 50)
+    session.ask(refit=False)
+    assert Slow.sizes == [2]
+    with pytest.raises(ValueError, match="'refit' must be True, False or"):
+        session.ask(refit="no")
+
+
+def test_in_the_background_the_next_batch_does_not_wait(open_session, slow, data):
+    session = open_session(learner=slow, refit="background")
+    assert session.ask()  # by the cold start: nothing is known
+    Slow.go.release()
+    tell(session, data, *two_classes(data))
+    assert session.ask()  # waits for the first model
+    assert session.model_age == 0
+    assert Slow.started.acquire(timeout=WAIT)
+
+    tell(session, data, 50)
+    assert Slow.started.acquire(timeout=WAIT)  # under way
+    tell(session, data, 51)
+    tell(session, data, 52)
+    assert session.ask()  # by the old one
+    assert session.model_age == 3
+    Slow.go.release(2)
+    session._models._trainer.wait()
+    assert session.model_age == 0
+    assert Slow.sizes == [2, 3, 5]  # of those that waited only the newest
+    assert len(session.learner.y_labeled_) == 5
+
+
+def test_a_batch_says_what_its_model_knew(open_session, slow, data):
+    session = open_session(learner=slow, refit="background")
+    Slow.go.release()
+    tell(session, data, *two_classes(data))
+    session.ask()
+    tell(session, data, 50)
+    session.ask()
+    models = [e["model"] for e in session._journal.events if e["event"] == "ask"]
+    assert models == [1, 1]
+
+
+def test_an_error_in_the_background_comes_up_once_and_the_old_model_stays(
+    open_session, slow, data
+):
+    session = open_session(learner=slow, refit="background")
+    Slow.go.release()
+    tell(session, data, *two_classes(data))
+    session.ask()
+    old = session.learner
+    Slow.error = MemoryError("no room")
+    tell(session, data, 50)
+    Slow.go.release()
+    session._models._trainer.wait()
+    with pytest.raises(MemoryError, match="no room") as caught:
+        session.ask()
+    assert "No label is lost" in caught.value.__notes__[0]
+    assert session.ask()
+    assert session.learner is old
+    assert session.model_age == 1
+    Slow.error = None
+    Slow.go.release()
+    tell(session, data, 51)
+    session._models._trainer.wait()
+    assert session.model_age == 0
+
+
+def test_a_first_training_that_fails_leaves_the_cold_start(open_session, slow, data):
+    session = open_session(learner=slow, refit="background")
+    Slow.error = ValueError("no way")
+    Slow.go.release(5)
+    tell(session, data, *two_classes(data))
+    with pytest.raises(ValueError, match="no way"):
+        session.ask()
+    assert session.ask()
+
+
+def test_training_that_fails_loses_no_label(open_session, slow, data):
+    session = open_session(learner=slow)
+    Slow.go.release(100)
+    tell(session, data, *two_classes(data))
+    first = session.ask()
+    tell(session, data, 50)
+    Slow.error = ValueError("no way")
+    for _ in range(2):
+        with pytest.raises(ValueError, match="no way") as caught:
+            session.ask()
+        assert "ask(refit=False) goes by it" in caught.value.__notes__[0]
+    assert len(session.labels) == 3
+    assert [batch.number for batch in session.open_batches] == [first.number]
+    assert session.ask(refit=False)
+
+
+def test_an_interrupted_refit_is_made_good_by_the_next(open_session, slow, data):
+    session = open_session(learner=slow)
+    Slow.go.release(100)
+    tell(session, data, *two_classes(data))
+    Slow.error = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        session.ask()
+    Slow.error = None
+    batch = session.ask()
+    whole = open_session(learner=slow, path=session.path + "2")
+    tell(whole, data, *two_classes(data))
+    assert whole.ask() == batch
+
+
+def test_a_resumed_session_in_the_background_goes_by_all_labels(
+    open_session, slow, data
+):
+    Slow.go.release(100)
+    with open_session(learner=slow, refit="background") as session:
+        tell(session, data, *two_classes(data))
+        tell(session, data, 50)
+    session = open_session(learner=slow, refit="background")
+    session.ask()
+    assert len(session.learner.y_labeled_) == 3
+
+
+def test_closing_does_not_wait_for_a_training(open_session, slow, data):
+    session = open_session(learner=slow, refit="background")
+    tell(session, data, *two_classes(data))
+    assert Slow.started.acquire(timeout=WAIT)
+    tell(session, data, 50)
+    session.close()
+    Slow.go.release()
+    session._models._trainer.wait()
+    assert Slow.sizes == [2]
+
+
+def test_a_thread_trains_under_the_callers_configuration(open_session, data):
+    from sklearn import config_context, get_config
+
+    seen = []
+
+    class Curious(LogisticRegression):
+        def fit(self, X, y):
+            seen.append((get_config()["working_memory"], threading.current_thread()))
+            return super().fit(X, y)
+
+    learner = ActiveLearner(Curious(), random_state=0)
+    with config_context(working_memory=17):
+        session = open_session(learner=learner, refit="background")
+        tell(session, data, *two_classes(data))
+        session.ask()
+    ((memory, thread),) = seen
+    assert memory == 17
+    assert thread is not threading.main_thread()
+
+
+def test_the_users_learner_is_left_alone(open_session, learner, data):
+    before = dict(vars(clone(learner)))
+    session = open_session(learner=learner)
+    tell(session, data, *two_classes(data))
+    session.ask()
+    assert vars(learner).keys() == before.keys()
+    assert session.learner is not learner

@@ -1,0 +1,210 @@
+"""Labels out of a session and into another, as tables."""
+
+import csv
+import json
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skactive import LabelingSession
+
+SUFFIXES = ["csv", "jsonl", "parquet"]
+TEXTS = ['a "fine", film', "naïve\ncafé", "", "=1+1", "no", "the end"]
+IDS = ["a", "b", "c", "d", "e", "7"]
+
+
+@pytest.fixture
+def open_texts(learner, tmp_path):
+    """Open a session over texts; nothing is trained in these tests."""
+    opened = []
+
+    def open_texts(X=TEXTS, ids=IDS, name="texts", **options):
+        options = {"refit": False, "annotator": "ann", **options}
+        opened.append(LabelingSession(learner, X, tmp_path / name, ids, **options))
+        return opened[-1]
+
+    yield open_texts
+    for session in opened:
+        session.close()
+
+
+def read(path):
+    if path.suffix == ".csv":
+        with path.open(encoding="utf-8", newline="") as stream:
+            return list(csv.DictReader(stream))
+    if path.suffix == ".jsonl":
+        return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    return pd.read_parquet(path).to_dict("records")
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_an_export_holds_ids_texts_labels_annotators_and_times(
+    open_texts, tmp_path, suffix
+):
+    session = open_texts()
+    session.tell(["b", "a"], ["pos", "neg"], unasked=True)
+    session.tell(["b"], ["neg"], annotator="bob")
+    path = tmp_path / f"labels.{suffix}"
+    session.export(path)
+    rows = read(path)
+    assert [list(row) for row in rows] == [
+        ["id", "text", "label", "annotator", "time"]
+    ] * 2
+    assert [list(row.values())[:4] for row in rows] == [
+        ["b", TEXTS[1], "neg", "bob"],
+        ["a", TEXTS[0], "neg", "ann"],
+    ]
+    assert rows[0]["time"] == session.history("b")[1]["time"]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize(
+    "labels", [["pos", "neg"], [0, 1], ["0", "1"], [True, False], [0.5, 1.0]]
+)
+def test_labels_survive_the_way_out_and_in(open_texts, tmp_path, suffix, labels):
+    path = tmp_path / f"labels.{suffix}"
+    first = open_texts()
+    first.tell(["a", "7", "b"], [labels[0], labels[1], labels[1]], unasked=True)
+    first.export(path)
+    second = open_texts(name="second")
+    if suffix == "csv":  # which knows texts only: one label of the kind says which
+        second.tell("a", labels[0], unasked=True)
+    imported = second.import_labels(path, annotator="file")
+    assert second.labels == first.labels
+    assert [type(x) for x in second.labels.values()] == [type(labels[0])] * 3
+    assert imported.conflicts == imported.unknown == []
+    assert second.history("7")[-1]["annotator"] == "file"
+    assert imported.added == (["7", "b"] if suffix == "csv" else ["a", "7", "b"])
+    assert second.import_labels(path).unchanged == ["a", "7", "b"]  # again: nothing
+    assert len(second.history("7")) == 1
+
+
+def test_conflicting_labels_are_listed_and_not_taken_over(open_texts, tmp_path):
+    session = open_texts()
+    session.tell(["a", "b"], ["pos", "neg"], unasked=True)
+    path = tmp_path / "other.csv"
+    path.write_text("id,label\na,neg\nb,neg\nc,pos\nd,\n")
+    imported = session.import_labels(path)
+    assert imported.conflicts == [("a", "pos", "neg")]
+    assert imported.added == ["c"]
+    assert imported.unchanged == ["b"]
+    assert session.labels == {"a": "pos", "b": "neg", "c": "pos"}
+    session.undo()  # an import is one answer
+    assert session.labels == {"a": "pos", "b": "neg"}
+
+
+@pytest.mark.parametrize(
+    ("content", "match"),
+    [
+        ("id,label\na,pos\nx,neg\n", "1 ids that are not in the pool: 'x'"),
+        ("id,label\na,pos\na,neg\n", "gives 1 ids more than one label: 'a'"),
+        ("name,label\na,pos\n", "has no column 'id'"),
+        ("id,label\n", "holds no rows"),
+        ("", "is empty"),
+    ],
+)
+def test_a_file_that_is_not_clear_is_refused_whole(
+    open_texts, tmp_path, content, match
+):
+    session = open_texts()
+    path = tmp_path / "other.csv"
+    path.write_text(content)
+    with pytest.raises(ValueError, match=match):
+        session.import_labels(path)
+    assert session.labels == {}
+
+
+def test_labels_of_another_kind_are_refused(open_texts, tmp_path):
+    session = open_texts()
+    session.tell("a", 1, unasked=True)
+    (tmp_path / "other.csv").write_text("id,label\nb,pos\n")
+    with pytest.raises(ValueError, match=r"label 'pos', and the .* of the type int"):
+        session.import_labels(tmp_path / "other.csv")
+    (tmp_path / "other.jsonl").write_text('{"id": "b", "label": "pos"}\n')
+    with pytest.raises(TypeError, match="here number; got 'pos' for 'b'"):
+        session.import_labels(tmp_path / "other.jsonl")
+    assert session.labels == {"a": 1}
+
+
+def test_other_columns_and_unknown_ids_on_request(open_texts, tmp_path):
+    session = open_texts()
+    (tmp_path / "other.tsv").write_text("key\tclass\na\tpos\nz\tneg\n")
+    imported = session.import_labels(
+        tmp_path / "other.tsv", id="key", label="class", ignore_unknown=True
+    )
+    assert imported.unknown == ["z"]
+    assert session.labels == {"a": "pos"}
+
+
+def test_ids_that_are_numbers_are_found_in_a_csv(open_texts, tmp_path):
+    session = open_texts(ids=None)
+    (tmp_path / "other.csv").write_text("id,label\n3,1\n5,0\n")
+    session.import_labels(tmp_path / "other.csv")
+    assert session.labels == {3: 1, 5: 0}
+
+
+def test_open_items_go_out_and_come_back_labelled(open_texts, tmp_path):
+    session = open_texts()
+    batch = session.ask(3)
+    path = tmp_path / "todo.csv"
+    session.export(path, what="open")
+    rows = read(path)
+    assert [row["id"] for row in rows] == list(batch.ids)
+    assert [row["label"] for row in rows] == ["", "", ""]
+    rows[0]["label"] = rows[2]["label"] = "pos"
+    pd.DataFrame(rows).to_csv(path, index=False)
+    session.import_labels(path)
+    assert session.labels == {batch.ids[0]: "pos", batch.ids[2]: "pos"}
+    assert session.open_batches[0].ids == (batch.ids[1],)
+
+
+def test_labels_move_to_a_pool_that_grew(open_texts):
+    old = open_texts()
+    old.tell(["a", "b"], ["pos", "neg"], unasked=True)
+    old.undo()
+    old.tell(["a", "e"], ["neg", "pos"], unasked=True)
+    new = open_texts([*TEXTS[1:], "more"], [*IDS[1:], "f"], name="new")
+    with pytest.raises(ValueError, match="1 ids that are not in the pool: 'a'"):
+        new.import_labels(old.path)
+    imported = new.import_labels(old.path, ignore_unknown=True)
+    assert new.labels == {"e": "pos"}
+    assert imported.unknown == ["a"]
+    with pytest.raises(FileNotFoundError, match="or the folder of a session, got"):
+        new.import_labels(os.path.dirname(old.path))
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("wrap", [list, pd.DataFrame, lambda X: np.array(X, object)])
+def test_pairs_are_two_columns(open_texts, tmp_path, suffix, wrap):
+    pairs = [("who?", "me"), ("when?", "now")]
+    session = open_texts(wrap(pairs), ["a", "b"])
+    session.tell(["b"], ["pos"], unasked=True)
+    session.export(tmp_path / f"x.{suffix}")
+    (row,) = read(tmp_path / f"x.{suffix}")
+    assert [row["text_1"], row["text_2"]] == ["when?", "now"]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_without_texts_and_without_labels_there_are_still_columns(
+    open_session, tmp_path, suffix
+):
+    session = open_session(refit=False)
+    path = tmp_path / f"x.{suffix}"
+    session.export(path)
+    assert read(path) == []
+    session.tell([3], ["ham"], unasked=True)
+    session.close()
+    session.export(path)  # what is known can be written after closing too
+    assert [list(row) for row in read(path)] == [["id", "label", "annotator", "time"]]
+
+
+def test_what_cannot_be_written_is_refused(open_session, tmp_path):
+    session = open_session()
+    with pytest.raises(ValueError, match=r"must end in one of \.csv, \.jsonl, \.parq"):
+        session.export(tmp_path / "x.xlsx")
+    with pytest.raises(ValueError, match="'what' must be 'labels' or 'open', got 'al"):
+        session.export(tmp_path / "x.csv", what="all")
+    with pytest.raises(FileNotFoundError, match="in a folder that exists"):
+        session.export(tmp_path / "none" / "x.csv")
