@@ -1,0 +1,124 @@
+"""What a labelling session costs: an answer, and a long loop of one item a round.
+
+    python benchmarks/session.py            # 20,000 x 384, 1,950 rounds
+    python benchmarks/session.py --smoke    # seconds, for CI
+
+First, `tell` of one label against a bare write and fsync of the very same line to a
+file beside the journal, interleaved; the figure is the ratio of the medians, which is
+to be at most 1.5. Then a logistic regression over features in memory, entropy, one
+item a round from an empty session on, trained again in each round; and the session
+opened again at its end.
+"""
+
+import argparse
+import os
+import tempfile
+from collections import Counter
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from threadpoolctl import threadpool_limits
+
+from skactive import ActiveLearner, LabelingSession
+
+
+def make_pool(n, d, k, seed=0):
+    """Draw rows around k centres, so that probabilities range from sure to unsure."""
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(size=(k, d)).astype(np.float32)
+    y = rng.integers(k, size=n)
+    X = rng.normal(scale=3.0, size=(n, d)).astype(np.float32)
+    X += centres[y]
+    return X, y
+
+
+def make_learner():
+    return ActiveLearner(
+        LogisticRegression(max_iter=50),
+        strategy="entropy",
+        batch_size=1,
+        random_state=0,
+    )
+
+
+def timed(function, *args, **kwargs):
+    start = perf_counter()
+    result = function(*args, **kwargs)
+    return result, perf_counter() - start
+
+
+def append(handle, line):
+    os.write(handle, line)
+    os.fsync(handle)
+
+
+def compare_tell(folder, X, y, repeats):
+    tells, bares = [], []
+    handle = os.open(folder / "bare.jsonl", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    with LabelingSession(make_learner(), X, folder / "tells", refit=False) as session:
+        journal = folder / "tells" / "journal.jsonl"
+        for id in session.ask(repeats).ids:
+            tells.append(timed(session.tell, id, int(y[id]))[1])
+            line = journal.read_bytes().splitlines(keepends=True)[-1]
+            bares.append(timed(append, handle, line)[1])
+    os.close(handle)
+    tell, bare = median(tells), median(bares)
+    print(f"tell           {1e3 * tell:8.3f} ms (median of {repeats})")
+    print(f"write + fsync  {1e3 * bare:8.3f} ms of the same line")
+    print(f"ratio          {tell / bare:8.2f}")
+    return tell / bare
+
+
+def run_rounds(path, X, y, n_rounds):
+    seconds = Counter()
+    session, seconds["opening"] = timed(LabelingSession, make_learner(), X, path)
+    with session:
+        for _ in range(n_rounds):
+            # Reading the learner trains it, so that asking is left with the rest.
+            seconds["training"] += timed(getattr, session, "learner")[1]
+            batch, elapsed = timed(session.ask)
+            seconds["asking"] += elapsed
+            id = batch.ids[0]
+            seconds["telling"] += timed(session.tell, id, int(y[id]))[1]
+        score = session.learner.score(X, y)
+    print(f"\n{n_rounds} rounds of 1 over {X.shape[0]} x {X.shape[1]}:")
+    for phase, total in seconds.items():
+        per_round = "" if phase == "opening" else f"  {1e3 * total / n_rounds:8.2f} ms"
+        print(f"{phase:<14} {total:8.2f} s{per_round}")
+    print(f"{'in all':<14} {sum(seconds.values()):8.2f} s")
+
+    session, elapsed = timed(LabelingSession, make_learner(), X, path)
+    with session:
+        size = (path / "journal.jsonl").stat().st_size
+        print(f"{'opening again':<14} {elapsed:8.2f} s  (journal of {size} bytes)")
+        assert len(session.labels) == n_rounds
+        assert session.learner.score(X, y) == score
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--pool", type=int, default=20_000)
+    parser.add_argument("--dim", type=int, default=384)
+    parser.add_argument("--classes", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=1_950)
+    parser.add_argument("--repeats", type=int, default=500)
+    parser.add_argument("--folder", help="where to write; default: a temporary folder")
+    parser.add_argument("--smoke", action="store_true")
+    args = parser.parse_args()
+    if args.smoke:
+        args.pool, args.rounds, args.repeats = 2_000, 20, 50
+
+    X, y = make_pool(args.pool, args.dim, args.classes)
+    with (
+        threadpool_limits(1),
+        tempfile.TemporaryDirectory(dir=args.folder) as folder,
+    ):
+        compare_tell(Path(folder), X, y, args.repeats)
+        run_rounds(Path(folder) / "rounds", X, y, args.rounds)
+
+
+if __name__ == "__main__":
+    main()

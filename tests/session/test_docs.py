@@ -1,0 +1,29 @@
+"""The page on sessions runs."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+from skactive import datasets
+
+PAGE = Path(__file__).parent.parent.parent / "docs" / "sessions.md"
+
+
+def load_few(**options):
+    """Stand in for the docstrings of installed libraries, which take long to read."""
+    words = np.random.default_rng(0).choice(["sort", "plot", "solve", "the"], (80, 6))
+    return [" ".join(row) for row in words], words[:, 0]
+
+
+def test_the_python_of_the_page_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(datasets, "load_docstrings", load_few)
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    assert len(blocks) == 2
+    names = {}
+    for block in blocks:
+        exec(compile(block, PAGE.name, "exec"), names)
+    assert len(names["session"].labels) == 30
+    assert (tmp_path / "labels.csv").read_text("utf-8").count("\n") >= 31
+    assert capsys.readouterr().out.endswith("[] []\n")

@@ -1,0 +1,98 @@
+"""The fold of events: at once, one by one, and by an oracle that keeps no state."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skactive.session.state import State
+
+POOL = range(8)
+STEP = st.tuples(
+    st.sampled_from(["ask", "tell", "tell", "skip", "release", "undo", "refit"]),
+    st.lists(st.sampled_from(list(POOL)), min_size=1, max_size=4, unique=True),
+    st.sampled_from("xyz"),
+)
+
+
+def make_events(steps):
+    """Turn random wishes into events that a session could have recorded."""
+    events = []
+    for kind, ids, label in steps:
+        event = {"v": 1, "seq": len(events) + 1, "t": "", "event": kind}
+        state = oracle(events)
+        if kind == "ask":
+            taken = {*state["labels"], *state["skipped"], *state["where"]}
+            event["ids"] = [id for id in ids if id not in taken]
+            event["batch"] = 1 + sum(e["event"] == "ask" for e in events)
+            event["model"] = 0
+        elif kind == "tell":
+            event |= {"ids": ids, "labels": [label] * len(ids)}
+        elif kind == "skip":
+            event["ids"] = [id for id in ids if id not in state["labels"]]
+        elif kind == "release":
+            event["ids"] = [id for id in ids if id in state["where"]]
+        elif kind == "undo":
+            if not state["undoable"]:
+                continue
+            last = state["undoable"][-1]
+            event |= {"of": last["seq"], "what": last["event"]}
+        else:
+            event["model"] = 0
+        if event.get("ids") != []:
+            events.append(event)
+    return events
+
+
+def oracle(events):
+    """Work out every question from the whole list of events, one by one."""
+    undone = {e["of"] for e in events if e["event"] == "undo"}
+    held = [e for e in events if e["seq"] not in undone]
+    told = [
+        (id, label)
+        for e in held
+        if e["event"] == "tell"
+        for id, label in zip(e["ids"], e["labels"], strict=True)
+    ]
+    last = {}  # what was last done with each item
+    for e in held:
+        last.update(dict.fromkeys(e.get("ids", ()), e))
+    return {
+        "labels": dict(told),
+        "order": list(dict.fromkeys(id for id, _ in told)),
+        "skipped": {id for id, e in last.items() if e["event"] == "skip"},
+        "where": {id: e["batch"] for id, e in last.items() if e["event"] == "ask"},
+        "undoable": [e for e in held if e["event"] in ("tell", "skip", "release")],
+        "labels_seq": max(
+            (e["seq"] for e in events if e.get("what", e["event"]) == "tell"), default=0
+        ),
+    }
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(STEP, max_size=25))
+def test_a_fold_is_what_the_whole_list_says(steps):
+    events = make_events(steps)
+    whole, gradual = State(POOL), State(POOL)
+    whole.fold(events)
+    for n in range(len(events) + 1):
+        gradual.fold(events[:n])
+    expected = oracle(events)
+    for state in (whole, gradual):
+        labels = {id: answer.label for id, answer in state.answers.items()}
+        assert labels == expected["labels"]
+        assert list(labels) == expected["order"]
+        assert set(state.skipped) == expected["skipped"] - set(labels)
+        where = {id: number for number, ids in state.open.items() for id in ids}
+        assert where == expected["where"]
+        assert state.undoable == expected["undoable"]
+        assert state.labels_seq == expected["labels_seq"]
+        assert state.seq == len(events)
+
+
+def test_an_interrupted_fold_begins_anew():
+    events = make_events([("ask", [0, 1], "x"), ("tell", [0, 2], "x")])
+    state = State(POOL)
+    state.fold(events[:1])
+    state._busy = True  # as left by an interruption in the middle of an event
+    state.answers[7] = "half"
+    state.fold(events)
+    assert set(state.answers) == {0, 2}
