@@ -22,6 +22,10 @@ __all__ = ["joint_information", "select_jointly"]
 # Candidates looked at together. It decides, beyond the exact part, which estimates are
 # made at all, so it is fixed, while the memory in use may vary.
 BLOCK = 32
+# A first look takes so many times fewer configurations; beyond the exact part, where it
+# is no bound, it leaves a shortlist of so many candidates.
+ROUGHLY = 8
+SHORTLIST = 128
 # Configurations that matter less than this together (in nats) are left out, and gains
 # closer to each other than this are a tie: both are beyond what float64 resolves.
 NEGLIGIBLE = 1e-12
@@ -126,9 +130,12 @@ def select_jointly(draws, n, rng, *, n_samples=4096, working_bytes=2**20):
     -----
     What a candidate adds can only fall as the batch grows, so what it last added
     bounds what it adds now, and most candidates are not looked at again ("lazy
-    greedy"). In the exact part this finds the same rows as looking at all. In the
-    sampled part one sample is extended from pick to pick, not drawn anew. Both the
-    bound and the new value are then estimates; the smaller is kept.
+    greedy"). The configurations that leave most to learn give a closer bound. In the
+    exact part this finds the same rows as looking at all.
+
+    In the sampled part one sample is extended from pick to pick, not drawn anew. Its
+    bounds are estimates as the gains are, of which the smaller is kept, and a smaller
+    sample draws up a shortlist of the candidates to look at.
 
     References
     ----------
@@ -164,13 +171,14 @@ def select_jointly(draws, n, rng, *, n_samples=4096, working_bytes=2**20):
     told = SATURATED * alone.max(initial=0.0)
     positions, information, known, restarted = [], [], 0.0, False
     while len(positions) < min(n, n_candidates):
-        _tighten(bounds, draws, state, working_bytes)
-        best = bounds.max()
+        looked = _look_at_the_best(bounds, draws, state, working_bytes)
+        gains = bounds[looked]
+        best = gains.max()
         if best <= told and state.n_labels:
             state, bounds = _Configurations(t, n_samples, rng), alone.copy()
             restarted = True
             continue
-        tied = np.flatnonzero(bounds >= best - NEGLIGIBLE)
+        tied = looked[gains >= best - NEGLIGIBLE]
         pick = tied[places[tied].argmin()]
         if not restarted:
             known = min(known + max(best, 0.0), math.log(t))
@@ -181,24 +189,45 @@ def select_jointly(draws, n, rng, *, n_samples=4096, working_bytes=2**20):
     return np.array(positions, dtype=np.intp), np.array(information)
 
 
-def _tighten(bounds, draws, state, working_bytes):
-    """Lower bounds on gains in place until the highest ones are the gains."""
-    if not state.n_labels or bounds.max() <= NEGLIGIBLE:
-        return  # before the first label the bounds are the gains
+def _look_at_the_best(bounds, draws, state, working_bytes):
+    """Lower bounds in place to what candidates add, for all that may add most.
+
+    Returns
+    -------
+    looked : ndarray of int
+        The candidates whose bounds now are what they add.
+    """
     n = bounds.shape[0]
+    if not state.n_labels or bounds.max() <= NEGLIGIBLE:
+        return np.arange(n)  # before the first label the bounds are the gains
+
+    def look(some):
+        gains = state.gains(draws[some], working_bytes)
+        bounds[some] = np.minimum(bounds[some], gains)
+        return bounds[some].max()
+
     block = min(BLOCK, n)
-    first = np.argpartition(bounds, n - block)[n - block :]
-    bounds[first] = np.minimum(bounds[first], state.gains(draws[first], working_bytes))
-    best = bounds[first].max()
+    looked = [np.argpartition(bounds, n - block)[n - block :]]
+    best = look(looked[0])
     rest = np.flatnonzero(bounds >= best - NEGLIGIBLE)
-    rest = np.setdiff1d(rest, first, assume_unique=True)
+    rest = np.setdiff1d(rest, looked[0], assume_unique=True)
+    if state.rough is not None and len(rest) > SHORTLIST:
+        rows = chunks(len(rest), BLOCK)
+        rough = [state.gains(draws[rest[i]], working_bytes, rough=True) for i in rows]
+        rough = np.minimum(np.concatenate(rough) + state.slack, bounds[rest])
+        if state.is_sample:
+            least = np.partition(rough, len(rest) - SHORTLIST)[len(rest) - SHORTLIST]
+        else:
+            bounds[rest], least = rough, best
+        rest = rest[rough >= least - NEGLIGIBLE]
     rest = rest[np.argsort(-bounds[rest], kind="stable")]
     for some in chunks(len(rest), BLOCK):
         some = rest[some]
         if bounds[some[0]] < best - NEGLIGIBLE:
             break
-        bounds[some] = np.minimum(bounds[some], state.gains(draws[some], working_bytes))
-        best = max(best, bounds[some].max())
+        best = max(best, look(some))
+        looked.append(some)
+    return np.concatenate(looked)
 
 
 class _Configurations:
@@ -214,25 +243,28 @@ class _Configurations:
         self.rng = rng
         self.weights = np.ones(1)
         self.posteriors = np.full((1, t), 1 / t)
+        self.is_sample = False
+        self.rough, self.slack = None, 0.0
         self.n_labels = 0
         self.information = 0.0
 
-    def gains(self, draws, working_bytes):
+    def gains(self, draws, working_bytes, rough=False):
         """Gains of some candidates (c, t, k): what each would add."""
+        weights, posteriors = self.rough if rough else (self.weights, self.posteriors)
         draws = np.asarray(draws, dtype=np.float64)
         c, t, k = draws.shape
         # What stands in for 0 in the logarithm, and changes no other number.
         inputs = np.add(draws, TINY).transpose(1, 0, 2).reshape(t, c * k)
         total = np.zeros(c * k)
         size = chunk_size(16 * c * k, working_bytes)
-        for rows in chunks(len(self.weights), size):
-            mixed = self.posteriors[rows] @ inputs  # (configurations, c * k)
+        for rows in chunks(len(weights), size):
+            mixed = posteriors[rows] @ inputs  # (configurations, c * k)
             terms = np.log(mixed)
             terms *= mixed
-            total -= self.weights[rows] @ terms
+            total -= weights[rows] @ terms
         # Less the entropy under each draw. Posteriors rather than the prior here, as
         # then no configuration counts negative, in a sample neither.
-        mean_posterior = self.weights @ self.posteriors
+        mean_posterior = weights @ posteriors
         gains = total.reshape(c, k).sum(axis=1) - entropy(draws) @ mean_posterior
         return np.maximum(gains, 0.0)
 
@@ -254,6 +286,26 @@ class _Configurations:
         posteriors /= posteriors.sum(axis=1, keepdims=True)
         self.posteriors = posteriors
         self.weights = weights[kept] / shares
+        self.is_sample = self.is_sample or shares.min(initial=1.0) < 1
+        self._take_some(left[kept] / shares)
+
+    def _take_some(self, left):
+        """Set few configurations aside for a first look at what a candidate adds.
+
+        The others add no more than they leave to learn, so that with this slack it is
+        a bound, where all are held. In a sample it is an estimate, from a smaller one.
+        """
+        few = len(left) // ROUGHLY
+        if few < ROUGHLY:
+            self.rough, self.slack = None, 0.0
+        elif self.is_sample:
+            some, shares = _thin(left, few, self.rng)
+            self.rough = self.weights[some] / shares, self.posteriors[some]
+            self.slack = 0.0
+        else:
+            some = np.argsort(-left)[:few]
+            self.rough = self.weights[some], self.posteriors[some]
+            self.slack = left.sum() - left[some].sum()
 
     def _split(self, rows, item):
         """Weights of the configurations that some split into, and what they leave."""

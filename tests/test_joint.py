@@ -137,21 +137,61 @@ def test_the_choice_gives_the_published_numbers():
     assert_allclose(information[4:], [1.111, 1.262], atol=5e-4)
 
 
-def test_looking_at_few_candidates_finds_what_looking_at_all_finds(monkeypatch):
-    draws = draw(400, 10, 3, concentration=3.0)
-    looked = []
+def disagree(n, t, k, seed):
+    """Draws of linear models that are far apart, as after few labels."""
+    rng = np.random.default_rng(seed)
+    X, models = rng.normal(size=(n, 8)), rng.normal(size=(t, 8, k))
+    odds = np.exp(np.einsum("nd,tdk->ntk", X, models))
+    return odds / odds.sum(axis=2, keepdims=True)
+
+
+@pytest.fixture
+def looked(monkeypatch):
+    """Count the candidates that are looked at closely, and make shortlists short."""
+    counts = []
     gains = joint._Configurations.gains
 
-    def count(self, some, working_bytes):
-        looked.append(len(some))
-        return gains(self, some, working_bytes)
+    def count(self, some, working_bytes, rough=False):
+        counts.append(0 if rough else len(some))
+        return gains(self, some, working_bytes, rough)
 
     monkeypatch.setattr(joint._Configurations, "gains", count)
-    lazy = choose(draws, 6)
-    assert sum(looked) < 400 * 5 / 2
-    monkeypatch.setattr(joint, "BLOCK", 400)
-    for found, expected in zip(lazy, choose(draws, 6), strict=True):
-        assert_allclose(found, expected, atol=1e-12)
+    monkeypatch.setattr(joint, "SHORTLIST", 10)
+    return counts
+
+
+@pytest.mark.parametrize("pool", [disagree, draw])
+@pytest.mark.parametrize(("k", "b", "share"), [(2, 10, 0.5), (3, 7, 0.6), (7, 4, 0.8)])
+def test_looking_at_few_candidates_finds_what_looking_at_all_finds(
+    pool, k, b, share, looked, monkeypatch
+):
+    for seed in range(4):
+        draws = pool(400, 12, k, seed)
+        looked.clear()
+        lazy = choose(draws, b)
+        assert sum(looked) < 400 * (b - 1) * share
+        with monkeypatch.context() as patch:
+            patch.setattr(joint, "BLOCK", 400)
+            looked.clear()
+            eager = choose(draws, b)
+        assert sum(looked) == 400 * (b - 1)
+        assert_array_equal(lazy[0], eager[0])
+        assert_allclose(lazy[1], eager[1], atol=1e-12)
+
+
+def test_a_shortlist_finds_what_looking_at_all_finds(looked, monkeypatch):
+    losses = []
+    for seed in range(6):
+        draws = disagree(500, 30, 3, seed)
+        looked.clear()
+        short, _ = choose(draws, 8, n_samples=500)
+        assert sum(looked) < 500 * 7 / 2
+        with monkeypatch.context() as patch:
+            patch.setattr(joint, "BLOCK", 500)
+            full, _ = choose(draws, 8, n_samples=500)
+        found = [joint_information(draws[some]) for some in (full, short)]
+        losses.append(1 - found[1] / found[0])
+    assert np.mean(losses) < 1e-4
 
 
 @pytest.mark.parametrize("n_samples", [30, 10**6])
