@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-
 from .. import measures
+from .._params import check_count, check_option
 from ..joint import select_jointly
 from ..selection import stochastic_n
 from .base import PointwiseStrategy, Strategy, check_scores
@@ -38,7 +37,7 @@ class _Draws(PointwiseStrategy):
         -------
         positions : ndarray of int, shape (n,)
         """
-        _check_option("selection", self.selection, ("top", "power", "softmax"))
+        check_option("selection", self.selection, ("top", "power", "softmax"))
         if self.selection == "top":
             return super().select(view, n)
         scores = check_scores(self.score(view), view, self)
@@ -112,7 +111,7 @@ class BALD(_Draws):
         -------
         scores : ndarray of shape (n_candidates,)
         """
-        _check_count("n_draws", self.n_draws, 2)
+        check_count("n_draws", self.n_draws, 2)
         return view.map_draws(measures.mutual_information, self.n_draws)
 
 
@@ -183,8 +182,8 @@ class MCDropout(_Draws):
         -------
         scores : ndarray of shape (n_candidates,)
         """
-        _check_count("n_draws", self.n_draws, 1)
-        _check_option("measure", self.measure, _MEASURES)
+        check_count("n_draws", self.n_draws, 1)
+        check_option("measure", self.measure, _MEASURES)
         measure = _MEASURES[self.measure]
         return view.map_draws(
             lambda draws: measure(measures.mean_over_draws(draws)), self.n_draws
@@ -258,21 +257,7 @@ class BatchBALD(Strategy):
         -------
         positions : ndarray of int, shape (n,)
         """
-        _check_count("n_draws", self.n_draws, 2)
-        _check_count("n_samples", self.n_samples, 1)
+        check_count("n_draws", self.n_draws, 2)
+        check_count("n_samples", self.n_samples, 1)
         draws = view.draws(self.n_draws)
         return select_jointly(draws, n, view.rng, n_samples=self.n_samples)[0]
-
-
-def _check_count(name, value, least):
-    if not isinstance(value, Integral) or isinstance(value, bool):
-        raise TypeError(f"{name} must be an int; got {value!r}.")
-    if value < least:
-        raise ValueError(f"{name} must be at least {least}; got {value}.")
-
-
-def _check_option(name, value, options):
-    if value not in tuple(options):
-        raise ValueError(
-            f"{name} must be one of {', '.join(map(repr, options))}; got {value!r}."
-        )
