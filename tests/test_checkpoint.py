@@ -27,9 +27,11 @@ class Changes(BaseEstimator):
         self.limit = limit
 
     def start(self):
-        self.before_, self.n_ = None, 0
+        self.before_, self.n_, self.n_checks_ = None, 0, 0
 
     def check(self, run, learner, X):
+        self.n_checks_ += 1
+        assert len(run.rounds) == self.n_checks_ + (len(run.rounds[0]["asked"]) == 0)
         now = learner.predict(X)
         if self.before_ is not None:
             self.n_ += int((now != self.before_).sum())
