@@ -135,9 +135,13 @@ def test_open_items_are_not_asked_again(open_session):
     assert again.number == 7
 
 
-def test_batches_before_any_label_have_seeds_of_their_own(open_session, tmp_path):
-    # Released items asked again: the same candidates, yet another draw.
-    session = open_session()
+@pytest.mark.parametrize("n_labels", [0, 1, 20])
+def test_each_batch_has_a_seed_of_its_own(open_session, learner, data, n_labels):
+    # Released items asked again: the same candidates and model, yet another draw.
+    learner = clone(learner).set_params(strategy="random")
+    session = open_session(learner=learner)
+    for id in range(n_labels):
+        session.tell(id, data[1][id], unasked=True)
     first = session.ask()
     session.release()
     assert session.ask().ids != first.ids
