@@ -6,8 +6,10 @@ from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner, protocols, simulate
+from skactive.bert import BertClassifier, BertFeatures
 from skactive.protocols import al_ft, al_lr, prepal, proxy, transfer
 
 rng = np.random.default_rng(0)
@@ -91,6 +93,22 @@ def test_final_estimators_where_they_belong():
         al_lr(make(), X, y, final_estimator=heavy)
     with pytest.raises(ValueError, match="PRepAL trains in the end; got None"):
         prepal(make(), X, y, final_estimator=None)
+
+
+def test_encoders(tiny_bert):
+    texts = [f"{'good' if i % 2 else 'bad'} film number {i}" for i in range(40)]
+    labels = np.arange(40) % 2
+    features = make_pipeline(BertFeatures(tiny_bert), LogisticRegression())
+    tune = BertClassifier(tiny_bert, max_epochs=1)
+    options = {"n_initial": 6, "n_rounds": 2, "X_test": texts, "y_test": labels}
+    prepared = prepal(make(features), texts, labels, final_estimator=tune, **options)
+    tuned = al_ft(make(features), texts, labels, estimator=tune, **options)
+    assert prepared.metrics == tuned.metrics == ["accuracy"]
+    assert set(prepared.final_scores) == {"accuracy"}
+    assert min(prepared.ledger.values()) > 0
+    assert tuned.ledger["precomputation"] == 0
+    with pytest.raises(ValueError, match="has the encoder that labels"):
+        transfer(make(features), texts, labels, final_estimator=tune, **options)
 
 
 def test_a_protocol_can_be_interrupted(tmp_path):
