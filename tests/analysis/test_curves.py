@@ -131,6 +131,12 @@ def test_bootstrap_of_a_difference():
     assert 0.91 <= np.mean(covered) <= 0.985
 
 
+def test_bootstrap_of_a_difference_is_widened_for_the_smaller_group():
+    few, many = np.random.default_rng(0).normal(size=(8, 3)), np.zeros((50, 3))
+    expected = bootstrap_mean(few, 0.95, 999, 0)
+    assert_allclose(bootstrap_difference(few, many, 0.95, 999, 0), expected)
+
+
 def test_bootstrap_redraws_whole_runs():
     # Two points that are equal in each run have equal limits.
     values = np.repeat(np.random.default_rng(0).normal(size=(8, 1)), 2, axis=1)

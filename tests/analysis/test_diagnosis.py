@@ -137,6 +137,10 @@ def test_the_end_may_say_something_else():
     found = diagnose(early, draw_random(6))
     assert found.verdict == "pays"
     assert found.reason.endswith("yet it ends below random, so stop early")
+    met = [make([0.7, 0.8, 0.8, 0.74 + s / 250], "margin", seed=s) for s in range(6)]
+    found = diagnose(met, draw_random(6))
+    assert found.gap_end_interval[0] < 0 < found.gap_end_interval[1]
+    assert found.reason == "The gain over the curve is above 0"
     late = [make([0.2, 0.3, 0.5, 0.9], "margin", seed=s) for s in range(6)]
     found = diagnose(late, draw_random(6))
     assert found.verdict == "does not pay"
@@ -179,7 +183,7 @@ def make_picks(batches, score, **info):
 
 
 def test_classes_and_redundancy_by_hand():
-    ours = [make_picks([[0], [2, 3], [7, 4]], 0.5)] * 2
+    ours = [make_picks([[0, 1], [2, 3], [7, 4]], 0.5)] * 2
     theirs = [make_picks([[0], [5, 2]], 0.5), make_picks([[5], [2, 0]], 0.5)]
     found = diagnose(ours, theirs, features=POOL, y=np.array(Y))
     assert found.coverage == {
