@@ -29,7 +29,7 @@ from sklearn.linear_model import LogisticRegression
 def make_learner(problem, strategy):
     from skactive import ActiveLearner
 
-    learner = ActiveLearner(LogisticRegression(), strategy, random_state=0)
+    learner = ActiveLearner(LogisticRegression(), strategy, random_state=problem.seed)
     return learner.fit(problem.X_labeled, problem.labels)
 
 
@@ -45,12 +45,12 @@ def scikit_activeml(problem):
     from skactiveml import pool
     from skactiveml.classifier import SklearnClassifier
 
-    X, batch, m = problem.rows, problem.batch, problem.m
+    X, batch, m, seed = problem.rows, problem.batch, problem.m, problem.seed
     if problem.strategy == "batchbald":
         draws = problem.draws().swapaxes(0, 1).copy()
 
         def ask():
-            utilities = pool.batch_bald(draws, batch, random_state=0)
+            utilities = pool.batch_bald(draws, batch, random_state=seed)
             return np.nanargmax(utilities, axis=1)
 
         return ask
@@ -64,15 +64,18 @@ def scikit_activeml(problem):
     model = {"clf": wrap().fit(problem.X_labeled, y[:m]), "fit_clf": False}
     # Built for every query, as ProbCover keeps the distances of the first.
     strategies = {
-        "entropy": lambda: (pool.UncertaintySampling("entropy", random_state=0), model),
-        "coreset": lambda: (pool.CoreSet(random_state=0), {}),
-        "badge": lambda: (pool.Badge(random_state=0), model),
-        "cal": lambda: (pool.ContrastiveAL(random_state=0), model),
-        "typiclust": lambda: (pool.TypiClust(random_state=0), {}),
-        "probcover": lambda: (pool.ProbCover(random_state=0), {}),
+        "entropy": lambda: (
+            pool.UncertaintySampling("entropy", random_state=seed),
+            model,
+        ),
+        "coreset": lambda: (pool.CoreSet(random_state=seed), {}),
+        "badge": lambda: (pool.Badge(random_state=seed), model),
+        "cal": lambda: (pool.ContrastiveAL(random_state=seed), model),
+        "typiclust": lambda: (pool.TypiClust(random_state=seed), {}),
+        "probcover": lambda: (pool.ProbCover(random_state=seed), {}),
         "dal": lambda: (
             pool.DiscriminativeAL(
-                greedy_selection=problem.params.get("n_batches") == 1, random_state=0
+                greedy_selection=problem.params.get("n_batches") == 1, random_state=seed
             ),
             {"discriminator": wrap()},
         ),
@@ -118,7 +121,7 @@ def small_text(problem):
     y[:m] = problem.labels
     data = st.SklearnDataset(problem.rows, y, target_labels=problem.classes)
     positions = np.arange(len(y))
-    np.random.seed(0)  # noqa: NPY002, it draws from the global generator
+    np.random.seed(problem.seed)  # noqa: NPY002, it draws from the global generator
 
     def ask():
         args = classifier, data, positions[m:], positions[:m], problem.labels
@@ -148,7 +151,7 @@ def batchbald_redux(problem):
 
     torch.set_num_threads(1)
     draws = torch.from_numpy(problem.draws()).double().log()
-    torch.manual_seed(0)
+    torch.manual_seed(problem.seed)
 
     def ask():
         batch = get_batchbald_batch(draws, problem.batch, 10_000, dtype=torch.double)

@@ -1,6 +1,6 @@
 """The rows that all libraries get, and how good what they ask for is."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +21,7 @@ class Problem:
     batch: int
     folder: Path
     params: dict = field(default_factory=dict)
+    seed: int = 0
 
     @property
     def m(self):
@@ -43,14 +44,15 @@ class Problem:
 
     def draws(self):
         """Class probabilities under draws of the model, (n, t, k), those of ours."""
-        return np.load(self.folder / "draws.npy")[: len(self.X_pool)]
+        return np.load(self.draws_file)[: len(self.X_pool)]
+
+    @property
+    def draws_file(self):
+        return self.folder / f"draws-{self.seed}.npy"
 
     def smaller(self, n=300, batch=10):
         """The same problem with fewer candidates."""
-        rows = self.rows[: self.m + n]
-        return Problem(
-            rows, self.labels, self.strategy, batch, self.folder, self.params
-        )
+        return replace(self, rows=self.rows[: self.m + n], batch=batch)
 
 
 def write_rows(folder, n, m, d, k, clusters=100, seed=0):
@@ -93,12 +95,12 @@ def read_problem(folder, d, n, strategy, batch, params):
 
 def covering_radius(problem, picks):
     found = nearest_squares(problem, np.r_[problem.X_labeled, problem.X_pool[picks]])
-    return "radius", np.sqrt(found.max())
+    return np.sqrt(found.max())
 
 
 def distortion(problem, picks):
     found = nearest_squares(problem, problem.X_pool[picks])
-    return "distortion", found.mean()
+    return found.mean()
 
 
 def nearest_squares(problem, centers):
@@ -110,7 +112,7 @@ def nearest_squares(problem, centers):
 
 def mean_entropy(problem, picks):
     proba = problem.model().predict_proba(problem.X_pool[picks]).astype(float)
-    return "entropy", entr(proba).sum(axis=1).mean()
+    return entr(proba).sum(axis=1).mean()
 
 
 def joint_information(problem, picks):
@@ -122,13 +124,13 @@ def joint_information(problem, picks):
         joint = (joint[:, None] * item.T).reshape(-1, t)
     joint = (joint @ draws[-1]) / t  # the last label, and the mean over the draws
     own = entr(draws).sum(axis=2).mean(axis=1).sum()
-    return "information", entr(joint).sum() - own
+    return entr(joint).sum() - own
 
 
 # What an answer achieves: a name and a number. Radius and distortion are to be small.
 QUALITY = {
-    "batchbald": joint_information,
-    "coreset": covering_radius,
-    "embedding_kmeans": distortion,
-    "entropy": mean_entropy,
+    "batchbald": ("information", joint_information),
+    "coreset": ("radius", covering_radius),
+    "embedding_kmeans": ("distortion", distortion),
+    "entropy": ("entropy", mean_entropy),
 }

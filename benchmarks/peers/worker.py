@@ -31,24 +31,20 @@ def main():
     # What a library prints must not come between the answers.
     out, sys.stdout = sys.stdout, sys.stderr
     library = LIBRARIES[sys.argv[1]]
-    loaded = None, None
+    problem, read = None, None
     for line in sys.stdin:
         request = json.loads(line)
         try:
-            if loaded[0] != line:
-                loaded = None, None
-                loaded = line, prepare(library, request)
-            answer = measure(loaded[1], request["limit"], out)
+            if request["problem"] != read:
+                problem = None  # frees its memory first
+                problem = read_problem(Path(request["folder"]), *request["problem"])
+                read = request["problem"]
+            problem.seed = request["seed"]
+            library(problem.smaller())()  # so that all code is loaded
+            answer = measure(library(problem), request["limit"], out)
         except Exception:
             answer = {"error": traceback.format_exc(limit=-3)}
         reply(answer, out)
-
-
-def prepare(library, request):
-    """Load the rows, train, and ask a smaller question so that all code is loaded."""
-    problem = read_problem(Path(request["folder"]), *request["problem"])
-    library(problem.smaller())()
-    return library(problem)
 
 
 def measure(ask, limit, out):
