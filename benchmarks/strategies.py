@@ -190,9 +190,8 @@ def judge(line):
     """Whether the aim of a line is met; "-" where there is none."""
     if line["memory"] == float("inf") and not line.get("least"):
         return "-"
-    met = line["grown"] < line["memory"] and line.get("ratio", 0) >= line.get(
-        "least", 0
-    )
+    met = line.get("ratio", 0) >= line.get("least", 0)
+    met &= not line["grown"] >= line["memory"]  # nan where it cannot be measured
     if line.get("of") == "information" and "peer_quality" in line:
         met &= line["quality"] >= SAME * line["peer_quality"]
     if line.get("peer_stopped") and not met:
