@@ -19,6 +19,7 @@ __all__ = ["Diagnosis", "diagnose"]
 PAYS = "pays"
 DOES_NOT_PAY = "does not pay"
 UNDECIDED = "undecided: more seeds needed"
+WHERE = {"curve": "over the curve", "end": "at the end"}
 FEWEST = 5  # runs; all of fewer lie on one side of 0 too often by chance
 
 
@@ -38,7 +39,7 @@ class Diagnosis:
         Whether runs were compared within a seed.
     labels : tuple of (int, int)
         The first and the last label count of the comparison.
-    confidence, worthwhile : float
+    by, confidence, worthwhile : str, float, float
         As they were passed.
     gap, gap_interval : float and tuple of (float, float) or None
         Mean score over the curve less the baseline's, with its interval; None for a
@@ -69,6 +70,7 @@ class Diagnosis:
     n_baseline_runs: int
     paired: bool
     labels: tuple
+    by: str
     confidence: float
     worthwhile: float
     gap: float
@@ -155,6 +157,7 @@ def diagnose(
     metric=None,
     features=None,
     y=None,
+    by="curve",
     worthwhile=0.005,
     confidence=0.95,
     n_resamples=9999,
@@ -163,8 +166,8 @@ def diagnose(
     """Say whether active learning pays here, against a baseline.
 
     The gap is the mean score over the curve (the area under it, by the trapezoidal
-    rule, over the range of labels) less the baseline's. Its bootstrap interval over
-    runs decides:
+    rule, over the range of labels) less the baseline's, or that of the last scores.
+    Its bootstrap interval over runs decides:
 
     - all of it below `worthwhile`: does not pay;
     - else all of it above 0: pays;
@@ -183,8 +186,11 @@ def diagnose(
         Of the pool; with them the batches' redundancy is compared.
     y : array-like of shape (n,) or None, default=None
         True labels of the pool; with them the classes met are compared.
+    by : {"curve", "end"}, default="curve"
+        Which gap decides: that over the curve suits who does not know yet how many
+        labels there will be, that at the end who has fixed it. Both are shown.
     worthwhile : float, default=0.005
-        The least gain in mean score worth the trouble; half a point of accuracy
+        The least gain in the score worth the trouble; half a point of accuracy
         unless told.
     confidence : float, default=0.95
     n_resamples : int, default=9999
@@ -221,6 +227,8 @@ def diagnose(
     runs, baseline_runs = as_runs(runs), as_runs(baseline_runs, "baseline_runs")
     if not isinstance(worthwhile, Real) or not worthwhile >= 0:
         raise ValueError(f"'worthwhile' must be at least 0, got {worthwhile!r}.")
+    if by not in WHERE:
+        raise ValueError(f"'by' must be one of {list(WHERE)}, got {by!r}.")
     check_options(confidence, n_resamples)
     metric = name_metric([*runs, *baseline_runs], metric)
     grid, scores = align_runs([*runs, *baseline_runs], metric)
@@ -234,7 +242,7 @@ def diagnose(
     )
     n = min(len(runs), len(baseline_runs))
     baseline = str(baseline_runs[0].info.get("strategy") or "the baseline")
-    verdict, reason = _judge(n, intervals, worthwhile, baseline)
+    verdict, reason = _judge(n, intervals, by, worthwhile, baseline)
     curve, baseline_curve = (
         learning_curve(group, metric, grid=grid, method="std")
         for group in (runs, baseline_runs)
@@ -248,14 +256,17 @@ def diagnose(
         n_baseline_runs=len(baseline_runs),
         paired=pairs is not None,
         labels=(int(grid[0]), int(grid[-1])),
+        by=by,
         confidence=float(confidence),
         worthwhile=float(worthwhile),
-        gap=gaps[0],
-        gap_interval=intervals and intervals[0],
-        gap_end=gaps[1],
-        gap_end_interval=intervals and intervals[1],
+        gap=gaps["curve"],
+        gap_interval=intervals and intervals["curve"],
+        gap_end=gaps["end"],
+        gap_end_interval=intervals and intervals["end"],
         **count_labels(curve, baseline_curve),
-        seeds_needed=_count_seeds(n, gaps[0], intervals, worthwhile, verdict),
+        seeds_needed=_count_seeds(
+            n, gaps[by], intervals and intervals[by], worthwhile, verdict
+        ),
         coverage=None if y is None else compare_coverage(runs, baseline_runs, y),
         redundancy=None
         if features is None
@@ -274,7 +285,8 @@ def _summarize(scores, grid):
 
 def _compare(ours, theirs, pairs, options):
     """Gaps over the curve and at the end, and their intervals or None."""
-    gaps = (ours.mean(axis=0) - theirs.mean(axis=0)).tolist()
+    gaps = ours.mean(axis=0) - theirs.mean(axis=0)
+    gaps = dict(zip(WHERE, gaps.tolist(), strict=True))
     if min(len(ours), len(theirs)) < 2:
         return gaps, None
     if pairs is not None:
@@ -282,37 +294,40 @@ def _compare(ours, theirs, pairs, options):
         low, high = bootstrap_mean(ours[first] - theirs[second], *options)
     else:
         low, high = bootstrap_difference(ours, theirs, *options)
-    return gaps, list(zip(low.tolist(), high.tolist(), strict=True))
+    limits = zip(low.tolist(), high.tolist(), strict=True)
+    return gaps, dict(zip(WHERE, limits, strict=True))
 
 
-def _judge(n, intervals, worthwhile, baseline):
+def _judge(n, intervals, by, worthwhile, baseline):
     if n < FEWEST:
         few = "one run is" if n == 1 else f"{n} runs are"
         return UNDECIDED, f"{few} too few: it takes {FEWEST} at least".capitalize()
-    (low, high), (end_low, end_high) = intervals
+    beside = "end" if by == "curve" else "curve"
+    place, other = WHERE[by], WHERE[beside]
+    (low, high), (other_low, other_high) = intervals[by], intervals[beside]
     if high < worthwhile or high < 0:
         if high < 0:
-            reason = f"The curve lies below {baseline}'s"
+            reason = f"The score {place} lies below {baseline}'s"
         elif low > 0:
-            reason = f"There is a gain, but of less than {worthwhile:g}"
+            reason = f"There is a gain {place}, but of less than {worthwhile:g}"
         else:
-            reason = f"A gain of {worthwhile:g} or more is ruled out"
-        if end_low > worthwhile:
-            reason += f"; yet it ends above {baseline}, so more labels may change this"
+            reason = f"A gain {place} of {worthwhile:g} or more is ruled out"
+        if other_low > worthwhile:
+            reason += f"; yet there is a gain {other}"
         return DOES_NOT_PAY, reason
     if low > 0:
-        reason = "The gain over the curve is above 0"
-        if end_high < 0:
-            reason += f"; yet it ends below {baseline}, so stop early"
+        reason = f"The gain {place} is above 0"
+        if other_high < 0:
+            reason += f"; yet there is a loss {other}"
         return PAYS, reason
     return UNDECIDED, f"The interval holds no gain as well as one of {worthwhile:g}"
 
 
-def _count_seeds(n, gap, intervals, worthwhile, verdict):
+def _count_seeds(n, gap, interval, worthwhile, verdict):
     """Guess how many runs decide, as intervals shrink by 1 / sqrt(n)."""
     if verdict != UNDECIDED or n < FEWEST:
         return None
-    low, high = intervals[0]
+    low, high = interval
     distance = max(gap, worthwhile - gap)
     if distance <= 0:
         return None

@@ -44,13 +44,13 @@ def test_a_clear_gain_pays():
 def test_a_clear_loss_does_not_pay():
     found = diagnose(draw(8, gain=-0.05), draw_random(8))
     assert found.verdict == "does not pay"
-    assert found.reason == "The curve lies below random's"
+    assert found.reason == "The score over the curve lies below random's"
 
 
 def test_no_gain_measured_well_does_not_pay():
     found = diagnose(draw(20, noise=0.002), draw_random(20, noise=0.002))
     assert found.verdict == "does not pay"
-    assert found.reason == "A gain of 0.005 or more is ruled out"
+    assert found.reason == "A gain over the curve of 0.005 or more is ruled out"
     assert found.gap_interval[0] < 0 < found.gap_interval[1]
 
 
@@ -58,7 +58,7 @@ def test_a_gain_too_small_to_matter_does_not_pay():
     runs = draw(20, gain=0.003, noise=0.0005), draw_random(20, noise=0.0005)
     found = diagnose(*runs)
     assert found.verdict == "does not pay"
-    assert found.reason == "There is a gain, but of less than 0.005"
+    assert found.reason == "There is a gain over the curve, but of less than 0.005"
     assert diagnose(*runs, worthwhile=0.001).verdict == "pays"
 
 
@@ -136,7 +136,7 @@ def test_the_end_may_say_something_else():
     early = [make([0.7, 0.8, 0.8, 0.7], "margin", seed=s) for s in range(6)]
     found = diagnose(early, draw_random(6))
     assert found.verdict == "pays"
-    assert found.reason.endswith("yet it ends below random, so stop early")
+    assert found.reason.endswith("above 0; yet there is a loss at the end")
     met = [make([0.7, 0.8, 0.8, 0.74 + s / 250], "margin", seed=s) for s in range(6)]
     found = diagnose(met, draw_random(6))
     assert found.gap_end_interval[0] < 0 < found.gap_end_interval[1]
@@ -144,7 +144,21 @@ def test_the_end_may_say_something_else():
     late = [make([0.2, 0.3, 0.5, 0.9], "margin", seed=s) for s in range(6)]
     found = diagnose(late, draw_random(6))
     assert found.verdict == "does not pay"
-    assert found.reason.endswith("ends above random, so more labels may change this")
+    assert found.reason.endswith("lies below random's; yet there is a gain at the end")
+
+
+def test_the_end_may_decide():
+    late = [make([0.2, 0.3, 0.5, 0.9], "margin", seed=s) for s in range(6)]
+    found = diagnose(late, draw_random(6), by="end")
+    assert found.verdict == "pays"
+    assert found.reason == (
+        "The gain at the end is above 0; yet there is a loss over the curve"
+    )
+    noisy = draw(6, gain=0.01, noise=0.1), draw_random(6, noise=0.1)
+    found = diagnose(*noisy, by="end")
+    low, high = found.gap_end_interval
+    distance = max(found.gap_end, 0.005 - found.gap_end)
+    assert found.seeds_needed == np.ceil(6 * ((high - low) / 2 / distance) ** 2)
 
 
 def test_labels_that_are_never_reached_or_more():
@@ -237,6 +251,7 @@ def test_the_answer_repeats():
     [
         ({"worthwhile": -1}, "'worthwhile' must be at least 0"),
         ({"worthwhile": "much"}, "'worthwhile' must be at least 0"),
+        ({"by": "area"}, r"'by' must be one of \['curve', 'end'\], got 'area'"),
         ({"confidence": 1.0}, "'confidence' must lie between 0 and 1"),
         ({"n_resamples": 0}, "'n_resamples' must be a positive int"),
         ({"metric": "f1"}, "'metric' 'f1' is not held"),
