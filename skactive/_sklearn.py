@@ -16,6 +16,23 @@ __all__ = [
     "StrOptions",
     "check_sample_weight",
     "fit_context",
+    "is_linear_classifier",
     "num_samples",
     "safe_indexing",
 ]
+
+
+def is_linear_classifier(estimator):
+    """Whether an estimator predicts by scikit-learn's linear decision function.
+
+    Parameters
+    ----------
+    estimator : estimator
+
+    Returns
+    -------
+    is_linear_classifier : bool
+    """
+    from sklearn.linear_model._base import LinearClassifierMixin  # slow to import
+
+    return isinstance(estimator, LinearClassifierMixin)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
+from ._chunks import chunk_size, map_chunks
 from ._containers import take_rows
 from ._pipelines import split_estimator
+from ._sklearn import is_linear_classifier
 
 __all__ = [
     "boundary",
@@ -39,7 +41,7 @@ def represent(final, inputs):
     return inputs.tocsr() if sparse.issparse(inputs) else np.asarray(inputs)
 
 
-def predict_proba(final, inputs, name):
+def predict_proba(final, inputs, name, n_jobs=1):
     """Class probabilities, or words about a model that has none of this form.
 
     Parameters
@@ -48,11 +50,21 @@ def predict_proba(final, inputs, name):
     inputs : container of n items
     name : str
         What to call the strategy.
+    n_jobs : int, default=1
+        Threads, for linear models.
 
     Returns
     -------
     proba : ndarray of shape (n, k)
     """
+    if isinstance(inputs, np.ndarray) and is_linear_classifier(final):
+        # Rows are judged one by one, so some at a time give the same; what fits into
+        # the processor's cache is checked and multiplied in one visit.
+        size = chunk_size(inputs.nbytes // max(1, len(inputs)), 2**22)
+        parts = map_chunks(
+            lambda rows: final.predict_proba(inputs[rows]), len(inputs), size, n_jobs
+        )
+        return np.concatenate(parts)
     proba = final.predict_proba(inputs)
     if isinstance(proba, list) or np.ndim(proba) != 2:
         raise TypeError(

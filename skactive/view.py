@@ -228,7 +228,9 @@ class PoolView(SharedView):
         return root._computed[key]
 
     def _predict_proba(self):
-        return quantities.predict_proba(self._final, self._inputs, self._name)
+        return quantities.predict_proba(
+            self._final, self._inputs, self._name, self.n_jobs
+        )
 
     def _factor_gradients(self):
         if hasattr(self._final, "gradient_factors"):

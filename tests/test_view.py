@@ -391,3 +391,20 @@ def test_surprisal_is_known_before_there_is_a_model():
     assert_array_equal(view.surprisal, X + view._seeds[1])
     with pytest.raises(TypeError, match=r"masked language model.*BertFeatures"):
         PoolView(X, unfitted=LogisticRegression(), requires=frozenset({"surprisal"}))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_linear_models_predict_a_slice_at_a_time(monkeypatch, n_jobs):
+    monkeypatch.setattr("skactive.quantities.chunk_size", lambda *_: 7)
+    rows = []
+
+    class Counted(LogisticRegression):
+        def predict_proba(self, X):
+            rows.append(len(X))
+            return super().predict_proba(X)
+
+    model = Counted().fit(X, y)
+    with parallel_config("threading", n_jobs=n_jobs):
+        proba = PoolView(X, estimator=model).proba
+    assert sorted(rows) == [6, 7, 7]
+    assert_allclose(proba, model.predict_proba(X), rtol=1e-12)
