@@ -107,6 +107,7 @@ assert not ours, ours
         ("least-confidence", "'least_confidence'"),
         ("skactive:margn", "'skactive:margin'"),
         ("elsewhere:margin", "'skactive:margin'"),
+        ("elsewhere:cal", "'skactive:cal'"),
     ],
 )
 def test_an_unknown_name_gets_a_suggestion(name, close):

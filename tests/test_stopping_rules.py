@@ -40,6 +40,7 @@ from skactive.stopping import (
     get_stopping_rule_names,
 )
 
+PAGE = (Path(__file__).parents[1] / "docs" / "stopping.md").read_text("utf-8")
 RULES = [
     LabelBudget(30),
     RoundBudget(3),
@@ -283,6 +284,22 @@ def test_overall_uncertainty_is_the_mean_over_what_is_left(data):
     proba = learner.predict_proba(X[20:])
     expected = np.mean([scipy.stats.entropy(row, base=2) for row in proba])
     assert rule.uncertainties_ == pytest.approx([expected])
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        ([0.25, 0.25, 0.25, 0.25], 1.0),
+        ([0.5, 0.5, 0, 0], 0.5),  # one bit of two
+        ([0.2, 0.5, 0.3], 1.029653 / math.log(3)),
+        ([0.1, 0.7, 0.2], 0.801819 / math.log(3)),
+        ([1, 0, 0], 0.0),
+    ],
+)
+def test_uncertainty_is_a_share_of_the_greatest(row, expected):
+    rule = OverallUncertainty()
+    _decisions(rule, [[row]])
+    assert rule.uncertainties_ == pytest.approx([expected], abs=1e-6)
 
 
 def test_items_labelled_since_the_stop_set_was_drawn_do_not_count():
@@ -795,6 +812,7 @@ def test_start_forgets_the_loop_before(data, rule):
     again = clone(rule).start()
     public = {name for name in vars(rule) if name.endswith("_")}
     assert public == {name for name in vars(again) if name.endswith("_")}
+    assert rule.n_checks_ == 4
 
 
 @pytest.mark.parametrize(
@@ -1002,17 +1020,18 @@ def steps():
             self.classes_ = np.unique(y)
             context = self._init_callback_context(max_subtasks=self.max_iter)
             context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-            for i in range(1, self.max_iter + 1):
-                step = context.subcontext(task_name="step")
-                step.call_on_fit_task_begin(estimator=self, X=X, y=y)
-                self.n_iter_ = i
-                known = {"n_iter_": i, "classes_": self.classes_}
-                if step.call_on_fit_task_end(
-                    estimator=self, X=X, y=y, reconstruction_attributes=known
-                ):
-                    break
+            self.n_iter_, self.stopped_ = 0, []
+            while self.n_iter_ < self.max_iter and not self._step(context, X=X, y=y):
+                pass
             context.call_on_fit_task_end(estimator=self, X=X, y=y)
             return self
+
+        def _step(self, context, **known):
+            self.n_iter_ += 1
+            step = context.subcontext(task_name="step")
+            step.call_on_fit_task_begin(estimator=self, **known)
+            known["reconstruction_attributes"] = {"n_iter_": self.n_iter_}
+            return step.call_on_fit_task_end(estimator=self, **known)
 
         def predict(self, X):
             # Right about one item more with each step, until all that it can be.
@@ -1040,10 +1059,27 @@ X10, Y10 = np.zeros((10, 1)), np.array([1] * 9 + [0])
     ids=repr,
 )
 def test_a_rule_ends_training(steps, rule, expected):
+    before = repr(vars(rule))
     model = steps().set_callbacks(as_callback(rule, X10, Y10))
     assert model.fit(X10, Y10).n_iter_ == expected
     assert model.fit(X10, Y10).n_iter_ == expected  # starts anew
     assert clone(model).fit(X10, Y10).n_iter_ == expected
+    assert repr(vars(rule)) == before
+
+
+def test_the_innermost_steps_are_the_rounds(steps):
+    class Epochs(steps):
+        def _step(self, context, **known):
+            self.n_iter_ += 1
+            step = context.subcontext(task_name="epoch", max_subtasks=2)
+            for _ in range(2):
+                batch = step.subcontext(task_name="batch")
+                self.stopped_.append(batch.call_on_fit_task_end(estimator=self))
+            return step.call_on_fit_task_end(estimator=self)
+
+    model = Epochs(max_iter=3).set_callbacks(as_callback(RoundBudget(4)))
+    model.fit(X10, Y10)
+    assert model.stopped_ == [False, False, False, True, True, True]
 
 
 def test_a_rule_ends_training_of_several_at_once(steps):
@@ -1118,3 +1154,31 @@ def test_nan_scores_of_a_callback_do_not_stop(steps):
         Plateau(patience=1), X10, Y10, scoring=lambda *args: math.nan
     )
     assert steps().set_callbacks(callback).fit(X10, Y10).n_iter_ == 20
+
+
+# The page
+
+
+@pytest.mark.slow
+def test_the_examples_of_the_page_run(capsys):
+    pytest.importorskip("sklearn.callback")
+    names = {}
+    for block in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
+        exec(block, names)
+    assert re.search(r"\d+ labels, stopped by \w+\(", capsys.readouterr().out)
+    assert len(names["run"].rounds) > 1
+    rule = names["Affordable"](money=70)
+    assert not rule.check(Run([{"asked": range(35)}]), None, None)
+    assert rule.check(Run([{"asked": range(36)}]), None, None)
+
+
+def test_the_page_names_every_rule_with_its_defaults():
+    rows = dict(re.findall(r"^\| `(\w+)`: (.*)$", PAGE, re.MULTILINE))
+    assert sorted(rows) == sorted(BUILTIN)
+    for name, (kind, params) in BUILTIN.items():
+        assert f"`{kind.__name__}(" in rows[name]
+        if {"n", "seconds"}.isdisjoint(params):
+            defaults = kind().get_params()
+            defaults.pop("random_state", None)
+            for param, value in defaults.items():
+                assert f"{param}={value}" in rows[name]
