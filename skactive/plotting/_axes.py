@@ -10,11 +10,11 @@ __all__ = [
     "add_legend",
     "draw_band",
     "draw_line",
+    "inches_wide",
     "label_axes",
     "open_axes",
 ]
 
-_INSIDE = 4  # entries that a legend may have within the axes
 _WIDTH = 30  # characters of a line in it
 
 
@@ -81,7 +81,7 @@ def draw_line(ax, x, y, name, style, number=0, **options):
         **style,
         "label": name,
         "linewidth": 1.8,
-        "markersize": 5,
+        "markersize": 5.5,
         "markevery": (number % step, step),
     }
     return ax.plot(x, y, **{**settings, **options})[0]
@@ -131,8 +131,11 @@ def label_axes(ax, x, y):
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def add_legend(ax, handles, labels, title=None, own=False, **options):
-    """Write a legend: within the axes if it is short, else beside them.
+def add_legend(ax, handles, labels, title=None, most_inside=4, **options):
+    """Write a legend: within the axes, or beside them if it is long.
+
+    Beside the axes there is room if they are wide and the layout of the figure is
+    "constrained", which counts legends.
 
     Parameters
     ----------
@@ -141,9 +144,8 @@ def add_legend(ax, handles, labels, title=None, own=False, **options):
     labels : sequence of str
         Long ones are broken into lines.
     title : str or None, default=None
-    own : bool, default=False
-        Whether a display opened the figure. The axes of a user may have no room
-        beside them, so that their legend is always within.
+    most_inside : int, default=4
+        Entries that the legend may have within the axes.
     **options
         Over these settings.
 
@@ -152,7 +154,7 @@ def add_legend(ax, handles, labels, title=None, own=False, **options):
     legend : matplotlib Legend
     """
     place = {"loc": "best"}
-    if own and len(handles) > _INSIDE:
+    if len(handles) > most_inside and _has_room(ax):
         place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1), "borderaxespad": 0}
     settings = {
         **place,
@@ -171,7 +173,26 @@ def add_legend(ax, handles, labels, title=None, own=False, **options):
     return legend
 
 
+def _has_room(ax):
+    layout = type(ax.figure.get_layout_engine()).__name__
+    return layout == "ConstrainedLayoutEngine" and inches_wide(ax) >= 4
+
+
+def inches_wide(ax):
+    """Width of axes before a layout moves them.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+
+    Returns
+    -------
+    inches : float
+    """
+    return ax.get_position().width * ax.figure.bbox.width / ax.figure.dpi
+
+
 def _break(label):
-    # matplotlib hides labels that begin with an underscore, as some functions do.
+    # matplotlib before 3.10 hides labels that begin with an underscore.
     lines = textwrap.wrap(label, _WIDTH) or [label]
     return "\n".join(f" {line}" if line.startswith("_") else line for line in lines)

@@ -158,7 +158,6 @@ class ActiveLearningCurveDisplay:
         curves = self._checked_curves()
         references = _as_references(self.reference)
         wide = len(curves) > 4
-        own = ax is None
         ax = open_axes(ax, (8.6 if wide else 7, 4.5), type(self).__name__)
 
         styles = assign_styles(curves, self.baseline)
@@ -188,7 +187,6 @@ class ActiveLearningCurveDisplay:
             [self.lines_[name] for name in order],
             order,
             _describe(curves.values(), any(self.bands_.values())),
-            own,
         )
         self.ax_, self.figure_ = ax, ax.figure
         return self

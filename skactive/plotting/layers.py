@@ -137,9 +137,9 @@ class LayerChangeDisplay:
             raise ValueError(
                 "'log' must be False where no layer has changed: 0 has no logarithm."
             )
-        own = ax is None
         n = len(layers)
-        ax = open_axes(ax, (max(5.0, 2.4 + 0.4 * n), 4.2), type(self).__name__)
+        inches = max(5.4, 2.4 + 0.4 * n) + 1.6 * (len(changes) > 1)
+        ax = open_axes(ax, (inches, 4.2), type(self).__name__)
 
         positions = np.arange(n)
         if log:
@@ -162,10 +162,13 @@ class LayerChangeDisplay:
         label_axes(ax, "layer", "mean absolute change\n± standard deviation")
         ax.grid(visible=False, axis="x")
         _name_layers(ax, layers)
+        ax.set_xlim(-0.7, n - 0.3)
         self.legend_ = None
         if len(changes) > 1:
+            bars = list(self.bars_.values())
+            # Thin lines reach anywhere: within the axes it would cover some.
             self.legend_ = add_legend(
-                ax, list(self.bars_.values()), list(self.bars_), own=own, handlelength=2
+                ax, bars, list(self.bars_), most_inside=0, handlelength=2
             )
         self.ax_, self.figure_ = ax, ax.figure
         return self

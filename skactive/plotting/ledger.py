@@ -7,7 +7,7 @@ import textwrap
 import numpy as np
 
 from ..analysis import ledger_table
-from ._axes import add_legend, label_axes, open_axes
+from ._axes import add_legend, inches_wide, label_axes, open_axes
 from ._groups import sort_runs
 from ._style import HATCHES, PHASE_COLORS
 
@@ -105,13 +105,12 @@ class LedgerDisplay:
             )
         n = len(self.table.names)
         height = 1.4 + n * (0.22 * len(used) + 0.15 if log else 0.45)
-        own = ax is None
         ax = open_axes(ax, (7, height), type(self).__name__)
 
         draw = self._draw_beside if log else self._draw_stacked
         self.bars_, self.texts_ = {}, []
         draw(ax, mean, used)
-        names = [textwrap.fill(name, 24) for name in self.table.names]
+        names = [textwrap.fill(name, 30) for name in self.table.names]
         ax.set_yticks(range(n), names, parse_math=False)
         ax.set_ylim(n - 0.45, -0.55)  # the first one on top
         label_axes(ax, "seconds", "")
@@ -124,7 +123,7 @@ class LedgerDisplay:
             [phase.replace("_", " ") for phase in self.bars_],
             loc="lower left",
             bbox_to_anchor=(0, 1.01),
-            ncols=len(used) if own else 2,
+            ncols=len(used) if inches_wide(ax) > 4.8 else 2,
             handlelength=1.8,
             frameon=False,
             borderaxespad=0,

@@ -166,7 +166,6 @@ class OverlapDisplay:
                     f"{name!r} has no round in which anything was asked, beside the "
                     "initial labels. Simulate one, or pass include_initial=True."
                 )
-        own = ax is None
         wide = len(overlaps) > 3
         ax = open_axes(ax, (8.6 if wide else 7, 4.5), type(self).__name__)
 
@@ -203,7 +202,6 @@ class OverlapDisplay:
             [*map(self.lines_.get, order), *self.chance_[:1]],
             [*order, *["chance"][: len(self.chance_)]],
             _describe(overlaps.values()),
-            own,
         )
         self.ax_, self.figure_ = ax, ax.figure
         return self

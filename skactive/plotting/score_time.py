@@ -14,8 +14,8 @@ from ._style import GREY, assign_styles
 
 __all__ = ["ScoreTimeDisplay"]
 
-# Ends further apart than this are drawn on a logarithmic axis.
-_RATIO = 20
+# Times that span more than this are drawn on a logarithmic axis.
+_SPAN = 100
 
 
 class ScoreTimeDisplay:
@@ -43,6 +43,7 @@ class ScoreTimeDisplay:
         From the end of the curve to the final model.
     budgets_ : list of matplotlib Line2D
     legend_ : matplotlib Legend
+        In the order of the last scores.
 
     See Also
     --------
@@ -206,8 +207,8 @@ class ScoreTimeDisplay:
             Seconds to mark with vertical lines, such as those of
             :func:`skactive.analysis.equal_time`.
         xscale : {"auto", "linear", "log"}, default="auto"
-            "auto" is "log" where the slowest curve takes 20 times as long as the
-            fastest one or longer.
+            "auto" is "log" where the last point of all comes 100 times as late as the
+            first one or later.
         line_kw : dict or None, default=None
             Arguments for all lines (`Axes.plot`).
 
@@ -222,7 +223,6 @@ class ScoreTimeDisplay:
             )
         if xscale == "auto":
             xscale = _choose_scale(curves, finals)
-        own = ax is None
         ax = open_axes(ax, (8.6 if len(curves) > 4 else 7, 4.5), type(self).__name__)
 
         ax.set_xscale(xscale)
@@ -242,11 +242,12 @@ class ScoreTimeDisplay:
         if xscale == "linear":
             ax.set_xlim(left=0)  # as much time as lies between the origin and a point
         label_axes(ax, self.time_name, self.score_name)
-        handles, labels = list(self.lines_.values()), list(self.lines_)
+        labels = sorted(curves, key=lambda name: -curves[name][1][-1])
+        handles = [self.lines_[name] for name in labels]
         if self.finals_:
             handles.append(_sample_of_finals(next(iter(self.finals_.values()))))
             labels.append("final model")
-        self.legend_ = add_legend(ax, handles, labels, own=own)
+        self.legend_ = add_legend(ax, handles, labels)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -319,12 +320,9 @@ def _first_metric(group, name):
 
 
 def _choose_scale(curves, finals):
-    ends = [
-        finals[name][0] if name in finals else seconds[-1]
-        for name, (seconds, _) in curves.items()
-    ]
-    firsts = [seconds[0] for seconds, _ in curves.values()]
-    return "log" if min(firsts) > 0 and max(ends) >= _RATIO * min(ends) else "linear"
+    times = [seconds for seconds, _ in curves.values()]
+    times = np.concatenate([*times, [seconds for seconds, _ in finals.values()]])
+    return "log" if 0 < times.min() <= times.max() / _SPAN else "linear"
 
 
 def _draw_final(ax, line, final):

@@ -82,6 +82,15 @@ def test_models_side_by_side(ax):
     assert len(display.zeros_) == 4
 
 
+def test_the_legend_covers_no_bar():
+    changes = {"all": CHANGES, "frozen": CHANGES}
+    for log in (False, True):
+        display = LayerChangeDisplay.from_changes(changes, log=log)
+        display.figure_.draw_without_rendering()
+        frame = display.ax_.get_window_extent()
+        assert display.legend_.get_window_extent().x0 >= frame.x1
+
+
 def test_a_data_frame(ax):
     pd = pytest.importorskip("pandas")
     display = LayerChangeDisplay.from_changes(pd.DataFrame(CHANGES), ax=ax)

@@ -132,8 +132,8 @@ def test_a_final_model_comes_after_the_rounds(ax):
 @pytest.mark.parametrize(
     ("slow", "xscale", "expected"),
     [
-        (19, "auto", "linear"),
-        (20, "auto", "log"),
+        (49, "auto", "linear"),
+        (50, "auto", "log"),
         (20, "linear", "linear"),
         (1, "log", "log"),
     ],
@@ -145,7 +145,7 @@ def test_the_axis_of_time(ax, slow, xscale, expected):
 
 
 def test_the_final_model_counts_for_the_axis(ax):
-    runs = {"a": _run(1, 0.5), "b": _run(1, 0.5, final=0.75, training=100)}
+    runs = {"a": _run(1, 0.5), "b": _run(1, 0.5, final=0.75, training=99)}
     ScoreTimeDisplay.from_runs(runs, ax=ax)
     assert ax.get_xscale() == "log"
 
