@@ -324,14 +324,15 @@ def test_a_run_that_fails_is_named():
 def test_the_page_on_simulation_is_true(tmp_path, monkeypatch):
     page = Path(__file__).parent.parent / "docs" / "simulation.md"
     blocks = re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     monkeypatch.chdir(tmp_path)
     names = {}
-    for block in blocks[:3]:  # the fourth fine-tunes BERT
+    for block in [*blocks[:3], blocks[4]]:  # the fourth fine-tunes BERT
         quick = block.replace("seeds=5", "seeds=1").replace("n_jobs=2", "n_jobs=1")
         exec(compile(quick, "simulation.md", "exec"), names)
     assert Run.from_json("run.json").metrics == ["accuracy", "f1_macro"]
     assert len(names["runs"]) == len(names["read_runs"]("digits-experiment")) == 3
+    assert names["run"].n_labeled[0] == 40  # 20 true positives and as many others
 
 
 def test_progress_goes_to_stderr(capsys):
