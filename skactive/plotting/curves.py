@@ -229,6 +229,7 @@ def _draw_reference(ax, start, name, score):
         textcoords="offset points",
         fontsize="small",
         color=GREY,
+        bbox={"facecolor": "white", "alpha": 0.7, "edgecolor": "none", "pad": 1},
         parse_math=False,
     )
     return ax.axhline(score, color=GREY, linewidth=1, linestyle=":")
