@@ -1,4 +1,7 @@
-"""Strategies made of strategies: each has a parameter that is one itself."""
+"""Strategies made of strategies: each has a parameter that is one itself.
+
+The defaults say whose they are, so that no plugin of the same name is in their way.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,7 @@ class Subsample(_Composite):
 
     Parameters
     ----------
-    strategy : str, strategy or callable, default="margin"
+    strategy : str, strategy or callable, default="skactive:margin"
         What to ask about the sample.
     size : int or float, default=10_000
         Candidates in the sample; a float is a fraction of them, in (0, 1]. Never
@@ -80,7 +83,7 @@ class Subsample(_Composite):
     ['proba']
     """
 
-    def __init__(self, strategy="margin", size=10_000):
+    def __init__(self, strategy="skactive:margin", size=10_000):
         self.strategy = strategy
         self.size = size
 
@@ -113,9 +116,9 @@ class Prefilter(_Composite):
 
     Parameters
     ----------
-    first : str, strategy or callable, default="margin"
+    first : str, strategy or callable, default="skactive:margin"
         Chooses `factor` times as many candidates as are wanted.
-    second : str, strategy or callable, default="embedding_kmeans"
+    second : str, strategy or callable, default="skactive:embedding_kmeans"
         Chooses the batch among them.
     factor : int or float, default=10
         At least 1.
@@ -140,7 +143,9 @@ class Prefilter(_Composite):
 
     _parts = ("first", "second")
 
-    def __init__(self, first="margin", second="embedding_kmeans", factor=10):
+    def __init__(
+        self, first="skactive:margin", second="skactive:embedding_kmeans", factor=10
+    ):
         self.first = first
         self.second = second
         self.factor = factor
@@ -176,7 +181,7 @@ class SEALS(_Composite):
 
     Parameters
     ----------
-    strategy : str, strategy or callable, default="margin"
+    strategy : str, strategy or callable, default="skactive:margin"
         What to ask about the neighbours.
     k : int, default=100
         Nearest candidates of each labelled item.
@@ -206,7 +211,7 @@ class SEALS(_Composite):
 
     _needs = frozenset({"features", "labeled"})
 
-    def __init__(self, strategy="margin", k=100, method="auto"):
+    def __init__(self, strategy="skactive:margin", k=100, method="auto"):
         self.strategy = strategy
         self.k = k
         self.method = method
@@ -250,7 +255,7 @@ class ClassBalanced(_Composite):
 
     Parameters
     ----------
-    strategy : str, strategy or callable, default="margin"
+    strategy : str, strategy or callable, default="skactive:margin"
         What to ask about the candidates of one predicted class.
 
     Notes
@@ -281,7 +286,7 @@ class ClassBalanced(_Composite):
 
     _needs = frozenset({"class_scores", "labeled"})
 
-    def __init__(self, strategy="margin"):
+    def __init__(self, strategy="skactive:margin"):
         self.strategy = strategy
 
     def select(self, view, n):

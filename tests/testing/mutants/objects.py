@@ -211,7 +211,7 @@ GRAVE = {
     "check_requires_known_names": [
         (
             UnknownNeed(),
-            r"`requires` holds \['logits'\], which no view .*'class_scores'",
+            r"`optional` holds \['logits'\], which no view .*'class_scores'",
         ),
     ],
     "check_select_is_a_method": [
