@@ -115,7 +115,8 @@ def compare(values, baseline):
         return f"{gap:+.3f}"
     test = ttest_ind(values, baseline, equal_var=False)
     mark = "" if test.pvalue >= 0.05 else " **better**" if gap > 0 else " **worse**"
-    said = f"t {test.statistic:.1f}, df {test.df:.1f}, p {test.pvalue:.3f}"
+    p = f"p {test.pvalue:.3f}" if test.pvalue >= 0.001 else "p < 0.001"
+    said = f"t {test.statistic:.1f}, df {test.df:.1f}, {p}"
     return f"{gap:+.3f} ({said}){mark}"
 
 
@@ -130,8 +131,8 @@ def report(name, records, args):
     lines = [
         f"### {name}",
         "",
-        "| strategy | " + " | ".join(f"{h} | beside random" for h in head) + " | s |",
-        "|---" * (2 * len(head) + 2) + "|",
+        "| strategy | " + " | ".join(f"{h} | beside random" for h in head) + " |",
+        "|---" * (2 * len(head) + 1) + "|",
     ]
 
     def at(strategy, metric, i):
@@ -146,8 +147,7 @@ def report(name, records, args):
                 cells.append(f"{np.mean(values):.3f}")
                 beside = compare(values, at("random", metric, i))
                 cells.append("" if strategy == "random" else beside)
-        seconds = np.mean([record["query_seconds"] for record in curves[strategy]])
-        lines.append(f"| {strategy} | {' | '.join(cells)} | {seconds:.2f} |")
+        lines.append(f"| {strategy} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
