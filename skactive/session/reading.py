@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 from skactive._containers import take_rows
+from skactive.runs import Run
 from skactive.session.batch import Batch
 from skactive.session.tables import export_table
 
@@ -36,6 +39,22 @@ class ReadingMixin:
     def model_age(self):
         """How many labels the model does not know as they are now."""
         return self._models.age()
+
+    @property
+    def run(self):
+        """The labels so far as a :class:`skactive.runs.Run`, without scores.
+
+        A round is what was answered of one batch, in the order of the answers; labels
+        of items never asked for are rounds of their own. Stopping rules look at it.
+        """
+        batch_of = {}
+        for number, (ids, _) in self._state.batches.items():
+            batch_of.update(dict.fromkeys(ids, number))
+        answered = list(self._state.answers)
+        positions = self._pool.positions(answered)
+        groups = groupby(range(len(answered)), lambda i: batch_of.get(answered[i]))
+        rounds = [{"asked": [int(positions[i]) for i in group]} for _, group in groups]
+        return Run(rounds, info={"pool_size": len(self._pool)})
 
     @property
     def path(self):

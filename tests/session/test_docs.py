@@ -20,10 +20,11 @@ def test_the_python_of_the_page_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(datasets, "load_docstrings", load_few)
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     names = {}
     for block in blocks:
         exec(compile(block, PAGE.name, "exec"), names)
-    assert len(names["session"].labels) == 30
-    assert (tmp_path / "labels.csv").read_text("utf-8").count("\n") >= 31
+    assert len(names["session"].labels) == 40
+    assert names["rule"].reason() == "LabelBudget(n=40)"
+    assert (tmp_path / "labels.csv").read_text("utf-8").count("\n") >= 41
     assert capsys.readouterr().out.endswith("[] []\n")

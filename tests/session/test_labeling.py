@@ -10,7 +10,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
-from skactive import ActiveLearner, LabelingSession
+from skactive import ActiveLearner, LabelingSession, simulate
+from skactive.stopping import SelectedAccuracy
 
 
 def events(session):
@@ -381,3 +382,48 @@ def test_repr_counts(open_session):
     session = open_session()
     session.tell(3, "ham", unasked=True)
     assert repr(session).endswith("1 of 60 labelled)")
+
+
+def test_the_run_of_a_session_is_what_was_answered(open_session, data):
+    X, y = data
+    session = open_session(ids=[f"item {i}" for i in range(len(X))])
+    first, second = session.ask(3), session.ask(2)
+    where = {id: i for i, id in enumerate(f"item {i}" for i in range(len(X)))}
+
+    def tell(*ids, **options):
+        session.tell(list(ids), [y[where[id]] for id in ids], **options)
+
+    assert session.run.rounds == []
+    tell(first.ids[2], first.ids[0])
+    tell(*second.ids)
+    tell(first.ids[1])
+    other = next(id for id in where if id not in {*first.ids, *second.ids})
+    tell(other, unasked=True)
+    rounds = [first.ids[2::-2], second.ids, first.ids[1:2], (other,)]
+    expected = [[where[id] for id in ids] for ids in rounds]
+    assert [record["asked"] for record in session.run.rounds] == expected
+    assert session.run.n_labeled.tolist() == [2, 4, 5, 6]
+    assert session.run.info["pool_size"] == len(X)
+    session.undo()
+    assert session.run.n_labeled.tolist() == [2, 4, 5]
+
+
+def test_rules_stop_a_session_as_they_stop_a_simulation(open_session, learner, data):
+    X, y = data
+    session = open_session()
+    rule = SelectedAccuracy(0.7, n_rounds=2).start()
+    for _ in range(15):
+        answer(session, session.ask(), y)
+        if rule.check(session.run, session.learner, X):
+            break
+    run = simulate(
+        learner,
+        X,
+        y,
+        n_initial=0,
+        n_rounds=15,
+        stopping=SelectedAccuracy(0.7, n_rounds=2),
+    )
+    asked = [record["asked"] for record in run.rounds if record["asked"]]
+    assert [record["asked"] for record in session.run.rounds] == asked
+    assert len(asked) < 15
