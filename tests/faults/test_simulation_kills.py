@@ -7,12 +7,12 @@ import signal
 import sys
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
-from threadpoolctl import threadpool_limits
 
 from skactive import ActiveLearner, simulate
 from skactive.runs import Run
@@ -74,14 +74,16 @@ def rounds_on_disk(folder):
     return [event for event in map(json.loads, whole) if event["event"] == "round"]
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    with threadpool_limits(1):  # a fork of a process with BLAS threads may hang
-        yield
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_20_kills_change_nothing(seed, tmp_path, capsys):
+    from .apart import run_apart  # not at the top: this file is the script, too
+
+    report = run_apart(__file__, seed, tmp_path)
+    with capsys.disabled():
+        sys.stdout.write(f"\n{report}")
+
+
+def kill_20_times(seed, tmp_path):
     play()
     start = time.perf_counter()
     expected = play(tmp_path / "uninterrupted")
@@ -107,9 +109,12 @@ def test_20_kills_change_nothing(seed, tmp_path, capsys):
             rounds.append(len(done))
         assert Run.from_json(result) == expected
         runs += 1
-    with capsys.disabled():
-        print(  # noqa: T201
-            f"\n{kills} kills of {runs} simulations of {N_ROUNDS} rounds in "
-            f"{seconds:.2f} s, after {sorted(set(rounds))} of them; all ended alike"
-        )
     assert len(set(rounds)) > 3
+    return (
+        f"{kills} kills of {runs} simulations of {N_ROUNDS} rounds in {seconds:.2f} s, "
+        f"after {sorted(set(rounds))} of them; all ended alike"
+    )
+
+
+if __name__ == "__main__":
+    sys.stdout.write(kill_20_times(int(sys.argv[1]), Path(sys.argv[2])) + "\n")
