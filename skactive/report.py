@@ -55,7 +55,11 @@ def summarize_runs(runs, *, metric=None, baseline=BASELINE):
     strategies = {}
     for name in sorted(groups, key=lambda name: -curves[name].mean[-1]):
         curve, seconds = curves[name], ledger.mean[ledger.names.index(name)]
-        areas = [area_under_curve(run, metric) for run in groups[name]]
+        # A single point is its own area.
+        areas = [
+            area_under_curve(run, metric) if len(run.rounds) > 1 else run.curve(metric)
+            for run in groups[name]
+        ]
         strategies[name] = {
             "n_runs": curve.n_runs,
             "n_labeled": curve.n_labeled.tolist(),

@@ -97,6 +97,12 @@ def test_one_strategy_or_one_seed_has_nothing_to_be_compared_with(names):
     format_report({"table": summary})
 
 
+def test_a_single_round_is_its_own_area():
+    runs = [Run(run.rounds[:1], info=run.info) for run in RUNS]
+    found = summarize_runs(runs)["strategies"]["margin"]
+    assert found["area"] == pytest.approx(found["mean"][0]) == pytest.approx(0.62)
+
+
 def test_two_data_sets_have_a_section_and_pictures_each(tmp_path):
     runs = RUNS + make_runs({"random": [0.4, 0.5], "margin": [0.5, 0.6]}, "a/b")
     lines = [
