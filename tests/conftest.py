@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,15 @@ TEXTS = [
     "the film is a joy",
     "no",
 ]
+
+
+def pytest_configure(config):
+    """Let worker processes import the tests, after the installed package.
+
+    What a test hands to a worker is pickled by its module's name.  `python -m pytest`
+    has the folder on the path anyway; `pytest` does not.
+    """
+    sys.path.append(str(config.rootpath))
 
 
 def save_tokenizer(folder, *, model_max_length=64):
