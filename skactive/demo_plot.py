@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from .analysis import learning_curve
 from .plotting import ActiveLearningCurveDisplay
+from .plotting._axes import import_figure
 from .runs import Run
 
-__all__ = ["draw", "import_figure"]
+__all__ = ["draw"]
 
 
 def draw(record, summary, path):
@@ -55,26 +56,3 @@ def _reading(n_seeds):
     if n_seeds == 1:
         return "one seed, which shows no difference"
     return f"mean ± std of {n_seeds} seeds; no winner where bands overlap"
-
-
-def import_figure():
-    """Import matplotlib's figure, or say how to install it.
-
-    Returns
-    -------
-    Figure : type
-        The class draws without pyplot and its global state.
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed.
-    """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as exc:
-        raise ImportError(
-            "the demo draws with matplotlib, which is not installed. Install it with "
-            '`pip install "skactive[demo]"`.'
-        ) from exc
-    return Figure

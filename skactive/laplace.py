@@ -16,28 +16,9 @@ from ._chunks import chunk_size, chunks
 from ._sklearn import check_sample_weight
 from .softmax import SoftmaxHessian
 
-__all__ = ["draw_linear", "find_obstacle", "is_linear_logistic"]
+__all__ = ["draw_linear", "find_obstacle"]
 
 _L2 = "Use an l2 penalty alone (l1_ratio=0, or penalty='l2' before scikit-learn 1.8)."
-
-
-def is_linear_logistic(estimator):
-    """Whether this is a linear model that minimises a log loss.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted or not.
-
-    Returns
-    -------
-    is_linear_logistic : bool
-    """
-    if isinstance(estimator, OneVsRestClassifier):
-        return is_linear_logistic(estimator.estimator)
-    if isinstance(estimator, SGDClassifier):
-        return estimator.loss == "log_loss"
-    return isinstance(estimator, LogisticRegression)  # the CV variant is one, too
 
 
 def find_obstacle(estimator):
@@ -46,7 +27,7 @@ def find_obstacle(estimator):
     Parameters
     ----------
     estimator : estimator
-        One that `is_linear_logistic` accepts; fitted.
+        One that :func:`skactive.linear.is_linear_logistic` accepts; fitted.
 
     Returns
     -------

@@ -16,6 +16,7 @@ __all__ = [
     "check_gradient_factors",
     "distance_from_scores",
     "gradient_factors",
+    "is_linear_logistic",
 ]
 
 
@@ -32,7 +33,8 @@ def check_gradient_factors(estimator):
     TypeError
         Says what would work.
     """
-    if hasattr(estimator, "gradient_factors") or _is_logistic(estimator):
+    is_logistic = is_linear_logistic(estimator) and not _is_multilabel(estimator)
+    if hasattr(estimator, "gradient_factors") or is_logistic:
         return
     raise TypeError(
         f"{_describe(estimator)} has no gradient_factors and is no linear logistic "
@@ -207,10 +209,20 @@ def distance_from_scores(scores, weights):
     return distance.min(axis=1)
 
 
-def _is_logistic(estimator):
-    """Whether probabilities come from linear scores that minimise a log loss."""
+def is_linear_logistic(estimator):
+    """Whether this is a linear model that minimises a log loss.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted or not.
+
+    Returns
+    -------
+    is_linear_logistic : bool
+    """
     if isinstance(estimator, OneVsRestClassifier):
-        return _is_logistic(estimator.estimator) and not _is_multilabel(estimator)
+        return is_linear_logistic(estimator.estimator)
     if isinstance(estimator, SGDClassifier):
         return estimator.loss == "log_loss"
     return isinstance(estimator, LogisticRegression)  # the CV variant is one, too

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from . import ensembles, laplace
 from ._pipelines import split_estimator
 from ._random import base_seed
+from .linear import is_linear_logistic
 
 __all__ = ["check_can_sample", "sample_proba", "sampler"]
 
@@ -107,7 +108,7 @@ def sample_proba(
     items = _apply(front, X)
     if X_train is not None:
         X_train = _apply(front, X_train)
-    elif not hasattr(final, "sample_proba") and laplace.is_linear_logistic(final):
+    elif not hasattr(final, "sample_proba") and is_linear_logistic(final):
         check_can_sample(final)
         warnings.warn(
             "X_train is None: the rows of X stand in for those that "
@@ -195,7 +196,7 @@ def check_can_sample(estimator):
     if ensembles.is_ensemble(final):
         check_is_fitted(final)
         obstacle = ensembles.find_obstacle(final)
-    elif laplace.is_linear_logistic(final):
+    elif is_linear_logistic(final):
         check_is_fitted(final)
         obstacle = laplace.find_obstacle(final)
     else:

@@ -178,8 +178,8 @@ def _row(name, found, shown):
 
 def _draw(runs, metric, folder, suffix):
     """Draw the curves, the seconds and the overlap with the baseline."""
-    from .demo_plot import import_figure
     from .plotting import ActiveLearningCurveDisplay, LedgerDisplay, OverlapDisplay
+    from .plotting._axes import import_figure
 
     Figure = import_figure()
     groups = group_runs(runs)

@@ -75,6 +75,7 @@ FLOORS = {
     "demo": 5,
     "demo_plot": 5,
     "demo_report": 5,
+    "_cli": 5,
     "_commands": 5,
     "__main__": 5,
 }

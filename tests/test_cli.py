@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import skactive
-import skactive.__main__ as command
 from skactive import registry
 from skactive.__main__ import main
+from skactive._cli import say
 from skactive.strategies import PointwiseStrategy
 
 # The command itself
@@ -102,7 +102,7 @@ def test_warnings_are_told_in_one_line(capsys, monkeypatch):
 def test_what_a_terminal_cannot_show_becomes_a_question_mark(monkeypatch):
     stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     monkeypatch.setattr(sys, "stdout", stream)
-    command._say("0.5 ± 0.1")
+    say("0.5 ± 0.1")
     stream.flush()
     assert stream.buffer.getvalue().split(b"\n")[0].rstrip() == b"0.5 ? 0.1"
 

@@ -8,8 +8,9 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from skactive.demo_plot import draw, import_figure
+from skactive.demo_plot import draw
 from skactive.demo_report import format_report, save, summarize
+from skactive.plotting._axes import import_figure
 
 RANDOM = [[0.5, 0.60], [0.4, 0.62], [0.6, 0.64]]  # (seeds, rounds)
 
@@ -341,9 +342,7 @@ def test_a_title_is_no_formula(axes):
 
 def test_without_matplotlib(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(
-        ImportError, match=r'matplotlib.*pip install "skactive\[demo\]"'
-    ):
+    with pytest.raises(ImportError, match=r"matplotlib.*`pip install matplotlib`"):
         import_figure()
 
 

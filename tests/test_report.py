@@ -156,7 +156,7 @@ def test_texts_of_the_test_file_leave_the_pool(command, table, tmp_path, capsys)
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
-        (["--strategies", "margn"], "argument --strategies: unknown strategy 'margn'"),
+        (["--out", __file__], "argument --out: must be a folder to write into"),
         (["--rounds", "9"], "must hold at least 100 different texts beside 40"),
         (["--label", "colour"], "colour"),
         (["--model", "nowhere/at-all"], "nowhere/at-all"),
@@ -166,6 +166,21 @@ def test_what_cannot_be_run_is_said_in_one_line(command, extra, message, capsys)
     assert main([*command, *extra]) == 1
     error = capsys.readouterr().err.splitlines()[-1]
     assert error.startswith("skactive: error: ")
+    assert message in error
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["margn"], "unknown strategy 'margn'"),
+        (["margin,", "margn"], "unknown strategy 'margn'"),
+        ([","], "expected at least one name"),
+    ],
+)
+def test_a_wrong_name_is_a_wrong_command_line(command, names, message, capsys):
+    assert main([*command, "--strategies", *names]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("skactive: error: argument --strategies: ")
     assert message in error
 
 

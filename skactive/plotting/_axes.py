@@ -10,6 +10,7 @@ __all__ = [
     "add_legend",
     "draw_band",
     "draw_line",
+    "import_figure",
     "inches_wide",
     "label_axes",
     "open_axes",
@@ -55,6 +56,29 @@ def open_axes(ax, figsize, caller):
             f"{type(ax).__name__}. Of several axes, pass one."
         )
     return ax
+
+
+def import_figure():
+    """Import matplotlib's figure, or say how to install it.
+
+    Returns
+    -------
+    Figure : type
+        The class draws without pyplot and its global state.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as exc:
+        raise ImportError(
+            "pictures are drawn with matplotlib, which is not installed. Install it "
+            "with `pip install matplotlib`."
+        ) from exc
+    return Figure
 
 
 def draw_line(ax, x, y, name, style, number=0, **options):
