@@ -146,13 +146,15 @@ def test_it_says_how_to_get_matplotlib(draw, monkeypatch):
 
 def test_given_axes_need_no_pyplot(draw, ax, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    draw(ax)
+    assert draw(ax).ax_ is ax
+    assert ax.has_data()
 
 
 def test_drawing_needs_no_pandas(draw, ax, monkeypatch):
     for name in ("pandas", "polars"):
         monkeypatch.setitem(sys.modules, name, None)
-    draw(ax)
+    assert draw(ax).ax_ is ax
+    assert ax.has_data()
 
 
 def test_import_loads_no_matplotlib_or_torch():

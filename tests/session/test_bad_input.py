@@ -104,8 +104,13 @@ def test_the_same_texts_in_another_container_are_the_same_pool(tmp_path, learner
     texts = ["a film", "naïve 東京", "", "a film"]
     containers = [texts, tuple(texts), np.array(texts), np.array(texts, object)]
     containers += [pd.Series(texts), pd.Series(texts, dtype=object), pl.Series(texts)]
-    for X in containers:
-        LabelingSession(learner, X, tmp_path / "s").close()
+    told = {}
+    for label, X in enumerate(containers):
+        with LabelingSession(learner, X, tmp_path / "s") as session:
+            assert session.labels == told
+            session.tell([2], [label], unasked=True)
+            told = session.labels
+            assert told == {2: label}
 
 
 def test_a_second_writer_is_refused_and_told_who_is_first(open_session, data):
