@@ -1,0 +1,221 @@
+"""Run an encoder on texts laid end to end: no token is padding."""
+
+from __future__ import annotations
+
+import torch
+from torch.nn import functional
+
+from skactive.bert.packing import runs
+
+__all__ = ["PackedEncoder"]
+
+# Post-normalised layers over absolute positions, all built of the same parts. MPNet
+# names them otherwise and adds a bias for relative positions.
+_MODELS = frozenset(
+    {
+        "transformers.models.bert.modeling_bert.BertModel",
+        "transformers.models.camembert.modeling_camembert.CamembertModel",
+        "transformers.models.electra.modeling_electra.ElectraModel",
+        "transformers.models.mpnet.modeling_mpnet.MPNetModel",
+        "transformers.models.roberta.modeling_roberta.RobertaModel",
+        "transformers.models.xlm_roberta.modeling_xlm_roberta.XLMRobertaModel",
+    }
+)
+_BLOCKS = frozenset(
+    getattr(torch.nn, name)
+    for name in ("Dropout", "Embedding", "LayerNorm", "Linear", "ModuleList")
+)
+_HOOKS = (
+    *("_forward_hooks", "_forward_pre_hooks"),
+    *("_backward_hooks", "_backward_pre_hooks"),
+)
+
+
+class PackedEncoder:
+    """An encoder of transformers, run on packed texts with its own modules.
+
+    Linear layers and normalisation see each token by itself, so they run on all of
+    them at once; attention runs on each text alone, texts of equal length together.
+    The states are those of the plain model. In training mode the modules' dropout
+    applies, that of attention included, and gradients reach whatever requires them.
+
+    Parameters
+    ----------
+    encoder : transformers.PreTrainedModel
+        One that :meth:`supports` accepts. Its parameters stay where they are.
+    fixed : bool, default=False
+        Whether no weight ever changes while this object lives. Query, key and value
+        are then computed by one product, from a copy of their weights.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from transformers import BertConfig, BertModel
+    >>> from skactive.bert.packed import PackedEncoder
+    >>> config = BertConfig(vocab_size=9, hidden_size=8, num_attention_heads=2)
+    >>> encoder = BertModel(config).eval()
+    >>> PackedEncoder.supports(encoder)
+    True
+    >>> lengths = torch.tensor([3, 2])
+    >>> batch = {"input_ids": torch.tensor([2, 7, 3, 2, 3]), "lengths": lengths}
+    >>> PackedEncoder(encoder).states(batch).shape
+    torch.Size([5, 8])
+    """
+
+    def __init__(self, encoder, *, fixed=False):
+        self.encoder = encoder
+        self.layers = encoder.encoder.layer
+        self.is_mpnet = hasattr(encoder.encoder, "relative_attention_bias")
+        self.attentions = [_Attention(layer, self.is_mpnet) for layer in self.layers]
+        if fixed:
+            for attention in self.attentions:
+                attention.fuse()
+
+    @staticmethod
+    def supports(encoder):
+        """Say whether the packed states are sure to be those of the encoder itself.
+
+        Parameters
+        ----------
+        encoder : torch.nn.Module
+
+        Returns
+        -------
+        supported : bool
+            False for every other architecture, for decoders, and where a part was
+            exchanged (adapters, quantised layers) or has a hook.
+        """
+        kind = type(encoder)
+        if f"{kind.__module__}.{kind.__qualname__}" not in _MODELS:
+            return False
+        config = encoder.config
+        plain = (
+            not getattr(config, "is_decoder", False)
+            and not getattr(config, "add_cross_attention", False)
+            and getattr(config, "position_embedding_type", None) in (None, "absolute")
+            and isinstance(config.hidden_act, str)
+            and getattr(config, "_attn_implementation", None) in ("eager", "sdpa", None)
+        )
+        return plain and all(_is_plain(part, kind) for part in encoder.modules())
+
+    def states(self, batch, *, start=0, stop=None, entering=None):
+        """Compute the states that leave a range of layers.
+
+        Parameters
+        ----------
+        batch : dict of str to torch.Tensor
+            From :func:`skactive.bert.packing.pack`.
+        start : int, default=0
+            First layer to run. The embeddings come before layer 0.
+        stop : int or None, default=None
+            Layer to stop before; None runs all. 0 gives the embeddings.
+        entering : torch.Tensor of shape (T, d) or None, default=None
+            What enters layer `start`, where that is not 0.
+
+        Returns
+        -------
+        states : torch.Tensor of shape (T, d)
+        """
+        for states in self.each(batch, start=start, stop=stop, entering=entering):
+            last = states
+        return last
+
+    def each(self, batch, *, start=0, stop=None, entering=None):
+        """Compute as :meth:`states` does; give the states between layers as well.
+
+        Yields
+        ------
+        states : torch.Tensor of shape (T, d)
+            What enters layer `start`, then what leaves each layer.
+        """
+        lengths = batch["lengths"].tolist()
+        states = self._embed(batch) if entering is None else entering
+        yield states
+        groups = runs(lengths)
+        bias = None
+        if self.is_mpnet:  # (1, heads, t, t), from the relative positions alone
+            longest = states.new_empty(1, max(lengths), 0)
+            bias = self.encoder.encoder.compute_position_bias(longest)
+        for i in range(start, len(self.layers) if stop is None else stop):
+            attended = self.attentions[i](states, groups, bias)
+            layer = self.layers[i]
+            states = layer.output(layer.intermediate(attended), attended)
+            yield states
+
+    def _embed(self, batch):
+        ids, lengths = batch["input_ids"], batch["lengths"]
+        types = batch.get("token_type_ids")
+        embeddings = self.encoder.embeddings
+        starts = (lengths.cumsum(0) - lengths).repeat_interleave(lengths)  # (T,)
+        padding = getattr(embeddings, "padding_idx", None)
+        if padding is None:
+            places = torch.arange(len(ids), device=ids.device) - starts
+        else:  # counted from there, and a padding token within a text not counted
+            real = (ids != padding).long()
+            before = real.cumsum(0) - real
+            places = (before - before[starts] + 1) * real + padding
+        states = embeddings(
+            input_ids=ids[None],
+            token_type_ids=(torch.zeros_like(ids) if types is None else types)[None],
+            position_ids=places[None],
+        )[0]
+        project = getattr(self.encoder, "embeddings_project", None)
+        return states if project is None else project(states)
+
+
+class _Attention:
+    """Attention of one layer, and the residual connection around it."""
+
+    def __init__(self, layer, is_mpnet):
+        self.outer = layer.attention
+        self.inner = self.outer.attn if is_mpnet else self.outer.self
+        names = ("q", "k", "v") if is_mpnet else ("query", "key", "value")
+        self.linears = [getattr(self.inner, name) for name in names]
+        self.is_mpnet = is_mpnet
+        self.n_heads = self.inner.num_attention_heads
+        self.fused = None
+
+    def fuse(self):
+        """Keep a copy of the three weights in one, to multiply by all at once."""
+        with torch.no_grad():
+            weight = torch.cat([linear.weight for linear in self.linears])
+            self.fused = weight, torch.cat([linear.bias for linear in self.linears])
+
+    def __call__(self, states, groups, bias):
+        if self.fused is not None:
+            qkv = functional.linear(states, *self.fused).chunk(3, dim=1)
+        else:
+            qkv = [linear(states) for linear in self.linears]
+        context = self._attend(qkv, groups, bias)
+        if self.is_mpnet:
+            dropped = self.outer.dropout(self.inner.o(context))
+            return self.outer.LayerNorm(dropped + states)
+        return self.outer.output(context, states)
+
+    def _attend(self, qkv, groups, bias):
+        sizes = [n_texts * n_tokens for n_texts, n_tokens in groups]
+        dropout = self.inner.dropout
+        rate = dropout.p if dropout.training else 0.0
+        contexts = []
+        for (n_texts, n_tokens), *parts in zip(
+            groups, *(part.split(sizes) for part in qkv), strict=True
+        ):
+            shape = (n_texts, n_tokens, self.n_heads, -1)
+            context = functional.scaled_dot_product_attention(
+                *(part.view(shape).transpose(1, 2) for part in parts),  # (n, h, t, w)
+                attn_mask=None if bias is None else bias[:, :, :n_tokens, :n_tokens],
+                dropout_p=rate,
+            )
+            contexts.append(context.transpose(1, 2).reshape(n_texts * n_tokens, -1))
+        return torch.cat(contexts)  # (T, d)
+
+
+def _is_plain(part, kind):
+    """Say whether a module is one of the architecture's own, and not tampered with."""
+    homes = (kind.__module__, "transformers.activations", "torch.nn.modules.activation")
+    return (
+        (type(part).__module__ in homes or type(part) in _BLOCKS)
+        and "forward" not in vars(part)
+        and not any(getattr(part, hooks, None) for hooks in _HOOKS)
+        and not getattr(part, "gradient_checkpointing", False)
+    )
