@@ -265,7 +265,7 @@ class FittingMixin:
         return np.sort(train), np.sort(valid)
 
     def _batches(self, network, checkpoint, texts, *, from_tokens=False):
-        """Tokenise, and look up what lies below the cut unless told not to."""
+        """Tokenise, and look up what lies below the cut unless it has to run, too."""
         from skactive.bert.inputs import Batches
 
         device = next(network.parameters()).device.type
@@ -277,6 +277,7 @@ class FittingMixin:
                 int(min(self.max_length, checkpoint.max_positions or np.inf)),
                 batch_tokens=_BATCH_TOKENS.get(device, 1024),
                 use_prefix=self.cache_frozen and not from_tokens,
+                padded=from_tokens,
             )
         except (TypeError, UnicodeError):
             refuse_surrogates(texts)

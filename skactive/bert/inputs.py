@@ -9,13 +9,14 @@ import torch
 
 from skactive.bert.batches import collate, cut, tokenize
 from skactive.bert.memory import in_use
+from skactive.bert.packing import pack
 from skactive.bert.prefix import NoPrefixError, open_prefix_store
 
 __all__ = ["Batches"]
 
 
 class Batches:
-    """Tokenised texts that become padded batches for a network.
+    """Tokenised texts that become batches for a network, packed where it takes those.
 
     Parameters
     ----------
@@ -31,14 +32,25 @@ class Batches:
     use_prefix : bool
         Whether to keep what the frozen bottom gives, and begin there. Where it cannot
         be kept, every layer runs each time, with the same result.
+    padded : bool, default=False
+        Whether batches are padded even if the network takes packed ones.
     """
 
     def __init__(
-        self, network, checkpoint, texts, max_length, *, batch_tokens, use_prefix
+        self,
+        network,
+        checkpoint,
+        texts,
+        max_length,
+        *,
+        batch_tokens,
+        use_prefix,
+        padded=False,
     ):
         self.pad_id = checkpoint.tokenizer.pad_token_id or 0
         self.device = next(network.parameters()).device
         self.max_length, self.batch_tokens = max_length, batch_tokens
+        self.packed = network.takes_packed and not padded
         self.tokens = self.prefix = None
         self.n_truncated = 0
         if use_prefix and network.cut:
@@ -53,7 +65,8 @@ class Batches:
                     UserWarning,
                     stacklevel=2,
                 )
-        if self.prefix is None or network.cut < network.depth:
+        # Above the cut of packed texts their lengths are all there is to know.
+        if self.prefix is None or (network.cut < network.depth and not self.packed):
             tokens = tokenize(checkpoint, texts, max_length)
             self.n_truncated = tokens.n_truncated
             self.tokens = _at_least_one(tokens, self.pad_id)
@@ -74,6 +87,8 @@ class Batches:
         inputs : dict of str to torch.Tensor
             What :meth:`TextNetwork.forward` takes.
         """
+        if self.packed:
+            return self._take_packed(positions)
         inputs = {}
         if self.tokens is not None:
             inputs = collate(self.tokens, positions, self.pad_id, self.device)
@@ -89,6 +104,13 @@ class Batches:
                 mask = torch.from_numpy(real.astype(np.int64))
                 inputs["attention_mask"] = mask.to(self.device)
         return inputs
+
+    def _take_packed(self, positions):
+        if self.prefix is None:
+            return pack(self.tokens, positions, self.device)
+        rows = np.concatenate([self.prefix[i] for i in positions])
+        lengths = torch.from_numpy(self.lengths[positions])
+        return {"prefix": torch.from_numpy(rows), "lengths": lengths}
 
     def by_length(self):
         """Yield the positions of batches of like length, for prediction."""
@@ -117,6 +139,7 @@ class Batches:
                 self.max_length,
                 batch_tokens=self.batch_tokens,
                 use_prefix=False,
+                padded=not self.packed,
             )
             self.n_truncated = batches.n_truncated
             n_rows = np.ones(len(missing), int) if pooled else batches.lengths
@@ -124,6 +147,8 @@ class Batches:
             def fill(views):
                 for positions in batches.by_length():
                     states = network.below_cut(batches.take(positions)).cpu().numpy()
+                    if batches.packed:
+                        states = np.split(states, n_rows[positions].cumsum()[:-1])
                     for i, rows in zip(positions, states, strict=True):
                         views[i][:] = rows[: n_rows[i]]
 

@@ -12,6 +12,8 @@ from skactive.bert.heads import make_head
 from skactive.bert.hub import open_checkpoint
 from skactive.bert.layers import LayerStack
 from skactive.bert.module import forward_states, pool
+from skactive.bert.packed import PackedEncoder
+from skactive.bert.packing import pool_packed, unpack
 from skactive.bert.prefix import NoPrefixError
 
 __all__ = ["TextNetwork"]
@@ -77,6 +79,12 @@ class TextNetwork(nn.Module):
         """How many layers the encoder has."""
         return self.stack.depth
 
+    @property
+    def takes_packed(self):
+        """Whether batches may be texts end to end: where that is sure to be faster."""
+        device = next(self.parameters()).device
+        return device.type == "cpu" and PackedEncoder.supports(self.encoder)
+
     def train(self, mode=True):
         """Set training mode; what lies below a cached cut stays in evaluation mode."""
         super().train(mode)
@@ -96,8 +104,10 @@ class TextNetwork(nn.Module):
             What :meth:`below_cut` gave for the same texts; None runs everything.
         sample_weight : ignored
             Travels with the batch to the loss.
-        **inputs : torch.Tensor of shape (b, t)
-            `input_ids`, `attention_mask`, `token_type_ids`.
+        **inputs : torch.Tensor
+            Padded, of shape (b, t): `input_ids`, `attention_mask`, `token_type_ids`.
+            Or packed: what :func:`skactive.bert.packing.pack` gives; with a prefix
+            its `lengths` will do.
         """
         return self.decode(*self.represent(prefix, **inputs))
 
@@ -142,9 +152,21 @@ class TextNetwork(nn.Module):
     def represent(self, prefix=None, **inputs):
         """Compute what the head takes: features (b, d) or states (b, t, d), mask."""
         with self._autocast():
-            return self._represent(prefix, inputs)
+            if "lengths" in inputs:
+                return self._represent_packed(prefix, inputs)
+            return self._represent_padded(prefix, inputs)
 
-    def _represent(self, prefix, inputs):
+    def _represent_packed(self, prefix, inputs):
+        if prefix is not None and self.cut == self.depth and not self.uses_tokens:
+            return prefix, None  # pooled before it was kept
+        start = 0 if prefix is None else self.cut
+        encoder = PackedEncoder(self.encoder)
+        states = encoder.states(inputs, start=start, entering=prefix)
+        if self.uses_tokens:
+            return unpack(states, inputs["lengths"])
+        return pool_packed(states, inputs["lengths"], self.pooling), None
+
+    def _represent_padded(self, prefix, inputs):
         mask = inputs.get("attention_mask")
         if prefix is not None and self.cut == self.depth:
             states = prefix
@@ -165,9 +187,9 @@ class TextNetwork(nn.Module):
 
         Returns
         -------
-        states : torch.Tensor of shape (b, t, d)
-            What enters layer `cut`; (b, 1, d), the pooled features, where nothing but
-            the head is above it and the head takes those.
+        states : torch.Tensor of shape (b, t, d), or (T, d) where packed
+            What enters layer `cut`; (b, 1, d) or (b, d), the pooled features, where
+            nothing but the head is above it and the head takes those.
 
         Raises
         ------
@@ -178,21 +200,31 @@ class TextNetwork(nn.Module):
         self.eval()
         try:
             with torch.no_grad(), self._autocast():
-                if self.cut < self.depth:
-                    with self.stack.stopping_at(self.cut) as run:
-                        states = run(**inputs).float()
-                    if states.shape[:2] != inputs["input_ids"].shape:
-                        raise NoPrefixError(
-                            f"{type(self.encoder).__name__} does not have one state "
-                            "per token"
-                        )
-                    return states
-                states = forward_states(self.encoder, inputs)
-                if self.uses_tokens:
-                    return states.float()
-                return pool(states, inputs.get("attention_mask"), self.pooling)[:, None]
+                if "lengths" in inputs:
+                    return self._below_cut_packed(inputs)
+                return self._below_cut_padded(inputs)
         finally:
             self.train(was_training)
+
+    def _below_cut_packed(self, inputs):
+        states = PackedEncoder(self.encoder).states(inputs, stop=self.cut)
+        if self.cut < self.depth or self.uses_tokens:
+            return states.float()
+        return pool_packed(states, inputs["lengths"], self.pooling)
+
+    def _below_cut_padded(self, inputs):
+        if self.cut < self.depth:
+            with self.stack.stopping_at(self.cut) as run:
+                states = run(**inputs).float()
+            if states.shape[:2] != inputs["input_ids"].shape:
+                raise NoPrefixError(
+                    f"{type(self.encoder).__name__} does not have one state per token"
+                )
+            return states
+        states = forward_states(self.encoder, inputs)
+        if self.uses_tokens:
+            return states.float()
+        return pool(states, inputs.get("attention_mask"), self.pooling)[:, None]
 
     def _autocast(self):
         device = next(self.parameters()).device.type

@@ -14,7 +14,10 @@ from skorch.callbacks import Callback, GradientNormClipping, LRScheduler
 
 from skactive.bert.changes import copy_trained
 
-__all__ = ["History", "Net", "Progress", "Targets", "learning_rate", "optimisation"]
+__all__ = [
+    *("History", "Net", "Progress", "Targets"),
+    *("adamw", "learning_rate", "optimisation"),
+]
 
 
 class Targets(torch.utils.data.Dataset):
@@ -66,6 +69,19 @@ class Net(NeuralNet):
         step = super().validation_step(batch, **fit_params)
         self.validated_.append((step["y_pred"].detach().cpu(), batch[1]))
         return step
+
+    def run_single_epoch(self, iterator, training, prefix, step_fn, **fit_params):
+        """Do as skorch does; but count texts, where it takes packed tokens for them."""
+        if iterator is None:
+            return
+        n_batches = 0
+        for n_batches, batch in enumerate(iterator, start=1):
+            self.notify("on_batch_begin", batch=batch, training=training)
+            step = step_fn(batch, **fit_params)
+            self.history.record_batch(f"{prefix}_loss", step["loss"].item())
+            self.history.record_batch(f"{prefix}_batch_size", len(batch[1]))
+            self.notify("on_batch_end", batch=batch, training=training, **step)
+        self.history.record(f"{prefix}_batch_count", n_batches)
 
     def get_iterator(self, dataset, training=False):
         """Make batches the way the data set says."""
@@ -229,6 +245,30 @@ def learning_rate(step, *, schedule, n_steps, n_warmup):
     return remaining if schedule == "linear" else remaining**2
 
 
+def adamw(groups, **settings):
+    """Make AdamW, in its fused form where the device and the parameters have one.
+
+    The fused form passes over the numbers once instead of once per operation: with
+    all of MiniLM in training, a step of it takes a ninth of the time.
+
+    Parameters
+    ----------
+    groups : list of dict
+        What training changes, as `torch.optim` takes it.
+    **settings : object
+        More arguments for `torch.optim.AdamW`.
+
+    Returns
+    -------
+    optimizer : torch.optim.AdamW
+    """
+    parameters = [p for group in groups for p in group["params"]]
+    if all(p.device.type in ("cpu", "cuda") and p.is_floating_point() for p in parameters):
+        if not settings.keys() & {"foreach", "differentiable"}:  # forms of their own
+            settings = {"fused": True, **settings}
+    return torch.optim.AdamW(groups, **settings)
+
+
 def optimisation(
     *, lr, head_lr, weight_decay, schedule, warmup, max_grad_norm, n_steps
 ):
@@ -254,7 +294,7 @@ def optimisation(
     """
     head, plain = {"lr": head_lr}, {"weight_decay": 0.0}
     params = {
-        "optimizer": torch.optim.AdamW,
+        "optimizer": adamw,
         "optimizer__weight_decay": weight_decay,
         "lr": lr,
         # The first pattern that fits a name decides.
