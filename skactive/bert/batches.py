@@ -6,7 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Tokens", "collate", "cut", "tokenize"]
+__all__ = ["Tokens", "collate", "cut", "cut_parts", "tokenize"]
+
+_CHARACTERS = 4  # of a token, about
+_PART_BATCHES, _PART_TEXTS = 8, 1024
 
 
 class Tokens(NamedTuple):
@@ -107,6 +110,43 @@ def cut(lengths, batch_tokens):
         stop = start + max(1, batch_tokens // int(lengths[order[start]]))
         yield order[start:stop]
         start = stop
+
+
+def cut_parts(texts, max_length, batch_tokens):
+    """Cut texts into parts of about equal work, longest texts first.
+
+    A part is tokenised at once, and encoded by one process. Characters stand for the
+    tokens that are not known yet.
+
+    Parameters
+    ----------
+    texts : list of str or of (str, str)
+    max_length : int
+        Tokens after which a text is cut.
+    batch_tokens : int
+        Most tokens in a batch. A part has some eight batches.
+
+    Returns
+    -------
+    parts : list of ndarray of int
+        Positions in `texts`, each once.
+
+    Examples
+    --------
+    >>> from skactive.bert.batches import cut_parts
+    >>> texts = ["short"] * 1500 + ["long " * 20] * 1000
+    >>> [len(part) for part in cut_parts(texts, max_length=64, batch_tokens=1024)]
+    [327, 328, 345, 1023, 477]
+    """
+    n_characters = np.array(
+        [len(text) if isinstance(text, str) else sum(map(len, text)) for text in texts]
+    )
+    order = np.argsort(-n_characters, kind="stable")
+    room = _CHARACTERS * _PART_BATCHES * max(batch_tokens, 1024)
+    work = np.clip(
+        n_characters[order], room // _PART_TEXTS, _CHARACTERS * max_length
+    ).cumsum()
+    return np.split(order, np.flatnonzero(np.diff(work // room)) + 1)
 
 
 def collate(tokens, positions, pad_id, device):

@@ -17,7 +17,7 @@ from sklearn.base import (
 
 from skactive._sklearn import Interval, StrOptions, fit_context
 from skactive._texts import as_texts, refuse_surrogates
-from skactive.bert.batches import collate, cut, tokenize
+from skactive.bert.batches import collate, cut, cut_parts, tokenize
 from skactive.bert.hub import open_checkpoint
 from skactive.bert.module import (
     choose_device,
@@ -27,10 +27,10 @@ from skactive.bert.module import (
 )
 from skactive.bert.store import open_store, unique
 from skactive.bert.surprisal import SurprisalMixin
+from skactive.bert.workers import count_workers, encode_in_workers
 
 __all__ = ["BertFeatures"]
 
-_CHUNK = 1024  # texts tokenised at a time
 _BATCH_TOKENS = {"cpu": 1024, "cuda": 16384, "mps": 8192}
 
 
@@ -82,6 +82,11 @@ class BertFeatures(
         elsewhere.
     revision : str or None, default=None
         Branch, tag or commit of the model on the hub.
+    n_jobs : int or None, default=None
+        Worker processes that share the encoding of a large `X` on the processor, each
+        with one thread; -1 is one for each core. None is 1, which is this process with
+        torch's own threads, unless a :func:`joblib.parallel_config` says otherwise;
+        its backend, such as Dask's or Ray's, spreads the work. See Notes.
     verbose : int, default=0
         Above 0, a bar on stderr shows the texts encoded, the rate and the time left.
 
@@ -97,6 +102,14 @@ class BertFeatures(
 
     A text's features depend on the batch it is encoded in by rounding only: about
     1e-6 in float32 and 1e-2 in bfloat16, relative to their size.
+
+    With `n_jobs` the texts, sorted by length, are dealt out in parts of about equal
+    tokens, and a worker that has done one gets the next. The parts are the same for
+    every `n_jobs`, and so are the features, up to the rounding of torch with more or
+    fewer threads. The parts of a worker that dies are encoded again, three times at
+    most. Workers open the model by its name or folder, which must be the same
+    weights on every machine. One part, a device other than the processor, a backend
+    of threads, and a call from within a worker stay in this process.
 
     A pickle holds the parameters: no weights and no features.
 
@@ -134,6 +147,7 @@ class BertFeatures(
         "device": [str],
         "precision": [StrOptions({"auto", "float32", "bfloat16"})],
         "revision": [str, None],
+        "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
 
@@ -151,6 +165,7 @@ class BertFeatures(
         device="auto",
         precision="auto",
         revision=None,
+        n_jobs=None,
         verbose=0,
     ):
         self.model = model
@@ -164,6 +179,7 @@ class BertFeatures(
         self.device = device
         self.precision = precision
         self.revision = revision
+        self.n_jobs = n_jobs
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -258,6 +274,7 @@ class _Run:
     """One call of `transform`: the parameters, resolved for this machine and model."""
 
     def __init__(self, estimator):
+        self.estimator = estimator
         self.checkpoint = open_checkpoint(estimator.model, estimator.revision)
         self.device = choose_device(estimator.device)
         self.dtype = choose_precision(estimator.precision, self.device)
@@ -276,6 +293,11 @@ class _Run:
         self.revision = estimator.revision
         self.verbose = estimator.verbose
         self.n_encoded = self.n_truncated = 0
+
+    @property
+    def digests(self):
+        """Tell the weights and the tokenizer from all others."""
+        return self.checkpoint.digest, self.checkpoint.tokenizer_digest
 
     def recipe(self):
         """List what the features depend on besides the text."""
@@ -303,15 +325,20 @@ class _Run:
         return out
 
     def encode(self, texts, out):
-        """Fill `out` batch by batch, yielding the positions of each batch."""
+        """Fill `out`, here or in workers, yielding the positions that are done."""
+        parts = cut_parts(texts, self.max_length, self.batch_tokens)
+        n_jobs = self.estimator.n_jobs
+        if len(parts) > 1 and self.device.type == "cpu" and count_workers(n_jobs) > 1:
+            yield from encode_in_workers(self, texts, parts, out)
+        else:
+            yield from self.encode_here(texts, parts, out)
+
+    def encode_here(self, texts, parts, out):
+        """Fill `out` part by part, yielding the positions of each batch."""
         module = self.checkpoint.module(self.device, self.dtype)
         pad_id = self.checkpoint.tokenizer.pad_token_id or 0
-        # By characters first, so that the chunks tokenised at a time already hold
-        # texts of like length.
-        order = np.argsort([-_n_characters(text) for text in texts], kind="stable")
-        with self._progress(len(texts)) as progress:
-            for start in range(0, len(texts), _CHUNK):
-                chunk = order[start : start + _CHUNK]
+        with self.progress(len(texts)) as progress:
+            for chunk in parts:
                 tokens = tokenize(
                     self.checkpoint, [texts[i] for i in chunk], self.max_length
                 )
@@ -333,7 +360,8 @@ class _Run:
                     progress.update(len(batch))
                     yield chunk[batch]
 
-    def _progress(self, total):
+    def progress(self, total):
+        """Show the texts encoded, where the estimator is verbose."""
         if not self.verbose:
             return _NoProgress()
         from tqdm import tqdm
@@ -347,7 +375,3 @@ class _NoProgress(nullcontext):
 
     def update(self, n):
         pass
-
-
-def _n_characters(text):
-    return len(text) if isinstance(text, str) else len(text[0]) + len(text[1])
