@@ -11,24 +11,20 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 
 from skactive._random import fork_torch
 from skactive._sklearn import Interval, StrOptions
+from skactive.bert.draws import DrawsMixin
 from skactive.bert.fitting import FittingMixin
 from skactive.bert.inference import InferenceMixin
 from skactive.bert.module import choose_device
 
-__all__ = ["BertEstimator", "draws_available"]
-
-
-def draws_available(estimator):
-    """Whether Monte-Carlo dropout is on; the reason, as an error, where it is not."""
-    if estimator.mc_dropout is None:
-        raise AttributeError(
-            "Draws need mc_dropout='head' or 'full', got None. Pass one of them."
-        )
-    return True
+__all__ = ["BertEstimator"]
 
 
 class BertEstimator(
-    FittingMixin, InferenceMixin, ClassNamePrefixFeaturesOutMixin, BaseEstimator
+    FittingMixin,
+    DrawsMixin,
+    InferenceMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    BaseEstimator,
 ):
     """Base of :class:`BertClassifier` and :class:`BertRegressor`."""
 
@@ -39,7 +35,7 @@ class BertEstimator(
         "pooling": [StrOptions({"mean", "cls", "max"})],
         "freeze": [Integral, str],
         "dropout": [Interval(Real, 0, 1, closed="left")],
-        "mc_dropout": [StrOptions({"head", "full"}), None],
+        "mc_dropout": [StrOptions({"head", "gaussian", "full"}), None],
         "n_draws": [Interval(Integral, 1, None, closed="left")],
         "max_length": [Interval(Integral, 1, None, closed="left")],
         "max_epochs": [Interval(Integral, 0, None, closed="left")],

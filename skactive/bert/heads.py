@@ -65,6 +65,12 @@ class DenseHead(nn.Module):
             own.forward is DenseHead.forward and own._hidden is DenseHead._hidden
         )
 
+    @property
+    def is_linear(self):
+        """Whether the outputs are one linear layer of what :meth:`summarize` gives."""
+        own = type(self)
+        return len(self.dense) == 1 and own.forward is DenseHead.forward
+
     def draw_masks(self, n_draws, generator):
         """Draw dropout masks, one set per draw, the same for every text.
 
@@ -87,11 +93,48 @@ class DenseHead(nn.Module):
             for layer in self.dense
         ]
 
+    def fold(self, masks):
+        """Fold dropout masks into the weights.
+
+        Masking an input is masking the columns of the weights: the masks of all draws
+        make one matrix for the first layer.
+
+        Parameters
+        ----------
+        masks : list of torch.Tensor
+            From :meth:`draw_masks`.
+
+        Returns
+        -------
+        draw : callable
+            From what :meth:`summarize` gives, (b, m), to outputs (b, n_draws, k). It
+            may be called on one chunk of texts after the other.
+        """
+        first, *others = self.dense
+        masks = [mask.to(first.weight) for mask in masks]
+        n_draws = len(masks[0])
+        if others:
+            # Draw by draw, as the next layer takes them.
+            weight = (masks[0][:, None] * first.weight).flatten(0, 1)  # (draws * h, m)
+            bias = first.bias.repeat(n_draws)
+        else:
+            # Class by class, as what follows goes over the classes.
+            weight = (first.weight[:, None] * masks[0]).flatten(0, 1)  # (k * draws, m)
+            bias = first.bias.repeat_interleave(n_draws)
+
+        def draw(summary):
+            x = nn.functional.linear(summary, weight, bias)
+            if not others:
+                return x.unflatten(1, (-1, n_draws)).transpose(1, 2)  # (b, draws, k)
+            x = x.unflatten(1, (n_draws, -1))  # (b, draws, h)
+            for layer, mask in zip(others, masks[1:], strict=True):
+                x = layer(torch.relu(x) * mask)
+            return x
+
+        return draw
+
     def draw(self, summary, masks):
         """Compute the outputs under every set of masks at once.
-
-        Masking an input is masking the rows of the weights: the masks of all draws
-        are folded into one matrix for the first layer.
 
         Parameters
         ----------
@@ -104,17 +147,7 @@ class DenseHead(nn.Module):
         -------
         outputs : torch.Tensor of shape (b, n_draws, k)
         """
-        masks = [mask.to(summary) for mask in masks]
-        for i, (layer, mask) in enumerate(zip(self.dense, masks, strict=True)):
-            if i == 0:
-                n_draws = len(mask)
-                folded = layer.weight.T * mask[:, :, None]  # (draws, m, h)
-                folded = folded.transpose(0, 1).flatten(1)  # (m, draws * h)
-                x = (summary @ folded).unflatten(1, (n_draws, -1))  # (b, draws, h)
-            else:
-                x = (torch.relu(x) * mask) @ layer.weight.T
-            x = x + layer.bias
-        return x
+        return self.fold(masks)(summary)
 
 
 class LinearHead(DenseHead):

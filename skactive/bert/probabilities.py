@@ -9,7 +9,7 @@ from scipy.special import expit, softmax
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skactive.bert.base import draws_available
+from skactive.bert.draws import draws_available
 
 __all__ = ["ProbabilitiesMixin"]
 
@@ -90,7 +90,11 @@ class ProbabilitiesMixin:
         TypeError, ValueError
             Where `X` holds something else than texts, with the positions.
         """
-        return self._probabilities(self._draw_outputs(X, n_draws, random_state))
+        check_is_fitted(self)
+        link = _sigmoid if self._multilabel else _softmax
+        return self._draw_outputs(
+            X, n_draws, random_state, link, relative=not self._multilabel
+        )
 
     def gradient_factors(self, X):
         """Factors of the gradient of the log loss at the predicted label.
@@ -217,3 +221,16 @@ class ProbabilitiesMixin:
                 f"{method} needs a model of one label per text, got one of several. "
                 "Train it on labels, not on an indicator matrix."
             )
+
+
+def _softmax(outputs):
+    """Softmax over the last axis of a tensor; the sums are 1 in float64."""
+    # Over the last but one in memory, as over a short last one it is slow.
+    by_class = outputs.transpose(-1, -2)
+    proba = by_class.softmax(dim=-2).cpu().double()
+    proba /= proba.sum(dim=-2, keepdim=True)
+    return proba.transpose(-1, -2)
+
+
+def _sigmoid(outputs):
+    return outputs.cpu().double().sigmoid()

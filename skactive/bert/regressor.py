@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from skactive._labels import as_labels
 from skactive._sklearn import fit_context
 from skactive._texts import as_texts
-from skactive.bert.base import BertEstimator, draws_available
+from skactive.bert.base import BertEstimator
+from skactive.bert.draws import draws_available
 
 __all__ = ["BertRegressor", "spearman_score"]
 
@@ -261,8 +262,10 @@ class BertRegressor(RegressorMixin, BertEstimator):
         """
         check_is_fitted(self)
         mean, std = self._scale
-        draws = self._draw_outputs(X, n_draws, random_state)[:, :, 0]
-        return draws.astype(np.float64) * std + mean
+        draws = self._draw_outputs(
+            X, n_draws, random_state, lambda outputs: outputs.cpu().double()
+        )
+        return draws[:, :, 0] * std + mean
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -1,0 +1,171 @@
+"""Draws of a trained network: by dropout in its head or everywhere, or normal."""
+
+from __future__ import annotations
+
+from functools import partial
+from numbers import Integral
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from skactive._chunks import chunk_size, chunks
+from skactive._random import base_seed, fork_torch, round_seed
+from skactive._texts import as_texts
+
+__all__ = ["DrawsMixin", "draws_available"]
+
+# Bytes of a chunk of draws: on the processor what its cache holds.
+_CHUNK = {"cpu": 2**21}
+_LARGE_CHUNK = 2**26
+_ROWS = 256  # of a chunk, at least: fewer make slow products
+
+
+def draws_available(estimator):
+    """Whether Monte-Carlo dropout is on; the reason, as an error, where it is not."""
+    if estimator.mc_dropout is None:
+        raise AttributeError(
+            "Draws need mc_dropout='head', 'gaussian' or 'full', got None. Pass one of "
+            "them."
+        )
+    return True
+
+
+class DrawsMixin:
+    """How the fine-tuned estimators draw."""
+
+    @property
+    def draws_jointly(self):
+        """Whether a draw is one model, the same for every text; else one per text."""
+        return self.mc_dropout != "gaussian"
+
+    def _draw_outputs(self, X, n_draws, random_state, link, *, relative=False):
+        """Draw outputs (n, t, k), float64.
+
+        Parameters
+        ----------
+        X : sequence of n str, or of (str, str)
+        n_draws : int or None
+        random_state : int, RandomState instance or None
+        link : callable
+            Applied to tensors (..., k) of outputs, a chunk at a time; gives tensors of
+            the same shape, float64 on the processor.
+        relative : bool, default=False
+            Whether `link` looks at differences of the k outputs only.
+        """
+        n_draws = self.n_draws if n_draws is None else n_draws
+        if not isinstance(n_draws, Integral) or n_draws < 1:
+            raise ValueError(
+                f"'n_draws' must be an int of at least 1, got {n_draws!r}."
+            )
+        check_is_fitted(self)
+        if random_state is None:
+            random_state = self.random_state
+        seed = round_seed(base_seed(random_state), 0, "draws")
+        head = self.net_.module_.head
+        if self.mc_dropout == "gaussian":
+            return self._draw_normal(X, int(n_draws), seed, link, relative)
+        if self.mc_dropout == "head" and getattr(head, "draws_at_once", False):
+            return self._draw_from_head(X, int(n_draws), seed, link)
+        return self._draw_passes(X, int(n_draws), seed, link)
+
+    def _draw_from_head(self, X, n_draws, seed, link):
+        """Draw with dropout in the head: all draws by one product."""
+        import torch
+
+        from skactive.bert.heads import DenseHead
+
+        head = self.net_.module_.head
+        masks = head.draw_masks(n_draws, torch.Generator().manual_seed(seed))
+        with torch.no_grad():
+            if type(head).draw is DenseHead.draw:
+                draw = head.fold(masks)
+            else:
+                draw = partial(head.draw, masks=masks)
+            width = max(linear.out_features for linear in head.dense)
+            device = next(head.parameters()).device
+            return self._draw_by_chunks(X, draw, 8 * n_draws * width, device, link)
+
+    def _draw_normal(self, X, n_draws, seed, link, relative):
+        """Draw from the normal distribution of the outputs under dropout."""
+        import torch
+
+        from skactive.bert.gaussian import GaussianOutputs, normal_points
+
+        head = self.net_.module_.head
+        if not getattr(head, "is_linear", False):
+            raise ValueError(
+                f"'mc_dropout' must be 'head' or 'full' for a {type(head).__name__}, "
+                "got 'gaussian': outputs are normal where dropout is followed by one "
+                "linear layer and nothing else. Pass head='linear', or mc_dropout="
+                "'head'."
+            )
+        linear = head.dense[0]
+        layer = GaussianOutputs(linear.weight, linear.bias, head.dropout.p, relative)
+        points = normal_points(n_draws, layer.size, seed)
+        draw = partial(layer.draw, points=points)
+        row_bytes = 8 * layer.size * (n_draws + 4 * layer.size)
+        with torch.no_grad():
+            return self._draw_by_chunks(X, draw, row_bytes, torch.device("cpu"), link)
+
+    def _draw_by_chunks(self, X, draw, row_bytes, device, link):
+        """Represent texts, then call a function on chunks of what the head takes."""
+        import torch
+
+        summaries = self._map(X, lambda network, inputs: network.summarize(**inputs))
+        size = chunk_size(row_bytes, _CHUNK.get(device.type, _LARGE_CHUNK))
+        out = None
+        with self._room():
+            for rows in chunks(len(summaries), max(size, _ROWS)):
+                outputs = link(draw(torch.from_numpy(summaries[rows]).to(device)))
+                if out is None:
+                    out = np.empty((len(summaries), *outputs.shape[1:]))
+                out[rows] = outputs.numpy()
+        return out
+
+    def _draw_passes(self, X, n_draws, seed, link):
+        """Run the network, or a head that cannot draw by itself, once per draw."""
+        import torch
+
+        from skactive.bert.dropout import SharedMasks, dropout_on
+
+        texts = as_texts(X)
+        network = self.net_.module_
+        full = self.mc_dropout == "full"
+        draws = [SharedMasks(round_seed(seed, t, "draw")) for t in range(n_draws)]
+        out = None
+        with fork_torch(seed), torch.no_grad(), self._room():
+            # Below the cut there is dropout too: a whole draw starts from tokens.
+            batches = self._batches(
+                network, self._checkpoint(), texts, from_tokens=full
+            )
+            passes = _whole_passes if full else _head_passes
+            for positions, t, states in passes(network, batches, draws):
+                with dropout_on(network.head), draws[t] as masks:
+                    masks.begin("head", len(positions))
+                    rows = link(network.decode(*states)).numpy()
+                if out is None:
+                    out = np.empty((len(texts), n_draws, rows.shape[1]))
+                out[positions, t] = rows
+        return out
+
+
+def _whole_passes(network, batches, draws):
+    """Run the encoder under each draw; its masks are forgotten after each."""
+    from skactive.bert.dropout import dropout_on
+
+    for t, masks in enumerate(draws):
+        for positions in batches.by_length():
+            inputs = batches.take(positions)
+            with dropout_on(network), masks:
+                masks.begin("encoder", len(positions))
+                states = network.represent(**inputs)
+            yield positions, t, states
+        masks.forget()
+
+
+def _head_passes(network, batches, draws):
+    """Run the encoder once, for all draws."""
+    for positions in batches.by_length():
+        states = network.represent(**batches.take(positions))
+        for t in range(len(draws)):
+            yield positions, t, states
