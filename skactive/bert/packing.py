@@ -94,13 +94,13 @@ def pool_packed(states, lengths, pooling):
 
     if pooling == "cls":
         return states[lengths.cumsum(0) - lengths].float()
-    d = states.shape[1]
-    pooled, start = [], 0
-    for n_texts, n_tokens in runs(lengths.tolist()):
-        stop = start + n_texts * n_tokens
-        run = states[start:stop].view(n_texts, n_tokens, d).float()
+    groups = runs(lengths.tolist())
+    # Split, not sliced: each slice would get a whole gradient of its own.
+    parts = states.float().split([n_texts * n_tokens for n_texts, n_tokens in groups])
+    pooled = []
+    for (n_texts, _), part in zip(groups, parts, strict=True):
+        run = part.unflatten(0, (n_texts, -1))
         pooled.append(run.mean(dim=1) if pooling == "mean" else run.amax(dim=1))
-        start = stop
     return torch.cat(pooled)
 
 
