@@ -25,7 +25,7 @@ from skactive.bert.module import (
     choose_precision,
     encode,
 )
-from skactive.bert.store import open_store, unique
+from skactive.bert.store import FeatureStore, open_store
 from skactive.bert.surprisal import SurprisalMixin
 from skactive.bert.workers import count_workers, encode_in_workers
 
@@ -211,7 +211,8 @@ class BertFeatures(
         Returns
         -------
         features : ndarray of shape (n, n_layers * width), float32
-            Read-only. A data frame after `set_output`.
+            Read-only. Beyond :func:`skactive.bert.set_cache_limit` it is mapped from a
+            temporary file. A data frame after `set_output`.
 
         Raises
         ------
@@ -232,12 +233,12 @@ class BertFeatures(
         run = _Run(self)
         try:
             if self.cache is None:
-                features = run.encode_all(texts)
+                store = FeatureStore()  # gone after this call
             else:
                 folder = None if self.cache == "memory" else self.cache
                 dtype = "float32" if folder is None else self.cache_dtype
                 store = open_store(folder, run.recipe(), dtype)
-                features = store.get(texts, run.encode, run.width)
+            features = store.get(texts, run.encode, run.width)
         except (TypeError, UnicodeError):
             refuse_surrogates(texts)  # the likely reason, found at no cost otherwise
             raise
@@ -311,18 +312,6 @@ class _Run:
             "normalize": self.normalize,
             "precision": str(self.dtype).removeprefix("torch."),
         }
-
-    def encode_all(self, texts):
-        """Encode without a store, each text once."""
-        each = unique(texts)
-        out = np.empty((len(each), self.width), dtype=np.float32)
-        for _ in self.encode(each, out):
-            pass
-        if len(each) < len(texts):
-            row = dict(zip(each, range(len(each)), strict=True))
-            out = out[[row[text] for text in texts]]
-        out.flags.writeable = False
-        return out
 
     def encode(self, texts, out):
         """Fill `out`, here or in workers, yielding the positions that are done."""

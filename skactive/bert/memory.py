@@ -33,7 +33,9 @@ def set_cache_limit(n_bytes):
     """Limit the memory that cached features may take in this process.
 
     The features that the latest call used are kept whatever their size; beyond
-    them, the least recently used go first. Files in a cache folder do not count.
+    them, the least recently used go first. Files in a cache folder do not count, nor
+    do the features of a call that alone are beyond the limit: those are in a temporary
+    file without a name, mapped into memory, which lasts as long as they do.
 
     Parameters
     ----------

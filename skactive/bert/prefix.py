@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 from functools import partial
+from operator import itemgetter
 
 import numpy as np
 
+from skactive.bert.mapped import NoRoomError, map_file
 from skactive.bert.memory import Entry, find_store, fits, lock, size_of
 
 __all__ = ["NoPrefixError", "PrefixStore", "open_prefix_store"]
@@ -72,8 +71,11 @@ class PrefixStore:
         texts : sequence of str or of (str, str)
         """
         with lock:
-            for block in {self._rows[text][0] for text in texts if text in self._rows}:
+            found = list(map(self._rows.get, texts))
+            for block in {place[0] for place in found if place is not None}:
                 block.touch()
+            if None not in found:
+                return []
             return [text for text in dict.fromkeys(texts) if text not in self._rows]
 
     def get(self, texts):
@@ -94,6 +96,37 @@ class PrefixStore:
             for block in {block for block, _, _ in found}:
                 block.touch()
         return [block.array[start:stop] for block, start, stop in found]
+
+    def get_single(self, texts):
+        """Look up texts that have one row each.
+
+        Parameters
+        ----------
+        texts : sequence of n str or of (str, str)
+            All of them known.
+
+        Returns
+        -------
+        rows : ndarray of shape (n, d)
+            A view of what is kept where the texts come in the order they came in,
+            so read-only then.
+        """
+        with lock:
+            found = list(map(self._rows.__getitem__, texts))
+            blocks = {place[0] for place in found}
+            for block in blocks:
+                block.touch()
+        starts = np.fromiter(map(itemgetter(1), found), np.intp, len(found))
+        if len(blocks) > 1:
+            rows = np.empty((len(found), found[0][0].array.shape[1]), np.float32)
+            for block in blocks:
+                own = [place[0] is block for place in found]
+                rows[own] = block.array[starts[own]]
+            return rows
+        (block,) = blocks
+        if (np.diff(starts) == 1).all():
+            return block.array[starts[0] : starts[-1] + 1]
+        return block.array[starts]
 
     def add(self, texts, lengths, width, fill):
         """Make room for new texts, have it filled, then keep it.
@@ -141,25 +174,9 @@ class _Block(Entry):
         if fits(n_bytes):
             self.array = np.empty((n_rows, width), dtype=np.float32)
         else:
-            self.array, n_bytes = _map_file(n_rows, width), 0
+            try:
+                self.array, n_bytes = map_file(n_rows, width), 0
+            except NoRoomError as exc:
+                raise NoPrefixError(str(exc)) from exc
         super().__init__(n_bytes)
         self.texts = texts
-
-
-def _map_file(n_rows, width):
-    """Map a new file without a name."""
-    n_bytes, folder = 4 * n_rows * width, tempfile.gettempdir()
-    try:
-        if n_bytes > shutil.disk_usage(folder).free / 2:
-            raise OSError("it would take more than half of the free space")
-        with tempfile.TemporaryFile(prefix="skactive-") as file:
-            # Reserved now: a sparse file on a full disk would kill the process later.
-            if hasattr(os, "posix_fallocate"):
-                os.posix_fallocate(file.fileno(), 0, n_bytes)
-            return np.asarray(
-                np.memmap(file, np.float32, mode="r+", shape=(n_rows, width))
-            )
-    except OSError as exc:
-        raise NoPrefixError(
-            f"no room for {n_bytes / 1e9:.1f} GB of activations in {folder!r} ({exc})"
-        ) from exc

@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 
+from skactive.bert.mapped import copy_rows, in_memory
 from skactive.bert.memory import Entry, size_of
 from skactive.bert.shards import DamagedShard, UnreadableShard, digest_text
 
@@ -48,14 +49,12 @@ class MemoryRows:
         """Find row numbers, -1 for texts that are not here."""
         return _get_each(self._rows, texts)
 
-    def take(self, rows, width):
-        """Copy rows."""
-        features = np.empty((len(rows), width), dtype=np.float32)
+    def take(self, rows, features, positions):
+        """Copy rows to their positions in `features`."""
         for number, part in _split(self._starts, rows):
-            block = self.blocks[number]
+            block, first = self.blocks[number], self._starts[number]
             block.touch()
-            features[part] = block.array[rows[part] - self._starts[number]]
-        return features
+            copy_rows(block.array, rows[part] - first, features, positions[part])
 
     def add(self, texts, array):
         """Keep the features of texts that are not here yet, without a copy."""
@@ -63,7 +62,7 @@ class MemoryRows:
         self._append(texts, array)
 
     def _append(self, texts, array):
-        self.blocks.append(Block(texts, array, array.nbytes + size_of(texts)))
+        self.blocks.append(Block(texts, array, in_memory(array) + size_of(texts)))
         self._starts.append(self._n_rows)
         self._rows.update(zip(texts, itertools.count(self._n_rows), strict=False))
         self._n_rows += len(texts)
@@ -170,19 +169,17 @@ class DiskRows:
         self._rows.update(zip(digests, itertools.count(self._n_rows), strict=False))
         self._n_rows += len(digests)
 
-    def take(self, rows, width):
-        """Copy rows; raise `Gone` if a shard cannot be read any more."""
-        features = np.empty((len(rows), width), dtype=np.float32)
+    def take(self, rows, features, positions):
+        """Copy rows to their positions; `Gone` if a shard cannot be read any more."""
         for number, part in _split(self._starts, rows):
             name, first = self._names[number], self._starts[number]
             try:
-                array = self.shards.open(name, width)
+                array = self.shards.open(name, features.shape[1])
             except DamagedShard as exc:
                 self._start_over()
                 self._give_up(name, exc)
                 raise Gone from exc
-            features[part] = array[rows[part] - first]
-        return features
+            copy_rows(array, rows[part] - first, features, positions[part])
 
     def _give_up(self, name, reason):
         unreadable = isinstance(reason, UnreadableShard)

@@ -11,6 +11,8 @@ from functools import partial
 
 import numpy as np
 
+from skactive._chunks import chunk_size, chunks
+from skactive.bert.mapped import copy_rows, in_memory, room
 from skactive.bert.memory import find_store, in_use, lock
 from skactive.bert.rows import Block, DiskRows, Gone, MemoryRows
 from skactive.bert.shards import ShardFolder
@@ -119,24 +121,22 @@ class FeatureStore:
 
     def _gather(self, texts, width):
         rows = self._memory.find(texts)
-        is_here = rows >= 0
-        if is_here.all():
-            return self._remember(texts, self._memory.take(rows, width)), []
-        elsewhere = np.flatnonzero(~is_here)
-        if self._disk is None:
-            return None, [texts[i] for i in elsewhere]
-        on_disk = self._disk.find([texts[i] for i in elsewhere], width)
-        if on_disk.min() < 0:
-            return None, [texts[i] for i in elsewhere[on_disk < 0]]
-        features = self._disk.take(on_disk, width)
-        if is_here.any():
-            part, features = features, np.empty((len(texts), width), dtype=np.float32)
-            features[elsewhere] = part
-            features[is_here] = self._memory.take(rows[is_here], width)
+        here, elsewhere = np.flatnonzero(rows >= 0), np.flatnonzero(rows < 0)
+        if len(elsewhere):
+            if self._disk is None:
+                return None, [texts[i] for i in elsewhere]
+            on_disk = self._disk.find([texts[i] for i in elsewhere], width)
+            if on_disk.min() < 0:
+                return None, [texts[i] for i in elsewhere[on_disk < 0]]
+        features = room(len(texts), width)
+        if len(elsewhere):
+            self._disk.take(on_disk, features, elsewhere)
+        if len(here):
+            self._memory.take(rows[here], features, here)
         return self._remember(texts, features), []
 
     def _remember(self, texts, features):
-        self._answers.append(Block(texts, features, features.nbytes))
+        self._answers.append(Block(texts, features, in_memory(features)))
         self._answers.sort(key=lambda answer: answer.used)
         del self._answers[:-_ANSWERS_KEPT]
         return features
@@ -144,7 +144,7 @@ class FeatureStore:
     # Adding ---------------------------------------------------------------------
 
     def _encode(self, texts, encode, width, to_disk):
-        out = np.empty((len(texts), width), dtype=np.float32)
+        out = room(len(texts), width)
         finished = []  # positions that are encoded and not written
         failure = None
         written = time.monotonic()
@@ -186,9 +186,12 @@ class FeatureStore:
     def _keep(self, texts, out, positions):
         """Keep finished rows in memory, without a copy where all are finished."""
         if len(positions) < len(texts):
-            texts, out = [texts[i] for i in positions], out[positions]
+            texts, whole = [texts[i] for i in positions], out
+            out = room(len(texts), whole.shape[1])
+            copy_rows(whole, positions, out, np.arange(len(texts)))
         if self._disk is not None:  # the values that a file would hold
-            out = self._disk.shards.round(out).astype(np.float32, copy=False)
+            for rows in chunks(len(out), chunk_size(out[:1].nbytes)):
+                out[rows] = self._disk.shards.round(out[rows])
         with lock:
             self._memory.add(texts, out)
 
