@@ -12,6 +12,7 @@ from ._sklearn import is_linear_classifier
 
 __all__ = [
     "boundary",
+    "check_joint_draws",
     "class_scores",
     "gradients",
     "predict_proba",
@@ -122,6 +123,26 @@ def sampler(final, n_draws, random_state, **train):
     from .posterior import sampler
 
     return sampler(final, n_draws, random_state, **train)
+
+
+def check_joint_draws(final, name):
+    """Raise unless a draw is one and the same model for every item; do no work.
+
+    Parameters
+    ----------
+    final : estimator
+        That can draw. One whose attribute `draws_jointly` is False draws for each item
+        by itself: right for scores of single items, and wrong for what items share.
+    name : str
+        What to call the strategy.
+    """
+    if not getattr(final, "draws_jointly", True):
+        raise TypeError(
+            f"strategy {name!r} needs draws of one and the same model for all items; "
+            f"this {type(final).__name__} draws for each item by itself. Use "
+            "mc_dropout='head', or a strategy that scores items one by one, such as "
+            "'bald'."
+        )
 
 
 def surprisal(model, items, random_state):

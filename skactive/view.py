@@ -84,8 +84,14 @@ class PoolView(SharedView):
         -------
         draws : ndarray of shape (n, n_draws, k)
             `draws[:, t]` comes from one and the same model for every row.
+
+        Raises
+        ------
+        TypeError
+            If the estimator draws for each row by itself; `map_draws` serves then.
         """
         self._check_allowed("draws")
+        quantities.check_joint_draws(self._final, self._name)
         return self._remember(
             ("draws", n_draws), lambda: self._sampler(n_draws)(self._inputs)
         )
@@ -97,7 +103,8 @@ class PoolView(SharedView):
         ----------
         function : callable
             Takes draws of shape (c, n_draws, k) of some c candidates, returns an array
-            of c rows. What it returns is copied, so it may be a part of the draws.
+            of c rows. What it returns is copied, so it may be a part of the draws. It
+            must look at each row alone: some estimators draw for each by itself.
         n_draws : int, default=50
             How many models to draw; they are those of `draws(n_draws)`.
 

@@ -151,6 +151,18 @@ def test_a_pool_of_numbers_is_not_copied():
     assert np.shares_memory(features, X)
 
 
+def test_an_estimator_may_draw_for_each_row_by_itself():
+    class Apart(Sampler):
+        draws_jointly = False
+
+    view = PoolView(X, estimator=Apart().fit(X, y), rng=np.random.default_rng(0))
+    with pytest.raises(TypeError, match="needs draws of one and the same model for"):
+        view.draws(7)
+    found = view.map_draws(lambda draws: draws.mean(axis=1), 7)
+    together = PoolView(X, estimator=Sampler().fit(X, y), rng=np.random.default_rng(0))
+    assert_allclose(found, together.draws(7).mean(axis=1))
+
+
 def test_draws_come_from_the_same_models_for_every_row():
     view = PoolView(X, estimator=Sampler().fit(X, y))
     draws = view.draws(7)

@@ -42,9 +42,12 @@ class BertClassifier(
         layers, "all" the encoder, 0 nothing. The head always trains.
     dropout : float, default=0.1
         Rate in the head. The encoder keeps the rates of its configuration.
-    mc_dropout : {"head", "full"} or None, default="head"
+    mc_dropout : {"head", "gaussian", "full"} or None, default="head"
         Where dropout stays on in the draws: in the head, on one pass of the encoder,
-        or in the whole network, one pass per draw. None: there are no draws.
+        or in the whole network, one pass per draw. "gaussian", for the linear head,
+        draws each text's outputs from the normal distribution with the exact moments
+        of "head": scores of single texts hardly depend on the seed, even with few
+        draws. None: there are no draws.
     n_draws : int, default=50
         How many draws unless told otherwise.
     max_length : int, default=128
@@ -132,7 +135,9 @@ class BertClassifier(
 
     Draws with `mc_dropout="head"` keep the encoder as it is, so they say less of its
     uncertainty than "full" does, at a small part of the cost. Each draw is one
-    model: the same masks for every text.
+    model: the same masks for every text. Not so with "gaussian", whose draws t of two
+    texts belong to no common model; `draws_jointly` is False then, and strategies that
+    look at batches, such as "batchbald", refuse it.
 
     A pickle holds the trained weights. Frozen ones and the tokenizer are loaded by
     `model` again, and the checkpoint has to be the one it was trained from.
@@ -143,6 +148,8 @@ class BertClassifier(
     bidirectional transformers for language understanding. NAACL.
 
     Y. Gal, Z. Ghahramani (2016). Dropout as a Bayesian approximation. ICML.
+
+    S. I. Wang, C. D. Manning (2013). Fast dropout training. ICML.
 
     D. Griesshaber, J. Maucher, N. T. Vu (2020). Fine-tuning BERT for low-resource
     natural language understanding via active learning. COLING.

@@ -24,8 +24,8 @@ def draws_available(estimator):
     """Whether Monte-Carlo dropout is on; the reason, as an error, where it is not."""
     if estimator.mc_dropout is None:
         raise AttributeError(
-            "Draws need mc_dropout='head', 'gaussian' or 'full', got None. Pass one of "
-            "them."
+            "Draws need mc_dropout='head' or 'full', or 'gaussian' for the linear head; "
+            "got None. Pass one of them."
         )
     return True
 
@@ -65,10 +65,10 @@ class DrawsMixin:
         if self.mc_dropout == "gaussian":
             return self._draw_normal(X, int(n_draws), seed, link, relative)
         if self.mc_dropout == "head" and getattr(head, "draws_at_once", False):
-            return self._draw_from_head(X, int(n_draws), seed, link)
+            return self._draw_from_head(X, int(n_draws), seed, link, relative)
         return self._draw_passes(X, int(n_draws), seed, link)
 
-    def _draw_from_head(self, X, n_draws, seed, link):
+    def _draw_from_head(self, X, n_draws, seed, link, relative):
         """Draw with dropout in the head: all draws by one product."""
         import torch
 
@@ -78,7 +78,7 @@ class DrawsMixin:
         masks = head.draw_masks(n_draws, torch.Generator().manual_seed(seed))
         with torch.no_grad():
             if type(head).draw is DenseHead.draw:
-                draw = head.fold(masks)
+                draw = head.fold(masks, relative=relative)
             else:
                 draw = partial(head.draw, masks=masks)
             width = max(linear.out_features for linear in head.dense)
@@ -111,16 +111,31 @@ class DrawsMixin:
         """Represent texts, then call a function on chunks of what the head takes."""
         import torch
 
-        summaries = self._map(X, lambda network, inputs: network.summarize(**inputs))
+        summaries = self._summaries(X)
         size = chunk_size(row_bytes, _CHUNK.get(device.type, _LARGE_CHUNK))
         out = None
         with self._room():
             for rows in chunks(len(summaries), max(size, _ROWS)):
-                outputs = link(draw(torch.from_numpy(summaries[rows]).to(device)))
+                # A copy, as what is kept is read-only, which torch does not know.
+                outputs = link(draw(torch.tensor(summaries[rows], device=device)))
                 if out is None:
                     out = np.empty((len(summaries), *outputs.shape[1:]))
                 out[rows] = outputs.numpy()
         return out
+
+    def _summaries(self, X):
+        """Compute what the head's first linear layer takes, (n, m)."""
+        from skactive.bert.heads import DenseHead
+
+        network = self.net_.module_
+        as_kept = type(network.head).summarize is DenseHead.summarize
+        if self.cache_frozen and as_kept and network.cut == network.depth:
+            # Nothing runs where the features of texts that are known are all it takes.
+            with self._room():
+                batches = self._batches(network, self._checkpoint(), as_texts(X))
+            if isinstance(batches.prefix, np.ndarray):
+                return batches.prefix[:, 0]
+        return self._map(X, lambda network, inputs: network.summarize(**inputs))
 
     def _draw_passes(self, X, n_draws, seed, link):
         """Run the network, or a head that cannot draw by itself, once per draw."""

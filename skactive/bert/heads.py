@@ -93,7 +93,7 @@ class DenseHead(nn.Module):
             for layer in self.dense
         ]
 
-    def fold(self, masks):
+    def fold(self, masks, *, relative=False):
         """Fold dropout masks into the weights.
 
         Masking an input is masking the columns of the weights: the masks of all draws
@@ -103,6 +103,9 @@ class DenseHead(nn.Module):
         ----------
         masks : list of torch.Tensor
             From :meth:`draw_masks`.
+        relative : bool, default=False
+            Whether only the differences of outputs matter, as for a softmax. One
+            linear layer then takes one product less, and the first output is 0.
 
         Returns
         -------
@@ -111,21 +114,28 @@ class DenseHead(nn.Module):
             may be called on one chunk of texts after the other.
         """
         first, *others = self.dense
-        masks = [mask.to(first.weight) for mask in masks]
+        weight, bias = first.weight, first.bias
+        masks = [mask.to(weight) for mask in masks]
         n_draws = len(masks[0])
+        relative = relative and not others and len(weight) > 1
+        if relative:
+            weight, bias = weight[1:] - weight[:1], bias[1:] - bias[:1]
         if others:
             # Draw by draw, as the next layer takes them.
-            weight = (masks[0][:, None] * first.weight).flatten(0, 1)  # (draws * h, m)
-            bias = first.bias.repeat(n_draws)
+            weight = (masks[0][:, None] * weight).flatten(0, 1)  # (draws * h, m)
+            bias = bias.repeat(n_draws)
         else:
             # Class by class, as what follows goes over the classes.
-            weight = (first.weight[:, None] * masks[0]).flatten(0, 1)  # (k * draws, m)
-            bias = first.bias.repeat_interleave(n_draws)
+            weight = (weight[:, None] * masks[0]).flatten(0, 1)  # (k * draws, m)
+            bias = bias.repeat_interleave(n_draws)
 
         def draw(summary):
             x = nn.functional.linear(summary, weight, bias)
             if not others:
-                return x.unflatten(1, (-1, n_draws)).transpose(1, 2)  # (b, draws, k)
+                x = x.unflatten(1, (-1, n_draws))  # (b, k, draws)
+                if relative:
+                    x = nn.functional.pad(x, (0, 0, 1, 0))
+                return x.transpose(1, 2)
             x = x.unflatten(1, (n_draws, -1))  # (b, draws, h)
             for layer, mask in zip(others, masks[1:], strict=True):
                 x = layer(torch.relu(x) * mask)

@@ -57,7 +57,10 @@ class Batches:
             try:
                 with in_use():
                     self.prefix = self._look_up(network, checkpoint, texts)
-                self.lengths = np.array([len(rows) for rows in self.prefix])
+                if isinstance(self.prefix, np.ndarray):
+                    self.lengths = np.ones(len(texts), dtype=np.int64)
+                else:
+                    self.lengths = np.array([len(rows) for rows in self.prefix])
             except NoPrefixError as exc:
                 warnings.warn(
                     f"'cache_frozen' has no effect here: {exc}. All layers run each "
@@ -93,12 +96,11 @@ class Batches:
         if self.tokens is not None:
             inputs = collate(self.tokens, positions, self.pad_id, self.device)
         if self.prefix is not None:
-            rows = [self.prefix[i] for i in positions]
-            lengths = np.array([len(values) for values in rows])
-            shape = (len(rows), lengths.max(), rows[0].shape[1])  # (b, t, d)
+            rows, lengths = self._prefix_rows(positions), self.lengths[positions]
+            shape = (len(lengths), lengths.max(), rows.shape[1])  # (b, t, d)
             padded = np.zeros(shape, dtype=np.float32)
             real = np.arange(shape[1]) < lengths[:, None]  # (b, t)
-            padded[real] = np.concatenate(rows)
+            padded[real] = rows
             inputs["prefix"] = torch.from_numpy(padded).to(self.device)
             if self.tokens is None and not real.all():
                 mask = torch.from_numpy(real.astype(np.int64))
@@ -108,9 +110,15 @@ class Batches:
     def _take_packed(self, positions):
         if self.prefix is None:
             return pack(self.tokens, positions, self.device)
-        rows = np.concatenate([self.prefix[i] for i in positions])
+        rows = self._prefix_rows(positions)
         lengths = torch.from_numpy(self.lengths[positions])
         return {"prefix": torch.from_numpy(rows), "lengths": lengths}
+
+    def _prefix_rows(self, positions):
+        """Join the kept rows of some texts: (sum of their lengths, d)."""
+        if isinstance(self.prefix, np.ndarray):
+            return self.prefix[positions, 0]
+        return np.concatenate([self.prefix[i] for i in positions])
 
     def by_length(self):
         """Yield the positions of batches of like length, for prediction."""
@@ -153,7 +161,7 @@ class Batches:
                         views[i][:] = rows[: n_rows[i]]
 
             store.add(missing, n_rows, checkpoint.width, fill)
-        return store.get(texts)
+        return store.get_single(texts)[:, None] if pooled else store.get(texts)
 
 
 def _at_least_one(tokens, pad_id):

@@ -76,12 +76,13 @@ class ProbabilitiesMixin:
         n_draws : int or None, default=None
             How many; None is the parameter of that name.
         random_state : int, RandomState instance or None, default=None
-            Seeds the masks; None is the parameter of that name.
+            Seeds the draws; None is the parameter of that name.
 
         Returns
         -------
         draws : ndarray of shape (n, n_draws, k)
-            `draws[:, t]` comes from one model, the same for every text.
+            `draws[:, t]` comes from one model, the same for every text; with
+            `mc_dropout="gaussian"` from each text's own distribution.
 
         Raises
         ------

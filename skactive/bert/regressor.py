@@ -71,9 +71,11 @@ class BertRegressor(RegressorMixin, BertEstimator):
         layers, "all" the encoder, 0 nothing. The head always trains.
     dropout : float, default=0.1
         Rate in the head. The encoder keeps the rates of its configuration.
-    mc_dropout : {"head", "full"} or None, default="head"
+    mc_dropout : {"head", "gaussian", "full"} or None, default="head"
         Where dropout stays on in the draws: in the head, on one pass of the encoder,
-        or in the whole network, one pass per draw. None: there are no draws.
+        or in the whole network, one pass per draw. "gaussian", for the linear head,
+        draws each text's output from the normal distribution with the exact mean and
+        variance of "head". None: there are no draws.
     n_draws : int, default=50
         How many draws unless told otherwise.
     max_length : int, default=128
@@ -253,12 +255,13 @@ class BertRegressor(RegressorMixin, BertEstimator):
         n_draws : int or None, default=None
             How many; None is the parameter of that name.
         random_state : int, RandomState instance or None, default=None
-            Seeds the masks; None is the parameter of that name.
+            Seeds the draws; None is the parameter of that name.
 
         Returns
         -------
         draws : ndarray of shape (n, n_draws)
-            Column t comes from one model, the same for every text.
+            Column t comes from one model, the same for every text; with
+            `mc_dropout="gaussian"` from each text's own distribution.
         """
         check_is_fitted(self)
         mean, std = self._scale

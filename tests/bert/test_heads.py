@@ -264,3 +264,24 @@ def test_bad_head_params():
         TypeError, match=r"arguments of MLPHead, which takes .+hidden_s"
     ):
         make_head("mlp", 4, 2, 0.1, {"sizes": (3,)})
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_folded_draws_up_to_what_a_softmax_does_not_see(n_outputs):
+    head = LinearHead(5, n_outputs, dropout=0.5).eval()
+    masks, x = head.draw_masks(7, torch.Generator().manual_seed(0)), numbers(4, 5)
+    with torch.no_grad():
+        whole = head.draw(x, masks)
+        relative = head.fold(masks, relative=True)(x)
+    assert relative.shape == (4, 7, n_outputs)
+    expected = whole if n_outputs == 1 else whole - whole[:, :, :1]
+    torch.testing.assert_close(relative, expected)
+
+
+@pytest.mark.parametrize("name", ["mlp", "cnn"])
+def test_heads_with_hidden_layers_know_no_differences(name):
+    head = built(name)
+    masks = head.draw_masks(3, torch.Generator().manual_seed(0))
+    x = numbers(4, head.dense[0].in_features)
+    with torch.no_grad():
+        assert torch.equal(head.fold(masks, relative=True)(x), head.draw(x, masks))
