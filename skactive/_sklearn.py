@@ -13,6 +13,7 @@ __all__ = [
     "BaseComposition",
     "HasMethods",
     "Interval",
+    "LinearClassifierMixin",
     "StrOptions",
     "check_sample_weight",
     "fit_context",
@@ -33,6 +34,12 @@ def is_linear_classifier(estimator):
     -------
     is_linear_classifier : bool
     """
-    from sklearn.linear_model._base import LinearClassifierMixin  # slow to import
+    return isinstance(estimator, __getattr__("LinearClassifierMixin"))
 
-    return isinstance(estimator, LinearClassifierMixin)
+
+def __getattr__(name):
+    if name == "LinearClassifierMixin":  # slow to import, so when it is asked for
+        from sklearn.linear_model._base import LinearClassifierMixin
+
+        return LinearClassifierMixin
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
