@@ -13,7 +13,7 @@ __all__ = [
     "BaseComposition",
     "HasMethods",
     "Interval",
-    "LinearClassifierMixin",
+    "LinearClassifierMixin",  # noqa: F822
     "StrOptions",
     "check_sample_weight",
     "fit_context",

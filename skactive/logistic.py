@@ -6,7 +6,6 @@ import warnings
 from numbers import Integral, Real
 
 import numpy as np
-from scipy.linalg import LinAlgError, inv
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit, logsumexp, softmax
 from sklearn.base import BaseEstimator
@@ -23,8 +22,8 @@ from ._sklearn import (
     fit_context,
 )
 from ._threads import one_blas_thread
+from .logloss import PenalisedLogLoss
 from .quasi_newton import bfgs
-from .softmax import softmax_hessian
 
 __all__ = ["SequentialLogisticRegression"]
 
@@ -159,7 +158,7 @@ class SequentialLogisticRegression(LinearClassifierMixin, BaseEstimator):
         elif self.class_weight is not None:
             factors = compute_class_weight(self.class_weight, classes=classes, y=y)
             weight = weight * factors[codes].astype(X.dtype)
-        loss = _PenalisedLoss(
+        loss = PenalisedLogLoss(
             X, codes, len(classes), weight, self.C, self.fit_intercept
         )
         start, inverse = self._find_start(classes, loss.shape, X.dtype)
@@ -273,7 +272,7 @@ class SequentialLogisticRegression(LinearClassifierMixin, BaseEstimator):
 
     def _minimise(self, loss, start, inverse):
         """Go on from a start: by BFGS where it is near, else by L-BFGS."""
-        self._inverse = None
+        self._inverse = None  # it may fit no longer
 
         def is_small(x, gradient):
             length = np.linalg.norm(loss.penalised(x))
@@ -282,9 +281,8 @@ class SequentialLogisticRegression(LinearClassifierMixin, BaseEstimator):
         if start.any() and len(start) <= _LIMIT:
             if inverse is None:
                 inverse = loss.inverse_hessian(start)
-            x, inverse, n_iter = bfgs(loss.gradient, start, inverse, is_small)
-            if inverse is not None:
-                self._inverse = inverse
+            x, self._inverse, n_iter = bfgs(loss.gradient, start, inverse, is_small)
+            if self._inverse is not None:
                 self.n_iter_ = np.array([n_iter], dtype=np.int32)
                 return x
 
@@ -327,79 +325,3 @@ class SequentialLogisticRegression(LinearClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-class _PenalisedLoss:
-    """The objective: its value, gradient and inverse Hessian.
-
-    Parameters are flat: for each logit its d weights and, last, the intercept.
-    """
-
-    def __init__(self, X, codes, k, weight, C, intercept):
-        self.X, self.weight, self.penalty = X, weight, X.dtype.type(1 / C)
-        self.intercept = intercept
-        self.single = k == 2
-        self.codes = codes
-        self.shape = (1 if self.single else k, X.shape[1] + bool(intercept))
-        self.target = (
-            codes.astype(X.dtype) if self.single else np.eye(k, dtype=X.dtype)[codes]
-        )
-
-    def __call__(self, x):
-        logits = self._logits(x)
-        if self.single:
-            # log(1 + exp(-z)) for the second class, log(1 + exp(z)) for the first
-            value = -(self.weight @ log_expit(np.where(self.codes, logits, -logits)))
-        else:
-            own = np.take_along_axis(logits, self.codes[:, None], axis=1)[:, 0]
-            value = self.weight @ (logsumexp(logits, axis=1) - own)
-        weights = self.penalised(x).astype(np.float64)
-        value = float(value) + 0.5 * self.penalty * float((weights**2).sum())
-        return value, self._gradient(x, logits)
-
-    def gradient(self, x):
-        """Gradient at `x`, of its shape (p,) and dtype."""
-        return self._gradient(x, self._logits(x))
-
-    def penalised(self, x):
-        """The weights without the intercepts."""
-        return x.reshape(self.shape)[:, : self.X.shape[1]]
-
-    def inverse_hessian(self, x):
-        """Inverse of the Hessian at `x`, (p, p) in Fortran order; None if singular."""
-        hessian = softmax_hessian(
-            self.X,
-            self._proba(self._logits(x)),
-            sample_weight=self.weight,
-            penalty=float(self.penalty),
-            intercept=self.intercept,
-        )
-        return np.asfortranarray(inv(hessian), dtype=self.X.dtype)
-
-    def _logits(self, x):
-        d = self.X.shape[1]
-        if self.single:
-            logits = self.X @ x[:d]
-            if self.intercept:
-                logits += x[d]
-            return logits
-        W = x.reshape(self.shape)
-        logits = self.X @ W[:, :d].T
-        if self.intercept:
-            logits += W[:, d]
-        return logits
-
-    def _proba(self, logits):
-        return expit(logits) if self.single else softmax(logits, axis=1)
-
-    def _gradient(self, x, logits):
-        residual = self._proba(logits)
-        residual -= self.target
-        residual *= self.weight if self.single else self.weight[:, None]
-        d = self.X.shape[1]
-        gradient = np.empty(self.shape, dtype=x.dtype)
-        gradient[:, :d] = residual @ self.X if self.single else (self.X.T @ residual).T
-        gradient[:, :d] += self.penalty * self.penalised(x)
-        if self.intercept:
-            gradient[:, d] = residual.sum(axis=0)
-        return gradient.ravel()

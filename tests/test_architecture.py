@@ -42,6 +42,7 @@ FLOORS = {
     "joint": 1,
     "softmax": 1,
     "curvature": 1,
+    "logloss": 1,
     "quasi_newton": 1,
     "plugins": 2,
     "strategies": 2,
