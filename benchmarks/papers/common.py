@@ -97,6 +97,13 @@ def minilm():
     return str(get_model_path())
 
 
+def depth(model):
+    """How many layers an encoder has."""
+    from transformers import AutoConfig
+
+    return AutoConfig.from_pretrained(model).num_hidden_layers
+
+
 def load(name, n_pool=None, n_test=None):
     """Read a data set, the same drawing each time.
 
@@ -274,6 +281,26 @@ def write_page(settings, name, text):
     else:
         (settings.out / f"{name}.md").write_text(text, encoding="utf-8")
     print(text)
+
+
+def write_records(settings, name, records):
+    """Write what a page was made from, a record a line, with where it came from.
+
+    Beside the page with `--page`, otherwise in the folder of the results.
+    """
+    folder = DOCS if settings.page else settings.out
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = ",\n".join(json.dumps(record) for record in records)
+    came = json.dumps(settings.provenance)
+    text = f'{{"provenance": {came},\n"records": [\n{lines}\n]}}\n'
+    (folder / f"{name}.json").write_text(text, encoding="utf-8")
+
+
+def read_records(settings, name):
+    """Read back what :func:`write_records` wrote beside the page."""
+    kept = json.loads((DOCS / f"{name}.json").read_text(encoding="utf-8"))
+    settings.provenance = kept["provenance"]
+    return kept["records"]
 
 
 def figure_path(settings, name):
