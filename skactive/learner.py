@@ -13,9 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 from ._containers import concatenate, snapshot
 from ._delegation import DelegationMixin
 from ._labels import as_labels, join_fit_params, join_labels
+from ._pipelines import continue_from
 from ._positions import as_positions, check_picks, count_items
 from ._random import base_seed, round_rng, round_seed
 from ._sklearn import HasMethods, Interval, fit_context
+from ._threads import one_blas_thread
 from .registry import resolve
 from .view import PoolView
 
@@ -147,6 +149,7 @@ class ActiveLearner(DelegationMixin, MetaEstimatorMixin, BaseEstimator):
             n_rounds=0,
             kept=join_fit_params({}, 0, fit_params, n),
             passed=fit_params,
+            last=None,
         )
 
     def teach(self, X, y, *, refit=True, **fit_params):
@@ -183,11 +186,23 @@ class ActiveLearner(DelegationMixin, MetaEstimatorMixin, BaseEstimator):
             n_rounds, seed = self.n_rounds_ + 1, self._base_seed
             n_before = len(self.y_labeled_)
             kept = join_fit_params(self._kept_params, n_before, fit_params, n)
-        passed = {**fit_params, **kept}
-        return self._learn(X_all, y_all, seed, n_rounds, kept, passed, train=refit)
+        return self._learn(
+            X_all,
+            y_all,
+            seed,
+            n_rounds,
+            kept,
+            passed={**fit_params, **kept},
+            last=getattr(self, "estimator_", None),
+            train=refit,
+        )
 
     def refit(self, **fit_params):
         """Train a fresh clone of the present `estimator` on all labels.
+
+        A last step with `warm_start` and a method `continue_from`, such as
+        :class:`skactive.logistic.SequentialLogisticRegression`, begins at the last
+        solution, in `teach` as well. `fit` forgets it.
 
         Parameters
         ----------
@@ -209,7 +224,8 @@ class ActiveLearner(DelegationMixin, MetaEstimatorMixin, BaseEstimator):
             self._base_seed,
             self.n_rounds_,
             kept,
-            {**kept, **fit_params},
+            passed={**kept, **fit_params},
+            last=getattr(self, "estimator_", None),
         )
 
     def query(self, X, n_queries=None, *, candidates=None):
@@ -275,7 +291,7 @@ class ActiveLearner(DelegationMixin, MetaEstimatorMixin, BaseEstimator):
         picks = check_picks(strategy.select(view, n), n, len(view), name)
         return picks if candidates is None else candidates[picks]
 
-    def _learn(self, X, y, seed, n_rounds, kept, passed, train=True):
+    def _learn(self, X, y, seed, n_rounds, kept, passed, last, train=True):
         """Train if asked to, and only then take over the labels."""
         strategy = resolve(self.strategy)
         resolve(self.cold_start, argument="cold_start")
@@ -284,7 +300,9 @@ class ActiveLearner(DelegationMixin, MetaEstimatorMixin, BaseEstimator):
             estimator = self._fresh_estimator(y, seed, n_rounds)
             if isinstance(estimator, DummyClassifier):
                 params = {}
-            estimator.fit(X, y, **params)
+            continue_from(estimator, last)
+            with one_blas_thread(len(y) <= _SMALL):
+                estimator.fit(X, y, **params)
             self.estimator_ = estimator
             self.strategy_ = strategy
         self.X_labeled_ = X
@@ -296,7 +314,7 @@ class ActiveLearner(DelegationMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _resume(self, X, y, n_rounds):
         """Take over all labels of an earlier process and train as it did last."""
-        return self._learn(X, y, self._seed(), n_rounds, {}, {})
+        return self._learn(X, y, self._seed(), n_rounds, {}, {}, last=None)
 
     def _fresh_estimator(self, y, seed, n_rounds):
         """Clone `estimator` and seed what in it is not seeded."""
@@ -340,6 +358,9 @@ class ActiveLearner(DelegationMixin, MetaEstimatorMixin, BaseEstimator):
             raise ValueError(f"'n_queries' must be at least 1, got {n_queries}.")
         return int(n_queries)
 
+
+# Labels, up to which BLAS is kept on one thread while a model is trained.
+_SMALL = 2048
 
 _NO_LABELS = (
     "This %(name)s has no labels to refit on. Call fit(X, y) or teach(X, y) first."

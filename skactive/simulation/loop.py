@@ -11,6 +11,7 @@ from tqdm import tqdm
 
 from .._containers import take_rows
 from .._labels import as_labels
+from .._pipelines import carries_over
 from .._positions import count_items
 from .._random import base_seed, round_rng
 from ..initial import Oracle, choose_initial
@@ -182,8 +183,9 @@ def simulate(
             asked,
             n_rounds,
             done=progress.run.rounds,
-            # A rule may look at the model of every round.
-            retrain=rule is not None,
+            # A rule may look at the model of every round, and a model depend on the
+            # one before.
+            retrain=rule is not None or carries_over(learner.estimator),
         )
         stopped_by = _record(rounds, progress, learner, X, score, rule, verbose)
         progress.end(stopped_by, *_train_last(learner, final_estimator, score))
