@@ -74,6 +74,11 @@ class Batches:
             self.n_truncated = tokens.n_truncated
             self.tokens = _at_least_one(tokens, self.pad_id)
             self.lengths = np.array([len(ids) for ids in self.tokens.ids])
+        else:  # only a text that fills its room can have been cut
+            full = np.flatnonzero(self.lengths >= max_length)
+            if len(full):
+                full = [texts[i] for i in full]
+                self.n_truncated = tokenize(checkpoint, full, max_length).n_truncated
 
     def __len__(self):
         return len(self.lengths)

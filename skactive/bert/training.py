@@ -75,7 +75,8 @@ class Net(NeuralNet):
         if iterator is None:
             return
         n_batches = 0
-        for n_batches, batch in enumerate(iterator, start=1):
+        for batch in iterator:
+            n_batches += 1
             self.notify("on_batch_begin", batch=batch, training=training)
             step = step_fn(batch, **fit_params)
             self.history.record_batch(f"{prefix}_loss", step["loss"].item())
@@ -262,10 +263,13 @@ def adamw(groups, **settings):
     -------
     optimizer : torch.optim.AdamW
     """
-    parameters = [p for group in groups for p in group["params"]]
-    if all(p.device.type in ("cpu", "cuda") and p.is_floating_point() for p in parameters):
-        if not settings.keys() & {"foreach", "differentiable"}:  # forms of their own
-            settings = {"fused": True, **settings}
+    able = all(
+        p.device.type in ("cpu", "cuda") and p.is_floating_point()
+        for group in groups
+        for p in group["params"]
+    )
+    if able and not settings.keys() & {"foreach", "differentiable"}:
+        settings = {"fused": True, **settings}
     return torch.optim.AdamW(groups, **settings)
 
 
