@@ -25,6 +25,7 @@ from skactive.bert.module import (
     choose_precision,
     encode,
 )
+from skactive.bert.packing import pack
 from skactive.bert.store import FeatureStore, open_store
 from skactive.bert.surprisal import SurprisalMixin
 from skactive.bert.workers import count_workers, encode_in_workers
@@ -41,8 +42,9 @@ class BertFeatures(
 
     Each text is encoded once: the features are kept under the content of the text,
     of the weights and of every parameter that matters, so a loop, a grid search or
-    a clone that meets the text again looks it up. Texts are sorted by length and
-    padded to the longest of their batch only.
+    a clone that meets the text again looks it up. Texts are sorted by length and, on
+    a processor, encoders like BERT, RoBERTa, ELECTRA and MPNet take them end to end,
+    without padding; elsewhere they are padded to the longest of their batch only.
 
     Parameters
     ----------
@@ -324,8 +326,11 @@ class _Run:
 
     def encode_here(self, texts, parts, out):
         """Fill `out` part by part, yielding the positions of each batch."""
+        from skactive.bert.packed import PackedEncoder
+
         module = self.checkpoint.module(self.device, self.dtype)
         pad_id = self.checkpoint.tokenizer.pad_token_id or 0
+        packs = self.device.type == "cpu" and PackedEncoder.supports(module)
         with self.progress(len(texts)) as progress:
             for chunk in parts:
                 tokens = tokenize(
@@ -339,7 +344,9 @@ class _Run:
                 for batch in cut(lengths, self.batch_tokens):
                     features = encode(
                         module,
-                        collate(tokens, batch, pad_id, self.device),
+                        pack(tokens, batch, self.device)
+                        if packs
+                        else collate(tokens, batch, pad_id, self.device),
                         layers=self.layers,
                         pooling=self.pooling,
                         normalize=self.normalize,

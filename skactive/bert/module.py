@@ -115,15 +115,16 @@ def choose_layers(layers, depth):
 
 
 def encode(module, batch, *, layers, pooling, normalize):
-    """Encode one padded batch.
+    """Encode one batch.
 
     Parameters
     ----------
     module : torch.nn.Module
         Encoder in evaluation mode.
     batch : dict of str to torch.Tensor
-        `input_ids`, and where needed `attention_mask` and `token_type_ids`, each of
-        shape (b, t). No `attention_mask` means no padding.
+        Padded: `input_ids`, and where needed `attention_mask` and `token_type_ids`,
+        each of shape (b, t). No `attention_mask` means no padding. Or packed, as
+        :func:`skactive.bert.packing.pack` gives it.
     layers : tuple of int
         From :func:`choose_layers`.
     pooling : {"mean", "cls", "max"}
@@ -136,17 +137,36 @@ def encode(module, batch, *, layers, pooling, normalize):
     """
     import torch
 
-    last = module.config.num_hidden_layers
+    pool_states = _pool_packed_states if "lengths" in batch else _pool_padded_states
     with torch.inference_mode():
-        out = forward(module, batch, output_hidden_states=layers != (last,))
-        states = [
-            out.last_hidden_state if i == last else out.hidden_states[i] for i in layers
-        ]
-        mask = batch.get("attention_mask")
-        features = torch.cat([pool(state, mask, pooling) for state in states], dim=1)
+        features = torch.cat(pool_states(module, batch, layers, pooling), dim=1)
         if normalize:
             features = torch.nn.functional.normalize(features, dim=1)
     return features
+
+
+def _pool_packed_states(module, batch, layers, pooling):
+    from skactive.bert.packed import PackedEncoder
+    from skactive.bert.packing import pool_packed
+
+    pooled = {}
+    each = PackedEncoder(module).each(batch, stop=max(layers))
+    for i, states in enumerate(each):
+        if i in layers:
+            pooled[i] = pool_packed(states, batch["lengths"], pooling)
+    return [pooled[i] for i in layers]
+
+
+def _pool_padded_states(module, batch, layers, pooling):
+    last = module.config.num_hidden_layers
+    out = forward(module, batch, output_hidden_states=layers != (last,))
+    mask = batch.get("attention_mask")
+    return [
+        pool(
+            out.last_hidden_state if i == last else out.hidden_states[i], mask, pooling
+        )
+        for i in layers
+    ]
 
 
 def forward_states(module, batch):

@@ -6,6 +6,7 @@ import torch
 from torch.nn import functional
 
 from skactive.bert.packing import runs
+from skactive.bert.products import linear
 
 __all__ = ["PackedEncoder"]
 
@@ -43,9 +44,6 @@ class PackedEncoder:
     ----------
     encoder : transformers.PreTrainedModel
         One that :meth:`supports` accepts. Its parameters stay where they are.
-    fixed : bool, default=False
-        Whether no weight ever changes while this object lives. Query, key and value
-        are then computed by one product, from a copy of their weights.
 
     Examples
     --------
@@ -62,14 +60,10 @@ class PackedEncoder:
     torch.Size([5, 8])
     """
 
-    def __init__(self, encoder, *, fixed=False):
+    def __init__(self, encoder):
         self.encoder = encoder
-        self.layers = encoder.encoder.layer
         self.is_mpnet = hasattr(encoder.encoder, "relative_attention_bias")
-        self.attentions = [_Attention(layer, self.is_mpnet) for layer in self.layers]
-        if fixed:
-            for attention in self.attentions:
-                attention.fuse()
+        self.layers = [_Layer(each, self.is_mpnet) for each in encoder.encoder.layer]
 
     @staticmethod
     def supports(encoder):
@@ -136,10 +130,8 @@ class PackedEncoder:
         if self.is_mpnet:  # (1, heads, t, t), from the relative positions alone
             longest = states.new_empty(1, max(lengths), 0)
             bias = self.encoder.encoder.compute_position_bias(longest)
-        for i in range(start, len(self.layers) if stop is None else stop):
-            attended = self.attentions[i](states, groups, bias)
-            layer = self.layers[i]
-            states = layer.output(layer.intermediate(attended), attended)
+        for layer in self.layers[start:stop]:
+            states = layer(states, groups, bias)
             yield states
 
     def _embed(self, batch):
@@ -163,54 +155,54 @@ class PackedEncoder:
         return states if project is None else project(states)
 
 
-class _Attention:
-    """Attention of one layer, and the residual connection around it."""
+class _Layer:
+    """The parts of one layer, under the names of BERT."""
 
     def __init__(self, layer, is_mpnet):
-        self.outer = layer.attention
-        self.inner = self.outer.attn if is_mpnet else self.outer.self
-        names = ("q", "k", "v") if is_mpnet else ("query", "key", "value")
-        self.linears = [getattr(self.inner, name) for name in names]
-        self.is_mpnet = is_mpnet
-        self.n_heads = self.inner.num_attention_heads
-        self.fused = None
-
-    def fuse(self):
-        """Keep a copy of the three weights in one, to multiply by all at once."""
-        with torch.no_grad():
-            weight = torch.cat([linear.weight for linear in self.linears])
-            self.fused = weight, torch.cat([linear.bias for linear in self.linears])
+        if is_mpnet:
+            outer = layer.attention
+            inner = outer.attn
+            self.linears, self.mix = (inner.q, inner.k, inner.v), inner.o
+        else:
+            outer, inner = layer.attention.output, layer.attention.self
+            self.linears, self.mix = (inner.query, inner.key, inner.value), outer.dense
+        self.n_heads = inner.num_attention_heads
+        self.attention_dropout = inner.dropout
+        self.dropout, self.norm = outer.dropout, outer.LayerNorm
+        self.widen = layer.intermediate.dense
+        self.activation = layer.intermediate.intermediate_act_fn
+        self.output = layer.output
 
     def __call__(self, states, groups, bias):
-        if self.fused is not None:
-            qkv = functional.linear(states, *self.fused).chunk(3, dim=1)
-        else:
-            qkv = [linear(states) for linear in self.linears]
-        if torch.is_grad_enabled() and qkv[0].dtype == torch.bfloat16:
-            # The processor's backward pass of attention is thrice as slow in bfloat16.
-            with torch.autocast(states.device.type, enabled=False):
-                qkv = [part.float() for part in qkv]
-                context = self._attend(qkv, groups, bias).bfloat16()
-        else:
-            context = self._attend(qkv, groups, bias)
-        if self.is_mpnet:
-            dropped = self.outer.dropout(self.inner.o(context))
-            return self.outer.LayerNorm(dropped + states)
-        return self.outer.output(context, states)
+        context = self._attend(states, groups, bias)
+        mixed = self.dropout(linear(self.mix, context))
+        attended = self.norm(mixed + states)
+        wide = self.activation(linear(self.widen, attended))
+        narrow = self.output.dropout(linear(self.output.dense, wide))
+        return self.output.LayerNorm(narrow + attended)
 
-    def _attend(self, qkv, groups, bias):
+    def _attend(self, states, groups, bias):
+        parts = [linear(layer, states) for layer in self.linears]
+        dtype = parts[0].dtype
+        # In float32 always: on a processor bfloat16 takes longer here, and thrice as
+        # long for gradients.
+        with torch.autocast(states.device.type, enabled=False):
+            parts = [part.float() for part in parts]
+            return self._attend_texts(parts, groups, bias).to(dtype)
+
+    def _attend_texts(self, parts, groups, bias):
+        dropout = self.attention_dropout
         sizes = [n_texts * n_tokens for n_texts, n_tokens in groups]
-        dropout = self.inner.dropout
-        rate = dropout.p if dropout.training else 0.0
         contexts = []
-        for (n_texts, n_tokens), *parts in zip(
-            groups, *(part.split(sizes) for part in qkv), strict=True
+        for (n_texts, n_tokens), *qkv in zip(
+            groups, *(part.split(sizes) for part in parts), strict=True
         ):
             shape = (n_texts, n_tokens, self.n_heads, -1)
+            nearby = None if bias is None else bias[..., :n_tokens, :n_tokens].float()
             context = functional.scaled_dot_product_attention(
-                *(part.view(shape).transpose(1, 2) for part in parts),  # (n, h, t, w)
-                attn_mask=None if bias is None else bias[:, :, :n_tokens, :n_tokens],
-                dropout_p=rate,
+                *(part.view(shape).transpose(1, 2) for part in qkv),  # (n, h, t, w)
+                attn_mask=nearby,
+                dropout_p=dropout.p if dropout.training else 0.0,
             )
             contexts.append(context.transpose(1, 2).reshape(n_texts * n_tokens, -1))
         return torch.cat(contexts)  # (T, d)

@@ -42,8 +42,9 @@ class Counter:
     def __call__(self, module, batch, **options):
         if self.stop_after is not None and self.n_texts >= self.stop_after:
             raise KeyboardInterrupt
-        self.n_texts += len(batch["input_ids"])
-        return self.encode(module, batch, **options)
+        features = self.encode(module, batch, **options)
+        self.n_texts += len(features)
+        return features
 
     def take(self):
         """Tell the count since the last call."""

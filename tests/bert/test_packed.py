@@ -65,15 +65,14 @@ def assert_close(got, expected, tolerance=1e-5):
         assert float((mine - theirs).abs().max()) <= tolerance * scale
 
 
-@pytest.mark.parametrize("fixed", [False, True])
 @pytest.mark.parametrize("lengths", BATCHES.values(), ids=BATCHES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_layer_is_that_of_transformers(tiny_encoder, kind, lengths, fixed):
+def test_every_layer_is_that_of_transformers(tiny_encoder, kind, lengths):
     model = load(tiny_encoder, kind)
     padded, packed, mask = both(make_tokens(lengths))
     with torch.no_grad():
         expected = plain_states(model, padded, mask)
-        got = list(PackedEncoder(model, fixed=fixed).each(packed))
+        got = list(PackedEncoder(model).each(packed))
     assert_close(got, expected)
 
 
@@ -100,15 +99,14 @@ def test_other_activations(tiny_encoder, activation):
     padded, packed, mask = both(make_tokens([7, 4]))
     assert PackedEncoder.supports(model)
     with torch.no_grad():
-        got = list(PackedEncoder(model, fixed=True).each(packed))
+        got = list(PackedEncoder(model).each(packed))
         assert_close(got, plain_states(model, padded, mask))
 
 
-@pytest.mark.parametrize("fixed", [False, True])
 @pytest.mark.parametrize("kind", ["Bert", "Electra", "MPNet"])
 @pytest.mark.parametrize("cut", [0, 1, 2, 3])
-def test_a_cut_changes_nothing(tiny_encoder, kind, cut, fixed):
-    encoder = PackedEncoder(load(tiny_encoder, kind), fixed=fixed)
+def test_a_cut_changes_nothing(tiny_encoder, kind, cut):
+    encoder = PackedEncoder(load(tiny_encoder, kind))
     _, packed, _ = both(make_tokens(BATCHES["any order"]))
     with torch.no_grad():
         whole = list(encoder.each(packed))
@@ -125,7 +123,7 @@ def test_minilm_in_float32(minilm):
     padded, packed, mask = both(minilm_tokens(minilm))
     with torch.inference_mode():
         expected = plain_states(model, padded, mask)
-        got = list(PackedEncoder(model, fixed=True).each(packed))
+        got = list(PackedEncoder(model).each(packed))
     assert_close(got, expected, tolerance=2e-6)
 
 
@@ -136,7 +134,7 @@ def test_minilm_in_bfloat16(minilm):
     with torch.inference_mode():
         expected = plain_states(model, padded, mask)
         rounded = model.to(torch.bfloat16)
-        got = list(PackedEncoder(rounded, fixed=True).each(packed))
+        got = list(PackedEncoder(rounded).each(packed))
     lengths = packed["lengths"].tolist()
     for mine, theirs in zip(got, expected, strict=True):
         mine = torch.stack([part.mean(0) for part in mine.float().split(lengths)])
@@ -219,7 +217,7 @@ def test_dropout_moves_the_states_in_training_mode_only(tiny_encoder, kind, wher
         assert not torch.equal(encoder.states(packed), encoder.states(packed))
 
 
-def test_unfixed_weights_are_read_anew_each_time(tiny_encoder):
+def test_weights_are_read_anew_each_time(tiny_encoder):
     model = load(tiny_encoder, "Bert")
     encoder = PackedEncoder(model)
     padded, packed, mask = both(make_tokens([6, 4]))
