@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from joblib import Parallel, delayed
 from scipy import sparse
 
-__all__ = ["as_floats", "chunk_size", "chunks", "map_chunks"]
+__all__ = [
+    "LazyRows",
+    "as_floats",
+    "chunk_size",
+    "chunks",
+    "float_rows",
+    "lazy_rows",
+    "map_chunks",
+]
+
+LARGE = 2**26  # bytes of an array, from which on a copy of it is one too many
 
 
 def chunks(n, size):
@@ -77,18 +89,115 @@ def map_chunks(function, n, size, n_jobs=1):
     return workers(delayed(function)(rows) for rows in chunks(n, size))
 
 
+class LazyRows:
+    """Some rows of a large array, copied and converted only where they are looked at.
+
+    It stands for an array where rows are taken a chunk at a time: `rows[key]` is an
+    ndarray. Anything else that NumPy can do with it makes an array of it first.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        In memory or in a memory map.
+    positions : ndarray of int of shape (p,), or None, default=None
+        Which rows; None is all of them.
+    dtype : dtype or None, default=None
+        What to convert to; None leaves it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skactive._chunks import LazyRows
+    >>> rows = LazyRows(np.arange(6, dtype=np.float16).reshape(3, 2), dtype=np.float32)
+    >>> rows.shape, rows[1:]
+    ((3, 2), array([[2., 3.],
+           [4., 5.]], dtype=float32))
+    """
+
+    ndim = 2
+
+    def __init__(self, X, positions=None, dtype=None):
+        self.X, self.positions = X, positions
+        self.dtype = X.dtype if dtype is None else np.dtype(dtype)
+        self.shape = (len(X) if positions is None else len(positions), X.shape[1])
+
+    def __len__(self):
+        return self.shape[0]
+
+    @property
+    def itemsize(self):
+        """Bytes of a number."""
+        return self.dtype.itemsize
+
+    def __getitem__(self, key):
+        rows = self.X[key if self.positions is None else self.positions[key]]
+        return np.asarray(rows).astype(self.dtype, copy=False)
+
+    def __array__(self, dtype=None, copy=None):
+        return self[:].astype(dtype or self.dtype, copy=bool(copy))
+
+
+def lazy_rows(X, positions):
+    """Take rows of a large array when they are looked at, not now.
+
+    Parameters
+    ----------
+    X : ndarray, LazyRows or anything else
+    positions : ndarray of int of shape (p,)
+
+    Returns
+    -------
+    rows : LazyRows or None
+        None where `X` is not dense, or so small that a copy is no matter.
+    """
+    if isinstance(X, LazyRows):
+        own = positions if X.positions is None else X.positions[positions]
+        return LazyRows(X.X, own, X.dtype)
+    dense = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiub"
+    return LazyRows(X, positions) if dense and X.nbytes >= LARGE else None
+
+
 def as_floats(X):
     """Make floating-point numbers of features, without a copy where they are.
 
     Parameters
     ----------
-    X : ndarray or sparse matrix of shape (n, d)
+    X : ndarray, LazyRows or sparse matrix of shape (n, d)
         A memory map stays one.
 
     Returns
     -------
     X : ndarray or CSR matrix of shape (n, d)
-        float32 and float64 as they came, other numbers as float64.
+        float32 and float64 as they came, float16 as float32, other numbers as float64.
     """
     X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
-    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+    return X.astype(_float_type(X.dtype), copy=False)
+
+
+def float_rows(X):
+    """Make floating-point numbers of features where they are looked at.
+
+    Parameters
+    ----------
+    X : ndarray, LazyRows or sparse matrix of shape (n, d)
+
+    Returns
+    -------
+    X : ndarray, LazyRows or CSR matrix of shape (n, d)
+        The numbers of `as_floats`. Of an array of another type, so large that a copy
+        would matter, rows are converted when they are taken.
+    """
+    if not isinstance(X, LazyRows):
+        X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
+        dtype = _float_type(X.dtype)
+        large = math.prod(X.shape) * dtype.itemsize >= LARGE
+        if X.dtype == dtype or sparse.issparse(X) or X.ndim != 2 or not large:
+            return X.astype(dtype, copy=False)
+        X = LazyRows(X)
+    return LazyRows(X.X, X.positions, _float_type(X.dtype))
+
+
+def _float_type(dtype):
+    if dtype in (np.float32, np.float64):
+        return dtype
+    return np.dtype(np.float32 if dtype == np.float16 else np.float64)

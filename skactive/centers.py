@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import safe_sparse_dot
 
-from ._chunks import as_floats, chunk_size, chunks, map_chunks
+from ._chunks import chunk_size, chunks, float_rows, map_chunks
 from .distances import middle, rounding, squared_norms
 
 __all__ = ["ReadyRows", "k_center"]
@@ -70,8 +70,8 @@ class _FarthestFirst:
     """The state of the search: bounds for all rows, distances for a block of them."""
 
     def __init__(self, X, rng, labeled, metric, n_jobs):
-        self.X, self.n_jobs = as_floats(X), n_jobs
-        self.labeled = self.X[:0] if labeled is None else as_floats(labeled)
+        self.X, self.n_jobs = float_rows(X), n_jobs
+        self.labeled = self.X[:0] if labeled is None else float_rows(labeled)
         self.ready = ReadyRows(self.X, metric)
         n, d = self.X.shape
         # The row with the highest key is next. Ties go by a number drawn beforehand,

@@ -16,7 +16,7 @@ from sklearn.preprocessing import normalize as unit_rows
 from sklearn.utils.extmath import safe_sparse_dot
 from threadpoolctl import threadpool_limits
 
-from ._chunks import as_floats, chunk_size, chunks, map_chunks
+from ._chunks import chunk_size, chunks, float_rows, map_chunks
 from .distances import middle, squared_norms
 
 __all__ = ["assign", "k_means", "nearest_rows", "row_bytes"]
@@ -68,7 +68,7 @@ def k_means(X, n_clusters, rng, *, also=None, normalize=False, max_iter=8):
     >>> sorted(centers.ravel().tolist())
     [0.5, 11.0]
     """
-    parts = [as_floats(part) for part in (X, also) if part is not None]
+    parts = [float_rows(part) for part in (X, also) if part is not None]
     n = sum(part.shape[0] for part in parts)
     k = min(n_clusters, n)
     bounded = SAMPLE_BYTES // max(map(row_bytes, parts))
@@ -230,7 +230,7 @@ class _Blocks:
     """Squared distances of a slice of the rows to all centres, in two parts."""
 
     def __init__(self, X, centers, normalize):
-        self.X, self.normalize = as_floats(X), normalize
+        self.X, self.normalize = float_rows(X), normalize
         self.n = self.X.shape[0]
         # Distances from a point amidst the centres have the smaller rounding errors;
         # sparse rows stay as they are, or they would be filled.

@@ -7,7 +7,7 @@ from threading import Lock
 import numpy as np
 from sklearn.utils.extmath import safe_sparse_dot
 
-from ._chunks import as_floats, chunk_size, chunks, map_chunks
+from ._chunks import chunk_size, chunks, float_rows, map_chunks
 from .centers import ReadyRows
 from .distances import paired_distances, rounding, squared_distances, squared_norms
 
@@ -72,7 +72,7 @@ class _MostCovering:
     """
 
     def __init__(self, X, radius, rng, labeled, metric, n_jobs):
-        self.X, self.n_jobs = as_floats(X), n_jobs
+        self.X, self.n_jobs = float_rows(X), n_jobs
         self.radius = min(radius, 1e18)  # whose square is finite in float32 too
         self.ready = ReadyRows(self.X, metric)
         n = self.X.shape[0]
@@ -80,7 +80,7 @@ class _MostCovering:
         self.priority = rng.permutation(n) / n
         self.uncovered = np.ones(n, dtype=bool)
         if labeled is not None and labeled.shape[0]:
-            self._cover_by(as_floats(labeled))
+            self._cover_by(float_rows(labeled))
         self.counts = self._count()
         self.size = min(n, BLOCK, max(16, chunk_size(n)))
         self.block, self.rest = None, np.inf
@@ -234,7 +234,7 @@ def pure_radius(X, clusters, rng, *, purity=0.95, metric="euclidean", n_jobs=1):
     >>> round(pure_radius(X, np.array([0, 0, 1, 1]), rng, purity=1.0), 6)
     2.0
     """
-    X = as_floats(X)
+    X = float_rows(X)
     n = X.shape[0]
     ready = ReadyRows(X, metric)
     some = rng.permutation(n)[:SAMPLED]

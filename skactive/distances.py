@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.extmath import safe_sparse_dot
 
-from ._chunks import as_floats, chunk_size, chunks, map_chunks
+from ._chunks import chunk_size, chunks, float_rows, map_chunks
 from ._faiss import InvertedFile
 
 __all__ = [
@@ -216,7 +216,7 @@ def nearest(X, Y, k, *, exclude_self=False, n_jobs=1, method="exact"):
            [0],
            [1]]))
     """
-    X, Y = as_floats(X), as_floats(Y)
+    X, Y = float_rows(X), float_rows(Y)
     if method not in METHODS:
         raise ValueError(f"method must be one of {METHODS}; got {method!r}.")
     if k < 1:

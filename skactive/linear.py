@@ -8,7 +8,8 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC, NuSVC
 
-from ._chunks import as_floats, chunk_size, map_chunks
+from ._chunks import as_floats, chunk_size, float_rows, map_chunks
+from .logistic import SequentialLogisticRegression
 
 __all__ = [
     "boundary_distance",
@@ -94,7 +95,9 @@ def gradient_factors(estimator, X, proba=None):
     check_gradient_factors(estimator)
     residuals = np.array(estimator.predict_proba(X) if proba is None else proba)
     residuals[np.arange(len(residuals)), residuals.argmax(axis=1)] -= 1
-    return residuals, as_floats(X)
+    if not sparse.issparse(X):
+        X = np.asarray(X)
+    return residuals, X if X.dtype == np.float16 else as_floats(X)
 
 
 def check_boundary(estimator):
@@ -158,7 +161,7 @@ def boundary_distance(estimator, X, n_jobs=1):
         return estimator.boundary_distance(X)
     check_boundary(estimator)
     weights, intercept = _layer(estimator)
-    X = as_floats(X)
+    X = float_rows(X)
     # In float64: what matters most are the small differences of scores.
     weights = np.asarray(weights, dtype=np.float64)
 
@@ -225,7 +228,8 @@ def is_linear_logistic(estimator):
         return is_linear_logistic(estimator.estimator)
     if isinstance(estimator, SGDClassifier):
         return estimator.loss == "log_loss"
-    return isinstance(estimator, LogisticRegression)  # the CV variant is one, too
+    # The CV variant is one, too.
+    return isinstance(estimator, LogisticRegression | SequentialLogisticRegression)
 
 
 def _layer(estimator):

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from ._chunks import as_floats, chunk_size, chunks, map_chunks
+from ._chunks import chunk_size, chunks, float_rows, map_chunks
 from .clustering import assign
 from .distances import (
     middle,
@@ -74,7 +74,7 @@ def k_medoids(X, n_clusters, rng, *, max_iter=20, max_rows=10_000, n_jobs=1):
     >>> distances
     array([ 1.,  0.,  1.,  1.,  0., 16.])
     """
-    X = as_floats(X)
+    X = float_rows(X)
     n = X.shape[0]
     n_clusters = min(n_clusters, n)
     # In random order, so that of equally good rows the first is a random one.

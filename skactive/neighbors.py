@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.extmath import safe_sparse_dot
 
-from ._chunks import as_floats, chunk_size, map_chunks
+from ._chunks import chunk_size, float_rows, map_chunks
 from .distances import middle, nearest, rounding, squared_norms
 
 __all__ = ["neighbor_means"]
@@ -46,7 +46,7 @@ def neighbor_means(X, Y, values, k, *, n_jobs=1):
     array([[1.5],
            [4. ]])
     """
-    X, Y, values = as_floats(X), as_floats(Y), np.asarray(values)
+    X, Y, values = float_rows(X), float_rows(Y), np.asarray(values)
     n, m = X.shape[0], Y.shape[0]
     if k >= m:
         return np.repeat(values.mean(axis=0, keepdims=True), n, axis=0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from ._chunks import chunk_size, map_chunks
+from ._chunks import LARGE, LazyRows, chunk_size, map_chunks
 from ._containers import take_rows
 from ._pipelines import split_estimator
 from ._sklearn import is_linear_classifier
@@ -48,7 +48,7 @@ def predict_proba(final, inputs, name, n_jobs=1):
     Parameters
     ----------
     final : estimator
-    inputs : container of n items
+    inputs : container of n items, or LazyRows
     name : str
         What to call the strategy.
     n_jobs : int, default=1
@@ -58,15 +58,7 @@ def predict_proba(final, inputs, name, n_jobs=1):
     -------
     proba : ndarray of shape (n, k)
     """
-    if isinstance(inputs, np.ndarray) and is_linear_classifier(final):
-        # Rows are judged one by one, so some at a time give the same; what fits into
-        # the processor's cache is checked and multiplied in one visit.
-        size = chunk_size(inputs.nbytes // max(1, len(inputs)), 2**22)
-        parts = map_chunks(
-            lambda rows: final.predict_proba(inputs[rows]), len(inputs), size, n_jobs
-        )
-        return np.concatenate(parts)
-    proba = final.predict_proba(inputs)
+    proba = _by_rows(final, final.predict_proba, inputs, n_jobs)
     if isinstance(proba, list) or np.ndim(proba) != 2:
         raise TypeError(
             f"strategy {name!r} needs one distribution over the classes for each "
@@ -75,24 +67,52 @@ def predict_proba(final, inputs, name, n_jobs=1):
     return proba
 
 
-def class_scores(final, inputs, k, name):
+def _by_rows(final, predict, inputs, n_jobs):
+    """Predict for some rows at a time where that is quicker, or saves a large copy."""
+    dense = isinstance(inputs, np.ndarray | LazyRows) and inputs.ndim == 2
+    if not dense or inputs.dtype.kind not in "fiub" or not len(inputs):
+        return predict(inputs)
+    # As scikit-learn converts them; it judges rows one by one, as its checks see to.
+    converted = 8 * inputs.shape[1]
+    if is_linear_classifier(final):
+        # What fits into the processor's cache is checked and multiplied in one visit.
+        size = chunk_size(inputs.itemsize * inputs.shape[1], 2**22)
+    elif _is_known(final) and converted * len(inputs) >= LARGE:
+        size, n_jobs = chunk_size(converted, LARGE), 1
+    else:
+        return predict(np.asarray(inputs))
+    parts = map_chunks(lambda rows: predict(inputs[rows]), len(inputs), size, n_jobs)
+    if isinstance(parts[0], list):  # several outputs
+        return [np.concatenate(part) for part in zip(*parts, strict=True)]
+    return np.concatenate(parts)
+
+
+def _is_known(final):
+    """Whether an estimator is one of scikit-learn's or of ours."""
+    return type(final).__module__.split(".")[0] in ("sklearn", "skactive")
+
+
+def class_scores(final, inputs, k, name, n_jobs=1):
     """Decision values with one column per class.
 
     Parameters
     ----------
     final : estimator
         With `decision_function`.
-    inputs : container of n items
+    inputs : container of n items, or LazyRows
     k : int
         Number of classes.
     name : str
         What to call the strategy.
+    n_jobs : int, default=1
+        Threads, for linear models.
 
     Returns
     -------
     scores : ndarray of shape (n, k)
     """
-    decision = np.asarray(final.decision_function(inputs))
+    decision = _by_rows(final, final.decision_function, inputs, n_jobs)
+    decision = np.asarray(decision)
     if decision.ndim == 1:
         return np.stack([-decision / 2, decision / 2], axis=1)
     if decision.shape[1] != k:
@@ -115,6 +135,8 @@ def boundary(final, inputs):
     """Distances to the boundary, by :func:`skactive.linear.boundary_distance`."""
     from .linear import boundary_distance
 
+    if hasattr(final, "boundary_distance"):
+        inputs = np.asarray(inputs) if isinstance(inputs, LazyRows) else inputs
     return boundary_distance(final, inputs)
 
 
@@ -173,7 +195,7 @@ def take_from(value, positions):
 
     Parameters
     ----------
-    value : ndarray, CSR matrix, container or tuple of these
+    value : ndarray, LazyRows, CSR matrix, container or tuple of these
     positions : ndarray of int or slice
 
     Returns
@@ -182,7 +204,7 @@ def take_from(value, positions):
     """
     if isinstance(value, tuple):
         return tuple(take_from(part, positions) for part in value)
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray | LazyRows):
         return value[positions]
     if isinstance(positions, slice):
         positions = np.arange(positions.start, positions.stop)

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 from sklearn.base import clone
 
+from ._chunks import lazy_rows
 from ._containers import take_rows
 from ._pipelines import split_estimator
 from ._sklearn import num_samples
@@ -143,6 +144,19 @@ class SharedView:
         return self._remember(
             "inputs", lambda: self._apply_front(self._items), frozen=False
         )
+
+    @property
+    def _input_rows(self):
+        """What the final estimator takes, for uses that take a chunk at a time."""
+        if (
+            self._front is None
+            and self._parent is not None
+            and "_items" not in vars(self)
+        ):
+            rows = lazy_rows(self._parent._input_rows, self._positions)
+            if rows is not None:
+                return rows
+        return self._inputs
 
     def _quantity(self, capability, compute):
         self._check_allowed(capability)

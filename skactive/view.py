@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from joblib import effective_n_jobs
+from scipy import sparse
 
 from . import quantities
 from ._chunks import chunk_size, map_chunks
@@ -116,8 +117,10 @@ class PoolView(SharedView):
         if self._has(("draws", n_draws)):
             source, draw = self.draws(n_draws), read_only
         else:
-            source, draw = self._inputs, self._sampler(n_draws)
-        size = chunk_size(8 * n_draws * len(self.classes))
+            source, draw = self._input_rows, self._sampler(n_draws)
+        dense = getattr(source, "ndim", None) == 2 and not sparse.issparse(source)
+        width = source.shape[1] if dense and source.dtype.kind in "fiub" else 0
+        size = chunk_size(8 * (n_draws * len(self.classes) + width))
         # A model that draws by itself may hold one network, or one device.
         n_jobs = 1 if hasattr(self._final, "sample_proba") else self.n_jobs
 
@@ -180,7 +183,7 @@ class PoolView(SharedView):
         Euclidean, in the space of the features.
         """
         return self._quantity(
-            "boundary", lambda: quantities.boundary(self._final, self._inputs)
+            "boundary", lambda: quantities.boundary(self._final, self._input_rows)
         )
 
     @property
@@ -236,7 +239,7 @@ class PoolView(SharedView):
 
     def _predict_proba(self):
         return quantities.predict_proba(
-            self._final, self._inputs, self._name, self.n_jobs
+            self._final, self._input_rows, self._name, self.n_jobs
         )
 
     def _factor_gradients(self):
@@ -249,4 +252,6 @@ class PoolView(SharedView):
         if hasattr(self._final, "predict_proba"):
             return self._remember("proba", self._predict_proba)
         k = len(self.classes)
-        return quantities.class_scores(self._final, self._inputs, k, self._name)
+        return quantities.class_scores(
+            self._final, self._input_rows, k, self._name, self.n_jobs
+        )

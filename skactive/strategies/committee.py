@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.class_weight import compute_sample_weight
 
-from .._chunks import as_floats, chunk_size, map_chunks
+from .._chunks import chunk_size, float_rows, map_chunks
 from .._clones import seeded_clone
 from .._params import check_count, check_option
 from ..committees import (
@@ -238,7 +238,7 @@ for the candidates.
         """
         self._check()
         measure = OF_PERCEPTRONS[self.measure]
-        X, X_labeled = as_floats(view.features), as_floats(view.labeled_features)
+        X, X_labeled = float_rows(view.features), float_rows(view.labeled_features)
         classes, codes = np.unique(view.y_labeled, return_inverse=True)
         k = len(classes)
         weights, biases = train_perceptrons(

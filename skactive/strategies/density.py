@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from .. import measures
-from .._chunks import as_floats, chunk_size, chunks, map_chunks
+from .._chunks import chunk_size, chunks, float_rows, map_chunks
 from .._params import check_count, check_option
 from ..distances import squared_norms
 from .base import PointwiseStrategy
@@ -100,7 +100,7 @@ class Density(PointwiseStrategy):
         if self.n_neighbors is not None:
             check_count("n_neighbors", self.n_neighbors)
         uncertainty = _UNCERTAINTIES[self.measure](view.proba)
-        features = as_floats(view.features)
+        features = float_rows(view.features)
         if self.n_neighbors is None:
             similarity = _mean_similarity(features, view.n_jobs)
         else:

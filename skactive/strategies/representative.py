@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from .. import measures
-from .._chunks import as_floats, chunk_size, map_chunks
+from .._chunks import chunk_size, float_rows, map_chunks
 from .._params import check_count
 from ..clustering import k_means, nearest_rows
 from ..distances import middle, squared_distances
@@ -94,7 +94,7 @@ class PreClustering(Strategy):
                 f"bandwidth must be 'auto' or a finite number above 0; got "
                 f"{self.bandwidth!r}."
             )
-        features = as_floats(view.features)
+        features = float_rows(view.features)
         medoids, labels, distances = k_medoids(
             features, n_clusters, view.rng, n_jobs=view.n_jobs
         )
@@ -188,7 +188,7 @@ class Representative(Strategy):
         if len(inside) > ROWS_PER_QUERY * n:
             inside = view.rng.choice(inside, ROWS_PER_QUERY * n, replace=False)
             inside.sort()  # a memory map is read faster in order
-        features = as_floats(view.features[inside])
+        features = float_rows(view.features[inside])
         centers = k_means(features, n, view.rng)[0]
         picks = inside[nearest_rows(features, centers, view.rng)]
         return picks[top_n(-gap[picks], n, view.rng)]

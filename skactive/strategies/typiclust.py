@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.extmath import safe_sparse_dot
 
-from .._chunks import as_floats, chunk_size, chunks
+from .._chunks import chunk_size, chunks, float_rows
 from .._params import check_count
 from ..clustering import k_means, row_bytes
 from ..distances import nearest, squared_norms
@@ -93,8 +93,8 @@ class TypiClust(Strategy):
         n_neighbors = check_count("n_neighbors", self.n_neighbors)
         max_clusters = check_count("max_clusters", self.max_clusters)
         smallest = check_count("min_cluster_size", self.min_cluster_size)
-        features = as_floats(view.features)
-        labeled = as_floats(view.labeled_features) if view.n_labeled else features[:0]
+        features = float_rows(view.features)
+        labeled = float_rows(view.labeled_features) if view.n_labeled else features[:0]
         n_clusters = min(view.n_labeled + n, max_clusters)
         labels = k_means(features, n_clusters, view.rng, also=labeled)[1]
         labels, labels_of_labeled = labels[: len(view)], labels[len(view) :]
@@ -272,7 +272,7 @@ def spread_sample(X, n, rng):
     >>> spread_sample(X, 3, np.random.default_rng(0))
     array([2, 0, 1])
     """
-    X = as_floats(X)
+    X = float_rows(X)
     draw = _Draw(X)
     picks = [int(rng.integers(X.shape[0]))]
     fresh = picks.copy()
