@@ -30,6 +30,7 @@ _HOOKS = (
     *("_forward_hooks", "_forward_pre_hooks"),
     *("_backward_hooks", "_backward_pre_hooks"),
 )
+_LOOKING = "transformers.utils.output_capturing"
 
 
 class PackedEncoder:
@@ -211,9 +212,11 @@ class _Layer:
 def _is_plain(part, kind):
     """Say whether a module is one of the architecture's own, and not tampered with."""
     homes = (kind.__module__, "transformers.activations", "torch.nn.modules.activation")
+    hooks = [hook for name in _HOOKS for hook in getattr(part, name).values()]
     return (
         (type(part).__module__ in homes or type(part) in _BLOCKS)
         and "forward" not in vars(part)
-        and not any(getattr(part, hooks, None) for hooks in _HOOKS)
+        # These stay once hidden states were asked for, and only look.
+        and all(getattr(hook, "__module__", None) == _LOOKING for hook in hooks)
         and not getattr(part, "gradient_checkpointing", False)
     )

@@ -233,6 +233,13 @@ def test_supports(tiny_encoder, kind):
     assert PackedEncoder.supports(load(tiny_encoder, kind))
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_supports_a_model_once_asked_for_its_states(tiny_encoder, kind):
+    model = load(tiny_encoder, kind)
+    model(torch.tensor([[2, 3]]), output_hidden_states=True, output_attentions=True)
+    assert PackedEncoder.supports(model)
+
+
 @pytest.mark.parametrize("kind", OTHERS)
 def test_does_not_support_other_architectures(tiny_encoder, kind):
     assert not PackedEncoder.supports(load(tiny_encoder, kind))
