@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._chunks import chunk_size, chunks
 from ._sklearn import check_sample_weight
+from .logistic import SequentialLogisticRegression
 from .softmax import SoftmaxHessian
 
 __all__ = ["draw_linear", "find_obstacle"]
@@ -49,6 +50,8 @@ def find_obstacle(estimator):
 
 
 def _find_obstacle_logistic(estimator):
+    if isinstance(estimator, SequentialLogisticRegression):
+        return None
     penalty = getattr(estimator, "penalty", "deprecated")
     ratio = getattr(estimator, "l1_ratio_", getattr(estimator, "l1_ratio", None))
     if penalty is None or np.max(_inverse_penalty(estimator)) == np.inf:
@@ -206,7 +209,8 @@ def _approximate(estimator, X, y, weight):
     prior = _read_prior(estimator, X.shape[0])
     if y is None and estimator.class_weight is not None:
         y = estimator.predict(X)
-    if len(coef) > 1 and isinstance(estimator, LogisticRegression):
+    softmaxes = LogisticRegression | SequentialLogisticRegression
+    if len(coef) > 1 and isinstance(estimator, softmaxes):
         of_rows = weight * _class_weights(estimator, y, weight)
         proba = softmax(logits, axis=1)
         yield mean, SoftmaxHessian(X, proba, sample_weight=of_rows, **prior)
@@ -225,7 +229,7 @@ def _read_prior(estimator, m):
     if isinstance(estimator, SGDClassifier):
         return {**prior, "penalty": estimator.alpha * m}  # of a mean loss
     prior["penalty"] = 1 / float(np.max(_inverse_penalty(estimator)))
-    if estimator.solver == "liblinear":
+    if getattr(estimator, "solver", None) == "liblinear":
         # The intercept is the weight of a constant feature, penalised as any other.
         prior["intercept_penalty"] = prior["penalty"] / estimator.intercept_scaling**2
     return prior
@@ -247,7 +251,9 @@ def _class_weights(estimator, y, sample_weight, positive=None):
     classes = estimator.classes_
     codes = np.searchsorted(classes, y)
     if how == "balanced":
-        weighted = isinstance(estimator, LogisticRegression) and _counts_weights()
+        weighted = isinstance(estimator, SequentialLogisticRegression) or (
+            isinstance(estimator, LogisticRegression) and _counts_weights()
+        )
         counts = np.bincount(
             codes, weights=sample_weight if weighted else None, minlength=len(classes)
         )

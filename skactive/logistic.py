@@ -217,9 +217,10 @@ class SequentialLogisticRegression(LinearClassifierMixin, BaseEstimator):
             ensure_all_finite=False,
         )
         coef = self.coef_.astype(X.dtype, copy=False)
-        logits = X @ (coef[0] if len(coef) == 1 else coef.T)
-        logits += self.intercept_.astype(X.dtype, copy=False)
-        # A value that is not finite makes its row's logit so, whatever the weights.
+        with np.errstate(over="ignore", invalid="ignore"):
+            logits = X @ (coef[0] if len(coef) == 1 else coef.T)
+            logits += self.intercept_.astype(X.dtype, copy=False)
+        # A value that is not finite makes its row's logits so, whatever the weights.
         if not np.isfinite(logits).all():
             assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
         return logits
@@ -286,12 +287,13 @@ class SequentialLogisticRegression(LinearClassifierMixin, BaseEstimator):
                 self.n_iter_ = np.array([n_iter], dtype=np.int32)
                 return x
 
-        last = {}
+        # Values of the objective near its minimum differ by less than float32 resolves.
+        loss, last = loss.in_float64(), {}
 
         def evaluate(x):
-            last["x"] = x.astype(start.dtype)
-            value, last["gradient"] = loss(last["x"])
-            return float(value), last["gradient"].astype(np.float64)
+            last["x"] = x
+            value, last["gradient"] = loss(x)
+            return value, last["gradient"]
 
         def stop(intermediate_result):
             if is_small(last["x"], last["gradient"]):
@@ -312,7 +314,7 @@ class SequentialLogisticRegression(LinearClassifierMixin, BaseEstimator):
                 f"tol={self.tol}. Raise max_iter, or scale the features to a similar "
                 "size.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return found.x.astype(start.dtype)
 

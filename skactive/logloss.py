@@ -49,10 +49,10 @@ class PenalisedLogLoss:
     """
 
     def __init__(self, X, codes, k, weight, C, intercept):
-        self.X, self.weight, self.penalty = X, weight, X.dtype.type(1 / C)
-        self.intercept = intercept
+        self.X, self.codes, self.k, self.weight = X, codes, k, weight
+        self.C, self.intercept = C, intercept
+        self.penalty = X.dtype.type(1 / C)
         self.single = k == 2
-        self.codes = codes
         self.shape = (1 if self.single else k, X.shape[1] + bool(intercept))
         self.target = (
             codes.astype(X.dtype) if self.single else np.eye(k, dtype=X.dtype)[codes]
@@ -80,6 +80,18 @@ class PenalisedLogLoss:
         weights = self.penalised(x).astype(np.float64)
         value = value + 0.5 * float(self.penalty) * (weights**2).sum()
         return value, self._gradient(x, logits)
+
+    def in_float64(self):
+        """Give the same function, computed in float64.
+
+        Returns
+        -------
+        loss : PenalisedLogLoss
+        """
+        X, weight = (
+            part.astype(np.float64, copy=False) for part in (self.X, self.weight)
+        )
+        return type(self)(X, self.codes, self.k, weight, self.C, self.intercept)
 
     def gradient(self, x):
         """Give the gradient alone.

@@ -68,13 +68,13 @@ def bfgs(gradient, x, inverse, is_small, *, max_iter=50):
         x = x + step
         g_new = gradient(x)
         image = multiply(1.0, inverse, g_new)
-        # Not `<`: NaN fails, too.
-        if n_iter == max_iter or not g_new @ image < limit:
+        change = g_new - g
+        curvature = step @ change
+        # In this form NaN fails, too.
+        if n_iter == max_iter or not (g_new @ image < limit and curvature > 0):
             return start, None, n_iter
         n_iter += 1
         # M + s uᵀ + u sᵀ with My = Mg' + s, as s = -Mg: one product for each step.
-        change = g_new - g
-        curvature = step @ change
         image_of_change = image + step
         u = 0.5 * (1 + change @ image_of_change / curvature) / curvature * step
         u -= image_of_change / curvature
