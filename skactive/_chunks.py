@@ -19,6 +19,7 @@ __all__ = [
 ]
 
 LARGE = 2**26  # bytes of an array, from which on a copy of it is one too many
+CLOSE = 2  # rows that may be read for each that is wanted: a copy costs as much
 
 
 def chunks(n, size):
@@ -133,17 +134,42 @@ class LazyRows:
         rows = self.X[key if self.positions is None else self.positions[key]]
         return np.asarray(rows).astype(self.dtype, copy=False)
 
+    def around(self, key):
+        """Take rows without a copy where they are close together.
+
+        Parameters
+        ----------
+        key : slice
+
+        Returns
+        -------
+        rows : ndarray
+            Rows of the array among which are those of `self[key]`.
+        places : ndarray of int or slice
+            Where they are: `rows[places]` is `self[key]`.
+        """
+        if self.positions is None:
+            return self[key], slice(None)
+        positions = self.positions[key]
+        first, stop = positions.min(), positions.max() + 1
+        if stop - first > CLOSE * len(positions):
+            return self[key], slice(None)
+        rows = np.asarray(self.X[first:stop]).astype(self.dtype, copy=False)
+        return rows, positions - first
+
     def __array__(self, dtype=None, copy=None):
         return self[:].astype(dtype or self.dtype, copy=bool(copy))
 
 
-def lazy_rows(X, positions):
+def lazy_rows(X, positions, least=None):
     """Take rows of a large array when they are looked at, not now.
 
     Parameters
     ----------
     X : ndarray, LazyRows or anything else
     positions : ndarray of int of shape (p,)
+    least : int or None, default=None
+        Bytes that make an array large; None is 2**26.
 
     Returns
     -------
@@ -154,7 +180,8 @@ def lazy_rows(X, positions):
         own = positions if X.positions is None else X.positions[positions]
         return LazyRows(X.X, own, X.dtype)
     dense = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiub"
-    return LazyRows(X, positions) if dense and X.nbytes >= LARGE else None
+    is_large = dense and X.nbytes >= (LARGE if least is None else least)
+    return LazyRows(X, positions) if is_large else None
 
 
 def as_floats(X):

@@ -9,6 +9,7 @@ from ._chunks import LARGE, LazyRows, chunk_size, map_chunks
 from ._containers import take_rows
 from ._pipelines import split_estimator
 from ._sklearn import is_linear_classifier
+from ._threads import one_blas_thread
 
 __all__ = [
     "boundary",
@@ -22,6 +23,9 @@ __all__ = [
     "surprisal",
     "take_from",
 ]
+
+# Products of numbers, up to which threads of BLAS would only wait for each other.
+_SMALL = 2**30
 
 
 def represent(final, inputs):
@@ -75,9 +79,8 @@ def _by_rows(final, predict, inputs, n_jobs):
     # As scikit-learn converts them; it judges rows one by one, as its checks see to.
     converted = 8 * inputs.shape[1]
     if is_linear_classifier(final):
-        # What fits into the processor's cache is checked and multiplied in one visit.
-        size = chunk_size(inputs.itemsize * inputs.shape[1], 2**22)
-    elif _is_known(final) and converted * len(inputs) >= LARGE:
+        return _by_products(final, predict, inputs, n_jobs)
+    if _is_known(final) and converted * len(inputs) >= LARGE:
         size, n_jobs = chunk_size(converted, LARGE), 1
     else:
         return predict(np.asarray(inputs))
@@ -85,6 +88,26 @@ def _by_rows(final, predict, inputs, n_jobs):
     if isinstance(parts[0], list):  # several outputs
         return [np.concatenate(part) for part in zip(*parts, strict=True)]
     return np.concatenate(parts)
+
+
+def _by_products(final, predict, inputs, n_jobs):
+    """Predict by a linear model, for which to copy rows is more work than to judge."""
+
+    def judge(rows):
+        if isinstance(inputs, np.ndarray):
+            return predict(inputs[rows])
+        near, places = inputs.around(rows)
+        try:
+            return predict(near)[places]
+        except ValueError:  # by what is not finite in rows between, which may be so
+            return predict(inputs[rows])
+
+    n, d = inputs.shape
+    # What is neither float32 nor float64 is made float64.
+    size = chunk_size(d * (4 if inputs.dtype == np.float32 else 8))
+    small = n * d * len(final.classes_) <= _SMALL
+    with one_blas_thread(small or n_jobs > 1):
+        return np.concatenate(map_chunks(judge, n, size, n_jobs))
 
 
 def _is_known(final):

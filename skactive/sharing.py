@@ -10,11 +10,13 @@ from sklearn.base import clone
 from ._chunks import lazy_rows
 from ._containers import take_rows
 from ._pipelines import split_estimator
-from ._sklearn import num_samples
+from ._sklearn import is_linear_classifier, num_samples
 from .capabilities import CAPABILITIES, check_capability
 from .quantities import read_only, take_from
 
 __all__ = ["SharedView"]
+
+_NO_MATTER = 2**20  # bytes, up to which a copy is none
 
 
 class SharedView:
@@ -153,7 +155,9 @@ class SharedView:
             and self._parent is not None
             and "_items" not in vars(self)
         ):
-            rows = lazy_rows(self._parent._input_rows, self._positions)
+            # A linear model takes less time than a copy.
+            least = _NO_MATTER if is_linear_classifier(self._final) else None
+            rows = lazy_rows(self._parent._input_rows, self._positions, least)
             if rows is not None:
                 return rows
         return self._inputs

