@@ -253,7 +253,8 @@ def provenance(settings):
     """Name command, versions, processor, seeds and date, as a paragraph."""
     packages = ("skactive", "torch", "transformers", "scikit-learn")
     versions = ", ".join(f"{name} {version(name)}" for name in packages)
-    command = f"python benchmarks/papers/{Path(sys.argv[0]).name}"
+    script, root = Path(sys.argv[0]).resolve(), DOCS.parents[1]
+    command = f"python {script.relative_to(root).as_posix()}"
     if settings.scale != "cpu":
         command += f" --scale {settings.scale}"
     return (

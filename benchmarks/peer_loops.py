@@ -1,0 +1,227 @@
+"""The same labelling loop in skactive, small-text, modAL, scikit-activeml and baal.
+
+    SKACTIVE_DATA=.../data python benchmarks/peer_loops.py --environments DIR --page
+    python benchmarks/peer_loops.py --scale smoke           # seconds, on docstrings
+    python benchmarks/peer_loops.py --scale paper --device cuda --environments DIR
+    python benchmarks/peer_loops.py --rebuild --page        # the page from its numbers
+
+All get the same pool and test texts, weights of the encoder, initial labels for each
+seed, budget and number of tokens. skactive runs PRepAL: a logistic regression on fixed
+features labels, the encoder is fine-tuned once. small-text fine-tunes the encoder in
+every round. The others have no encoders: they train a light model on features that
+sentence-transformers made. benchmarks/peers says how each is called.
+
+A virtual environment for each peer is made in --environments where it is not there yet;
+--python names one interpreter for all peers instead. Without both, those run whose
+packages can be imported here. Each loop is a process of its own on one thread; what is
+finished stands in --out, a file each. Seconds count what happens in the phases of the
+ledger, on the clock and of the processor: the latter tell more on a busy machine.
+
+At the cpu scale: AG News, all-MiniLM-L6-v2, 64 tokens, a pool of 2,000, 50 labels and
+10 rounds of 50; the paper scale has a pool of 10,000, 128 tokens and BERT.
+"""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from joblib import Parallel, delayed
+from papers.common import (
+    DOCS,
+    load,
+    make_parser,
+    provenance,
+    read_records,
+    settle,
+    write_page,
+    write_records,
+)
+from peers.environments import PACKAGES, make_environment
+from peers.loop_page import draw, page
+from peers.loop_problem import LoopProblem
+from peers.loop_skactive import run_prepal
+
+OURS = "skactive"
+# What has to be importable for a peer to run.
+IMPORTS = {
+    "small-text": ("small_text", "transformers"),
+    "modAL": ("modAL", "sentence_transformers"),
+    "scikit-activeml": ("skactiveml", "sentence_transformers"),
+    "baal": ("baal", "sentence_transformers"),
+}
+SCALES = {
+    "smoke": {
+        "data": ["docstrings"],
+        "seeds": 1,
+        "n_test": 40,
+        "problem": {
+            "n_pool": 120,
+            "n_initial": 20,
+            "batch": 10,
+            "rounds": 2,
+            "max_length": 24,
+            "epochs": 1,
+        },
+        "beside": [],
+    },
+    "cpu": {
+        "data": ["ag_news"],
+        "seeds": 3,
+        "n_test": 1000,
+        "problem": {"n_pool": 2000},
+        # Ours alone, with other settings: which, and how many seeds.
+        "beside": [({"freeze": 3}, 3), ({"n_pool": 10_000}, 1)],
+    },
+    "paper": {
+        "data": ["ag_news"],
+        "seeds": 3,
+        "n_test": None,
+        "problem": {"n_pool": 10_000, "max_length": 128, "lr": 5e-5},
+        "beside": [({"freeze": 6}, 3)],
+    },
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One loop: whose, with which seed, and what differs from the problem of all."""
+
+    library: str
+    seed: int
+    changes: dict = field(default_factory=dict)
+
+    @property
+    def setting(self):
+        return ",".join(f"{name}={value}" for name, value in self.changes.items())
+
+    @property
+    def name(self):
+        return "-".join(filter(None, [self.library, self.setting, str(self.seed)]))
+
+
+def make_problem(settings, n_pool, n_initial=50, **params):
+    """Draw the texts, and for each seed the labels to begin with."""
+    (name,) = settings.data
+    X, y, X_test, y_test = load(name, n_pool, settings.n_test)
+    _, codes = np.unique(np.r_[y, y_test], return_inverse=True)
+    initial = [
+        np.random.default_rng(seed).permutation(len(X))[:n_initial].tolist()
+        for seed in range(settings.seeds)
+    ]
+    return LoopProblem(
+        texts=X.tolist(),
+        labels=codes[: len(y)].tolist(),
+        test_texts=X_test.tolist(),
+        test_labels=codes[len(y) :].tolist(),
+        initial=initial,
+        model=settings.model,
+        device="cpu" if settings.device == "auto" else settings.device,
+        **params,
+    )
+
+
+def find_pythons(settings):
+    """Interpreters by library."""
+    pythons = {OURS: sys.executable}
+    for peer in PACKAGES:
+        if python := getattr(settings, "python", None):
+            # Not resolved: the link is what makes the environment.
+            pythons[peer] = Path(python).absolute()
+        elif folder := getattr(settings, "environments", None):
+            pythons[peer] = make_environment(peer, folder)
+        elif all(map(importlib.util.find_spec, IMPORTS[peer])):
+            pythons[peer] = sys.executable
+        else:
+            print(f"{peer} is not installed here and left out", file=sys.stderr)
+    return pythons
+
+
+def run(cell, python, settings):
+    """Run a loop, or read what it left; an "error" where it failed."""
+    folder = settings.out.absolute()
+    path = folder / f"{cell.name}.json"
+    if not path.exists():
+        problem = folder / f"problem{cell.setting}.json"
+        names = "OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM"
+        one = {f"{name}_NUM_THREADS": "1" for name in names}
+        worker = [python, "-m", "peers.loop_worker", cell.library, problem]
+        with open(folder / f"{cell.name}.log", "w+", encoding="utf-8") as log:
+            done = subprocess.run(
+                [*worker, str(cell.seed), path],
+                cwd=Path(__file__).parent,
+                env={**os.environ, **one},
+                stderr=log,
+            )
+            log.seek(0)
+            said = log.read().strip().split("\n")[-1]
+        print(f"{cell.name}: {said}", file=sys.stderr, flush=True)
+        if done.returncode:
+            return {"library": cell.library, "seed": cell.seed, "error": said}
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def run_all(settings):
+    """Run all loops, those of a seed one after another, so that they meet the same."""
+    problems = {"": {}} | {Cell("", 0, c).setting: c for c, _ in settings.beside}
+    for setting, changes in problems.items():
+        problem = make_problem(settings, **settings.problem | changes)
+        problem.write(settings.out / f"problem{setting}.json")
+    pythons = find_pythons(settings)
+    cells = []
+    for seed in range(settings.seeds):
+        cells += [Cell(library, seed) for library in pythons]
+        beside = [changes for changes, seeds in settings.beside if seed < seeds]
+        cells += [Cell(OURS, seed, changes) for changes in beside]
+    work = Parallel(n_jobs=settings.n_jobs, prefer="threads")
+    found = work(delayed(run)(c, pythons[c.library], settings) for c in cells)
+    kept = []
+    for cell, record in zip(cells, found, strict=True):
+        record.pop("asked", None)
+        kept.append({"setting": cell.setting, **record})
+    return kept
+
+
+def check(records, settings):
+    """Stop unless all loops are whole and ours is PRepAL."""
+    for record in records:
+        if "error" in record:
+            raise SystemExit(f"{record['library']} has failed: {record['error']}")
+        scores = [record["final"], *(score for _, score in record["curve"])]
+        assert len(scores) == settings.problem["rounds"] + 2
+        assert all(0 <= score <= 1 for score in scores)
+        for seconds in (record["wall"], record["cpu"]):
+            assert min(seconds.values()) >= 0
+            assert 0 < sum(seconds.values()) < 600
+    ours = next(record for record in records if record["library"] == OURS)
+    same = run_prepal(LoopProblem.read(settings.out / "problem.json"), ours["seed"])
+    assert same.scores.tolist() == [score for _, score in ours["curve"]]
+    assert same.final_scores["accuracy"] == ours["final"]
+
+
+def main():
+    parser = make_parser(__doc__)
+    parser.add_argument("--environments", type=Path, help="folder of the peers'")
+    parser.add_argument("--python", help="one interpreter for all peers")
+    parser.add_argument(
+        "--rebuild", action="store_true", help=f"only the page, from {DOCS}/peers.json"
+    )
+    settings = settle(parser.parse_args(), SCALES)
+    settings.provenance = provenance(settings)
+    if settings.rebuild:
+        records = read_records(settings, "peers")
+    else:
+        records = run_all(settings)
+        write_records(settings, "peers", records)
+    if settings.scale == "smoke":
+        check(records, settings)
+    text = page(records, settings, draw(records, settings))
+    write_page(settings, "peers", text)
+
+
+if __name__ == "__main__":
+    main()
