@@ -128,7 +128,7 @@ def make_problem(settings, n_pool, n_initial=50, **params):
 def find_pythons(settings):
     """Interpreters by library."""
     pythons = {OURS: sys.executable}
-    for peer in PACKAGES:
+    for peer in getattr(settings, "peers", PACKAGES):
         if python := getattr(settings, "python", None):
             # Not resolved: the link is what makes the environment.
             pythons[peer] = Path(python).absolute()
@@ -205,6 +205,7 @@ def check(records, settings):
 
 def main():
     parser = make_parser(__doc__)
+    parser.add_argument("--peers", nargs="*", choices=PACKAGES, help="all of them")
     parser.add_argument("--environments", type=Path, help="folder of the peers'")
     parser.add_argument("--python", help="one interpreter for all peers")
     parser.add_argument(

@@ -254,7 +254,8 @@ def provenance(settings):
     packages = ("skactive", "torch", "transformers", "scikit-learn")
     versions = ", ".join(f"{name} {version(name)}" for name in packages)
     script, root = Path(sys.argv[0]).resolve(), DOCS.parents[1]
-    command = f"python {script.relative_to(root).as_posix()}"
+    inside = script.is_relative_to(root)
+    command = f"python {script.relative_to(root).as_posix() if inside else script.name}"
     if settings.scale != "cpu":
         command += f" --scale {settings.scale}"
     return (
