@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from scipy import sparse
 from sklearn.preprocessing import normalize
@@ -18,7 +20,7 @@ METRICS = ("euclidean", "cosine")
 TIE = 2.0**-32  # of the longest squared length: what differs by less is equally far
 
 
-def k_center(X, n, rng, *, labeled=None, metric="euclidean", n_jobs=1):
+def k_center(X, n, rng, *, labeled=None, distances=None, metric="euclidean", n_jobs=1):
     """Choose, again and again, the row farthest from all that is chosen.
 
     Parameters
@@ -30,6 +32,9 @@ def k_center(X, n, rng, *, labeled=None, metric="euclidean", n_jobs=1):
         Decides between rows that are equally far.
     labeled : ndarray or sparse matrix of shape (m, d) or None, default=None
         Rows that count as chosen at the start. Without any the first is drawn.
+    distances : ndarray of float64, shape (n_candidates,), or None, default=None
+        Squared distance of each row to the nearest of `labeled`, where it is known;
+        then `labeled` is not looked at.
     metric : {"euclidean", "cosine"}, default="euclidean"
         "cosine" compares directions: rows are scaled to length 1, a chunk at a time;
         rows of zeros stay.
@@ -63,7 +68,9 @@ def k_center(X, n, rng, *, labeled=None, metric="euclidean", n_jobs=1):
     >>> k_center(X, 2, np.random.default_rng(0), labeled=np.array([[0.5]]))
     array([3, 2])
     """
-    return _FarthestFirst(X, rng, labeled, metric, n_jobs).choose(n)
+    if distances is None:
+        return _FarthestFirst(X, rng, labeled, metric, n_jobs).choose(n)
+    return _FromDistances(X, rng, distances, n, metric, n_jobs).choose(n)
 
 
 class _FarthestFirst:
@@ -79,9 +86,6 @@ class _FarthestFirst:
         self.priority = rng.permutation(n) / n
         start = [] if self.labeled.shape[0] else [int(self.priority.argmax())]
         self.picks, self.pending, self.block = start, [], None
-        self.norms = np.empty(n)
-        for rows in chunks(n, ROWS):
-            self.norms[rows] = squared_norms(self.ready(self.X[rows]))
         self.tie = TIE * (self.norms.max() or 1.0)
         self.size = min(n, ROWS, chunk_size(8 * d))
         self.bounds = np.full(n, np.inf)
@@ -90,6 +94,14 @@ class _FarthestFirst:
             for centers in self._centers():
                 self._lower(centers)
         self._open_block()
+
+    @cached_property
+    def norms(self):
+        """Squared lengths of all rows."""
+        norms = np.empty(self.X.shape[0])
+        for rows in chunks(len(norms), ROWS):
+            norms[rows] = squared_norms(self.ready(self.X[rows]))
+        return norms
 
     def choose(self, n):
         """Go on until there are n picks."""
@@ -129,7 +141,7 @@ class _FarthestFirst:
         self.rest = keys[order[: n - self.size]].max(initial=-np.inf)
         self.block = np.sort(order[n - self.size :])
         self.rows = self.ready(self.X[self.block], np.float64)
-        self.exact = self._distances(self.rows)
+        self.exact = self._distances(self.rows, self.block)
         self.exact[self.bounds[self.block] == -np.inf] = -np.inf
         self.pending = []
 
@@ -153,21 +165,48 @@ class _FarthestFirst:
         """Replace bounds by distances."""
         for part in chunks(len(positions), self.size):
             rows = self.ready(self.X[positions[part]], np.float64)
-            self.bounds[positions[part]] = self._distances(rows)
+            found = self._distances(rows, positions[part])
+            self.bounds[positions[part]] = found
 
-    def _distances(self, rows):
+    def _distances(self, rows, positions):
         """Squared distances in float64 of some rows to their nearest centres."""
-        distances = np.full(rows.shape[0], np.inf)
+        distances = self._known(positions)
         for centers in self._centers():
             centers = self.ready(centers, np.float64)
             np.minimum(distances, _to_nearest(rows, centers), out=distances)
         return distances
+
+    def _known(self, positions):
+        """Squared distances to centres that are not among `_centers`."""
+        return np.full(len(positions), np.inf)
 
     def _centers(self):
         for part in chunks(self.labeled.shape[0], CENTERS):
             yield self.labeled[part]
         for part in chunks(len(self.picks), CENTERS):
             yield self.X[self.picks[part]]
+
+
+class _FromDistances(_FarthestFirst):
+    """The same search, from known distances instead of labelled rows."""
+
+    def __init__(self, X, rng, distances, n_picks, metric, n_jobs):
+        self.X, self.n_jobs = float_rows(X), n_jobs
+        self.labeled = self.X[:0]
+        self.ready = ReadyRows(self.X, metric)
+        n, d = self.X.shape
+        self.priority = rng.permutation(n) / n
+        self.picks, self.pending, self.block = [], [], None
+        # For a single pick, the rows need not even be read.
+        longest = distances.max() if n_picks == 1 else self.norms.max()
+        self.tie = TIE * (longest or 1.0)
+        self.size = min(n, ROWS, chunk_size(8 * d), max(32, 16 * n_picks))
+        self.distances = distances
+        self.bounds = distances.copy()
+        self._open_block()
+
+    def _known(self, positions):
+        return self.distances[positions]
 
 
 class ReadyRows:

@@ -283,6 +283,7 @@ class ActiveLearner(DelegationMixin, MetaEstimatorMixin, BaseEstimator):
             optional=getattr(strategy, "optional", frozenset()),
             name=name,
             rng=round_rng(self._seed(), round_number, argument),
+            memory=getattr(self, "_memory", None),
         )
         if candidates is not None:
             view = view.take(candidates)
@@ -310,6 +311,8 @@ class ActiveLearner(DelegationMixin, MetaEstimatorMixin, BaseEstimator):
         self.n_rounds_ = n_rounds
         self._kept_params = kept
         self._base_seed = seed
+        if last is None or not hasattr(self, "_memory"):
+            self._memory = {}  # of queries, which check what they find there
         return self
 
     def _resume(self, X, y, n_rounds):
@@ -348,6 +351,11 @@ class ActiveLearner(DelegationMixin, MetaEstimatorMixin, BaseEstimator):
         if not hasattr(self, "_unfitted_seed"):
             self._unfitted_seed = base_seed(self.random_state)
         return self._unfitted_seed
+
+    def __getstate__(self):
+        state = dict(super().__getstate__())
+        state.pop("_memory", None)
+        return state
 
     def _check_n_queries(self, n_queries):
         if n_queries is None:

@@ -37,6 +37,7 @@ class SharedView:
         optional=frozenset(),
         name="strategy",
         rng=None,
+        memory=None,
     ):
         self._X = X
         self.estimator = estimator
@@ -54,6 +55,7 @@ class SharedView:
         self._parent = None
         self._positions = None
         self._pool = None
+        self._memory = {} if memory is None else memory
         self._computed = {}
         for capability in sorted(requires or ()):
             self._check_capability(capability)
@@ -106,7 +108,7 @@ class SharedView:
         """
         other = object.__new__(type(self))
         other.__dict__.update(self._root.__dict__)
-        other._X, other._computed = X, {}
+        other._X, other._computed, other._memory = X, {}, {}
         other._pool = self._root if self.estimator is None else None
         other.__dict__.pop("_root", None)
         other.__dict__.pop("_items", None)
@@ -131,6 +133,18 @@ class SharedView:
         # From a generator of their own: a strategy's numbers must not depend on
         # whether it looks at draws before or after it takes one.
         return self.rng.spawn(1)[0].integers(2**31, size=2).tolist()
+
+    @property
+    def _pool_positions(self):
+        """Where the candidates are in the pool, ndarray of int."""
+        if self._parent is None:
+            return np.arange(len(self))
+        above = self._parent
+        return (
+            self._positions
+            if above._parent is None
+            else above._pool_positions[self._positions]
+        )
 
     @property
     def _inputs(self):

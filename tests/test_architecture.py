@@ -44,6 +44,7 @@ FLOORS = {
     "curvature": 1,
     "logloss": 1,
     "quasi_newton": 1,
+    "tracking": 1,
     "plugins": 2,
     "strategies": 2,
     "registry": 2,

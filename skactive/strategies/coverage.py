@@ -41,7 +41,8 @@ class CoreSet(Strategy):
     Notes
     -----
     Cost: O(n (m + b) d) at most, by matrix products; most candidates are compared
-    with few of the b picks.
+    with few of the b picks. The learner keeps the distances to the m labelled items,
+    so from the second query on m is the number of new labels.
 
     When to use: On features in which classes are well apart, for large batches or as
     a cold start. It goes for outliers, so not on noisy pools.
@@ -77,11 +78,14 @@ class CoreSet(Strategy):
         positions : ndarray of int, shape (n,)
             In the order of choice; equally far ones in random order.
         """
+        distances = view.labeled_distances(self.metric) if view.n_labeled else None
+        from_rows = view.n_labeled and distances is None
         return k_center(
-            view.features,
+            view.feature_rows,
             n,
             view.rng,
-            labeled=view.labeled_features if view.n_labeled else None,
+            labeled=view.labeled_features if from_rows else None,
+            distances=distances,
             metric=self.metric,
             n_jobs=view.n_jobs,
         )

