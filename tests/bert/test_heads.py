@@ -269,6 +269,7 @@ def test_bad_head_params():
 @pytest.mark.parametrize("n_outputs", [1, 3])
 def test_folded_draws_up_to_what_a_softmax_does_not_see(n_outputs):
     head = LinearHead(5, n_outputs, dropout=0.5).eval()
+    nn.init.normal_(head.dense[0].bias, generator=torch.Generator().manual_seed(1))
     masks, x = head.draw_masks(7, torch.Generator().manual_seed(0)), numbers(4, 5)
     with torch.no_grad():
         whole = head.draw(x, masks)
