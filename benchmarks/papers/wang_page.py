@@ -52,12 +52,9 @@ def page(records, settings):
         "## Score and time until training stops",
         "Dev score of the epoch that was best on the validation part, means ± standard "
         f"deviation over {settings.seeds} seeds. Seconds "
-        + (
-            "of the processor, on one thread, "
-            if settings.clock == "cpu_seconds"
-            else ""
-        )
-        + "until training stopped, the layers below computed once included.",
+        + ("of the processor " if settings.clock == "cpu_seconds" else "")
+        + "until training stopped, the layers below computed once included. *Trivial* "
+        "is the most frequent class, or the mean.",
         *(_task(records, settings, data) for data in settings.data),
         "In the mean over the tasks that are large in the paper, and over the others:",
         _means(records, settings),
@@ -140,6 +137,7 @@ def _task(records, settings, data):
                 "" if n_last is None else mean_std(saving, 0),
             ]
         )
+    rows.append(["trivial", "", f"{runs[0]['trivial']:.3f}", *[""] * 4])
     head = [data, "of parameters", metric_of(data), "cost, points", "epochs"]
     return table([*head, "seconds", "saved, %"], rows)
 
