@@ -110,8 +110,8 @@ class BertFeatures(
     every `n_jobs`, and so are the features, up to the rounding of torch with more or
     fewer threads. The parts of a worker that dies are encoded again, three times at
     most. Workers open the model by its name or folder, which must be the same
-    weights on every machine. One part, a device other than the processor, a backend
-    of threads, and a call from within a worker stay in this process.
+    weights on every machine. What makes one part only, a device other than the
+    processor and a backend of threads stay in this process.
 
     A pickle holds the parameters: no weights and no features.
 

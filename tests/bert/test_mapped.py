@@ -101,6 +101,16 @@ def test_rounded_values_of_a_mapped_answer(tmp_path):
     np.testing.assert_array_equal(again, expected)
 
 
+def test_rounded_values_where_the_folder_cannot_be_written(tmp_path, monkeypatch):
+    set_cache_limit(0)
+    monkeypatch.setattr("skactive.bert.shards.ShardFolder.write", fail)
+    monkeypatch.setattr("skactive.bert.store.chunk_size", lambda n: 7)
+    with pytest.warns(UserWarning, match="kept in memory only"):
+        features, _ = get(POOL, tmp_path, width=WIDE, dtype="float16")
+    assert in_memory(features) == 0
+    np.testing.assert_array_equal(features, rows_of(POOL, WIDE).astype(np.float16))
+
+
 def test_what_is_finished_is_kept_when_interrupted(folder):
     set_cache_limit(0)
     pool = [f"text {i}" for i in range(120)]
@@ -114,14 +124,14 @@ def test_what_is_finished_is_kept_when_interrupted(folder):
     np.testing.assert_array_equal(features, rows_of(pool, WIDE))
 
 
-def test_mapped_features_do_not_count_towards_the_limit():
+def test_mapped_features_do_not_count_towards_the_limit(folder):
     set_cache_limit(1_100_000)
-    get(POOL, width=WIDE)
-    small, encoded = get(["a", "b"], width=WIDE)
+    large, _ = get(POOL, folder, width=WIDE)
+    small, encoded = get(["a", "b"], folder, width=WIDE)
     assert encoded
     # Beside 1,200,000 bytes that counted, one of the two would have gone.
-    assert not get(POOL, width=WIDE)[1]
-    assert get(["a", "b"], width=WIDE)[0] is small
+    assert get(POOL, folder, width=WIDE)[0] is large
+    assert get(["a", "b"], folder, width=WIDE)[0] is small
 
 
 def test_a_folder_is_read_a_few_rows_at_a_time(tmp_path, monkeypatch):

@@ -200,14 +200,6 @@ def test_a_warning_of_the_workers_is_told_once(tmp_path, here):
     assert len(caught) == 1
 
 
-def test_errors_of_a_worker_come_through(tiny_bert):
-    features = uncached(tiny_bert, max_length=2, n_jobs=2)
-    with pytest.raises(ValueError, match="'max_length' must be more than the 2"):
-        features.transform(TEXTS)
-    with pytest.raises(ValueError, match=r"'X'.*surrogates.* positions: 1, 3"):
-        uncached(tiny_bert, n_jobs=2).transform(["a", "\ud800", "b c", "d\udfff"])
-
-
 def test_progress_over_all_workers(tiny_bert, capfd):
     uncached(tiny_bert, n_jobs=2, verbose=1).transform(TEXTS)
     out, err = capfd.readouterr()
@@ -229,6 +221,14 @@ def test_nothing_else_moves_here(tiny_bert):
     assert torch.equal(torch.get_rng_state(), torch_before)
     assert torch.get_num_threads() == threads
     assert dict(os.environ) == environment
+
+
+def test_errors_of_a_worker_come_through(tiny_bert):
+    features = uncached(tiny_bert, max_length=2, n_jobs=2)
+    with pytest.raises(ValueError, match="'max_length' must be more than the 2"):
+        features.transform(TEXTS)
+    with pytest.raises(ValueError, match=r"'X'.*surrogates.* positions: 1, 3"):
+        uncached(tiny_bert, n_jobs=2).transform(["a", "\ud800", "b c", "d\udfff"])
 
 
 # The workers -------------------------------------------------------------------------
