@@ -108,8 +108,8 @@ class BertFeatures(
     With `n_jobs` the texts, sorted by length, are dealt out in parts of about equal
     tokens, and a worker that has done one gets the next. The parts are the same for
     every `n_jobs`, and so are the features, up to the rounding of torch with more or
-    fewer threads. The parts of a worker that dies are encoded again, three times at
-    most. Workers open the model by its name or folder, which must be the same
+    fewer threads. The part of a worker that dies is encoded again; the third death is
+    an error. Workers open the model by its name or folder, which must be the same
     weights on every machine. What makes one part only, a device other than the
     processor and a backend of threads stay in this process.
 
