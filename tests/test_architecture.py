@@ -1,6 +1,7 @@
 """The house rules that a machine can check."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -121,6 +122,14 @@ def test_a_module_imports_only_from_its_floor_or_below(path):
         pytest.skip("the package's front door knows every floor")
     assert _room(path) in FLOORS, f"give {_room(path)} a floor"
     assert _find_upward(path) == []
+
+
+def test_the_map_for_contributors_names_every_module():
+    path = Path(__file__).parents[1] / "CONTRIBUTING.md"
+    text = path.read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d) \| (.*?) \|", text, flags=re.MULTILINE)
+    named = {room: int(n) for n, cell in rows for room in re.findall(r"`(\w+)`", cell)}
+    assert named == FLOORS
 
 
 def test_an_upward_import_would_be_found(tmp_path, monkeypatch):
