@@ -143,9 +143,12 @@ class SequentialLogisticRegression(LinearClassifierMixin, BaseEstimator):
         -------
         self : SequentialLogisticRegression
         """
-        X, y = validate_data(self, _widen(X), y, accept_sparse="csr", dtype=_FLOATS)
-        if y.dtype.kind not in "biuU":  # these can only be classes
-            check_classification_targets(y)
+        if self._is_checked(X) and _are_classes(y, len(X)):
+            assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
+        else:
+            X, y = validate_data(self, _widen(X), y, accept_sparse="csr", dtype=_FLOATS)
+            if not _are_classes(y, len(y)):
+                check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
@@ -192,9 +195,9 @@ class SequentialLogisticRegression(LinearClassifierMixin, BaseEstimator):
         self : SequentialLogisticRegression
         """
         if self.warm_start and type(fitted) is type(self):
-            for name in ("classes_", "coef_", "intercept_", "_inverse"):
-                if hasattr(fitted, name):
-                    setattr(self, name, getattr(fitted, name))
+            for name, value in vars(fitted).items():
+                if name.endswith("_") or name == "_inverse":
+                    setattr(self, name, value)
         return self
 
     def decision_function(self, X):
@@ -209,14 +212,15 @@ class SequentialLogisticRegression(LinearClassifierMixin, BaseEstimator):
         logits : ndarray of shape (n,) for two classes, else (n, k)
         """
         check_is_fitted(self)
-        X = validate_data(
-            self,
-            _widen(X),
-            reset=False,
-            accept_sparse="csr",
-            dtype=_FLOATS,
-            ensure_all_finite=False,
-        )
+        if not self._is_checked(X):
+            X = validate_data(
+                self,
+                _widen(X),
+                reset=False,
+                accept_sparse="csr",
+                dtype=_FLOATS,
+                ensure_all_finite=False,
+            )
         coef = self.coef_.astype(X.dtype, copy=False)
         with np.errstate(over="ignore", invalid="ignore"):
             logits = X @ (coef[0] if len(coef) == 1 else coef.T)
@@ -265,6 +269,17 @@ class SequentialLogisticRegression(LinearClassifierMixin, BaseEstimator):
         if logits.ndim == 2:
             return logits - logsumexp(logits, axis=1, keepdims=True)
         return np.stack([log_expit(-logits), log_expit(logits)], axis=1)
+
+    def _is_checked(self, X):
+        """Whether a look at the type and shape of `X` says all but what is finite."""
+        return (
+            type(X) is np.ndarray
+            and X.dtype in _FLOATS
+            and X.ndim == 2
+            and len(X) > 0
+            and X.shape[1] == getattr(self, "n_features_in_", None)
+            and not hasattr(self, "feature_names_in_")
+        )
 
     def _find_start(self, classes, shape, dtype):
         """Give the last solution and its inverse Hessian, or zeros and None."""
@@ -335,6 +350,12 @@ class SequentialLogisticRegression(LinearClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _are_classes(y, n):
+    """Whether labels are an array of n bools, ints or texts."""
+    is_row = type(y) is np.ndarray and y.shape == (n,)
+    return is_row and y.dtype.kind in "biuU"
 
 
 def _norm(x):

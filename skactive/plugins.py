@@ -86,7 +86,7 @@ class Group:
         entries : tuple of Entry
             Sorted by name and distribution.
         """
-        return tuple(self.entry(*offer) for offer in _read(self.name))
+        return _make_entries(self.entry, _read(self.name))
 
     def available(self):
         """List everything that can be named, without importing any of it.
@@ -261,6 +261,11 @@ def _read(group):
         for point in entry_points(group=group)
     }
     return tuple(sorted(offers, key=lambda offer: (offer[0], offer[2])))
+
+
+@cache
+def _make_entries(entry, offers):
+    return tuple(entry(*offer) for offer in offers)
 
 
 def _provenance(point):

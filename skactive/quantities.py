@@ -98,7 +98,8 @@ def _by_products(final, predict, inputs, n_jobs):
             return predict(inputs[rows])
         near, places = inputs.around(rows)
         try:
-            return predict(near)[places]
+            found = predict(near)
+            return found if isinstance(places, slice) else found.take(places, axis=0)
         except ValueError:  # by what is not finite in rows between, which may be so
             return predict(inputs[rows])
 
@@ -107,7 +108,8 @@ def _by_products(final, predict, inputs, n_jobs):
     size = chunk_size(d * (4 if inputs.dtype == np.float32 else 8))
     small = n * d * len(final.classes_) <= _SMALL
     with one_blas_thread(small or n_jobs > 1):
-        return np.concatenate(map_chunks(judge, n, size, n_jobs))
+        parts = map_chunks(judge, n, size, n_jobs)
+    return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
 
 def _is_known(final):
