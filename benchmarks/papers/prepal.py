@@ -1,0 +1,299 @@
+"""Vysogorets, Gopal: PRepAL, labelling by pretrained representations.
+
+    SKACTIVE_DATA=.../data python benchmarks/papers/prepal.py --page
+    python benchmarks/papers/prepal.py --scale smoke      # seconds, on docstrings
+    python benchmarks/papers/prepal.py --scale paper --device cuda
+    python benchmarks/papers/prepal.py --rebuild --page   # the page from its numbers
+
+Four protocols of skactive.protocols. AL+LR: logistic regression on fixed
+representations labels and is kept. PRepAL: it labels, and an encoder is fine-tuned
+once. AL+FT: the encoder is fine-tuned in every round. Transfer: the representations of
+one encoder label, another is fine-tuned. The first two share their loop, so one run
+serves both. Made from this: final accuracies by acquisition function and protocol
+(tables 2 and 3), curves and Jaccard similarity with AL+FT (figures 3, 4, 6 to 8), the
+ledger (figure 1), and labels asked for one by one instead of by 50 (figure 5).
+
+What the cpu scale leaves out: `SCALES` has its sizes. The encoder is all-MiniLM-L6-v2
+with mean pooling, the second one its first three layers; texts are cut at 64 tokens;
+pools are drawn down, and QNLI's is its dev set. AL+FT runs with entropy alone, on two
+data sets: that of random labelling asks for what PRepAL's asks for, so its last model
+is PRepAL's, and that of the variation ratio orders the texts of two classes as entropy
+does. An encoder this small learns from so few texts with larger rates than BERT.
+"""
+
+import json
+import sys
+from functools import partial
+
+import numpy as np
+from common import (
+    DOCS,
+    make_parser,
+    provenance,
+    read_records,
+    run_grid,
+    settle,
+    write_page,
+    write_records,
+)
+from prepal_cells import encode, make_light, make_tuned, open_encoder, run_cell
+from prepal_figures import LOOP, draw
+from prepal_page import page
+
+from skactive.analysis import mean_jaccard
+from skactive.protocols import PREPAL
+from skactive.runs import Run
+
+STRATEGIES = [
+    *("random", "entropy", "variation_ratio", "bald", "batchbald"),
+    *("dal", "coreset", "egl"),
+]
+DATA = ["sst2", "cola", "qnli_dev", "ag_news", "imdb"]
+PAPER_DATA = ["sst2", "cola", "qnli", "ag_news", "imdb"]
+SMALL = {"lr": 1e-4, "head_lr": 1e-3, "schedule": "linear", "warmup": 0.1}
+
+# "final": strategies after which an encoder is fine-tuned, by data set; "tuned_loop":
+# those of AL+FT; "points": rounds after which PRepAL is fine-tuned too, for the curve.
+SCALES = {
+    "smoke": {
+        "data": ["docstrings"],
+        "seeds": 2,
+        "loop_seeds": 2,
+        "sizes": {"n_pool": 60, "n_test": 30, "max_length": 12, "max_epochs": 1},
+        "schedule": {"n_initial": 10, "n_rounds": 2, "batch_size": 4},
+        "training": SMALL,
+        "final": {"docstrings": ["random", "entropy"]},
+        "tuned_loop": {"docstrings": ["random", "entropy"]},
+        "points": {"docstrings": [1]},
+        "transfer": ["docstrings"],
+        "sequential": ["docstrings"],
+    },
+    "cpu": {
+        "data": DATA,
+        "seeds": 3,
+        "loop_seeds": 5,
+        "sizes": {"n_pool": 2000, "n_test": 1000, "max_length": 64, "max_epochs": 3},
+        "schedule": {"n_initial": 50, "n_rounds": 7, "batch_size": 50},
+        "training": SMALL,
+        "final": {name: ["random", "entropy"] for name in DATA},
+        "tuned_loop": {"sst2": ["entropy"], "qnli_dev": ["entropy"]},
+        "points": {"sst2": [2, 4]},
+        "transfer": ["sst2"],
+        "sequential": ["sst2"],
+    },
+    "paper": {
+        "data": PAPER_DATA,
+        "seeds": 5,
+        "loop_seeds": 5,
+        "sizes": {"n_pool": None, "n_test": None, "max_length": 128, "max_epochs": 3},
+        "schedule": {k: PREPAL[k] for k in ("n_initial", "n_rounds", "batch_size")},
+        # As printed: 1e-6 for the encoder, 2e-5 for the classifier.
+        "training": {"lr": 1e-6, "head_lr": 2e-5, "early_stopping": True},
+        "final": dict.fromkeys(PAPER_DATA, tuple(STRATEGIES)),
+        "tuned_loop": dict.fromkeys(PAPER_DATA, tuple(STRATEGIES)),
+        "points": {name: [4, 9, 19, 29] for name in PAPER_DATA},
+        "transfer": PAPER_DATA,
+        "sequential": ["sst2", "imdb"],
+    },
+}
+
+
+def make_grid(settings):
+    """List what to encode, and what to run."""
+    sizes, schedule = settings.sizes, settings.schedule
+    encodings, grid = [], []
+
+    def add(protocol, data, strategy, seed, encoder="first", final=None, **changes):
+        cell = {"protocol": protocol, "data": data, "strategy": strategy}
+        cell |= {"seed": seed, "encoder": encoder, "final": final, "sizes": sizes}
+        grid.append({**cell, "schedule": {**schedule, **changes}})
+
+    one_by_one = schedule["n_rounds"] * schedule["batch_size"]
+    for data in settings.data:
+        encodings.append({"data": data, "encoder": "first", "sizes": sizes})
+        if data in settings.transfer:
+            encodings.append({"data": data, "encoder": "second", "sizes": sizes})
+        for seed in range(settings.loop_seeds):
+            few = seed < settings.seeds
+            for strategy in STRATEGIES:
+                if few and strategy in settings.final.get(data, []):
+                    add("PRepAL", data, strategy, seed, final="first")
+                else:
+                    add("AL+LR", data, strategy, seed)
+            if not few:
+                continue
+            for n in settings.points.get(data, []):
+                add("PRepAL", data, "entropy", seed, final="first", n_rounds=n)
+            for strategy in settings.tuned_loop.get(data, []):
+                add("AL+FT", data, strategy, seed)
+            if data in settings.transfer:
+                add("Transfer", data, "entropy", seed, final="second")
+                add("PRepAL", data, "entropy", seed, encoder="second", final="second")
+            if data in settings.sequential:
+                rounds = [n * schedule["batch_size"] for n in settings.points[data]]
+                for n in (*rounds, one_by_one):
+                    changes = {"n_rounds": n, "batch_size": 1}
+                    add("PRepAL", data, "entropy", seed, final="first", **changes)
+    # What takes long comes last.
+    grid.sort(key=lambda cell: cell["protocol"] == "AL+FT")
+    return encodings, grid
+
+
+def condense(encodings, results, settings):
+    """Leave what the page needs: curves, seconds, and what was asked for twice."""
+    seconds = {(e["data"], e["encoder"]): e["wall"] for e in encodings}
+    records, runs = [], {}
+    for result in results:
+        run = Run.from_dict(result.pop("run"))
+        # The features were kept when the loop began.
+        encoded = seconds[result["data"], result["encoder"]]
+        light = result["protocol"] != "AL+FT"
+        ledger = {**run.ledger, "precomputation": encoded if light else 0.0}
+        record = {k: v for k, v in result.items() if k not in ("sizes", "schedule")}
+        record |= {"batch_size": result["schedule"]["batch_size"]}
+        record |= {"n_labeled": run.n_labeled.tolist(), "scores": run.scores.tolist()}
+        record |= {"ledger": {k: round(v, 3) for k, v in ledger.items()}}
+        record["final_score"] = run.final_scores["accuracy"]
+        records.append({"kind": "run", **record})
+        whole = result["schedule"] == settings.schedule
+        if whole and result["protocol"] != "Transfer":  # its loop is PRepAL's
+            loop = "AL+FT" if not light else LOOP[result["encoder"]]
+            key = result["data"], loop, result["strategy"]
+            runs.setdefault(key, []).append(run)
+    records += [{"kind": "encoding", **e} for e in encodings]
+    records += compare(runs, settings)
+    return records
+
+
+def compare(runs, settings):
+    """Jaccard similarities of what the loops asked for."""
+    pairs = []
+    for data in settings.data:
+        first = LOOP["first"]
+        pairs.append(((data, first, "variation_ratio"), (data, first, "entropy")))
+        for strategy in settings.tuned_loop.get(data, []):
+            loops = {(loop, strategy) for loop in LOOP.values()} | {(first, "random")}
+            tuned = data, "AL+FT", strategy
+            pairs += [((data, *loop), tuned) for loop in sorted(loops)]
+    records = []
+    for key_a, key_b in pairs:
+        if not (key_a in runs and key_b in runs):
+            continue
+        n = min(len(runs[key]) for key in (key_a, key_b))
+        overlap = mean_jaccard(runs[key_a][:n], runs[key_b][:n])
+        record = {"data": key_a[0], "loops": [[*key_a[1:]], [*key_b[1:]]]}
+        for name in ("n_labeled", "chance", "similarity"):  # less the initial labels
+            record[name] = getattr(overlap, name)[..., 1:].round(4).tolist()
+        records.append({"kind": "overlap", **record})
+    return records
+
+
+def check(records, settings, text):
+    """Fail where the shape of the results is not what the page needs."""
+    runs = [r for r in records if r["kind"] == "run"]
+    # 8 strategies, a point, 2 of AL+FT, 2 of Transfer, 2 one by one; 2 seeds
+    assert len(runs) == 15 * 2, len(runs)
+    assert {r["strategy"] for r in runs} == set(STRATEGIES)
+    assert {r["protocol"] for r in runs} == {"AL+LR", "PRepAL", "AL+FT", "Transfer"}
+    n, b = settings.schedule["n_initial"], settings.schedule["batch_size"]
+    for r in runs:
+        scores = np.array([*r["scores"], r["final_score"]])
+        assert np.isfinite(scores).all(), r
+        assert ((scores >= 0) & (scores <= 1)).all(), r
+        assert r["n_labeled"] == list(range(n, r["n_labeled"][-1] + 1, r["batch_size"]))
+        assert (r["ledger"]["final_training"] > 0) == bool(r["final"]), r
+        assert (r["ledger"]["precomputation"] > 0) == (r["protocol"] != "AL+FT"), r
+    assert {r["n_labeled"][-1] for r in runs} == {n + b, n + 2 * b}
+    overlaps = {
+        json.dumps(r["loops"]): np.array(r["similarity"])
+        for r in records
+        if r["kind"] == "overlap"
+    }
+    assert len(overlaps) == 5, list(overlaps)
+    assert all(a.shape == (2, 2) for a in overlaps.values())
+    # Whatever is trained: random labelling asks for the same, and so ends the same.
+    same = json.dumps([[LOOP["first"], "random"], ["AL+FT", "random"]])
+    assert (overlaps[same] == 1).all(), overlaps[same]
+    last = {
+        (r["protocol"], r["seed"]): r["final_score"]
+        for r in runs
+        if r["strategy"] == "random"
+    }
+    assert all(last["AL+FT", seed] == last["PRepAL", seed] for seed in (0, 1)), last
+    for line in (
+        "| entropy | PRepAL |",
+        "| claim | paper |",
+        "| AL+FT, entropy |",
+        "| PRepAL, entropy | entropy |",
+    ):
+        assert line in text, line
+    check_paper(settings)
+
+
+def check_paper(settings):
+    """Construct what the paper's own scale would run, though not here."""
+    parser = make_own_parser()
+    paper = parser.parse_args(["--scale", "paper", "--out", str(settings.out)])
+    paper = settle_own(paper)
+    encodings, grid = make_grid(paper)
+    assert len(encodings) == 10
+    # 5 data sets x 5 seeds x (8 PRepAL + 8 AL+FT + 4 points + 2), and 5 one by one
+    assert len(grid) == 5 * 5 * 22 + 2 * 5 * 5, len(grid)
+    assert {c["schedule"]["n_rounds"] for c in grid if c["protocol"] == "AL+FT"} == {39}
+    tuned = make_tuned("first", paper).get_params()
+    expected = {"model": "bert-base-uncased", "lr": 1e-6, "head_lr": 2e-5}
+    expected |= {"max_epochs": 3, "batch_size": 16, "dropout": 0.1, "weight_decay": 0.0}
+    expected |= {"early_stopping": True, "pooling": "mean"}
+    assert {k: tuned[k] for k in expected} == expected, tuned
+    assert make_light("second", paper)[0].model == "roberta-base"
+
+
+def make_own_parser():
+    parser = make_parser(__doc__)
+    parser.add_argument(
+        "--second-model", help="roberta-base for paper, otherwise half of --model"
+    )
+    for name in ("--lr", "--head-lr"):
+        parser.add_argument(name, type=float, help="of fine-tuning; that of the scale")
+    parser.add_argument(
+        "--rebuild", action="store_true", help=f"only the page, from {DOCS}/prepal.json"
+    )
+    return parser
+
+
+def settle_own(args):
+    settings = settle(args, SCALES)
+    rates = {"lr": args.lr, "head_lr": args.head_lr}
+    given = {name: rate for name, rate in rates.items() if rate is not None}
+    settings.training = {**settings.training, **given}
+    if args.seeds:
+        settings.loop_seeds = args.seeds
+    second = "roberta-base" if args.scale == "paper" else None
+    settings.second_model = args.second_model or second
+    return settings
+
+
+def main():
+    settings = settle_own(make_own_parser().parse_args())
+    settings.provenance = provenance(settings)
+    if settings.rebuild:
+        records = read_records(settings, "prepal")
+    else:
+        encodings, grid = make_grid(settings)
+        open_encoder("second", settings)  # before workers want it
+
+        out, n_jobs = settings.out, settings.n_jobs
+        encodings = run_grid(partial(encode, settings), encodings, out, n_jobs)
+        results = run_grid(partial(run_cell, settings), grid, out, n_jobs)
+        records = condense(encodings, results, settings)
+    draw(records, settings)
+    text = page(records, settings)
+    write_records(settings, "prepal", records)
+    write_page(settings, "prepal", text)
+    if settings.scale == "smoke":
+        check(records, settings, text)
+        print("smoke: passed", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""The runs of prepal.py: its encoders, its models, and one run of a protocol."""
+
+from functools import lru_cache
+from time import perf_counter, process_time
+
+from common import depth, load
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from skactive import ActiveLearner
+from skactive.bert import BertClassifier, BertFeatures
+from skactive.protocols import al_ft, al_lr, prepal, transfer
+
+
+def open_encoder(which, settings):
+    """Name the first encoder, or the second: another model, or the first one's half."""
+    if which == "first":
+        return settings.model
+    if settings.second_model:
+        return settings.second_model
+    folder = settings.out / "second-encoder"
+    if not (folder / "tokenizer_config.json").exists():
+        from transformers import AutoModel, AutoTokenizer
+
+        half = depth(settings.model) // 2
+        model = AutoModel.from_pretrained(settings.model, num_hidden_layers=half)
+        model.save_pretrained(folder)
+        AutoTokenizer.from_pretrained(settings.model).save_pretrained(folder)
+    return str(folder)
+
+
+def make_features(which, settings):
+    return BertFeatures(
+        open_encoder(which, settings),
+        max_length=settings.sizes["max_length"],
+        cache=settings.out / "features",
+        device=settings.device,
+    )
+
+
+def make_light(which, settings):
+    """Make logistic regression on what the encoder gives."""
+    model = LogisticRegression(max_iter=1000)
+    return make_pipeline(make_features(which, settings), model)
+
+
+def make_tuned(which, settings):
+    """Make the encoder with a linear head, all of it trained."""
+    return BertClassifier(
+        open_encoder(which, settings),
+        pooling="mean",
+        max_length=settings.sizes["max_length"],
+        max_epochs=settings.sizes["max_epochs"],
+        device=settings.device,
+        **settings.training,
+    )
+
+
+@lru_cache(maxsize=1)
+def read(name, n_pool, n_test):
+    return load(name, n_pool, n_test)
+
+
+def encode(settings, *, data, encoder, sizes):
+    """Encode pool and test texts, which is all that the loops need of the encoder."""
+    X, _, X_test, _ = read(data, sizes["n_pool"], sizes["n_test"])
+    features = make_features(encoder, settings)
+    start = perf_counter(), process_time()
+    for texts in (X, X_test):
+        features.transform(texts)
+    return _seconds(start)
+
+
+def run_cell(settings, *, protocol, data, strategy, encoder, final, seed, **cell):
+    """Let one protocol label a pool."""
+    sizes, schedule = cell["sizes"], cell["schedule"]
+    X, y, X_test, y_test = read(data, sizes["n_pool"], sizes["n_test"])
+    options = {**schedule, "X_test": X_test, "y_test": y_test, "scoring": "accuracy"}
+    make = make_tuned if protocol == "AL+FT" else make_light
+    learner = ActiveLearner(make(encoder, settings), strategy, random_state=seed)
+    if final:
+        options["final_estimator"] = make_tuned(final, settings)
+    if protocol == "AL+FT":  # the one that takes long
+        name = f"{data}-{strategy}-{encoder}-{seed}"
+        options["checkpoint"] = settings.out / "al-ft" / name
+    play = {"AL+LR": al_lr, "PRepAL": prepal, "AL+FT": al_ft, "Transfer": transfer}
+    start = perf_counter(), process_time()
+    run = play[protocol](learner, X, y, **options)
+    run.info |= {"data": data, "seed": seed}
+    return {"run": run.to_dict(), **_seconds(start)}
+
+
+def _seconds(start):
+    wall, processor = start
+    return {"wall": perf_counter() - wall, "processor": process_time() - processor}

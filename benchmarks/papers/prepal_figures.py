@@ -1,0 +1,171 @@
+"""The pictures of prepal.py, and its records as runs."""
+
+import numpy as np
+from common import figure_path
+
+from skactive.analysis import Overlap
+from skactive.plotting import (
+    ActiveLearningCurveDisplay,
+    LedgerDisplay,
+    OverlapDisplay,
+)
+from skactive.runs import Run
+
+# What a loop is called by the encoder whose representations it labels with.
+LOOP = {"first": "PRepAL", "second": "PRepAL, second encoder"}
+
+
+def select(records, kind="run", **wanted):
+    """Records of a kind with these values."""
+    return [
+        r
+        for r in records
+        if r["kind"] == kind and all(r.get(k) == v for k, v in wanted.items())
+    ]
+
+
+def whole_runs(records, data, protocol, strategy, encoder="first"):
+    """Runs over all rounds, in batches, by seed."""
+    wanted = {"data": data, "protocol": protocol, "strategy": strategy}
+    runs = select(records, **wanted, encoder=encoder)
+    last = max((r["n_labeled"][-1] for r in select(records, data=data)), default=0)
+    size = max(r["batch_size"] for r in select(records))
+    runs = [r for r in runs if r["n_labeled"][-1] == last and r["batch_size"] == size]
+    return sorted(runs, key=lambda r: r["seed"])
+
+
+def as_run(record, scores=None, ledger=None, final_score=None):
+    """Make the Run that a record is left of; it no longer knows what was asked."""
+    scores = record["scores"] if scores is None else scores
+    rounds = [
+        {"asked": [], "n_labeled": n, "scores": {"accuracy": score}}
+        for n, score in zip(record["n_labeled"], scores, strict=True)
+    ]
+    score = record["final_score"] if final_score is None else final_score
+    return Run(
+        rounds,
+        info={"seed": record["seed"], "data": record["data"]},
+        ledger=ledger or record["ledger"],
+        final_scores={"accuracy": score},
+    )
+
+
+def ledger_runs(records, data):
+    """Runs by entropy of the three protocols; AL+LR is PRepAL without its end."""
+    prepal = whole_runs(records, data, "PRepAL", "entropy")
+    return {
+        "AL+LR": [
+            as_run(
+                r,
+                ledger={**r["ledger"], "final_training": 0.0},
+                final_score=r["scores"][-1],
+            )
+            for r in prepal
+        ],
+        "PRepAL": [as_run(r) for r in prepal],
+        "AL+FT": [as_run(r) for r in whole_runs(records, data, "AL+FT", "entropy")],
+    }
+
+
+def tuned_points(records, data, one_by_one=False):
+    """Runs of one seed made of the models that PRepAL fine-tuned at several counts."""
+    points = {}
+    for r in select(records, data=data, protocol="PRepAL", strategy="entropy"):
+        if r["encoder"] == "first" and (r["batch_size"] == 1) == one_by_one:
+            points.setdefault(r["seed"], []).append(
+                (r["n_labeled"][-1], r["final_score"])
+            )
+    runs = []
+    for seed, scores in sorted(points.items()):
+        rounds = [
+            {"asked": [], "n_labeled": n, "scores": {"accuracy": score}}
+            for n, score in sorted(scores)
+        ]
+        runs.append(Run(rounds, info={"seed": seed}))
+    return runs
+
+
+def draw(records, settings):
+    """Draw the ledger, the loops, and the batches of one."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    looped = [data for data in settings.data if settings.tuned_loop.get(data)]
+
+    figure, axes = _open(plt, 1, len(looped), 3)
+    for ax, data in zip(axes[0], looped, strict=True):
+        LedgerDisplay.from_runs(ledger_runs(records, data), log=True, ax=ax)
+        ax.set_xlabel(f"seconds, {data}")
+    _save(plt, figure, settings, "prepal_ledger.png")
+
+    figure, axes = _open(plt, 2, len(looped), 7)
+    for (above, below), data in zip(axes.T, looped, strict=True):
+        curves = {
+            "AL+LR": whole_runs(records, data, "PRepAL", "entropy"),
+            "AL+FT": whole_runs(records, data, "AL+FT", "entropy"),
+            "AL+LR, random": whole_runs(records, data, "PRepAL", "random"),
+        }
+        curves = {name: list(map(as_run, runs)) for name, runs in curves.items()}
+        curves["PRepAL"] = tuned_points(records, data)
+        ActiveLearningCurveDisplay.from_runs(
+            curves,
+            band="std",
+            ax=above,
+            score_name=f"accuracy, {data}",
+            baseline="AL+LR, random",
+        )
+        OverlapDisplay(overlaps=_overlaps(records, data), reference_name="AL+FT").plot(
+            below
+        )
+    _save(plt, figure, settings, "prepal_loops.png")
+
+    drawn = [data for data in settings.data if data in settings.sequential]
+    figure, axes = _open(plt, 1, len(drawn), 3.6)
+    for ax, data in zip(axes[0], drawn, strict=True):
+        size = settings.schedule["batch_size"]
+        one = select(records, data=data, batch_size=1)
+        last = max(r["n_labeled"][-1] for r in one)
+        one = [as_run(r) for r in one if r["n_labeled"][-1] == last]
+        many = list(map(as_run, whole_runs(records, data, "PRepAL", "entropy")))
+        curves = {
+            "AL+LR, one a round": one,
+            f"AL+LR, {size} a round": many,
+            "PRepAL, one a round": tuned_points(records, data, one_by_one=True),
+            f"PRepAL, {size} a round": tuned_points(records, data),
+        }
+        options = {"band": "std", "ax": ax, "score_name": f"accuracy, {data}"}
+        display = ActiveLearningCurveDisplay.from_runs(curves, **options)
+        display.lines_["AL+LR, one a round"].set_marker("")
+    _save(plt, figure, settings, "prepal_batch.png")
+
+
+def _overlaps(records, data):
+    """Similarities with AL+FT by entropy, as the display takes them."""
+    overlaps = {}
+    for r in select(records, "overlap", data=data):
+        (loop, strategy), reference = r["loops"]
+        if reference != ["AL+FT", "entropy"]:
+            continue
+        similarity = np.array(r["similarity"])
+        overlaps["random" if strategy == "random" else loop] = Overlap(
+            n_labeled=np.array(r["n_labeled"]),
+            mean=similarity.mean(axis=0),
+            std=similarity.std(axis=0, ddof=min(1, len(similarity) - 1)),
+            chance=np.array(r["chance"]),
+            similarity=similarity,
+        )
+    return overlaps
+
+
+def _open(plt, rows, columns, height):
+    size = (5.2 * max(columns, 1), height)
+    return plt.subplots(
+        rows, columns, figsize=size, layout="constrained", squeeze=False
+    )
+
+
+def _save(plt, figure, settings, name):
+    figure.savefig(figure_path(settings, name), dpi=75)
+    plt.close(figure)
