@@ -15,7 +15,7 @@ from skactive._texts import as_texts
 __all__ = ["DrawsMixin", "draws_available"]
 
 # Bytes of a chunk of draws: on the processor what its cache holds.
-_CHUNK = {"cpu": 2**21}
+_CHUNK = {"cpu": 2**20}
 _LARGE_CHUNK = 2**26
 _ROWS = 256  # of a chunk, at least: fewer make slow products
 
@@ -24,8 +24,8 @@ def draws_available(estimator):
     """Whether Monte-Carlo dropout is on; the reason, as an error, where it is not."""
     if estimator.mc_dropout is None:
         raise AttributeError(
-            "Draws need mc_dropout='head' or 'full', or 'gaussian' for the linear head; "
-            "got None. Pass one of them."
+            "Draws need mc_dropout='head' or 'full', or 'gaussian' for the linear "
+            "head, got None. Pass one of them."
         )
     return True
 

@@ -8,6 +8,8 @@ from itertools import pairwise
 import torch
 from torch import nn
 
+from skactive.bert.products import linear
+
 __all__ = ["CNNHead", "DenseHead", "LinearHead", "MLPHead", "make_head"]
 
 
@@ -128,9 +130,12 @@ class DenseHead(nn.Module):
             # Class by class, as what follows goes over the classes.
             weight = (weight[:, None] * masks[0]).flatten(0, 1)  # (k * draws, m)
             bias = bias.repeat_interleave(n_draws)
+        folded = nn.utils.skip_init(nn.Linear, *reversed(weight.shape))
+        folded.weight = nn.Parameter(weight.detach(), requires_grad=False)
+        folded.bias = nn.Parameter(bias.detach(), requires_grad=False)
 
         def draw(summary):
-            x = nn.functional.linear(summary, weight, bias)
+            x = linear(folded, summary)
             if not others:
                 x = x.unflatten(1, (-1, n_draws))  # (b, k, draws)
                 if relative:
