@@ -186,11 +186,13 @@ def run_all(settings):
     return kept
 
 
-def check(records, settings):
-    """Stop unless all loops are whole and ours is PRepAL."""
+def check(records, text, settings):
+    """Stop unless all loops are whole, are in the tables, and ours is PRepAL."""
     for record in records:
         if "error" in record:
             raise SystemExit(f"{record['library']} has failed: {record['error']}")
+        rows = [x for x in text.split("\n") if x.startswith(f"| {record['library']} |")]
+        assert [row.count("|") for row in rows][:2] == [len(record["curve"]) + 3, 9]
         scores = [record["final"], *(score for _, score in record["curve"])]
         assert len(scores) == settings.problem["rounds"] + 2
         assert all(0 <= score <= 1 for score in scores)
@@ -218,9 +220,9 @@ def main():
     else:
         records = run_all(settings)
         write_records(settings, "peers", records)
-    if settings.scale == "smoke":
-        check(records, settings)
     text = page(records, settings, draw(records, settings))
+    if settings.scale == "smoke":
+        check(records, text, settings)
     write_page(settings, "peers", text)
 
 
