@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cache
+
+from sklearn.base import BaseEstimator
 from sklearn.base import _fit_context as fit_context
 from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
@@ -14,6 +17,7 @@ __all__ = [
     "HasMethods",
     "Interval",
     "LinearClassifierMixin",  # noqa: F822
+    "QuickParamsMixin",
     "StrOptions",
     "check_sample_weight",
     "fit_context",
@@ -21,6 +25,19 @@ __all__ = [
     "num_samples",
     "safe_indexing",
 ]
+
+
+class QuickParamsMixin:
+    """Reads the names of a class's parameters once, not with every `get_params`.
+
+    In a loop of one label a round, `clone` and the checks of parameters ask for them a
+    dozen times.
+    """
+
+    @classmethod
+    @cache
+    def _get_param_names(cls):
+        return BaseEstimator._get_param_names.__func__(cls)
 
 
 def is_linear_classifier(estimator):

@@ -16,7 +16,7 @@ from ._labels import as_labels, join_fit_params, join_labels
 from ._pipelines import continue_from
 from ._positions import as_positions, check_picks, count_items
 from ._random import base_seed, round_rng, round_seed
-from ._sklearn import HasMethods, Interval, fit_context
+from ._sklearn import HasMethods, Interval, QuickParamsMixin, fit_context
 from ._threads import one_blas_thread
 from .registry import resolve
 from .view import PoolView
@@ -24,7 +24,9 @@ from .view import PoolView
 __all__ = ["ActiveLearner"]
 
 
-class ActiveLearner(DelegationMixin, MetaEstimatorMixin, BaseEstimator):
+class ActiveLearner(
+    DelegationMixin, QuickParamsMixin, MetaEstimatorMixin, BaseEstimator
+):
     """Estimator that asks for the labels it learns from.
 
     `fit` trains a clone of `estimator` on the first labels, `query` says which items

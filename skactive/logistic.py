@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ._sklearn import (
     Interval,
     LinearClassifierMixin,
+    QuickParamsMixin,
     StrOptions,
     check_sample_weight,
     fit_context,
@@ -32,7 +33,9 @@ _LIMIT = 2048  # parameters, up to which an inverse Hessian is kept
 _SMALL = 2**22  # values of X, up to which threads of BLAS would only wait
 
 
-class SequentialLogisticRegression(LinearClassifierMixin, BaseEstimator):
+class SequentialLogisticRegression(
+    QuickParamsMixin, LinearClassifierMixin, BaseEstimator
+):
     r"""Logistic regression that starts where it stopped, and scores in float32.
 
     The model of :class:`~sklearn.linear_model.LogisticRegression` with its l2 penalty:
@@ -143,9 +146,8 @@ class SequentialLogisticRegression(LinearClassifierMixin, BaseEstimator):
         -------
         self : SequentialLogisticRegression
         """
-        if self._is_checked(X) and _are_classes(y, len(X)):
-            assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
-        else:
+        # What is not finite in `X` is found in the gradient.
+        if not (self._is_checked(X) and _are_classes(y, len(X))):
             X, y = validate_data(self, _widen(X), y, accept_sparse="csr", dtype=_FLOATS)
             if not _are_classes(y, len(y)):
                 check_classification_targets(y)
@@ -155,7 +157,11 @@ class SequentialLogisticRegression(LinearClassifierMixin, BaseEstimator):
                 "'y' must hold at least two classes to tell apart; got one class, "
                 f"{classes[0]!r}."
             )
-        weight = check_sample_weight(sample_weight, X, dtype=X.dtype)
+        weight = (
+            np.ones(X.shape[0], dtype=X.dtype)
+            if sample_weight is None
+            else check_sample_weight(sample_weight, X, dtype=X.dtype)
+        )
         if self.class_weight == "balanced":
             counts = np.bincount(codes, weights=weight)
             weight = weight * (counts.mean() / counts)[codes].astype(X.dtype)
@@ -310,6 +316,7 @@ class SequentialLogisticRegression(LinearClassifierMixin, BaseEstimator):
                 self.n_iter_ = np.array([n_iter], dtype=np.int32)
                 return x
 
+        assert_all_finite(loss.X, estimator_name=type(self).__name__, input_name="X")
         # Values of the objective near its minimum differ by less than float32 resolves.
         loss, last = loss.in_float64(), {}
 

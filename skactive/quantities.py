@@ -15,6 +15,7 @@ __all__ = [
     "boundary",
     "check_joint_draws",
     "class_scores",
+    "decide",
     "gradients",
     "predict_proba",
     "read_only",
@@ -117,6 +118,24 @@ def _is_known(final):
     return type(final).__module__.split(".")[0] in ("sklearn", "skactive")
 
 
+def decide(final, inputs, n_jobs=1):
+    """Decision values, as the model gives them.
+
+    Parameters
+    ----------
+    final : estimator
+        With `decision_function`.
+    inputs : container of n items, or LazyRows
+    n_jobs : int, default=1
+        Threads, for linear models.
+
+    Returns
+    -------
+    decision : ndarray of shape (n,) or (n, c)
+    """
+    return np.asarray(_by_rows(final, final.decision_function, inputs, n_jobs))
+
+
 def class_scores(final, inputs, k, name, n_jobs=1):
     """Decision values with one column per class.
 
@@ -136,8 +155,7 @@ def class_scores(final, inputs, k, name, n_jobs=1):
     -------
     scores : ndarray of shape (n, k)
     """
-    decision = _by_rows(final, final.decision_function, inputs, n_jobs)
-    decision = np.asarray(decision)
+    decision = decide(final, inputs, n_jobs)
     if decision.ndim == 1:
         return np.stack([-decision / 2, decision / 2], axis=1)
     if decision.shape[1] != k:

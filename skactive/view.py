@@ -6,8 +6,9 @@ import numpy as np
 from joblib import effective_n_jobs
 from scipy import sparse
 
-from . import quantities
+from . import measures, quantities
 from ._chunks import LazyRows, chunk_size, map_chunks
+from ._sklearn import is_linear_classifier
 from .quantities import read_only, take_from
 from .sharing import SharedView
 from .tracking import NearestDistances
@@ -75,6 +76,16 @@ class PoolView(SharedView):
         half for the second class, so that their gap is its absolute value.
         """
         return self._quantity("class_scores", self._score_classes)
+
+    @property
+    def margins(self):
+        """Gap between the two best classes, or what orders as it does, shape (n,).
+
+        Of the `class_scores`; of a linear classifier of two classes, the decision value
+        without its sign, which needs no probabilities.
+        """
+        self._check_allowed("class_scores")
+        return self._remember("margins", self._measure_margins)
 
     def draws(self, n_draws=50):
         """Class probabilities under draws of the model's parameters.
@@ -283,6 +294,12 @@ class PoolView(SharedView):
                 self._final, n_draws, root._seeds[0], **train
             )
         return root._computed[key]
+
+    def _measure_margins(self):
+        binary = len(self.classes) == 2 and is_linear_classifier(self._final)
+        if not binary or self._has("proba") or self._has("class_scores"):
+            return measures.margin(self.class_scores)
+        return np.abs(quantities.decide(self._final, self._input_rows, self.n_jobs))
 
     def _predict_proba(self):
         return quantities.predict_proba(

@@ -192,4 +192,4 @@ class Margin(PointwiseStrategy):
         -------
         scores : ndarray of shape (n_candidates,)
         """
-        return -measures.margin(view.class_scores)
+        return -view.margins
