@@ -9,7 +9,7 @@ import numpy as np
 __all__ = ["Tokens", "collate", "cut", "cut_parts", "tokenize"]
 
 _CHARACTERS = 4  # of a token, about
-_PART_BATCHES, _PART_TEXTS = 8, 1024
+_PART_BATCHES, _PART_TEXTS = 4, 1024
 
 
 class Tokens(NamedTuple):
@@ -124,7 +124,7 @@ def cut_parts(texts, max_length, batch_tokens):
     max_length : int
         Tokens after which a text is cut.
     batch_tokens : int
-        Most tokens in a batch. A part has some eight batches.
+        Most tokens in a batch. A part has some four batches.
 
     Returns
     -------
@@ -142,7 +142,7 @@ def cut_parts(texts, max_length, batch_tokens):
         [len(text) if isinstance(text, str) else sum(map(len, text)) for text in texts]
     )
     order = np.argsort(-n_characters, kind="stable")
-    room = _CHARACTERS * _PART_BATCHES * max(batch_tokens, 1024)
+    room = _CHARACTERS * _PART_BATCHES * max(batch_tokens, 2048)
     work = np.minimum(n_characters[order], _CHARACTERS * max_length)
     work = np.maximum(work, room // _PART_TEXTS)  # a text takes some anyway
     numbers = (work.cumsum() - work) // room

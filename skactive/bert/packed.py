@@ -153,7 +153,9 @@ class PackedEncoder:
             position_ids=places[None],
         )[0]
         project = getattr(self.encoder, "embeddings_project", None)
-        return states if project is None else project(states)
+        states = states if project is None else project(states)
+        # What runs through all layers has the type of LayerNorm's weights.
+        return states.to(embeddings.LayerNorm.weight.dtype)
 
 
 class _Layer:
@@ -175,10 +177,11 @@ class _Layer:
         self.output = layer.output
 
     def __call__(self, states, groups, bias):
-        context = self._attend(states, groups, bias)
+        dtype = self.widen.weight.dtype  # that of the products; states keep theirs
+        context = self._attend(states.to(dtype), groups, bias)
         mixed = self.dropout(linear(self.mix, context))
         attended = self.norm(mixed + states)
-        wide = self.activation(linear(self.widen, attended))
+        wide = self.activation(linear(self.widen, attended.to(dtype)))
         narrow = self.output.dropout(linear(self.output.dense, wide))
         return self.output.LayerNorm(narrow + attended)
 

@@ -128,18 +128,41 @@ def test_minilm_in_float32(minilm):
 
 
 @pytest.mark.weights
-def test_minilm_in_bfloat16(minilm):
+@pytest.mark.parametrize(("rounds_norms", "cosine"), [(True, 0.9998), (False, 0.99994)])
+def test_minilm_in_bfloat16(minilm, rounds_norms, cosine):
     model = AutoModel.from_pretrained(minilm).eval()
     padded, packed, mask = both(minilm_tokens(minilm))
+    if rounds_norms:
+        rounded = copy.deepcopy(model).to(torch.bfloat16)
+    else:
+        rounded = open_checkpoint(minilm).module(torch.device("cpu"), torch.bfloat16)
     with torch.inference_mode():
         expected = plain_states(model, padded, mask)
-        rounded = model.to(torch.bfloat16)
         got = list(PackedEncoder(rounded).each(packed))
     lengths = packed["lengths"].tolist()
     for mine, theirs in zip(got, expected, strict=True):
         mine = torch.stack([part.mean(0) for part in mine.float().split(lengths)])
         theirs = torch.stack([part.mean(0) for part in theirs.split(lengths)])
-        assert functional.cosine_similarity(mine, theirs).min() >= 0.9999
+        assert functional.cosine_similarity(mine, theirs).min() >= cosine
+
+
+@pytest.mark.parametrize("kind", ["Bert", "Electra", "MPNet", "DistilBert"])
+def test_a_checkpoint_keeps_norms_exact_where_they_are_packed(tiny_encoder, kind):
+    plain = load(tiny_encoder, kind)
+    folder = plain.config._name_or_path
+    model = open_checkpoint(folder).module(torch.device("cpu"), torch.bfloat16)
+    exact = dict(plain.named_parameters())
+    for name, parameter in model.named_parameters():
+        is_norm = "LayerNorm" in name and kind != "DistilBert"
+        assert parameter.dtype == (torch.float32 if is_norm else torch.bfloat16), name
+        assert torch.equal(parameter, exact[name].to(parameter.dtype)), name
+        assert not parameter.requires_grad
+    # Such a model still runs as transformers has it.
+    padded, packed, mask = both(make_tokens([7, 4])._replace(types=None))
+    with torch.no_grad():
+        states = plain_states(model, padded, mask)
+        if PackedEncoder.supports(model):
+            assert_close([PackedEncoder(model).states(packed)], states[-1:], 0.2)
 
 
 def minilm_tokens(folder):
