@@ -6,7 +6,7 @@ import torch
 from scipy import sparse
 from sklearn.utils.class_weight import compute_sample_weight
 
-from .finetuning import assert_same_weights, weights_of
+from .finetuning import NO_DROPOUT, assert_same_weights, weights_of
 from .quick import CODES, WORDS, X, Y, classifier
 
 PAIRS = [(text, "dull" if i % 3 else "joy") for i, text in enumerate(X)]
@@ -93,11 +93,13 @@ def test_the_scale_of_weights_does_not_matter(tiny_bert):
     )
 
 
-def test_texts_of_weight_zero_teach_nothing(tiny_bert):
-    settings = {"max_epochs": 8, "lr": 1e-2, "dropout": 0.0}
+def test_texts_of_weight_zero_teach_nothing(tiny_encoder):
+    settings = {"max_epochs": 12, "lr": 3e-3, "dropout": 0.0}
     weights = np.where(np.arange(len(X)) < 12, 1.0, 0.0)
     wrong = np.where(weights > 0, Y, np.where(Y == "good", "bad", "good"))
-    model = classifier(tiny_bert, **settings).fit(X, wrong, sample_weight=weights)
+    model = classifier(tiny_encoder("Bert", **NO_DROPOUT), **settings).fit(
+        X, wrong, sample_weight=weights
+    )
     np.testing.assert_array_equal(model.predict(X), Y)
 
 
@@ -129,9 +131,11 @@ def test_a_balanced_weight_with_a_class_missing(tiny_bert):
 # Pairs
 
 
-def test_pairs_are_told_by_their_second_text(tiny_bert):
+def test_pairs_are_told_by_their_second_text(tiny_encoder):
     y = [second for _, second in PAIRS]
-    model = classifier(tiny_bert, max_epochs=40, lr=1e-2, dropout=0.0).fit(PAIRS, y)
+    model = classifier(
+        tiny_encoder("Bert", **NO_DROPOUT), max_epochs=40, lr=3e-3, dropout=0.0
+    ).fit(PAIRS, y)
     assert model.score(PAIRS, y) == 1.0
 
 
