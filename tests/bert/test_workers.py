@@ -272,6 +272,19 @@ def test_other_weights_at_a_worker_are_refused(tiny_bert, monkeypatch):
         uncached(str(folder), n_jobs=2).transform(TEXTS)
 
 
+def test_workers_open_a_folder_wherever_they_are(tiny_bert, tmp_path, monkeypatch):
+    def spread_elsewhere(function, parts, n_jobs):
+        monkeypatch.chdir(tmp_path)
+        for number, arguments in enumerate(parts):
+            yield number, function(*arguments)
+
+    expected = uncached(tiny_bert).transform(TEXTS)
+    monkeypatch.chdir(Path(tiny_bert).parent)
+    monkeypatch.setattr("skactive.bert.workers.spread", spread_elsewhere)
+    got = uncached(Path(tiny_bert).name, n_jobs=2).transform(TEXTS)
+    np.testing.assert_array_equal(got, expected)
+
+
 def test_workers_open_a_model_by_its_name(tmp_path, tiny_bert):
     commit = "0123456789abcdef0123456789abcdef01234567"
     repository = tmp_path / "hub" / "models--someone--tiny"
