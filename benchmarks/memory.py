@@ -4,9 +4,9 @@
     python benchmarks/memory.py --smoke    # seconds, for CI
 
 `ActiveLearner(LogisticRegression(), strategy).query(X, 100)` with 500 labelled rows and
-4 classes, each strategy in a process of its own, on one thread. The pool is a `.npy`
-file of float16, opened as a memory map ("file") or read ("memory"); "candidates" is
-the file with a mask that leaves out one row in ten.
+4 classes, each strategy in a process of its own, on one thread; seconds are of the
+processor. The pool is a `.npy` file of float16, opened as a memory map ("file") or read
+("memory"); "candidates" is the file with a mask that leaves out one row in ten.
 
 Growth is that of the process's own memory (RssAnon) during the query, at its peak,
 looked at every few milliseconds. Pages of the file, which the system keeps as long as
@@ -23,7 +23,7 @@ import sys
 import tempfile
 import threading
 from pathlib import Path
-from time import perf_counter, sleep
+from time import process_time, sleep
 
 import numpy as np
 
@@ -98,11 +98,11 @@ def measure(path, strategy, place):
     start = own_memory()
     X = np.load(path / "pool.npy", mmap_mode=None if place == "memory" else "r")
     candidates = np.arange(len(X)) % 10 > 0 if place == "candidates" else None
-    before, clock = own_memory(), perf_counter()
+    before, start_time = own_memory(), process_time()
     with Peak() as peak:
         picks = learner.query(X, 100, candidates=candidates)
     return {
-        "seconds": perf_counter() - clock,
+        "seconds": process_time() - start_time,
         "growth": peak.highest - before,
         "whole": peak.highest - start,
         "picks": len(set(picks.tolist())),
