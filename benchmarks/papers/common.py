@@ -22,6 +22,10 @@ from sklearn.model_selection import train_test_split
 
 from skactive.datasets import load_docstrings, load_table
 
+BUSY = (
+    "Other work shared the two cores. So seconds are those of the processor, on one "
+    "thread; a busy neighbour makes them longer, ratios hardly."
+)
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "results"
 SCALES = ("smoke", "cpu", "paper")
 

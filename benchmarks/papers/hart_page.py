@@ -1,7 +1,7 @@
 """The page of hart.py: tables, tests, claims and the picture."""
 
 import numpy as np
-from common import claims_table, figure_path, mean_std, table
+from common import BUSY, claims_table, figure_path, mean_std, table
 from scipy.stats import levene
 from scipy.stats import t as student
 
@@ -149,6 +149,7 @@ def page(records, settings):
         "Left of the line the folds of all texts, right of it the initialisations.",
         "## How it was measured",
         settings.provenance,
+        BUSY if settings.scale == "cpu" else "",
     ]
     return "\n\n".join(part for part in parts if part)
 

@@ -1,7 +1,7 @@
 """The page of wang.py: tables and the picture."""
 
 import numpy as np
-from common import claims_table, figure_path, mean_std, table
+from common import BUSY, claims_table, figure_path, mean_std, table
 from wang_claims import (
     LARGE,
     PAPER,
@@ -69,6 +69,7 @@ def page(records, settings):
         "Means over seeds, as many epochs as the shortest run of a setting has.",
         "## How it was measured",
         settings.provenance,
+        BUSY if settings.scale == "cpu" else "",
     ]
     return "\n\n".join(part for part in parts if part)
 
