@@ -86,7 +86,7 @@ class Group:
         entries : tuple of Entry
             Sorted by name and distribution.
         """
-        return _make_entries(self.entry, _read(self.name))
+        return _index(self.entry, _read(self.name))[0]
 
     def available(self):
         """List everything that can be named, without importing any of it.
@@ -143,6 +143,9 @@ class Group:
                 f"'name' must be a str, got {name!r}. A {self.kind} itself needs no "
                 f"name: pass it as {self.argument}=."
             )
+        alone = _index(self.entry, _read(self.name))[1]
+        if name in alone and name not in self.registered:
+            return alone[name]
         dist, _, short = name.partition(":") if ":" in name else ("", "", name)
         entries = self.available()
         # What the session registered in place of an installed one hides that name,
@@ -264,8 +267,11 @@ def _read(group):
 
 
 @cache
-def _make_entries(entry, offers):
-    return tuple(entry(*offer) for offer in offers)
+def _index(entry, offers):
+    """Make the entries, once; give them and, by name, those alone with theirs."""
+    entries = tuple(entry(*offer) for offer in offers)
+    names = [each.name for each in entries]
+    return entries, {e.name: e for e in entries if names.count(e.name) == 1}
 
 
 def _provenance(point):
