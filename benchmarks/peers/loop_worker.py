@@ -4,7 +4,9 @@
 
 All libraries are driven by `play`, on one thread. What counts is what happens within
 the phases of the ledger; importing, scoring and the features of the test texts do not.
-The result is a file of JSON.
+The result is a file of JSON. After each round what there is so far goes to a file
+beside it; after a kill the loop goes on from there, with the labels and the seconds of
+the finished rounds, and "resumed" says how often.
 """
 
 import importlib
@@ -33,7 +35,7 @@ LIBRARIES = {
 EVERYWHERE = ["scikit-learn", "torch", "numpy"]
 
 
-def play(loop, problem, seed):
+def play(loop, problem, seed, path=None):
     """Label by the library, with the known labels in place of a person.
 
     Parameters
@@ -44,40 +46,59 @@ def play(loop, problem, seed):
         and returns whether it did.
     problem : LoopProblem
     seed : int
+    path : Path or None
+        Where to keep the finished rounds.
 
     Returns
     -------
     record : dict
     """
     ledger, labels = Ledger(), np.asarray(problem.labels)
-    asked, curve = [], []
+    asked, curve, resumed = [], [], 0
+    picks = np.asarray(problem.initial[seed])
 
     def score():
         predicted = np.asarray(loop.predict(problem.test_texts))
         return float(np.mean(predicted == problem.test_labels))
 
-    with ledger.phase("precomputation"):
+    def describe():
+        return {"asked": asked, "curve": curve, "resumed": resumed, **vars(ledger)}
+
+    if path is not None and path.exists():
+        done = json.loads(path.read_text(encoding="utf-8"))
+        asked, curve, resumed = done["asked"], done["curve"], done["resumed"] + 1
+        ledger.wall, ledger.cpu, ledger.load = done["wall"], done["cpu"], done["load"]
         loop.prepare(problem.texts)
-    picks = np.asarray(problem.initial[seed])
-    for rest in reversed(range(problem.rounds + 1)):
+        known, picks = asked, np.asarray(done["picks"])
+    else:
+        with ledger.phase("precomputation"):
+            loop.prepare(problem.texts)
+        known = []
+    while True:
+        new = np.r_[known, picks].astype(int)  # after a kill, new is all that is known
+        known = []
         with ledger.phase("retraining"):
-            loop.train(picks, labels[picks])
+            loop.train(new, labels[new])
         asked += picks.tolist()
         curve.append([len(asked), score()])
         print(*curve[-1], round(sum(ledger.cpu.values())), file=sys.stderr)
-        if rest:
-            with ledger.phase("acquisition"):
-                picks = np.asarray(loop.ask(problem.batch))
+        if len(curve) > problem.rounds:
+            break
+        with ledger.phase("acquisition"):
+            picks = np.asarray(loop.ask(problem.batch))
+        if path is not None:
+            write({**describe(), "picks": picks.tolist()}, path)
     with ledger.phase("final_training"):
         kept = loop.finish()
-    return {
-        "asked": asked,
-        "curve": curve,
-        "final": score() if kept else curve[-1][1],
-        "wall": ledger.wall,
-        "cpu": ledger.cpu,
-        "load": float(np.mean(ledger.load)),
-    }
+    final = score() if kept else curve[-1][1]
+    return {**describe(), "final": final, "load": float(np.mean(ledger.load))}
+
+
+def write(record, path):
+    """Write JSON, whole or not at all."""
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(record), encoding="utf-8")
+    os.replace(part, path)
 
 
 def find_versions(packages):
@@ -95,16 +116,17 @@ def main():
     library, problem, seed, result = sys.argv[1:]
     module, packages = LIBRARIES[library]
     problem, seed = LoopProblem.read(Path(problem)), int(seed)
+    path = Path(result)
+    rounds = path.with_suffix(".rounds")
     Loop = importlib.import_module(f".{module}", __package__).Loop
     record = {
         "library": library,
         "seed": seed,
-        **play(Loop(problem, seed), problem, seed),
+        **play(Loop(problem, seed), problem, seed, rounds),
         "versions": find_versions(packages + EVERYWHERE),
     }
-    part = Path(f"{result}.part")
-    part.write_text(json.dumps(record), encoding="utf-8")
-    os.replace(part, result)
+    write(record, path)
+    rounds.unlink(missing_ok=True)
 
 
 if __name__ == "__main__":
