@@ -31,6 +31,7 @@ _HOOKS = (
     *("_backward_hooks", "_backward_pre_hooks"),
 )
 _LOOKING = "transformers.utils.output_capturing"
+_ROWS = 64  # tokens are a multiple of so many, without gradients
 
 
 class PackedEncoder:
@@ -127,13 +128,18 @@ class PackedEncoder:
         states = self._embed(batch) if entering is None else entering
         yield states
         groups = runs(lengths)
+        n_tokens = len(states)
+        if not torch.is_grad_enabled():
+            # oneDNN keeps something for each number of rows that it meets, which adds
+            # up to hundreds of megabytes. The rows behind the last text are no text.
+            states = functional.pad(states, (0, 0, 0, -n_tokens % _ROWS))
         bias = None
         if self.is_mpnet:  # (1, heads, t, t), from the relative positions alone
             longest = states.new_empty(1, max(lengths), 0)
             bias = self.encoder.encoder.compute_position_bias(longest)
         for layer in self.layers[start:stop]:
             states = layer(states, groups, bias)
-            yield states
+            yield states[:n_tokens]
 
     def _embed(self, batch):
         ids, lengths = batch["input_ids"], batch["lengths"]
@@ -197,10 +203,12 @@ class _Layer:
     def _attend_texts(self, parts, groups, bias):
         dropout = self.attention_dropout
         sizes = [n_texts * n_tokens for n_texts, n_tokens in groups]
+        *texts, behind = zip(
+            *(part.split([*sizes, len(part) - sum(sizes)]) for part in parts),
+            strict=True,
+        )
         contexts = []
-        for (n_texts, n_tokens), *qkv in zip(
-            groups, *(part.split(sizes) for part in parts), strict=True
-        ):
+        for (n_texts, n_tokens), qkv in zip(groups, texts, strict=True):
             shape = (n_texts, n_tokens, self.n_heads, -1)
             nearby = None if bias is None else bias[..., :n_tokens, :n_tokens].float()
             context = functional.scaled_dot_product_attention(
@@ -209,6 +217,7 @@ class _Layer:
                 dropout_p=dropout.p if dropout.training else 0.0,
             )
             contexts.append(context.transpose(1, 2).reshape(n_texts * n_tokens, -1))
+        contexts.append(behind[0])
         return torch.cat(contexts)  # (T, d)
 
 

@@ -14,6 +14,7 @@ from skactive.bert.batches import Tokens, collate, tokenize
 from skactive.bert.hub import open_checkpoint
 from skactive.bert.packed import PackedEncoder
 from skactive.bert.packing import pack
+from skactive.bert.products import linear
 
 KINDS = ["Bert", "Roberta", "XLMRoberta", "Camembert", "Electra", "MPNet"]
 OTHERS = ["DistilBert", "Albert", "DebertaV2", "ModernBert"]
@@ -115,6 +116,23 @@ def test_a_cut_changes_nothing(tiny_encoder, kind, cut):
         lengths_only = {"lengths": packed["lengths"]}
         top = encoder.states(lengths_only, start=cut, entering=bottom)
         assert torch.equal(top, whole[-1])
+
+
+def test_few_numbers_of_rows_reach_the_products(tiny_encoder, monkeypatch):
+    """Each number costs memory that is never given back."""
+    model, rows = load(tiny_encoder, "Bert"), set()
+
+    def look(layer, x):
+        rows.add(len(x))
+        return linear(layer, x)
+
+    monkeypatch.setattr("skactive.bert.packed.linear", look)
+    for n_texts in range(1, 20):
+        padded, packed, mask = both(make_tokens([7] * n_texts + [3]))
+        with torch.inference_mode():
+            got = list(PackedEncoder(model).each(packed))
+            assert_close(got, plain_states(model, padded, mask))
+    assert rows == {64, 128, 192}
 
 
 @pytest.mark.weights
