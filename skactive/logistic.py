@@ -6,7 +6,6 @@ import warnings
 from numbers import Integral, Real
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import log_expit, logsumexp, softmax
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
@@ -24,7 +23,7 @@ from ._sklearn import (
 )
 from ._threads import one_blas_thread
 from .logloss import PenalisedLogLoss
-from .quasi_newton import bfgs
+from .quasi_newton import bfgs, l_bfgs
 
 __all__ = ["SequentialLogisticRegression"]
 
@@ -318,27 +317,17 @@ class SequentialLogisticRegression(
 
         assert_all_finite(loss.X, estimator_name=type(self).__name__, input_name="X")
         # Values of the objective near its minimum differ by less than float32 resolves.
-        loss, last = loss.in_float64(), {}
-
-        def evaluate(x):
-            last["x"] = x
-            value, last["gradient"] = loss(x)
-            return value, last["gradient"]
-
-        def stop(intermediate_result):
-            if is_small(last["x"], last["gradient"]):
-                raise StopIteration
-
-        found = minimize(
-            evaluate,
-            start.astype(np.float64),
-            method="L-BFGS-B",
-            jac=True,
-            callback=stop,
-            options={"maxiter": self.max_iter, "gtol": 0, "ftol": 0, "maxls": 50},
+        loss = loss.in_float64()
+        x, n_iter = l_bfgs(
+            loss, start.astype(np.float64), is_small, max_iter=self.max_iter
         )
-        self.n_iter_ = np.array([found.nit], dtype=np.int32)
-        if found.nit >= self.max_iter:
+        ended = n_iter >= self.max_iter or is_small(x, loss.gradient(x))
+        if not ended and len(x) <= _LIMIT:
+            # Where values do not resolve the minimum any more, gradients do.
+            x, _, n_more = bfgs(loss.gradient, x, loss.inverse_hessian(x), is_small)
+            n_iter += n_more
+        self.n_iter_ = np.array([n_iter], dtype=np.int32)
+        if n_iter >= self.max_iter:
             warnings.warn(
                 f"fit stopped after max_iter={self.max_iter} steps, short of "
                 f"tol={self.tol}. Raise max_iter, or scale the features to a similar "
@@ -346,7 +335,7 @@ class SequentialLogisticRegression(
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        return found.x.astype(start.dtype)
+        return x.astype(start.dtype)
 
     def __getstate__(self):
         state = dict(super().__getstate__())

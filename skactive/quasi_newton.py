@@ -1,10 +1,11 @@
-"""Find again the minimum of a function that has changed a little."""
+"""Find the minimum of a function: anew, or again when it has changed a little."""
 
 from __future__ import annotations
 
 from scipy.linalg import get_blas_funcs
+from scipy.optimize import minimize
 
-__all__ = ["bfgs"]
+__all__ = ["bfgs", "l_bfgs"]
 
 # The squared gradient may grow on the way, but not beyond so many times the first.
 _MOST = 4.0
@@ -82,3 +83,56 @@ def bfgs(gradient, x, inverse, is_small, *, max_iter=50):
         owned, g = True, g_new
         step = -(image + step * (u @ g) + u * (step @ g))
     return x, inverse, n_iter
+
+
+def l_bfgs(function, x, is_small, *, max_iter):
+    """Minimise a smooth function from anywhere, by SciPy's L-BFGS.
+
+    Parameters
+    ----------
+    function : callable
+        `function(x)` returns the value and the gradient, ndarray of shape (p,).
+    x : ndarray of float64, shape (p,)
+        Where to start.
+    is_small : callable
+        `is_small(x, gradient)` tells when to stop.
+    max_iter : int
+        Steps at most.
+
+    Returns
+    -------
+    x : ndarray of shape (p,)
+        Where it stopped: `is_small` there, unless values too near each other to tell
+        apart or `max_iter` came first.
+    n_iter : int
+        Steps taken.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skactive.quasi_newton import l_bfgs
+    >>> x, _ = l_bfgs(
+    ...     lambda x: (np.cosh(x - 2).sum(), np.sinh(x - 2)),
+    ...     np.zeros(3),
+    ...     lambda x, gradient: np.linalg.norm(gradient) < 1e-5,
+    ...     max_iter=100,
+    ... )
+    >>> x.round(4)
+    array([2., 2., 2.])
+    """
+    last = {}
+
+    def evaluate(x):
+        value, gradient = function(x)
+        last["x"], last["gradient"] = x, gradient
+        return value, gradient
+
+    def stop(intermediate_result):
+        if is_small(last["x"], last["gradient"]):
+            raise StopIteration
+
+    options = {"maxiter": max_iter, "gtol": 0, "ftol": 0, "maxls": 50}
+    found = minimize(
+        evaluate, x, method="L-BFGS-B", jac=True, callback=stop, options=options
+    )
+    return found.x, found.nit

@@ -16,6 +16,7 @@ from sklearn.utils.estimator_checks import check_estimator, parametrize_with_che
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from skactive import ActiveLearner, get_strategy, simulate
+from skactive._pipelines import carries_over
 from skactive._threads import one_blas_thread
 from skactive.logistic import SequentialLogisticRegression
 from skactive.logloss import PenalisedLogLoss
@@ -69,6 +70,10 @@ def test_coefficients_are_the_exact_ones_within_tol(k, fit_intercept, C):
         model = SequentialLogisticRegression(C, fit_intercept=fit_intercept, tol=tol)
         model.fit(X, y)
         assert error(model, oracle) <= 1.1 * tol
+        loss = PenalisedLogLoss(X, y, k, np.ones(len(y)), C, fit_intercept)
+        found = np.column_stack([model.coef_, model.intercept_])[:, : loss.shape[1]]
+        slope = np.linalg.norm(loss.gradient(found.ravel()))
+        assert C * slope <= tol * np.linalg.norm(model.coef_)
     np.testing.assert_allclose(model.intercept_, oracle.intercept_, atol=1e-4)
     np.testing.assert_allclose(
         model.predict_proba(X), oracle.predict_proba(X), atol=1e-5
@@ -168,7 +173,7 @@ def test_other_classes_or_features_start_anew():
         (X[:, :5], y),
         (X, y),
         (X, np.minimum(y, 1)),
-        (X, np.minimum(y, 1) + 5),
+        (X, 6 - np.minimum(y, 1)),
     ):
         model.fit(rows, labels)
         fresh = clone(model).fit(rows, labels)
@@ -274,6 +279,15 @@ def test_a_learner_gives_scikit_learns_own_models_a_fresh_start():
     learner.fit(X[:60], y[:60]).teach(X[60:], y[60:])
     fresh = LogisticRegression().fit(X, y)
     np.testing.assert_array_equal(learner.estimator_.coef_, fresh.coef_)
+
+
+def test_what_carries_a_solution_over():
+    on, off = (SequentialLogisticRegression(warm_start=w) for w in (True, False))
+    assert carries_over(on)
+    assert carries_over(make_pipeline(StandardScaler(), on))
+    assert not carries_over(off)
+    assert not carries_over(make_pipeline(on, off))
+    assert not carries_over(LogisticRegression(warm_start=True))
 
 
 def test_training_that_fails_leaves_the_last_model():
