@@ -31,7 +31,7 @@ _HOOKS = (
     *("_backward_hooks", "_backward_pre_hooks"),
 )
 _LOOKING = "transformers.utils.output_capturing"
-_ROWS = 64  # tokens are a multiple of so many, without gradients
+_ROWS = 64  # what runs through the layers is a multiple of so many
 
 
 class PackedEncoder:
@@ -129,10 +129,10 @@ class PackedEncoder:
         yield states
         groups = runs(lengths)
         n_tokens = len(states)
-        if not torch.is_grad_enabled():
-            # oneDNN keeps something for each number of rows that it meets, which adds
-            # up to hundreds of megabytes. The rows behind the last text are no text.
-            states = functional.pad(states, (0, 0, 0, -n_tokens % _ROWS))
+        # oneDNN keeps megabytes of code for each number of rows that it meets, which
+        # adds up to gigabytes. The rows behind the last text are no text, and nothing
+        # depends on them, so their gradients are zero.
+        states = functional.pad(states, (0, 0, 0, -n_tokens % _ROWS))
         bias = None
         if self.is_mpnet:  # (1, heads, t, t), from the relative positions alone
             longest = states.new_empty(1, max(lengths), 0)

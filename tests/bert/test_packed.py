@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+import shutil
 
 import numpy as np
 import pytest
@@ -31,7 +32,18 @@ NO_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 def load(tiny_encoder, kind, **overrides):
     if kind == "Electra":
         overrides["embedding_size"] = 8  # so that there is a projection
-    return AutoModel.from_pretrained(tiny_encoder(kind, **overrides)).eval()
+    model = AutoModel.from_pretrained(tiny_encoder(kind, **overrides)).eval()
+    vary_norms(model)
+    return model
+
+
+def vary_norms(model):
+    """Give each LayerNorm weights of its own, where all start as ones."""
+    generator = torch.Generator().manual_seed(1)
+    for part in model.modules():
+        if isinstance(part, nn.LayerNorm):
+            noise = torch.randn(part.weight.shape, generator=generator)
+            part.weight.data += 0.1 * noise
 
 
 def make_tokens(lengths, seed=0):
@@ -118,7 +130,8 @@ def test_a_cut_changes_nothing(tiny_encoder, kind, cut):
         assert torch.equal(top, whole[-1])
 
 
-def test_few_numbers_of_rows_reach_the_products(tiny_encoder, monkeypatch):
+@pytest.mark.parametrize("grad", [True, False])
+def test_few_numbers_of_rows_reach_the_products(tiny_encoder, monkeypatch, grad):
     """Each number costs memory that is never given back."""
     model, rows = load(tiny_encoder, "Bert"), set()
 
@@ -129,7 +142,7 @@ def test_few_numbers_of_rows_reach_the_products(tiny_encoder, monkeypatch):
     monkeypatch.setattr("skactive.bert.packed.linear", look)
     for n_texts in range(1, 20):
         padded, packed, mask = both(make_tokens([7] * n_texts + [3]))
-        with torch.inference_mode():
+        with torch.set_grad_enabled(grad):
             got = list(PackedEncoder(model).each(packed))
             assert_close(got, plain_states(model, padded, mask))
     assert rows == {64, 128, 192}
@@ -165,10 +178,13 @@ def test_minilm_in_bfloat16(minilm, rounds_norms, cosine):
 
 
 @pytest.mark.parametrize("kind", ["Bert", "Electra", "MPNet", "DistilBert"])
-def test_a_checkpoint_keeps_norms_exact_where_they_are_packed(tiny_encoder, kind):
+def test_a_checkpoint_keeps_norms_exact_where_they_are_packed(
+    tiny_encoder, kind, tmp_path
+):
     plain = load(tiny_encoder, kind)
-    folder = plain.config._name_or_path
-    model = open_checkpoint(folder).module(torch.device("cpu"), torch.bfloat16)
+    shutil.copytree(plain.config._name_or_path, tmp_path, dirs_exist_ok=True)
+    plain.save_pretrained(tmp_path)
+    model = open_checkpoint(tmp_path).module(torch.device("cpu"), torch.bfloat16)
     exact = dict(plain.named_parameters())
     for name, parameter in model.named_parameters():
         is_norm = "LayerNorm" in name and kind != "DistilBert"
