@@ -175,8 +175,8 @@ def coreset(X, y, rounds):
         rest[ask] = False
         learner.teach(X[ask], y[ask])
     print(
-        f"\ncoreset, {rounds} rounds of one: anew {1e3 * anew / rounds:.1f} ms a query, "
-        f"with what the learner keeps {1e3 * kept / rounds:.1f} ms, "
+        f"\ncoreset, {rounds} rounds of one: anew {1e3 * anew / rounds:.1f} ms "
+        f"a query, with what the learner keeps {1e3 * kept / rounds:.1f} ms, "
         f"{anew / kept:.1f}x; {same} of {rounds} picks equal"
     )
 
@@ -222,7 +222,8 @@ def main():
             print(
                 f"{name:38s} {cpu[name]:5.2f}  {wall[name]:6.2f}"
                 f"  {cpu['plain scikit-learn'] / cpu[name]:4.2f}x"
-                f"  {limit / cpu[name]:11.0%}  {models[name].score(X_test, y_test):8.4f}"
+                f"  {limit / cpu[name]:11.0%}"
+                f"  {models[name].score(X_test, y_test):8.4f}"
             )
         print(f"{'reading the pool in float32':38s} {limit:5.2f}")
 
