@@ -326,7 +326,7 @@ def test_a_result_that_cannot_be_printed_is_saved(
     def fail(text):
         raise BrokenPipeError("Broken pipe")
 
-    monkeypatch.setattr(command, "_say", fail)
+    monkeypatch.setattr(command, "say", fail)
     assert main(["demo", *options]) == 1
     assert capsys.readouterr().err.endswith("skactive: error: Broken pipe\n")
     assert (tmp_path / "out" / "demo.png").exists()

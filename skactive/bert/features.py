@@ -86,9 +86,10 @@ class BertFeatures(
         Branch, tag or commit of the model on the hub.
     n_jobs : int or None, default=None
         Worker processes that share the encoding of a large `X` on the processor, each
-        with one thread; -1 is one for each core. None is 1, which is this process with
-        torch's own threads, unless a :func:`joblib.parallel_config` says otherwise;
-        its backend, such as Dask's or Ray's, spreads the work. See Notes.
+        with one thread (more move results by rounding); -1 is one for each core. None
+        is 1, which is this process with torch's own threads, unless a
+        :func:`joblib.parallel_config` says otherwise; its backend, such as Dask's or
+        Ray's, spreads the work. See Notes.
     verbose : int, default=0
         Above 0, a bar on stderr shows the texts encoded, the rate and the time left.
 

@@ -35,6 +35,15 @@ def parts_of_two(monkeypatch):
     monkeypatch.setattr("skactive.bert.batches._PART_TEXTS", 2)
 
 
+@pytest.fixture(autouse=True)
+def one_thread_here():
+    """Compute here as workers do: several threads add in another order."""
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(n_threads)
+
+
 @pytest.fixture
 def here(monkeypatch):
     """Let nothing be encoded in this process."""
