@@ -131,8 +131,12 @@ def test_a_grid_over_freeze_scores_alike_for_every_n_jobs(tiny_bert, parallel):
     for key, scores in one.cv_results_.items():
         if key.endswith("accuracy"):
             np.testing.assert_array_equal(scores, two.cv_results_[key])
-        elif key.endswith("log_loss"):  # rounding differs with what is cached already
-            np.testing.assert_allclose(scores, two.cv_results_[key], rtol=1e-4)
+        elif key.endswith("log_loss"):
+            # Rounding differs with what is cached already and with the threads; a
+            # float32 probability near 1 moves in steps of 6e-8.
+            np.testing.assert_allclose(
+                scores, two.cv_results_[key], rtol=1e-4, atol=1e-6
+            )
     assert len(set(one.cv_results_["mean_test_neg_log_loss"])) > 6
 
 
