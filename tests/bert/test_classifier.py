@@ -21,8 +21,11 @@ INDICATOR = np.array([[1, 0, 0], [0, 1, 1], [1, 1, 0], [0, 0, 0]])[
 @pytest.mark.parametrize("freeze", [0, 1, -1, "all"])
 @pytest.mark.parametrize("pooling", ["cls", "mean", "max"])
 def test_learns(tiny_bert, freeze, pooling):
-    model = classifier(tiny_bert, freeze=freeze, pooling=pooling, dropout=0.0)
-    model.set_params(max_epochs=30, head_lr=0.1 if freeze == "all" else None)
+    model = classifier(
+        tiny_bert, freeze=freeze, pooling=pooling, dropout=0.0, max_epochs=30
+    )
+    if freeze == "all":
+        model.set_params(max_epochs=60, head_lr=0.1)
     assert model.fit(X, Y).score(X, Y) == 1.0
     assert model.history_[-1]["train_loss"] < model.history_[0]["train_loss"]
 
@@ -164,9 +167,11 @@ def test_pairs_in_every_form(tiny_bert, form):
 # Indicator matrices
 
 
-def test_an_indicator_matrix_trains_independent_outputs(tiny_bert):
+def test_an_indicator_matrix_trains_independent_outputs(tiny_encoder):
     y = np.column_stack([CODES, 1 - CODES, np.ones_like(CODES)])
-    model = classifier(tiny_bert, max_epochs=20, dropout=0.0).fit(X, y)
+    model = classifier(
+        tiny_encoder("Bert", **NO_DROPOUT), max_epochs=40, lr=3e-3, dropout=0.0
+    ).fit(X, y)
     assert model.classes_.tolist() == [0, 1, 2]
     np.testing.assert_array_equal(model.predict(X), y)
     proba = model.predict_proba(X)

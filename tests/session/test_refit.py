@@ -33,8 +33,12 @@ class Slow(LogisticRegression):
 def slow():
     Slow.started, Slow.go = threading.Semaphore(0), threading.Semaphore(0)
     Slow.sizes, Slow.error = [], None
+    before = threading.enumerate()
     yield ActiveLearner(Slow(), strategy="margin", batch_size=4, random_state=0)
     Slow.go.release(100)
+    # A training left over would take what the next test lets go.
+    for thread in set(threading.enumerate()).difference(before):
+        thread.join(WAIT)
 
 
 def tell(session, data, *ids):
