@@ -1,0 +1,192 @@
+"""Ein-Dor et al.: seven ways to choose texts for BERT, in three scenarios.
+
+    SKACTIVE_DATA=.../data python benchmarks/papers/eindor2020.py --page
+    python benchmarks/papers/eindor2020.py --scale smoke      # seconds, on docstrings
+    python benchmarks/papers/eindor2020.py --scale paper --device cuda
+    python benchmarks/papers/eindor2020.py --rebuild --page   # from the numbers kept
+
+An encoder is fine-tuned after every batch of labels, from its pretrained weights. Two
+classes, one of them wanted. Balanced: random first labels. Imbalanced: the wanted
+class is a tenth of pool and test texts; first labels are a fair sample of it, and as
+many random texts that are taken for the other class without a look. Practical: the
+same, but the sample comes from a search for keywords. Least confidence (LC), dropout
+at prediction, an ensemble of perceptrons (PE), expected gradient length (EGL),
+Core-Set and discriminative active learning (DAL) against random choice: scores, run
+time, and how diverse and representative the batches are.
+
+At hand is a summary of the paper, which has its claims but not its figures, and data
+sets of which two (AG News, CoLA) are the paper's. Sizes of the paper scale are those
+of its published program: 100 first labels (and 100 assumed ones), rounds of 50, five
+epochs at 5e-5 in batches of 50, 100 tokens; five rounds and seeds, and ten passes of
+dropout through the whole network. The program keeps the best epoch by a development
+set; here the last one is kept.
+
+At the cpu scale the last of MiniLM's six layers and the head are trained, which lets
+what lies below be computed once; `SCALES` has the sizes. Dropout is that of the head.
+"""
+
+import sys
+from functools import partial
+from itertools import product
+
+import numpy as np
+from common import (
+    DOCS,
+    make_parser,
+    provenance,
+    read_records,
+    run_grid,
+    settle,
+    write_page,
+    write_records,
+)
+from eindor2020_cells import (
+    MEASURES,
+    SCENARIOS,
+    list_pairs,
+    make_model,
+    make_opener,
+    make_strategies,
+    run_cell,
+)
+from eindor2020_page import draw, page
+
+DATA = ["sst2", "ag_news", "cola", "disaster_tweets"]
+SMALL = {"freeze": 5, "pooling": "mean", "lr": 1e-4, "head_lr": 1e-3, "batch_size": 16}
+
+# "n_initial": first labels at random; and of the wanted class, or found by keywords,
+# with as many assumed ones. "prior": share of the wanted class where it is rare.
+SCALES = {
+    "smoke": {
+        "data": ["docstrings_two"],
+        "seeds": 2,
+        "sizes": {"n_pool": 60, "n_test": 30, "prior": 0.15},
+        "n_initial": {"balanced": 8, "wanted": 4},
+        "schedule": {"n_rounds": 1, "batch_size": 6},
+        "training": {**SMALL, "max_epochs": 1, "max_length": 12, "mc_dropout": "head"},
+        "n_draws": 10,
+    },
+    "cpu": {
+        "data": DATA,
+        "seeds": 3,
+        "sizes": {"n_pool": 800, "n_test": 600, "prior": 0.1},
+        "n_initial": {"balanced": 40, "wanted": 20},
+        "schedule": {"n_rounds": 3, "batch_size": 30},
+        "training": {**SMALL, "max_epochs": 5, "max_length": 32, "mc_dropout": "head"},
+        "n_draws": 50,
+    },
+    "paper": {
+        "data": DATA,
+        "seeds": 5,
+        "sizes": {"n_pool": None, "n_test": None, "prior": 0.1},
+        "n_initial": {"balanced": 100, "wanted": 100},
+        "schedule": {"n_rounds": 5, "batch_size": 50},
+        "training": {
+            "freeze": 0,
+            "pooling": "cls",
+            "lr": 5e-5,
+            "head_lr": None,
+            "batch_size": 50,
+            "max_epochs": 5,
+            "max_length": 100,
+            "mc_dropout": "full",
+        },
+        "n_draws": 10,
+    },
+}
+
+
+def make_grid(settings):
+    """List the loops: pairs of data set and scenario, seeds, strategies."""
+    sizes = {
+        name: getattr(settings, name)
+        for name in ("sizes", "n_initial", "schedule", "training", "n_draws")
+    }
+    return [
+        {"data": data, "scenario": scenario, "strategy": strategy, "seed": seed} | sizes
+        for (data, scenario), seed, strategy in product(
+            list_pairs(settings.data),
+            range(settings.seeds),
+            make_strategies(settings.n_draws),
+        )
+    ]
+
+
+def condense(results, settings):
+    """Leave out what is the same in all."""
+    same = {"sizes", "n_initial", "schedule", "training", "n_draws"}
+    return [{k: v for k, v in r.items() if k not in same} for r in results]
+
+
+def check(records, settings, text):
+    """Fail where the shape of the results is not what the page needs."""
+    names = list(make_strategies(1))
+    assert len(records) == 3 * 2 * 7, len(records)
+    assert {r["scenario"] for r in records} == set(SCENARIOS)
+    assert {r["strategy"] for r in records} == set(names)
+    b, n_rounds = settings.schedule["batch_size"], settings.schedule["n_rounds"]
+    for r in records:
+        assert r["n_labeled"] == [8 + i * b for i in range(n_rounds + 1)], r
+        for key in ("accuracy", "f1"):
+            assert len(r[key]) == n_rounds + 1, r
+            assert all(0 <= score <= 1 for score in r[key]), r
+        for key in (*MEASURES, "query_seconds"):
+            assert len(r[key]) == n_rounds, r
+            assert np.isfinite(r[key]).all(), r
+            assert min(r[key]) >= 0, r
+        assert 0 <= r["wanted"] <= 1, r
+        rare = r["scenario"] != "balanced"
+        assert not rare or abs(r["wanted_pool"] - settings.sizes["prior"]) < 0.1, r
+        assert r["scenario"] != "imbalanced" or r["wanted_first"] == 1, r
+    # Within a seed all strategies begin with the same labels and the same model.
+    for scenario, seed in product(SCENARIOS, (0, 1)):
+        begun = {
+            (r["accuracy"][0], r["f1"][0])
+            for r in records
+            if (r["scenario"], r["seed"]) == (scenario, seed)
+        }
+        assert len(begun) == 1, (scenario, seed, begun)
+    for line in ("| claim | paper |", "| Core-Set |", "### Imbalanced-practical"):
+        assert line in text, line
+    check_paper(settings)
+
+
+def check_paper(settings):
+    """Construct what the paper's own scale would run, though not here."""
+    paper = make_parser(__doc__).parse_args(["--scale", "paper"])
+    paper.out = settings.out
+    paper = settle(paper, SCALES)
+    assert len(make_grid(paper)) == 11 * 5 * 7  # CoLA has no keywords
+    tuned = make_model(paper).get_params()
+    expected = {"model": "bert-base-uncased", "freeze": 0, "lr": 5e-5, "max_epochs": 5}
+    expected |= {"batch_size": 50, "max_length": 100, "mc_dropout": "full"}
+    assert {k: tuned[k] for k in expected} == expected, tuned
+
+
+def main():
+    parser = make_parser(__doc__)
+    parser.add_argument(
+        "--rebuild",
+        action="store_true",
+        help=f"only the page, from {DOCS}/eindor2020.json",
+    )
+    settings = settle(parser.parse_args(), SCALES)
+    settings.provenance = provenance(settings)
+    if settings.rebuild:
+        records = read_records(settings, "eindor2020")
+    else:
+        function = partial(run_cell, settings, make_opener(settings))
+        grid = make_grid(settings)
+        results = run_grid(function, grid, settings.out, settings.n_jobs)
+        records = condense(results, settings)
+    draw(records, settings)
+    text = page(records, settings)
+    write_records(settings, "eindor2020", records)
+    write_page(settings, "eindor2020", text)
+    if settings.scale == "smoke":
+        check(records, settings, text)
+        print("smoke: passed", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
