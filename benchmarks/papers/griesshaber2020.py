@@ -1,0 +1,190 @@
+"""Grießhaber, Maucher, Vu: fine-tuning BERT on few labels, chosen by BALD.
+
+    SKACTIVE_DATA=.../data python benchmarks/papers/griesshaber2020.py --page
+    python benchmarks/papers/griesshaber2020.py --scale smoke      # on docstrings
+    python benchmarks/papers/griesshaber2020.py --scale paper --device cuda
+    python benchmarks/papers/griesshaber2020.py --rebuild --page   # from its numbers
+
+An encoder under a CNN head is trained anew in every round. BALD, with 50 draws of the
+head's dropout, chooses the labels, or chance does. With BALD the first or last layers
+are frozen, 3 and 6 of 12, or none. Made from this: accuracy at the last round and
+width of the band over seeds by what is frozen (tables 1 and 2), all labels against a
+tenth (figure 2), curves of both strategies (figure 3), how far training moves each
+layer (figure 4), curves by what is frozen (figure 5), and how unequal the classes
+become among the labels (table 3).
+
+The cpu scale has loops on SST-2 and SNLI only; QNLI and MNLI, whose texts are longer,
+have figure 2, and with `--data qnli mnli` loops too. The encoder is all-MiniLM-L6-v2,
+and 3 and 6 of 12 layers become 2 and 3 of its 6. There are 3 rounds of 80 labels
+instead of 9 of 100. An encoder this small learns from so few texts with larger rates
+than BERT. The paper does not name its rate, batch size and maximal length; those of the
+paper scale are ours, after Devlin et al.
+"""
+
+import sys
+from functools import partial
+
+import numpy as np
+from common import (
+    DOCS,
+    depth,
+    make_parser,
+    provenance,
+    read_records,
+    run_grid,
+    settle,
+    write_page,
+    write_records,
+)
+from griesshaber2020_cells import freeze_of, make, run_cell
+from griesshaber2020_figures import draw
+from griesshaber2020_page import page
+
+from skactive.protocols import GRIESSHABER
+
+FREEZES = [0, 3, -3, 6, -6]  # of 12 layers
+SMALL = {"lr": 2e-4, "head_lr": 1e-3, "schedule": "linear", "warmup": 0.1}
+
+# "shares": parts of "n_whole" texts to train on at once, also of the sets in "more".
+SCALES = {
+    "smoke": {
+        "data": ["docstrings_two_pairs"],
+        "more": ["docstrings_two"],
+        "seeds": 2,
+        "n_whole": 30,
+        "sizes": {"n_pool": 40, "n_test": 20, "max_length": 12, "max_epochs": 1},
+        "schedule": {**GRIESSHABER, "n_initial": 6, "n_rounds": 1, "batch_size": 8},
+        "shares": [0.2, 1.0],
+        "training": SMALL,
+    },
+    "cpu": {
+        "data": ["sst2", "snli"],
+        "more": ["qnli", "mnli"],
+        "seeds": 3,
+        "n_whole": 500,
+        "sizes": {"n_pool": 1000, "n_test": 400, "max_length": 48, "max_epochs": 3},
+        "schedule": {**GRIESSHABER, "n_rounds": 3, "batch_size": 80},
+        "shares": [0.1, 1.0],
+        "training": SMALL,
+    },
+    "paper": {
+        "data": ["mnli", "qnli", "sst2", "snli"],
+        "more": [],
+        "seeds": 3,
+        "n_whole": None,
+        "sizes": {"n_pool": None, "n_test": None, "max_length": 128, "max_epochs": 3},
+        "schedule": dict(GRIESSHABER),
+        "shares": [0.1, 1.0],
+        "training": {"lr": 2e-5},
+    },
+}
+
+
+def make_grid(settings):
+    """List what to run: BALD with each freezing, chance with none; then shares."""
+    common = {"sizes": settings.sizes, "training": settings.training}
+    loops = [("bald", freeze) for freeze in FREEZES] + [("random", 0)]
+    grid = []
+    for data in (*settings.data, *settings.more):
+        for seed in range(settings.seeds):
+            cell = {"data": data, "seed": seed, **common}
+            for strategy, freeze in loops if data in settings.data else []:
+                what = {"part": "loop", "strategy": strategy, "freeze": freeze}
+                grid.append({**cell, **what, "schedule": settings.schedule})
+            for share in settings.shares:
+                what = {"part": "share", "share": share, "n_whole": settings.n_whole}
+                grid.append({**cell, **what})
+    return grid
+
+
+def condense(results):
+    """Leave out of the results what is the same for all of them."""
+    alike = ("sizes", "training", "schedule", "n_whole")
+    return [{k: v for k, v in r.items() if k not in alike} for r in results]
+
+
+def check(records, settings, text):
+    """Fail where the shape of the results is not what the page needs."""
+    loops = [r for r in records if r["part"] == "loop"]
+    shares = [r for r in records if r["part"] == "share"]
+    assert len(loops) == (len(FREEZES) + 1) * settings.seeds, len(loops)
+    assert len(shares) == 2 * len(settings.shares) * settings.seeds, len(shares)
+    assert {(r["strategy"], r["freeze"]) for r in loops} == {
+        *(("bald", freeze) for freeze in FREEZES),
+        ("random", 0),
+    }
+    for r in loops:
+        assert r["n_labeled"] == [6, 14], r["n_labeled"]
+        scores = np.array(r["scores"])
+        assert np.isfinite(scores).all()
+        assert ((scores >= 0) & (scores <= 1)).all()
+        assert 0 <= r["imbalance"][-1] <= 14, r["imbalance"]
+        moved, part = np.array(r["changes"]["mean"]), np.array(r["changes"]["part"])
+        # Frozen layers stay exactly where they were, all others move.
+        layers = np.flatnonzero((part == "encoder")[1:]) + 1
+        n = freeze_of(r["freeze"], len(layers))
+        frozen = layers[:n] if n > 0 else layers[n:] if n < 0 else []
+        assert set(np.flatnonzero(moved == 0)) == {*([0] if n > 0 else []), *frozen}
+    # The same labels to begin with, and the same first model.
+    first = {(r["seed"], r["scores"][0]) for r in loops if r["freeze"] == 0}
+    assert len(first) == settings.seeds, first
+    assert [r["n_labeled"] for r in shares[:2]] == [6, 30]
+    for line in ("| 0 | 0 | ", "| -6 | -3 | ", "| claim | paper |", "_layers.png"):
+        assert line in text, line
+    check_paper(settings)
+
+
+def check_paper(settings):
+    """Construct what the paper's own scale would run, though not here."""
+    parser = make_own_parser()
+    paper = parser.parse_args(["--scale", "paper", "--out", str(settings.out)])
+    paper = settle_own(paper)
+    grid = make_grid(paper)
+    assert len(grid) == 4 * 3 * (6 + 2), len(grid)
+    counts = grid[0]["schedule"]
+    assert counts["n_initial"] + counts["n_rounds"] * counts["batch_size"] == 910
+    assert (counts["initial"], counts["pool_size"]) == ("first", 20_000)
+    tuned = make(paper, freeze_of(-3, 12), 0).get_params()
+    expected = {"model": "bert-base-uncased", "head": "cnn", "freeze": -3, "lr": 2e-5}
+    expected |= {"mc_dropout": "head", "n_draws": 50, "dropout": 0.1, "max_epochs": 3}
+    assert {k: tuned[k] for k in expected} == expected, tuned
+
+
+def make_own_parser():
+    parser = make_parser(__doc__)
+    parser.add_argument(
+        "--rebuild",
+        action="store_true",
+        help=f"only the page, from {DOCS}/griesshaber2020.json",
+    )
+    return parser
+
+
+def settle_own(args):
+    settings = settle(args, SCALES)
+    if args.data:
+        settings.more = []
+    settings.freezes = FREEZES
+    return settings
+
+
+def main():
+    settings = settle_own(make_own_parser().parse_args())
+    settings.provenance = provenance(settings)
+    settings.depth = depth(settings.model)
+    if settings.rebuild:
+        records = read_records(settings, "griesshaber2020")
+    else:
+        function, grid = partial(run_cell, settings), make_grid(settings)
+        records = condense(run_grid(function, grid, settings.out, settings.n_jobs))
+    draw(records, settings)
+    text = page(records, settings)
+    write_records(settings, "griesshaber2020", records)
+    write_page(settings, "griesshaber2020", text)
+    if settings.scale == "smoke":
+        check(records, settings, text)
+        print("smoke: passed", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

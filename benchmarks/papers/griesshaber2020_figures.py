@@ -1,0 +1,138 @@
+"""The pictures of griesshaber2020.py, and its records as runs."""
+
+import numpy as np
+from common import figure_path
+from griesshaber2020_cells import freeze_of
+
+from skactive.plotting import ActiveLearningCurveDisplay, LayerChangeDisplay
+from skactive.runs import Run
+
+NAMES = {"sst2": "SST-2", "snli": "SNLI", "qnli": "QNLI", "mnli": "MNLI"}
+
+
+def name_of(data):
+    return NAMES.get(data, data)
+
+
+def select(records, **wanted):
+    """Records with these values, by seed."""
+    found = [r for r in records if all(r.get(k) == v for k, v in wanted.items())]
+    return sorted(found, key=lambda r: r["seed"])
+
+
+def loops(records, data, strategy="bald", freeze=0):
+    wanted = {"data": data, "strategy": strategy, "freeze": freeze}
+    return select(records, part="loop", **wanted)
+
+
+def as_run(n_labeled, scores, seed):
+    """Make a Run of a curve; it does not know what was asked."""
+    rounds = [
+        {"asked": [], "n_labeled": n, "scores": {"accuracy": score}}
+        for n, score in zip(n_labeled, scores, strict=True)
+    ]
+    return Run(rounds, info={"seed": seed})
+
+
+def as_runs(found):
+    return [as_run(r["n_labeled"], r["scores"], r["seed"]) for r in found]
+
+
+def share_runs(records, settings, data):
+    """Runs of two rounds or so: a share of the texts, then all of them."""
+    runs = []
+    for seed in range(settings.seeds):
+        found = select(records, part="share", data=data, seed=seed)
+        found.sort(key=lambda r: r["n_labeled"])
+        curve = zip(*((r["n_labeled"], r["score"]) for r in found), strict=True)
+        runs.append(as_run(*curve, seed))
+    return runs
+
+
+def frozen_name(freeze, depth):
+    n = freeze_of(freeze, depth)
+    if not n:
+        return "none frozen"
+    return f"{'first' if n > 0 else 'last'} {abs(n)} of {depth} frozen"
+
+
+def mean_changes(found):
+    """Mean over runs of how far each layer moved, and of the variance within it."""
+    changes = dict(found[0]["changes"])
+    for moment in ("mean", "variance"):
+        changes[moment] = np.mean([r["changes"][moment] for r in found], axis=0)
+    return changes
+
+
+def draw(records, settings):
+    """Draw figures 2 to 5 of the paper."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    def open_figure(rows, columns, width, height):
+        size = (width * columns, height * rows)
+        options = {"layout": "constrained", "squeeze": False}
+        return plt.subplots(rows, columns, figsize=size, **options)
+
+    def save(figure, name):
+        path = figure_path(settings, f"griesshaber2020_{name}.png")
+        figure.savefig(path, dpi=75)
+        plt.close(figure)
+
+    n = len(settings.data)
+    figure, axes = open_figure(1, 1, 5.6, 3.6)
+    curves = {
+        name_of(data): share_runs(records, settings, data)
+        for data in (*settings.data, *settings.more)
+    }
+    ActiveLearningCurveDisplay.from_runs(
+        curves, band="std", ax=axes[0, 0], score_name="accuracy"
+    )
+    save(figure, "shares")
+
+    figure, axes = open_figure(1, n, 4.8, 3.6)
+    for ax, data in zip(axes[0], settings.data, strict=True):
+        whole = select(records, part="share", data=data, share=max(settings.shares))
+        ActiveLearningCurveDisplay.from_runs(
+            {s: as_runs(loops(records, data, s)) for s in ("bald", "random")},
+            reference={
+                f"{whole[0]['n_labeled']:,} random labels": float(
+                    np.mean([r["score"] for r in whole])
+                )
+            },
+            ax=ax,
+            score_name=f"accuracy, {name_of(data)}",
+        )
+    save(figure, "curves")
+
+    figure, axes = open_figure(n, 1, 8.6, 3.6)
+    few = min(f for f in settings.freezes if f > 0)
+    for ax, data in zip(axes[:, 0], settings.data, strict=True):
+        changes = {
+            "random": mean_changes(loops(records, data, "random")),
+            "bald": mean_changes(loops(records, data)),
+        }
+        name = f"bald, {frozen_name(few, settings.depth)}"
+        changes[name] = mean_changes(loops(records, data, freeze=few))
+        LayerChangeDisplay.from_changes(changes, ax=ax)
+        ax.set_xlabel(f"layer, {name_of(data)}")
+    save(figure, "layers")
+
+    figure, axes = open_figure(2, n, 4.8, 3.4)
+    for column, data in zip(axes.T, settings.data, strict=True):
+        for ax, sign in zip(column, (1, -1), strict=True):
+            freezes = [f for f in settings.freezes if sign * f >= 0]
+            ActiveLearningCurveDisplay.from_runs(
+                {
+                    frozen_name(f, settings.depth): as_runs(
+                        loops(records, data, freeze=f)
+                    )
+                    for f in freezes
+                },
+                baseline=frozen_name(0, settings.depth),
+                ax=ax,
+                score_name=f"accuracy, {name_of(data)}",
+            )
+    save(figure, "freezing")
