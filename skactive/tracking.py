@@ -81,16 +81,13 @@ class NearestDistances:
         new = type(self)(self.metric)
         new.kind = X.shape[1], X.dtype, centers.dtype
         new.positions, n = positions, len(positions)
-        new.prints, new.center_prints = _fingerprints(X), _fingerprints(centers)
+        new.prints, new.center_prints = fingerprints(X), fingerprints(centers)
         new.distances = np.full(n, np.inf)
         n_known = self._count_known(new)
         fresh = np.ones(n, dtype=bool)
         if n_known:
-            size = 1 + max(positions.max(initial=0), self.positions.max(initial=0))
-            place = np.full(size, -1)
-            place[self.positions] = np.arange(len(self.positions))
-            place = place[positions]
-            fresh = (place < 0) | (self.prints[place] != new.prints).any(axis=1)
+            place = known_rows(self.positions, self.prints, positions, new.prints)
+            fresh = place < 0
             new.distances[~fresh] = self.distances[place[~fresh]]
         X, centers = float_rows(X), float_rows(centers)
         ready = ReadyRows(centers, self.metric)
@@ -109,8 +106,41 @@ class NearestDistances:
         return n if np.array_equal(self.center_prints, new.center_prints[:n]) else 0
 
 
-def _fingerprints(X):
-    """Two numbers for each row, (n, 2) of float64 and bits, to tell a changed one."""
+def known_rows(keys, prints, new_keys, new_prints):
+    """Find rows again.
+
+    Parameters
+    ----------
+    keys, new_keys : ndarray of int, shapes (n,) and (m,)
+        What rows are known by; each once.
+    prints, new_prints : ndarray, shapes (n, 2) and (m, 2)
+        Their `fingerprints`.
+
+    Returns
+    -------
+    places : ndarray of int, shape (m,)
+        Where each new row was among the old ones; -1 where it was not, or changed.
+    """
+    size = 1 + max(keys.max(initial=0), new_keys.max(initial=0))
+    places = np.full(size, -1)
+    places[keys] = np.arange(len(keys))
+    places = places[new_keys]
+    known = places >= 0
+    known[known] = (prints[places[known]] == new_prints[known]).all(axis=1)
+    return np.where(known, places, -1)
+
+
+def fingerprints(X):
+    """Make two numbers for each row that tell a changed one.
+
+    Parameters
+    ----------
+    X : ndarray or LazyRows of shape (n, d)
+
+    Returns
+    -------
+    prints : ndarray of uint64, shape (n, 2)
+    """
     n, d = X.shape
     vector = np.random.default_rng(0).standard_normal(d)
     prints = np.empty((n, 2), dtype=np.uint64)

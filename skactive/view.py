@@ -10,13 +10,12 @@ from . import measures, quantities
 from ._chunks import LazyRows, chunk_size, map_chunks
 from ._sklearn import is_linear_classifier
 from .quantities import read_only, take_from
-from .sharing import SharedView
-from .tracking import NearestDistances
+from .tracked import TrackedView
 
 __all__ = ["PoolView"]
 
 
-class PoolView(SharedView):
+class PoolView(TrackedView):
     """The candidates of one query and what the model says of them.
 
     A view is made by :meth:`ActiveLearner.query` and handed to the strategy. Each
@@ -166,30 +165,6 @@ class PoolView(SharedView):
         is_lazy = isinstance(rows, LazyRows) and not hasattr(self._final, "transform")
         return rows if is_lazy and not self._has("features") else self.features
 
-    def labeled_distances(self, metric="euclidean"):
-        """Squared distance of each candidate to the labelled item nearest to it.
-
-        The learner keeps it from query to query, so that only new labels and changed
-        features cost anything.
-
-        Parameters
-        ----------
-        metric : {"euclidean", "cosine"}, default="euclidean"
-            Between features, or between features scaled to length 1.
-
-        Returns
-        -------
-        distances : ndarray of float64, shape (n,), or None
-            None for sparse features, and before there are labels.
-        """
-        self._check_allowed("labeled")
-        rows = self.feature_rows
-        if sparse.issparse(rows) or not self.n_labeled:
-            return None
-        return self._remember(
-            ("labeled_distances", metric), lambda: self._track(metric)
-        )
-
     @property
     def labeled(self):
         """View of the m labelled items under the same model, in the order taught."""
@@ -271,15 +246,6 @@ class PoolView(SharedView):
         return effective_n_jobs(None)
 
     # How they are computed.
-
-    def _track(self, metric):
-        key = ("labeled_distances", metric)
-        last = self._memory.get(key, NearestDistances(metric))
-        # Another object, put in place at once: queries may run side by side.
-        self._memory[key] = tracked = last.update(
-            self.feature_rows, self._pool_positions, self.labeled_features, self.n_jobs
-        )
-        return tracked.distances
 
     def _sampler(self, n_draws):
         """Draw the models, once for every view of this query."""

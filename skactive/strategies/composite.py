@@ -11,7 +11,6 @@ import numpy as np
 
 from .._params import check_count
 from .._positions import check_picks
-from ..distances import nearest
 from .base import Strategy
 
 __all__ = ["SEALS", "ClassBalanced", "Prefilter", "Subsample"]
@@ -190,8 +189,9 @@ class SEALS(_Composite):
 
     Notes
     -----
-    Cost: O(n m d) for exact neighbours, and that of the strategy on at most k m
-    candidates. If these are fewer than wanted, the rest is drawn at random.
+    Cost: O(n m d) for exact neighbours, of new labels only from the second query of a
+    learner on, and that of the strategy on at most k m candidates. If these are fewer
+    than wanted, the rest is drawn at random.
 
     When to use: on pools of millions whose features are cheap and whose predictions
     are not.
@@ -231,14 +231,8 @@ class SEALS(_Composite):
         positions : ndarray of int, shape (n,)
         """
         check_count("k", self.k)
-        _, neighbours = nearest(
-            view.labeled_features,
-            view.features,
-            min(self.k, len(view)),
-            method=self.method,
-            n_jobs=view.n_jobs,
-        )
-        near = np.unique(neighbours)
+        _, neighbors = view.labeled_neighbors(self.k, self.method)
+        near = np.unique(neighbors)
         picks = near[self._ask("strategy", view.take(near), min(n, len(near)))]
         if len(picks) < n:
             others = np.setdiff1d(np.arange(len(view)), near, assume_unique=True)

@@ -45,7 +45,8 @@ class Density(PointwiseStrategy):
     Notes
     -----
     Cost: O(n d + n k) beside the prediction, as the mean cosine to all rows is the
-    product with the mean of the unit rows; O(n² d) with `n_neighbors`.
+    product with the mean of the unit rows. With `n_neighbors` O(n² d); from the second
+    query of a learner on that is spared while the features stay.
 
     When to use: small batches from pools with outliers or junk. The batch is not made
     diverse, so large ones come from one dense region.
@@ -100,14 +101,19 @@ class Density(PointwiseStrategy):
         if self.n_neighbors is not None:
             check_count("n_neighbors", self.n_neighbors)
         uncertainty = _UNCERTAINTIES[self.measure](view.proba)
-        features = float_rows(view.features)
-        if self.n_neighbors is None:
-            similarity = _mean_similarity(features, view.n_jobs)
-        else:
-            similarity = _neighbor_similarity(features, self.n_neighbors, view.n_jobs)
+        similarity = self._similarity(view)
         if self.similarity == "shifted":
             similarity = (1 + similarity) / 2
         return uncertainty * np.maximum(similarity, 0) ** self.beta
+
+    def _similarity(self, view):
+        if self.n_neighbors is None:
+            return _mean_similarity(float_rows(view.features), view.n_jobs)
+        cosines, _ = view.similar(self.n_neighbors)
+        if cosines is None:
+            features = float_rows(view.features)
+            return _neighbor_similarity(features, self.n_neighbors, view.n_jobs)
+        return cosines.mean(axis=1) if cosines.size else np.zeros(len(view))
 
 
 def _row_bytes(X):

@@ -79,7 +79,7 @@ def test_equals_a_plain_forward_for_other_encoders(tmp_path, kind, texts, poolin
     got = BertFeatures(
         folder, pooling=pooling, precision="float32", cache=None
     ).transform(texts)
-    np.testing.assert_allclose(got, plain(folder, texts, pooling), atol=1e-5)
+    np.testing.assert_allclose(got, plain(folder, texts, pooling), atol=3e-5)
 
 
 def test_second_part_of_a_pair_has_its_own_token_type(tiny_bert, exact):

@@ -100,8 +100,10 @@ def test_every_head_and_pooling_is_as_on_padded_batches(
     proba = packed.predict_proba(X)
     only_padded()
     plain, expected, _ = fitted(model, **settings)
-    np.testing.assert_allclose(losses, expected, atol=1e-4)
-    np.testing.assert_allclose(proba, plain.predict_proba(X), atol=1e-3)
+    # Rounding may decide which of two tokens has the maximum, and gets the gradient.
+    atol = 1e-3 if pooling == "max" else 1e-4
+    np.testing.assert_allclose(losses, expected, atol=atol)
+    np.testing.assert_allclose(proba, plain.predict_proba(X), atol=10 * atol)
 
 
 def by_transformers(model, positions, head, *, freeze, lr):
