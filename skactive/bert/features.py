@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
-from contextlib import nullcontext
 from numbers import Integral
 
 import numpy as np
@@ -17,22 +16,13 @@ from sklearn.base import (
 
 from skactive._sklearn import Interval, StrOptions, fit_context
 from skactive._texts import as_texts, refuse_surrogates
-from skactive.bert.batches import collate, cut, cut_parts, tokenize
+from skactive.bert.encoding import EncodingRun
 from skactive.bert.hub import open_checkpoint
-from skactive.bert.module import (
-    choose_device,
-    choose_layers,
-    choose_precision,
-    encode,
-)
-from skactive.bert.packing import pack
+from skactive.bert.module import choose_layers
 from skactive.bert.store import FeatureStore, open_store
 from skactive.bert.surprisal import SurprisalMixin
-from skactive.bert.workers import count_workers, encode_in_workers
 
 __all__ = ["BertFeatures"]
-
-_BATCH_TOKENS = {"cpu": 2048, "cuda": 16384, "mps": 8192}
 
 
 class BertFeatures(
@@ -233,7 +223,7 @@ class BertFeatures(
         """
         self._validate_params()
         texts = as_texts(X)
-        run = _Run(self)
+        run = EncodingRun(self)
         try:
             if self.cache is None:
                 store = FeatureStore()  # gone after this call
@@ -272,103 +262,3 @@ class BertFeatures(
         tags.transformer_tags.preserves_dtype = []
         tags.requires_fit = False
         return tags
-
-
-class _Run:
-    """One call of `transform`: the parameters, resolved for this machine and model."""
-
-    def __init__(self, estimator):
-        self.estimator = estimator
-        self.checkpoint = open_checkpoint(estimator.model, estimator.revision)
-        self.device = choose_device(estimator.device)
-        self.dtype = choose_precision(estimator.precision, self.device)
-        self.layers = choose_layers(estimator.layers, self.checkpoint.depth)
-        self.width = len(self.layers) * self.checkpoint.width
-        self.pooling = estimator.pooling
-        self.normalize = bool(estimator.normalize)
-        self.max_length = int(
-            min(estimator.max_length, self.checkpoint.max_positions or np.inf)
-        )
-        self.batch_tokens = (
-            _BATCH_TOKENS.get(self.device.type, _BATCH_TOKENS["cpu"])
-            if estimator.batch_tokens == "auto"
-            else estimator.batch_tokens
-        )
-        self.revision = estimator.revision
-        self.verbose = estimator.verbose
-        self.n_encoded = self.n_truncated = 0
-
-    @property
-    def digests(self):
-        """Tell the weights and the tokenizer from all others."""
-        return self.checkpoint.digest, self.checkpoint.tokenizer_digest
-
-    def recipe(self):
-        """List what the features depend on besides the text."""
-        return {
-            "weights": self.checkpoint.digest,
-            "revision": self.revision,
-            "tokenizer": self.checkpoint.tokenizer_digest,
-            "pooling": self.pooling,
-            "layers": list(self.layers),
-            "max_length": self.max_length,
-            "normalize": self.normalize,
-            "precision": str(self.dtype).removeprefix("torch."),
-        }
-
-    def encode(self, texts, out):
-        """Fill `out`, here or in workers, yielding the positions that are done."""
-        parts = cut_parts(texts, self.max_length, self.batch_tokens)
-        n_jobs = self.estimator.n_jobs
-        if len(parts) > 1 and self.device.type == "cpu" and count_workers(n_jobs) > 1:
-            yield from encode_in_workers(self, texts, parts, out)
-        else:
-            yield from self.encode_here(texts, parts, out)
-
-    def encode_here(self, texts, parts, out):
-        """Fill `out` part by part, yielding the positions of each batch."""
-        from skactive.bert.packed import PackedEncoder
-
-        module = self.checkpoint.module(self.device, self.dtype)
-        pad_id = self.checkpoint.tokenizer.pad_token_id or 0
-        packs = self.device.type == "cpu" and PackedEncoder.supports(module)
-        with self.progress(len(texts)) as progress:
-            for chunk in parts:
-                tokens = tokenize(
-                    self.checkpoint, [texts[i] for i in chunk], self.max_length
-                )
-                self.n_truncated += tokens.n_truncated
-                lengths = np.array([len(ids) for ids in tokens.ids])
-                if not lengths.all():  # no token at all, not even a special one
-                    out[chunk[lengths == 0]] = 0.0
-                    yield chunk[lengths == 0]
-                for batch in cut(lengths, self.batch_tokens):
-                    features = encode(
-                        module,
-                        pack(tokens, batch, self.device)
-                        if packs
-                        else collate(tokens, batch, pad_id, self.device),
-                        layers=self.layers,
-                        pooling=self.pooling,
-                        normalize=self.normalize,
-                    )
-                    out[chunk[batch]] = features.cpu().numpy()
-                    self.n_encoded += len(batch)
-                    progress.update(len(batch))
-                    yield chunk[batch]
-
-    def progress(self, total):
-        """Show the texts encoded, where the estimator is verbose."""
-        if not self.verbose:
-            return _NoProgress()
-        from tqdm import tqdm
-
-        return tqdm(total=total, desc="BertFeatures", unit="text")
-
-
-class _NoProgress(nullcontext):
-    def __enter__(self):
-        return self
-
-    def update(self, n):
-        pass

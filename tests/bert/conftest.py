@@ -2,7 +2,7 @@
 
 import pytest
 
-import skactive.bert.features
+import skactive.bert.encoding
 from skactive.bert import (
     BertFeatures,
     clear_cache,
@@ -55,8 +55,8 @@ class Counter:
 @pytest.fixture
 def counter(monkeypatch):
     """Count what BertFeatures encodes."""
-    counter = Counter(skactive.bert.features.encode)
-    monkeypatch.setattr(skactive.bert.features, "encode", counter)
+    counter = Counter(skactive.bert.encoding.encode)
+    monkeypatch.setattr(skactive.bert.encoding, "encode", counter)
     return counter
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-import skactive.bert.features
+import skactive.bert.encoding
 from skactive.bert import BertFeatures
 from skactive.bert.packed import PackedEncoder
 
@@ -17,13 +17,13 @@ PACKED, PADDED = ["Bert", "Roberta", "MPNet"], ["DistilBert", "ModernBert"]
 def forms(monkeypatch):
     """List the form of each batch that BertFeatures encodes."""
     seen = []
-    encode = skactive.bert.features.encode
+    encode = skactive.bert.encoding.encode
 
     def note(module, batch, **options):
         seen.append("packed" if "lengths" in batch else "padded")
         return encode(module, batch, **options)
 
-    monkeypatch.setattr(skactive.bert.features, "encode", note)
+    monkeypatch.setattr(skactive.bert.encoding, "encode", note)
     return seen
 
 

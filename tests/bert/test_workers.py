@@ -17,7 +17,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from skactive.bert import BertFeatures, clear_cache
-from skactive.bert.features import _Run
+from skactive.bert.encoding import EncodingRun
 from skactive.bert.workers import _one_thread, _process, count_workers, spread
 
 from ..conftest import TEXTS, absent, save_encoder
@@ -93,7 +93,7 @@ def test_every_parameter_reaches_the_workers(tiny_bert, layers):
 
 def test_what_is_cached_needs_no_workers(features, here, monkeypatch):
     got = features.set_params(n_jobs=2).transform(TEXTS)
-    monkeypatch.setattr("skactive.bert.features.encode_in_workers", no_workers)
+    monkeypatch.setattr("skactive.bert.encoding.encode_in_workers", no_workers)
     assert features.transform(list(TEXTS)) is got
     features.set_params(n_jobs=1)
     np.testing.assert_array_equal(features.transform(TEXTS[::-1]), got[::-1])
@@ -141,7 +141,7 @@ def test_joblib_says_where_without_n_jobs(tiny_bert, here):
     ids=str,
 )
 def test_threads_and_single_jobs_stay_here(tiny_bert, monkeypatch, config):
-    monkeypatch.setattr("skactive.bert.features.encode_in_workers", no_workers)
+    monkeypatch.setattr("skactive.bert.encoding.encode_in_workers", no_workers)
     with parallel_config(**config):
         uncached(tiny_bert).transform(TEXTS)
     with parallel_config("threading"):
@@ -149,13 +149,13 @@ def test_threads_and_single_jobs_stay_here(tiny_bert, monkeypatch, config):
 
 
 def test_one_part_stays_here(tiny_bert, monkeypatch):
-    monkeypatch.setattr("skactive.bert.features.encode_in_workers", no_workers)
+    monkeypatch.setattr("skactive.bert.encoding.encode_in_workers", no_workers)
     uncached(tiny_bert, n_jobs=2).transform(["one", "two", "one"])
 
 
 def test_another_device_stays_here(tiny_bert, monkeypatch):
-    monkeypatch.setattr("skactive.bert.features.encode_in_workers", no_workers)
-    monkeypatch.setattr(_Run, "encode_here", lambda *args: iter([np.arange(7)]))
+    monkeypatch.setattr("skactive.bert.encoding.encode_in_workers", no_workers)
+    monkeypatch.setattr(EncodingRun, "encode_here", lambda *args: iter([np.arange(7)]))
     uncached(tiny_bert, n_jobs=2, device="meta").transform(TEXTS)
 
 
@@ -354,7 +354,7 @@ def test_a_dead_workers_part_is_done_again_and_no_other(tmp_path):
     assert [(tmp_path / str(i)).read_text() for i in early] == ["x"] * 4
 
 
-class Mortal(_Run):
+class Mortal(EncodingRun):
     """Dies with a part half done, as long as the model's folder holds lives."""
 
     def encode_here(self, texts, parts, out):
@@ -368,7 +368,7 @@ class Mortal(_Run):
 @pytest.fixture
 def mortal(tmp_path, monkeypatch):
     """Give features whose workers die some times, the weights under a new name."""
-    monkeypatch.setattr("skactive.bert.features._Run", Mortal)
+    monkeypatch.setattr("skactive.bert.features.EncodingRun", Mortal)
 
     def make(n_lives, **params):
         folder = Path(save_encoder(tmp_path / "model"))
