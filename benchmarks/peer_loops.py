@@ -32,7 +32,6 @@ from pathlib import Path
 import numpy as np
 from joblib import Parallel, delayed
 from papers.common import (
-    DOCS,
     load,
     make_parser,
     provenance,
@@ -210,9 +209,6 @@ def main():
     parser.add_argument("--peers", nargs="*", choices=PACKAGES, help="all of them")
     parser.add_argument("--environments", type=Path, help="folder of the peers'")
     parser.add_argument("--python", help="one interpreter for all peers")
-    parser.add_argument(
-        "--rebuild", action="store_true", help=f"only the page, from {DOCS}/peers.json"
-    )
     settings = settle(parser.parse_args(), SCALES)
     settings.provenance = provenance(settings)
     if settings.rebuild:

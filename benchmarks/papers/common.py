@@ -65,6 +65,9 @@ def make_parser(doc):
     parser.add_argument(
         "--page", action="store_true", help=f"write the page and its figures to {DOCS}"
     )
+    parser.add_argument(
+        "--rebuild", action="store_true", help=f"only the page, from the JSON in {DOCS}"
+    )
     return parser
 
 
@@ -307,6 +310,32 @@ def read_records(settings, name):
     kept = json.loads((DOCS / f"{name}.json").read_text(encoding="utf-8"))
     settings.provenance = kept["provenance"]
     return kept["records"]
+
+
+def publish(settings, name, run, draw, page, check):
+    """Run, or read what is kept, and write the page with its numbers and pictures.
+
+    Parameters
+    ----------
+    settings : argparse.Namespace
+    name : str
+        Of the page.
+    run : callable
+        `run(settings)` gives the records.
+    draw, page : callable
+        `draw(records, settings)`, then `page(records, settings)`, which gives the text.
+    check : callable
+        `check(records, settings, text)` stops where the smoke is not as it should be.
+    """
+    settings.provenance = provenance(settings)
+    records = read_records(settings, name) if settings.rebuild else run(settings)
+    draw(records, settings)
+    text = page(records, settings)
+    write_records(settings, name, records)
+    write_page(settings, name, text)
+    if settings.scale == "smoke":
+        check(records, settings, text)
+        print("smoke: passed", file=sys.stderr)
 
 
 def figure_path(settings, name):

@@ -25,21 +25,11 @@ At the cpu scale the last of MiniLM's six layers and the head are trained, which
 what lies below be computed once; `SCALES` has the sizes. Dropout is that of the head.
 """
 
-import sys
 from functools import partial
 from itertools import product
 
 import numpy as np
-from common import (
-    DOCS,
-    make_parser,
-    provenance,
-    read_records,
-    run_grid,
-    settle,
-    write_page,
-    write_records,
-)
+from common import make_parser, publish, run_grid, settle
 from eindor2020_cells import (
     MEASURES,
     SCENARIOS,
@@ -163,29 +153,17 @@ def check_paper(settings):
     assert {k: tuned[k] for k in expected} == expected, tuned
 
 
+def run(settings):
+    """Run what is not finished."""
+    function = partial(run_cell, settings, make_opener(settings))
+    grid = make_grid(settings)
+    results = run_grid(function, grid, settings.out, settings.n_jobs)
+    return condense(results, settings)
+
+
 def main():
-    parser = make_parser(__doc__)
-    parser.add_argument(
-        "--rebuild",
-        action="store_true",
-        help=f"only the page, from {DOCS}/eindor2020.json",
-    )
-    settings = settle(parser.parse_args(), SCALES)
-    settings.provenance = provenance(settings)
-    if settings.rebuild:
-        records = read_records(settings, "eindor2020")
-    else:
-        function = partial(run_cell, settings, make_opener(settings))
-        grid = make_grid(settings)
-        results = run_grid(function, grid, settings.out, settings.n_jobs)
-        records = condense(results, settings)
-    draw(records, settings)
-    text = page(records, settings)
-    write_records(settings, "eindor2020", records)
-    write_page(settings, "eindor2020", text)
-    if settings.scale == "smoke":
-        check(records, settings, text)
-        print("smoke: passed", file=sys.stderr)
+    settings = settle(make_parser(__doc__).parse_args(), SCALES)
+    publish(settings, "eindor2020", run, draw, page, check)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """The claims of the paper of eindor2020.py, and their verdicts."""
 
 import numpy as np
-from prepal_claims import above, below, said
 from scipy.stats import binomtest, friedmanchisquare, spearmanr
+from verdicts import above, below, said
 
 from skactive.analysis import compare_over_datasets
 

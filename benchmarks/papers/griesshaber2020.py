@@ -21,21 +21,10 @@ than BERT. The paper does not name its rate, batch size and maximal length; thos
 paper scale are ours, after Devlin et al.
 """
 
-import sys
 from functools import partial
 
 import numpy as np
-from common import (
-    DOCS,
-    depth,
-    make_parser,
-    provenance,
-    read_records,
-    run_grid,
-    settle,
-    write_page,
-    write_records,
-)
+from common import depth, make_parser, publish, run_grid, settle
 from griesshaber2020_cells import freeze_of, make, run_cell
 from griesshaber2020_figures import draw
 from griesshaber2020_page import page
@@ -136,7 +125,7 @@ def check(records, settings, text):
 
 def check_paper(settings):
     """Construct what the paper's own scale would run, though not here."""
-    parser = make_own_parser()
+    parser = make_parser(__doc__)
     paper = parser.parse_args(["--scale", "paper", "--out", str(settings.out)])
     paper = settle_own(paper)
     grid = make_grid(paper)
@@ -150,16 +139,6 @@ def check_paper(settings):
     assert {k: tuned[k] for k in expected} == expected, tuned
 
 
-def make_own_parser():
-    parser = make_parser(__doc__)
-    parser.add_argument(
-        "--rebuild",
-        action="store_true",
-        help=f"only the page, from {DOCS}/griesshaber2020.json",
-    )
-    return parser
-
-
 def settle_own(args):
     settings = settle(args, SCALES)
     if args.data:
@@ -168,22 +147,16 @@ def settle_own(args):
     return settings
 
 
+def run(settings):
+    """Run what is not finished."""
+    function, grid = partial(run_cell, settings), make_grid(settings)
+    return condense(run_grid(function, grid, settings.out, settings.n_jobs))
+
+
 def main():
-    settings = settle_own(make_own_parser().parse_args())
-    settings.provenance = provenance(settings)
+    settings = settle_own(make_parser(__doc__).parse_args())
     settings.depth = depth(settings.model)
-    if settings.rebuild:
-        records = read_records(settings, "griesshaber2020")
-    else:
-        function, grid = partial(run_cell, settings), make_grid(settings)
-        records = condense(run_grid(function, grid, settings.out, settings.n_jobs))
-    draw(records, settings)
-    text = page(records, settings)
-    write_records(settings, "griesshaber2020", records)
-    write_page(settings, "griesshaber2020", text)
-    if settings.scale == "smoke":
-        check(records, settings, text)
-        print("smoke: passed", file=sys.stderr)
+    publish(settings, "griesshaber2020", run, draw, page, check)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 import numpy as np
 from griesshaber2020_cells import freeze_of
 from griesshaber2020_figures import as_runs, loops, name_of, select
-from prepal_claims import above, below, interval, said
+from verdicts import above, below, interval, said
 
 from skactive.analysis import band_width, welch_t
 

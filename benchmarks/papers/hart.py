@@ -18,23 +18,11 @@ gets 20 epochs, which cost it next to nothing. The paper does not say how many e
 trained, how it pooled and how much it held out: 3, [CLS] and a fifth are ours.
 """
 
-import sys
 from functools import lru_cache
 from time import process_time
 
 import numpy as np
-from common import (
-    DOCS,
-    depth,
-    load,
-    make_parser,
-    provenance,
-    read_records,
-    run_grid,
-    settle,
-    write_page,
-    write_records,
-)
+from common import depth, load, make_parser, publish, run_grid, settle
 from hart_page import draw, page
 from sklearn.feature_extraction.text import (
     CountVectorizer,
@@ -198,30 +186,20 @@ def check(records, settings, text):
     assert {k: tuned[k] for k in expected} == expected, tuned
 
 
+def run(settings):
+    """Run what is not finished."""
+
+    def function(**cell):
+        return run_cell(settings, **cell)
+
+    return run_grid(function, make_grid(settings), settings.out, settings.n_jobs)
+
+
 def main():
     parser = make_parser(__doc__)
     parser.add_argument("--cache", default="memory", help="folder for the features")
-    parser.add_argument(
-        "--rebuild", action="store_true", help=f"only the page, from {DOCS}/hart.json"
-    )
     settings = settle(parser.parse_args(), SCALES)
-    settings.provenance = provenance(settings)
-    if settings.rebuild:
-        records = read_records(settings, "hart")
-    else:
-
-        def function(**cell):
-            return run_cell(settings, **cell)
-
-        grid = make_grid(settings)
-        records = run_grid(function, grid, settings.out, settings.n_jobs)
-    draw(records, settings)
-    text = page(records, settings)
-    write_records(settings, "hart", records)
-    write_page(settings, "hart", text)
-    if settings.scale == "smoke":
-        check(records, settings, text)
-        print("smoke: passed", file=sys.stderr)
+    publish(settings, "hart", run, draw, page, check)
 
 
 if __name__ == "__main__":

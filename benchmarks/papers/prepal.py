@@ -22,20 +22,10 @@ does. An encoder this small learns from so few texts with larger rates than BERT
 """
 
 import json
-import sys
 from functools import partial
 
 import numpy as np
-from common import (
-    DOCS,
-    make_parser,
-    provenance,
-    read_records,
-    run_grid,
-    settle,
-    write_page,
-    write_records,
-)
+from common import make_parser, publish, run_grid, settle
 from prepal_cells import encode, make_light, make_tuned, open_encoder, run_cell
 from prepal_figures import LOOP, draw
 from prepal_page import page
@@ -255,9 +245,6 @@ def make_own_parser():
     )
     for name in ("--lr", "--head-lr"):
         parser.add_argument(name, type=float, help="of fine-tuning; that of the scale")
-    parser.add_argument(
-        "--rebuild", action="store_true", help=f"only the page, from {DOCS}/prepal.json"
-    )
     return parser
 
 
@@ -273,26 +260,20 @@ def settle_own(args):
     return settings
 
 
+def run(settings):
+    """Run what is not finished."""
+    encodings, grid = make_grid(settings)
+    open_encoder("second", settings)  # before workers want it
+
+    out, n_jobs = settings.out, settings.n_jobs
+    encodings = run_grid(partial(encode, settings), encodings, out, n_jobs)
+    results = run_grid(partial(run_cell, settings), grid, out, n_jobs)
+    return condense(encodings, results, settings)
+
+
 def main():
     settings = settle_own(make_own_parser().parse_args())
-    settings.provenance = provenance(settings)
-    if settings.rebuild:
-        records = read_records(settings, "prepal")
-    else:
-        encodings, grid = make_grid(settings)
-        open_encoder("second", settings)  # before workers want it
-
-        out, n_jobs = settings.out, settings.n_jobs
-        encodings = run_grid(partial(encode, settings), encodings, out, n_jobs)
-        results = run_grid(partial(run_cell, settings), grid, out, n_jobs)
-        records = condense(encodings, results, settings)
-    draw(records, settings)
-    text = page(records, settings)
-    write_records(settings, "prepal", records)
-    write_page(settings, "prepal", text)
-    if settings.scale == "smoke":
-        check(records, settings, text)
-        print("smoke: passed", file=sys.stderr)
+    publish(settings, "prepal", run, draw, page, check)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 import numpy as np
 from prepal_figures import select, whole_runs
-from scipy.stats import t as student
+from verdicts import above, always, below, said, within
 
 NAMES = {
     "sst2": "SST-2",
@@ -71,46 +71,6 @@ def scores(runs, key="final_score"):
 def differences(a, b):
     """Subtract the scores of the seeds that both have."""
     return np.array([a[seed] - b[seed] for seed in sorted(a.keys() & b.keys())])
-
-
-def interval(values):
-    """Limits of Student's 95 % interval of a mean."""
-    if len(values) < 2:
-        return -np.inf, np.inf
-    error = np.std(values, ddof=1) / np.sqrt(len(values))
-    half = student.ppf(0.975, len(values) - 1) * error
-    return np.mean(values) - half, np.mean(values) + half
-
-
-def above(values, size=0.0):
-    """Whether a mean is above a size: by its interval, which may not tell."""
-    low, high = interval(values)
-    return True if low > size else False if high < size else None
-
-
-def below(values, size=0.0):
-    """Whether a mean is below a size."""
-    return above(-np.asarray(values), -size)
-
-
-def within(values, size):
-    """Whether a mean lies in ± size."""
-    low, high = interval(values)
-    if -size < low and high < size:
-        return True
-    return False if low > size or high < -size else None
-
-
-def always(values, size):
-    """Whether all of some values reach a size; None if only some do."""
-    reached = np.asarray(values) >= size
-    return bool(reached[0]) if reached.all() or not reached.any() else None
-
-
-def said(values, digits=1):
-    """Write a mean difference with its interval."""
-    low, high = interval(values)
-    return f"{np.mean(values):+.{digits}f} [{low:+.{digits}f}, {high:+.{digits}f}]"
 
 
 def runs_by_labels(records, data, batch_size):

@@ -23,7 +23,6 @@ encoder learns something from so few, stands in for the other tasks of inference
 hand: those of QNLI and MNLI are samples, and QQP is missing.
 """
 
-import sys
 import tempfile
 from functools import lru_cache
 from itertools import product
@@ -32,18 +31,7 @@ from time import perf_counter, process_time
 
 import numpy as np
 import torch
-from common import (
-    DOCS,
-    depth,
-    load,
-    make_parser,
-    provenance,
-    read_records,
-    run_grid,
-    settle,
-    write_page,
-    write_records,
-)
+from common import depth, load, make_parser, publish, run_grid, settle
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import accuracy_score, f1_score
 from skorch.callbacks import Callback
@@ -291,23 +279,15 @@ def check(records, settings, text):
     assert {k: tuned.get_params()[k] for k in expected} == expected
 
 
-def main():
-    parser = make_parser(__doc__)
-    parser.add_argument(
-        "--rebuild", action="store_true", help=f"only the page, from {DOCS}/wang.json"
-    )
-    settings = settle(parser.parse_args(), SCALES)
-    settings.provenance = provenance(settings)
-    settings.depth = depth(settings.model)
-    records = read_records(settings, "wang") if settings.rebuild else run(settings)
+def choose_and_draw(records, settings):
     settings.chosen = choose_rates(records, settings)
     draw(records, settings)
-    text = page(records, settings)
-    write_records(settings, "wang", records)
-    write_page(settings, "wang", text)
-    if settings.scale == "smoke":
-        check(records, settings, text)
-        print("smoke: passed", file=sys.stderr)
+
+
+def main():
+    settings = settle(make_parser(__doc__).parse_args(), SCALES)
+    settings.depth = depth(settings.model)
+    publish(settings, "wang", run, choose_and_draw, page, check)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The claims of the page of wang.py: what the paper says, what came here, verdicts."""
 
 import numpy as np
-from scipy.stats import t as student
+from verdicts import above, below, said
 
 from skactive.analysis import equal_time
 from skactive.runs import Run
@@ -60,30 +60,6 @@ def gaps(records, settings, data, n_last):
         times = spent(part, settings.clock), spent(whole, settings.clock)
         saving.append(100 * (1 - times[0] / times[1]))
     return cost, saving
-
-
-def interval(values):
-    """Mean and 95 % limits (Student's t)."""
-    mean, n = np.mean(values), len(values)
-    if n < 2:
-        return mean, -np.inf, np.inf
-    half = student.ppf(0.975, n - 1) * np.std(values, ddof=1) / np.sqrt(n)
-    return mean, mean - half, mean + half
-
-
-def said(values, unit=""):
-    mean, low, high = interval(values)
-    return f"{mean:.1f}{unit} [{low:.1f}, {high:.1f}], n = {len(values)}"
-
-
-def below(values, limit):
-    _, low, high = interval(values)
-    return True if high <= limit else False if low > limit else None
-
-
-def above(values, limit):
-    _, low, high = interval(values)
-    return True if low >= limit else False if high < limit else None
 
 
 def make_run(record, clock):
@@ -169,7 +145,7 @@ def make_claims(records, settings):
                 (
                     f"{what} cost {figure:.1f} points",
                     f"{figure:.2f}",
-                    said(cost),
+                    said(cost, count=True),
                     below(cost, figure + POINT),
                 )
             )
@@ -179,7 +155,7 @@ def make_claims(records, settings):
                     (
                         f"{what} save {figure:.0f} % of the time until training stops",
                         f"{figure:.1f} %",
-                        said(saving, " %"),
+                        said(saving, unit=" %", count=True),
                         above(saving, figure - TENTH),
                     )
                 )
@@ -208,7 +184,7 @@ def _on_epochs(records, settings):
             "an epoch of the last layers takes about 60 % of one of all layers "
             f"(every layer run, {name_of(k)})",
             "about 60 %",
-            said(values, " %"),
+            said(values, unit=" %", count=True),
             verdict,
         )
     ]
@@ -241,7 +217,7 @@ def _on_time(records, settings):
         (
             "small tasks: at equal time training all layers is better",
             "always",
-            f"{name_of(k)} leads by {said(leads['small'])} points",
+            f"{name_of(k)} leads by {said(leads['small'], count=True)} points",
             below(leads["small"], 0.0),
         ),
         (
@@ -253,13 +229,13 @@ def _on_time(records, settings):
         (
             "the higher rate spoils the training of all layers",
             "64 % lower",
-            f"changes by {said(effect(None))} points",
+            f"changes by {said(effect(None), count=True)} points",
             below(effect(None), 0.0),
         ),
         (
             "and is better than the lower one for the last layers",
             "no clear figure",
-            f"changes by {said(few)} points",
+            f"changes by {said(few, count=True)} points",
             above(few, 0.0),
         ),
     ]
