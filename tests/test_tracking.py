@@ -68,6 +68,16 @@ def test_distances_are_exact_however_they_came_about(
         rest = np.delete(rest, rng.integers(len(rest), size=4))
 
 
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_centers_nearer_to_each_other_than_products_resolve(metric):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 64)).astype(np.float32)
+    some = rng.normal(size=(6, 64)).astype(np.float32)
+    centers = np.concatenate([some, np.nextafter(some, np.float32(9))])
+    found = NearestDistances(metric).update(X, np.arange(300), centers).distances
+    assert_allclose(found, oracle(X, centers, metric), rtol=1e-12)
+
+
 def test_only_what_is_new_is_computed(counted):
     X = np.random.default_rng(0).normal(size=(50, 4)).astype(np.float32)
     rows = np.arange(50)
