@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 from scipy import sparse
 
-from ._chunks import float_rows
+from ._chunks import as_floats
 from .distances import nearest, squared_norms
 from .nearby import NearestCandidates
 from .quantities import read_only
@@ -89,7 +89,7 @@ class TrackedView(SharedView):
         indices : ndarray of int, shape (n, k), or None
             Positions of these candidates in this view.
         """
-        features = float_rows(self.features)
+        features = as_floats(self.features)
         if sparse.issparse(features):
             return None, None
         lengths = np.sqrt(squared_norms(features))[:, None]

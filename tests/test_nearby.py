@@ -215,3 +215,19 @@ def test_features_that_are_not_tracked():
         )
         learner.fit(features[:6], [0, 1, 0, 1, 0, 1])
         assert 3 not in learner.query(features, 20)  # no density, no score
+
+
+@pytest.mark.parametrize("strategy", ["seals", "density"])
+def test_half_floats_too_large_to_convert_at_once(strategy, monkeypatch):
+    strategy = {
+        "seals": get_strategy("seals", k=4),
+        "density": get_strategy("density", n_neighbors=5),
+    }[strategy]
+    learner, X, *_ = learners(strategy)
+    X = X.astype(np.float16)
+    expected = learner.query(X.astype(np.float32), 5)
+    monkeypatch.setattr("skactive._chunks.LARGE", 1)
+    assert_array_equal(learner.query(X, 5), expected)
+    rest = np.arange(4, 120, 2)
+    found = learner.query(X, 5, candidates=rest)
+    assert_array_equal(found, learner.query(X.astype(np.float32), 5, candidates=rest))
