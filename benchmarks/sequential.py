@@ -62,10 +62,10 @@ def plain(X, y, seed):
         rest[pick] = False
 
 
-def tuned(X, y, seed):
+def tuned(X, y, seed, **params):
     """The same with all that scikit-learn itself has to make it quick."""
     labeled, rest = begin(X, seed)
-    model = LogisticRegression(warm_start=True)
+    model = LogisticRegression(warm_start=True, **params)
     while True:
         yield model.fit(X[labeled], y[labeled])
         gap = np.abs(model.decision_function(X))
@@ -73,6 +73,11 @@ def tuned(X, y, seed):
         pick = gap.argmin()
         labeled.append(pick)
         rest[pick] = False
+
+
+def exact(X, y, seed):
+    """The loop whose coefficients are the minimum's; for the learning curves."""
+    return tuned(X.astype(np.float64), y, seed, tol=1e-7, max_iter=5000)
 
 
 def learner_of(estimator):
@@ -95,6 +100,7 @@ SIDES = {
     "plain scikit-learn": plain,
     "skactive": learner_of(SequentialLogisticRegression(warm_start=True)),
 }
+CURVES = {**SIDES, "scikit-learn, tol=1e-7": exact}
 OTHERS = {
     "scikit-learn, warm_start, whole pool": tuned,
     "skactive, LogisticRegression()": learner_of(LogisticRegression()),
@@ -127,15 +133,15 @@ def read_seconds(X):
 
 def learning_curves(sides, X, y, X_test, y_test, sizes, seeds):
     """Accuracy of each side, arrays of shape (seeds, sizes)."""
-    curves = {name: np.empty((seeds, len(sizes))) for name in sides}
-    for seed in range(seeds):
+    curves = {name: np.empty((len(seeds), len(sizes))) for name in sides}
+    for i, seed in enumerate(seeds):
         for name, side in sides.items():
             for n, model in zip(
                 range(N_INITIAL, max(sizes) + 1), side(X, y, seed), strict=False
             ):
                 if n in sizes:
                     score = model.score(X_test, y_test)
-                    curves[name][seed, sizes.index(n)] = score
+                    curves[name][i, sizes.index(n)] = score
     return curves
 
 
@@ -187,6 +193,7 @@ def main():
     parser.add_argument("--pool", type=int, default=20_000)
     parser.add_argument("--rounds", type=int, default=1950)
     parser.add_argument("--curve-seeds", type=int, default=5)
+    parser.add_argument("--first-seed", type=int, default=0, help="of the curves")
     parser.add_argument("--curve-sizes", type=int, nargs="+", default=[200, 500, 1000])
     parser.add_argument("--float64", action="store_true", help="a pool of float64")
     parser.add_argument("--others", action="store_true")
@@ -227,10 +234,12 @@ def main():
             )
         print(f"{'reading the pool in float32':38s} {limit:5.2f}")
 
-        curves = learning_curves(
-            SIDES, X, y, X_test, y_test, args.curve_sizes, args.curve_seeds
+        seeds = range(args.first_seed, args.first_seed + args.curve_seeds)
+        curves = learning_curves(CURVES, X, y, X_test, y_test, args.curve_sizes, seeds)
+        print(
+            f"\naccuracy, mean and deviation over {len(seeds)} seeds: "
+            + ", ".join(CURVES)
         )
-        print(f"\naccuracy, mean and deviation over {args.curve_seeds} seeds")
         for i, size in enumerate(args.curve_sizes):
             columns = (c[:, i] for c in curves.values())
             shown = (f"{c.mean():.4f} ± {c.std(ddof=1):.4f}" for c in columns)
