@@ -42,7 +42,7 @@ def start(script, *arguments):
 
 def run(script, *arguments):
     process = start(script, *arguments)
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=300)
     return process.returncode, out, err
 
 
@@ -146,7 +146,7 @@ def test_two_writers_at_once(tmp_path):
     )
     writers = [start(script, tmp_path, "a", 0), start(script, tmp_path, "b", 100)]
     for writer in writers:
-        assert writer.communicate(timeout=120) == ("0\n", "")
+        assert writer.communicate(timeout=300) == ("0\n", "")
         assert writer.returncode == 0
     texts = [f"text {i}" for i in range(300)]
     features, encoded = get_quietly(texts, tmp_path)
@@ -168,7 +168,7 @@ def test_two_processes_that_find_the_same_damage(tmp_path):
     )
     processes = [start(script, tmp_path, name) for name in "ab"]
     for process in processes:
-        assert process.communicate(timeout=120) == ("", "")
+        assert process.communicate(timeout=300) == ("", "")
         assert process.returncode == 0
     clear_cache()
     features, encoded = get_quietly(TEXTS, tmp_path)

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 from skactive import ActiveLearner
 
-WAIT = 30.0
+WAIT = 120.0
 
 
 class Slow(LogisticRegression):
