@@ -43,7 +43,8 @@ def page(records, settings):
         "## Claims",
         claims_table(make_claims(records, settings)),
         _RULES.format(point=POINT, tenth=TENTH)
-        + (_on_size() if settings.scale != "paper" else ""),
+        + (_on_size() if settings.scale != "paper" else "")
+        + _on_nothing_learned(records, settings),
         "## Rates",
         "Score of each setting at both rates, with the first "
         f"{settings.rate_seeds} seed(s); in bold the better one on the validation "
@@ -105,6 +106,22 @@ def _on_size():
         " *Large* names the tasks that are large in the paper, with 67,000 texts and "
         "more. Here they have no more than the small ones had there, so what comes out "
         "for them says nothing against the paper's large tasks."
+    )
+
+
+def _on_nothing_learned(records, settings):
+    """Name the tasks on which a cost has no meaning."""
+    idle = []
+    for data in settings.data:
+        runs = pick(records, settings, data, None)
+        if np.mean([r["score"] for r in runs]) <= runs[0]["trivial"] + POINT / 100:
+            idle.append(data)
+    if not idle:
+        return ""
+    return (
+        f" On {', '.join(idle)} even training all layers is within {POINT:g} point of "
+        "the trivial answer, so its costs of about 0 only say that nothing was learned "
+        "there."
     )
 
 
