@@ -10,8 +10,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner, simulate
-from skactive.bert import BertFeatures
-from skactive.bert import features as features_module
+from skactive.bert import BertFeatures, encoding
 from skactive.simulation import SimulatedLearner
 
 pytestmark = [pytest.mark.weights, pytest.mark.shared_data, pytest.mark.slow]
@@ -29,11 +28,11 @@ def encoded(monkeypatch):
     """Count the texts that are encoded, by what reaches the tokenizer."""
     counts = []
 
-    def counting(checkpoint, texts, max_length, tokenize=features_module.tokenize):
+    def counting(checkpoint, texts, max_length, tokenize=encoding.tokenize):
         counts.append(len(texts))
         return tokenize(checkpoint, texts, max_length)
 
-    monkeypatch.setattr(features_module, "tokenize", counting)
+    monkeypatch.setattr(encoding, "tokenize", counting)
     return counts
 
 
