@@ -61,7 +61,7 @@ SCALES = {
     "cpu": {
         "data": DATA,
         "seeds": 3,
-        "loop_seeds": 5,
+        "loop_seeds": 3,
         "sizes": {"n_pool": 2000, "n_test": 1000, "max_length": 64, "max_epochs": 3},
         "schedule": {"n_initial": 50, "n_rounds": 7, "batch_size": 50},
         "training": SMALL,
