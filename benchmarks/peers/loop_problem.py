@@ -26,6 +26,7 @@ class LoopProblem:
     batch_size: int = 16
     lr: float = 2e-4
     freeze: int = 0  # layers, of the encoder that skactive trains in the end
+    precision: str = "float32"  # of that training
     device: str = "cpu"
 
     @property

@@ -36,6 +36,7 @@ def make_final(problem, seed):
         problem.model,
         pooling="mean",
         freeze=problem.freeze,
+        precision=problem.precision,
         max_length=problem.max_length,
         max_epochs=problem.epochs,
         batch_size=problem.batch_size,
