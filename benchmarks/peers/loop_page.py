@@ -124,17 +124,22 @@ def aims_table(ours, theirs):
 
 
 def beside_table(records):
-    """Loops of ours with other settings."""
+    """Loops of ours with other settings, and how much quicker than small-text's."""
     rows = []
+    theirs = [total(r) for r in group(records).get("small-text", [])]
     for setting in dict.fromkeys(record["setting"] for record in records):
         for found in group(records, setting).values():
             if found[0]["library"] == OURS:
                 row = [mean_std([r["cpu"][p] for r in found], 1) for p in PHASES]
                 final = mean_std([record["final"] for record in found])
-                seconds = mean_std([total(record) for record in found], 0)
-                rows.append([setting or "as above", len(found), *row, seconds, final])
+                ours = [total(record) for record in found]
+                same = theirs and "n_pool" not in setting
+                ratio = f"{np.mean(theirs) / np.mean(ours):.0f}" if same else ""
+                row += [mean_std(ours, 0), ratio, final]
+                rows.append([setting or "as above", len(found), *row])
     phases = [phase.replace("_", " ") for phase in PHASES]
-    return table(["setting", "seeds", *phases, "all", "accuracy"], rows)
+    head = ["setting", "seeds", *phases, "all", "times as quick", "accuracy"]
+    return table(head, rows)
 
 
 def describe_loops(by_library):
