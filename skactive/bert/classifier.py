@@ -95,7 +95,7 @@ class BertClassifier(
         "auto" takes CUDA, else MPS, else the processor; or any name torch knows.
     precision : {"auto", "float32", "bfloat16"}, default="auto"
         Of matrix products; weights are float32. "auto" is bfloat16 on a GPU that has
-        it, float32 elsewhere: on a processor that has it "bfloat16" is 1.2 to 2 times
+        it, float32 elsewhere: on a processor that has it "bfloat16" is about 1.3 times
         as fast.
     callbacks : sequence of skorch callbacks or None, default=None
         More callbacks for the training.
