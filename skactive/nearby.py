@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .distances import nearest
+from .neighbors import nearest
 from .tracking import fingerprints, known_rows
 
 __all__ = ["NearestCandidates"]
@@ -24,7 +24,7 @@ class NearestCandidates:
     k : int
         At least 1.
     method : {"exact", "faiss", "auto"}, default="exact"
-        See :func:`skactive.distances.nearest`.
+        See :func:`skactive.neighbors.nearest`.
 
     Attributes
     ----------

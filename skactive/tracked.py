@@ -8,8 +8,9 @@ import numpy as np
 from scipy import sparse
 
 from ._chunks import as_floats
-from .distances import nearest, squared_norms
+from .distances import squared_norms
 from .nearby import NearestCandidates
+from .neighbors import nearest
 from .quantities import read_only
 from .sharing import SharedView
 from .tracking import NearestDistances
@@ -56,7 +57,7 @@ class TrackedView(SharedView):
         k : int
             At least 1; no more than there are candidates are found.
         method : {"auto", "exact", "faiss"}, default="auto"
-            How to find them; see :func:`skactive.distances.nearest`.
+            How to find them; see :func:`skactive.neighbors.nearest`.
 
         Returns
         -------

@@ -9,7 +9,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from .._chunks import as_floats, chunk_size, chunks
 from .._positions import as_positions
-from ..distances import nearest
+from ..neighbors import nearest
 from ._groups import as_runs
 
 __all__ = [

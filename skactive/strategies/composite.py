@@ -185,7 +185,7 @@ class SEALS(_Composite):
     k : int, default=100
         Nearest candidates of each labelled item.
     method : {"auto", "exact", "faiss"}, default="auto"
-        How to find them; see :func:`skactive.distances.nearest`.
+        How to find them; see :func:`skactive.neighbors.nearest`.
 
     Notes
     -----

@@ -11,7 +11,8 @@ from sklearn.utils.extmath import safe_sparse_dot
 from .._chunks import chunk_size, chunks, float_rows
 from .._params import check_count
 from ..clustering import k_means, row_bytes
-from ..distances import nearest, squared_norms
+from ..distances import squared_norms
+from ..neighbors import nearest
 from ..selection import top_n
 from .base import Strategy
 
