@@ -82,7 +82,7 @@ def _copy_pretrained(estimator, digest, where, writer):
 
 def _write_pretrained(opened, place, writer):
     """Write encoder and tokenizer, and check that they come back; give the folder."""
-    from skactive.bert.hub import Checkpoint
+    from skactive.bert.checkpoint import Checkpoint
 
     # Its own tokenizer: that of the opened one may be set to cut.
     source = Checkpoint(opened.name, opened.revision, local=opened.local)
@@ -108,7 +108,7 @@ def _write_pretrained(opened, place, writer):
 
 def _write_encoder(source, folder):
     """Write configuration and weights: the same files, but never a pickle."""
-    files = [Path(path) for path in source._files()]
+    files = [Path(path) for path in source.files()]
     if all(path.suffix in (".json", ".safetensors") for path in files):
         for path in files:
             shutil.copyfile(path, folder / path.name)
@@ -116,9 +116,9 @@ def _write_encoder(source, folder):
     from transformers import AutoModel
 
     from skactive._random import fork_torch
-    from skactive.bert.hub import _quiet
+    from skactive.bert.checkpoint import quiet
 
-    with _quiet(), fork_torch(0):  # as the encoder itself was loaded
+    with quiet(), fork_torch(0):  # as the encoder itself was loaded
         model = AutoModel.from_pretrained(source.name, revision=source.revision)
         model.save_pretrained(folder)
 

@@ -48,7 +48,7 @@ def one_thread_here():
 def here(monkeypatch):
     """Let nothing be encoded in this process."""
     with monkeypatch.context() as patch:
-        patch.setattr("skactive.bert.hub.Checkpoint.module", refuse)
+        patch.setattr("skactive.bert.checkpoint.Checkpoint.module", refuse)
         yield patch
 
 

@@ -1,0 +1,299 @@
+"""A pretrained encoder: its tokenizer, configuration and weights, or what is wrong."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+import warnings
+from collections import OrderedDict
+from contextlib import contextmanager
+from functools import cached_property
+
+from safetensors import SafetensorError
+
+from skactive._random import fork_torch, generator_lock
+
+__all__ = ["Checkpoint", "quiet"]
+
+_LOADING_ERRORS = (OSError, ValueError, KeyError, RuntimeError, ImportError)
+_KEPT = 2
+# These count positions from the padding index, so the first rows of their table of
+# position embeddings belong to no token. MPNet takes 1 whatever its configuration says.
+_POSITIONS_AFTER_PADDING = frozenset(
+    {
+        *("camembert", "data2vec-text", "esm", "ibert", "longformer", "luke", "mpnet"),
+        *("roberta", "roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl", "xmod"),
+    }
+)
+
+_lock = threading.RLock()
+_modules = OrderedDict()  # (digest, device, dtype, masked_lm) -> torch.nn.Module
+_digests = {}  # (path, size, mtime) -> hex
+
+
+class Checkpoint:
+    """A pretrained encoder: tokenizer and configuration now, weights when needed.
+
+    Parameters
+    ----------
+    name : str
+        Absolute folder or name on the hub.
+    revision : str or None
+        Branch, tag or commit on the hub.
+    local : bool
+        Whether `name` is a folder.
+
+    Attributes
+    ----------
+    config : transformers.PretrainedConfig
+    tokenizer : transformers tokenizer
+        Guard its use with `tokenizer_lock`: truncation is a state of the tokenizer.
+    width, depth : int
+        Number of features and of layers.
+    max_positions : int or None
+        Longest sequence in tokens, None where the architecture has no limit.
+    tokenizer_digest : str
+        SHA-256 of the tokenizer's content.
+    """
+
+    def __init__(self, name, revision, *, local):
+        self.name, self.revision, self.local = name, revision, local
+        if local and not os.path.isfile(os.path.join(name, "config.json")):
+            raise ValueError(
+                f"'model' must be a folder that holds a model, got {name!r}, which has "
+                "no config.json. Pass the folder that save_pretrained wrote."
+            )
+        with quiet(), self._explained("configuration"):
+            from transformers import AutoConfig
+
+            self.config = AutoConfig.from_pretrained(name, revision=revision)
+        with quiet(), self._explained("tokenizer"):
+            from transformers import AutoTokenizer
+
+            self.tokenizer = AutoTokenizer.from_pretrained(name, revision=revision)
+            # Without its files transformers makes one that knows no word.
+            if set(self.tokenizer.get_vocab()) <= {*self.tokenizer.all_special_tokens}:
+                raise ValueError("its vocabulary is empty")
+        self.tokenizer_lock = threading.Lock()
+        self.tokenizer_digest = _digest_tokenizer(self.tokenizer)
+        self.width = self.config.hidden_size
+        self.depth = self.config.num_hidden_layers
+        self.max_positions = _max_positions(self.config, self.tokenizer)
+
+    @cached_property
+    def digest(self):
+        """SHA-256 over the configuration and the content of the weights' files."""
+        total = hashlib.sha256()
+        for path in self.files():
+            total.update(_digest_file(path).encode())
+        return total.hexdigest()
+
+    def files(self):
+        """List the configuration and the files that `from_pretrained` reads."""
+        config = self._file("config.json")
+        for weights in ("model.safetensors", "pytorch_model.bin"):
+            if path := self._file(weights):
+                return [config, path]
+            if index := self._file(f"{weights}.index.json"):
+                with open(index, encoding="utf-8") as stream:
+                    shards = sorted(set(json.load(stream)["weight_map"].values()))
+                return [config, index, *map(self._file, shards)]
+        raise ValueError(
+            f"'model' must hold weights, got {self.name!r}, which has neither "
+            "model.safetensors nor pytorch_model.bin. Save the model with "
+            "save_pretrained."
+        )
+
+    def _file(self, filename):
+        if self.local:
+            path = os.path.join(self.name, filename)
+            return path if os.path.isfile(path) else None
+        with quiet(), self._explained("weights"):
+            from transformers.utils import cached_file
+
+            return cached_file(
+                self.name,
+                filename,
+                revision=getattr(self.config, "_commit_hash", None) or self.revision,
+                _raise_exceptions_for_missing_entries=False,
+                _raise_exceptions_for_connection_errors=False,
+            )
+
+    @cached_property
+    def special_ids(self):
+        """Ids of the tokens that stand for no word; that of unknown words is none."""
+        names = ("bos", "eos", "cls", "sep", "pad", "mask")
+        ids = (getattr(self.tokenizer, f"{name}_token_id") for name in names)
+        return frozenset(i for i in ids if i is not None)
+
+    def module(self, device, dtype, *, masked_lm=False):
+        """Load the encoder, or take it from the few kept in this process.
+
+        Parameters
+        ----------
+        device : torch.device
+        dtype : torch.dtype
+        masked_lm : bool, default=False
+            Whether with the head of a masked language model.
+
+        Returns
+        -------
+        module : torch.nn.Module
+            In evaluation mode, shared: callers must not change it.
+        """
+        key = (self.digest, str(device), dtype, masked_lm)
+        with _lock:
+            if key in _modules:
+                _modules.move_to_end(key)
+                return _modules[key]
+        # In this order: who trains holds the generator and then asks for a module.
+        with generator_lock, _lock:
+            if key not in _modules:
+                module = self._load_masked_lm() if masked_lm else self._load()
+                _modules[key] = _convert(module, device, dtype).eval()
+                while len(_modules) > _KEPT:
+                    _modules.popitem(last=False)
+            _modules.move_to_end(key)
+            return _modules[key]
+
+    def _load(self):
+        # Weights that the checkpoint lacks, most often the pooler's, are drawn at
+        # random: from a fork, so that no user's stream of numbers moves.
+        with quiet(), self._explained("weights"), fork_torch(0):
+            from transformers import AutoModel
+
+            module, report = AutoModel.from_pretrained(
+                self.name, revision=self.revision, output_loading_info=True
+            )
+        missing = sorted(k for k in report["missing_keys"] if "pooler" not in k)
+        if missing:
+            warnings.warn(
+                f"the weights in {self.name!r} lack {len(missing)} of the encoder's "
+                f"parameters, such as {missing[0]!r}; they were drawn at random, so "
+                "the features mean little. Check that the checkpoint fits its "
+                "config.json.",
+                UserWarning,
+                stacklevel=2,
+            )
+        if self.config.is_encoder_decoder:
+            module = module.get_encoder()
+        return module.requires_grad_(False)
+
+    def _load_masked_lm(self):
+        from transformers import MODEL_FOR_MASKED_LM_MAPPING, AutoModelForMaskedLM
+
+        known = type(self.config) in MODEL_FOR_MASKED_LM_MAPPING
+        if not known or self.config.is_encoder_decoder:
+            self._refuse_masked_lm(
+                f"a {self.config.model_type!r} model, which has none"
+            )
+        with quiet(), self._explained("weights"), fork_torch(0):
+            module, report = AutoModelForMaskedLM.from_pretrained(
+                self.name, revision=self.revision, output_loading_info=True
+            )
+        # What is missing was drawn at random: its surprise would mean nothing.
+        if missing := sorted(report["missing_keys"]):
+            lacks = f"{missing[0]!r} and {len(missing) - 1} more of its parameters"
+            self._refuse_masked_lm(f"{self.name!r}, whose weights lack {lacks}")
+        return module.requires_grad_(False)
+
+    def _refuse_masked_lm(self, got):
+        raise ValueError(
+            f"'model' must have the head of a masked language model, got {got}. Pass "
+            "an encoder as it was pretrained, such as 'bert-base-uncased', not one "
+            "trained on for sentences or for a task."
+        )
+
+    @contextmanager
+    def _explained(self, what):
+        try:
+            yield
+        except (*_LOADING_ERRORS, SafetensorError) as exc:
+            if self.local:
+                raise ValueError(
+                    f"'model' must be a folder with a model and its tokenizer, got "
+                    f"{self.name!r}, whose {what} cannot be loaded "
+                    f"({_first_line(exc)}). Save both there with save_pretrained."
+                ) from exc
+            at = "" if self.revision is None else f" at revision {self.revision!r}"
+            raise ValueError(
+                f"'model' must be a local folder or a name on the hub, got "
+                f"{self.name!r}{at}, whose {what} cannot be loaded from the hub or its "
+                f"cache ({_first_line(exc)}). Check the name and the connection, or "
+                "pass a local folder."
+            ) from exc
+
+
+def _convert(module, device, dtype):
+    """Change the type of an encoder's weights, where possible not of LayerNorm's.
+
+    Those are few and scale all states: in bfloat16 they made up half of the error.
+    """
+    from torch.nn import LayerNorm
+
+    from skactive.bert.packed import PackedEncoder
+
+    exact = []
+    if device.type == "cpu" and PackedEncoder.supports(module):
+        norms = [part for part in module.modules() if isinstance(part, LayerNorm)]
+        exact = [(norm, norm.state_dict()) for norm in norms]
+    module = module.to(device=device, dtype=dtype)
+    for norm, weights in exact:
+        norm.float().load_state_dict(weights)
+    return module
+
+
+def _first_line(exc):
+    lines = str(exc).strip().splitlines()
+    return f"{type(exc).__name__}: {lines[0] if lines else ''}".rstrip(": .")
+
+
+def _max_positions(config, tokenizer):
+    limits = [tokenizer.model_max_length]  # 1e30 where the tokenizer knows none
+    positions = getattr(config, "max_position_embeddings", None)
+    if positions is not None and positions > 0:
+        if config.model_type in _POSITIONS_AFTER_PADDING:
+            padding = 1 if config.model_type == "mpnet" else config.pad_token_id
+            positions -= (padding or 0) + 1
+        limits.append(positions)
+    shortest = min(limits)
+    return int(shortest) if shortest < 10**9 else None
+
+
+def _digest_tokenizer(tokenizer):
+    """Hash what decides the tokens: taken before truncation is ever switched on."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is not None:
+        content = backend.to_str()
+    else:
+        settings = sorted((k, repr(v)) for k, v in tokenizer.init_kwargs.items())
+        vocabulary = sorted(tokenizer.get_vocab().items())
+        content = json.dumps([type(tokenizer).__name__, vocabulary, settings])
+    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _digest_file(path):
+    found = os.stat(path)
+    key = (path, found.st_size, found.st_mtime_ns)
+    if key not in _digests:
+        with open(path, "rb") as stream:
+            _digests[key] = hashlib.file_digest(stream, "sha256").hexdigest()
+    return _digests[key]
+
+
+@contextmanager
+def quiet():
+    """Silence the progress bars and load reports of transformers, then restore."""
+    from transformers.utils import logging
+
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()
