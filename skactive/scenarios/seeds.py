@@ -1,34 +1,21 @@
-"""Imbalanced pools, and what a labeller of a rare class may begin with.
-
-The three scenarios of Ein-Dor et al. (2020) for two classes, one of them wanted:
-
-- balanced, the reference: :func:`reference_seed`;
-- imbalanced, with an unbiased set of the wanted class: :func:`make_imbalanced`, then
-  :func:`unbiased_seed`;
-- imbalanced-practical, where the first items come out of a search for keywords and
-  are no fair sample: :func:`make_imbalanced`, then :func:`keyword_seed`.
-
-References
-----------
-L. Ein-Dor et al., "Active learning for BERT: an empirical study", EMNLP 2020.
-"""
+"""What a loop begins with, some of it with labels that nobody looked at."""
 
 from __future__ import annotations
 
 import re
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._containers import take_rows
-from ._labels import as_labels
-from ._positions import as_positions, count_items
-from ._random import base_seed, round_rng
-from ._sklearn import num_samples
-from ._texts import as_texts
+from .._labels import as_labels
+from .._positions import as_positions, count_items
+from .._random import base_seed, round_rng
+from .._sklearn import num_samples
+from .._texts import as_texts
+from .imbalance import find_class
 
-__all__ = ["Seed", "keyword_seed", "make_imbalanced", "reference_seed", "unbiased_seed"]
+__all__ = ["Seed", "keyword_seed", "reference_seed", "unbiased_seed"]
 
 
 class Seed(NamedTuple):
@@ -84,80 +71,6 @@ class Seed(NamedTuple):
         assumed = as_positions(self.positions[self.assumed], len(y), name="positions")
         y[assumed] = self.negative
         return y
-
-
-def make_imbalanced(
-    X, y, *, minority, prior=None, ratio=None, random_state=None, return_positions=False
-):
-    """Sub-sample one class until it is rare; all other items stay.
-
-    Parameters
-    ----------
-    X : container of n items
-    y : array-like of shape (n,)
-        Their classes.
-    minority : label
-        The class to make rare.
-    prior : float or None, default=None
-        Its share of all items afterwards. None is 0.1, unless `ratio` is given.
-    ratio : float or None, default=None
-        In place of `prior`: how many items of it for each item of another class.
-    random_state : int, RandomState instance or None, default=None
-        Chooses the items that stay.
-    return_positions : bool, default=False
-        Whether to return the positions in `X` as well.
-
-    Returns
-    -------
-    X, y : containers of the kinds given
-        What stays, in the old order.
-    positions : ndarray of int
-        Only if asked for.
-
-    Raises
-    ------
-    ValueError
-        If there is no such class, it is rarer already, or nothing of it would stay.
-
-    Examples
-    --------
-    >>> from skactive.scenarios import make_imbalanced
-    >>> X, y = list("abcdefghijkl"), [0, 1] * 6
-    >>> X, y = make_imbalanced(X, y, minority=1, prior=0.25, random_state=0)
-    >>> len(X), sum(y)
-    (8, 2)
-    """
-    n = count_items(X)
-    given, y = y, as_labels(y, n)
-    is_minority = _find_class(y, minority, "minority")
-    n_minority = int(is_minority.sum())
-    n_others = n - n_minority
-    if prior is not None and ratio is not None:
-        raise ValueError(
-            f"give 'prior' or 'ratio', not both; got {prior!r} and {ratio!r}."
-        )
-    if ratio is None:
-        prior = 0.1 if prior is None else _check_share("prior", prior, below_one=True)
-        wanted, said = prior / (1 - prior) * n_others, f"prior={prior}"
-    else:
-        wanted = _check_share("ratio", ratio) * n_others
-        said = f"ratio={ratio}"
-    n_kept = int(np.floor(wanted + 0.5))
-    if n_kept > n_minority:
-        raise ValueError(
-            f"{said} needs {n_kept} items of the class {minority!r} beside the "
-            f"{n_others} others, and there are {n_minority}. Ask for less."
-        )
-    if n_kept == 0:
-        raise ValueError(
-            f"{said} leaves no item of the class {minority!r} beside the {n_others} "
-            "others. Ask for more."
-        )
-    rng = round_rng(base_seed(random_state), 0, "make_imbalanced")
-    kept = rng.choice(np.flatnonzero(is_minority), size=n_kept, replace=False)
-    positions = np.union1d(kept, np.flatnonzero(~is_minority))
-    result = take_rows(X, positions), take_rows(given, positions)
-    return (*result, positions) if return_positions else result
 
 
 def reference_seed(X, n=100, *, random_state=None):
@@ -229,7 +142,7 @@ def unbiased_seed(
     (10, 'ham')
     """
     y = as_labels(y, num_samples(y))
-    is_positive = _find_class(y, positive, "positive")
+    is_positive = find_class(y, positive, "positive")
     classes = np.unique(y).tolist()
     if negative is None:
         others = [c for c in classes if c != positive]
@@ -331,29 +244,6 @@ def _draw(positions, n, rng, name, what, least=1):
             "fewer."
         )
     return rng.choice(positions, size=int(n), replace=False)
-
-
-def _find_class(y, label, name):
-    """Mark the items of a class."""
-    if y.ndim != 1 or y.dtype.kind == "f":
-        raise TypeError(
-            f"'y' must hold one class for each item, got an array of shape {y.shape} "
-            f"and dtype {y.dtype}."
-        )
-    classes = np.unique(y).tolist()
-    if label not in classes:
-        raise ValueError(
-            f"{name!r} must be one of the classes in 'y', {classes}; got {label!r}."
-        )
-    return y == label
-
-
-def _check_share(name, value, below_one=False):
-    good = isinstance(value, Real) and not isinstance(value, bool)
-    if not good or not 0 < value < (1 if below_one else np.inf):
-        limit = "between 0 and 1" if below_one else "above 0"
-        raise ValueError(f"{name!r} must be a number {limit}, got {value!r}.")
-    return float(value)
 
 
 def _compile(pattern):
