@@ -1,10 +1,10 @@
-"""Fresh copies of estimators, seeded by a generator."""
+"""Fresh copies of estimators, and what in them is not seeded."""
 
 from __future__ import annotations
 
 from sklearn.base import clone
 
-__all__ = ["seeded_clone"]
+__all__ = ["seeded_clone", "unseeded"]
 
 
 def seeded_clone(estimator, rng):
@@ -34,10 +34,25 @@ def seeded_clone(estimator, rng):
     True
     """
     copy = clone(estimator)
-    params = copy.get_params()
-    seeds = {
-        name: int(rng.integers(2**31))
-        for name in sorted(params)
-        if name.split("__")[-1] == "random_state" and params[name] is None
-    }
-    return copy.set_params(**seeds)
+    return copy.set_params(
+        **{name: int(rng.integers(2**31)) for name in unseeded(copy)}
+    )
+
+
+def unseeded(estimator):
+    """Names of the parameters `random_state`, nested ones too, that are None.
+
+    Parameters
+    ----------
+    estimator : estimator
+
+    Returns
+    -------
+    names : list of str
+        Sorted.
+    """
+    return [
+        name
+        for name, value in sorted(estimator.get_params().items())
+        if name.split("__")[-1] == "random_state" and value is None
+    ]

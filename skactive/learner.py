@@ -10,6 +10,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from ._clones import unseeded
 from ._containers import concatenate, snapshot
 from ._delegation import DelegationMixin
 from ._labels import as_labels, join_fit_params, join_labels
@@ -329,12 +330,8 @@ class ActiveLearner(
             # Most classifiers refuse a single class, yet a loop may begin so.
             return DummyClassifier(strategy="most_frequent")
         estimator = clone(self.estimator)
-        seeds = {
-            name: round_seed(seed, n_rounds, name)
-            for name, value in sorted(estimator.get_params().items())
-            if name.split("__")[-1] == "random_state" and value is None
-        }
-        return estimator.set_params(**seeds) if seeds else estimator
+        seeds = {name: round_seed(seed, n_rounds, name) for name in unseeded(estimator)}
+        return estimator.set_params(**seeds)
 
     def _model(self):
         """Get the fitted estimator, if it tells at least two classes apart."""
