@@ -1,0 +1,162 @@
+"""Rules by their names: built in, of a plugin, and on the page about them."""
+
+import re
+import sys
+import textwrap
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from skactive import plugins
+from skactive.runs import Run
+from skactive.stopping import (
+    ClassificationChange,
+    KappaAverage,
+    LabelBudget,
+    OverallUncertainty,
+    Plateau,
+    RoundBudget,
+    SelectedAccuracy,
+    TimeBudget,
+    get_stopping_rule,
+    get_stopping_rule_names,
+)
+
+from .scripted import _simulate
+
+PAGE = (Path(__file__).parents[2] / "docs" / "stopping.md").read_text("utf-8")
+
+
+# Names and plugins
+
+BUILTIN = {
+    "label_budget": (LabelBudget, {"n": 5}),
+    "round_budget": (RoundBudget, {"n": 5}),
+    "time_budget": (TimeBudget, {"seconds": 5}),
+    "classification_change": (ClassificationChange, {}),
+    "kappa_average": (KappaAverage, {"threshold": 0.9}),
+    "overall_uncertainty": (OverallUncertainty, {}),
+    "selected_accuracy": (SelectedAccuracy, {}),
+    "plateau": (Plateau, {}),
+}
+
+
+def test_the_built_in_names_are_those_of_pyproject():
+    # After a change there the package has to be installed again.
+    path = Path(__file__).parents[2] / "pyproject.toml"
+    groups = tomllib.loads(path.read_text(encoding="utf-8"))["project"]["entry-points"]
+    assert sorted(groups["skactive.stopping"]) == sorted(BUILTIN)
+    assert set(BUILTIN) <= set(get_stopping_rule_names())
+    assert get_stopping_rule_names() == sorted(get_stopping_rule_names())
+
+
+@pytest.mark.parametrize("name", BUILTIN)
+def test_a_name_makes_its_rule(name):
+    kind, params = BUILTIN[name]
+    rule = get_stopping_rule(name, **params)
+    assert type(rule) is kind
+    assert params.items() <= rule.get_params().items()
+    assert type(get_stopping_rule(f"skactive:{name}", **params)) is kind
+
+
+def test_an_unknown_name_gets_a_suggestion():
+    message = r"unknown stopping rule 'plato'\. Did you mean 'plateau'\? .*kappa_aver"
+    with pytest.raises(ValueError, match=message):
+        get_stopping_rule("plato")
+    with pytest.raises(
+        TypeError, match="A stopping rule itself needs no name: pass it"
+    ):
+        get_stopping_rule(Plateau())
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'n'"):
+        get_stopping_rule("label_budget")
+
+
+@pytest.fixture
+def install(tmp_path, monkeypatch):
+    """Fake an installed distribution that offers rules."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def install(dist, source, **entries):
+        module = f"fake_stopping_{dist}"
+        path = tmp_path / f"{module}.py"
+        path.write_text(textwrap.dedent(source), encoding="utf-8")
+        monkeypatch.delitem(sys.modules, module, raising=False)
+        info = tmp_path / f"{dist}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {dist}\nVersion: 1.0\n", encoding="utf-8"
+        )
+        lines = [f"{name} = {module}:{attr}" for name, attr in entries.items()]
+        (info / "entry_points.txt").write_text(
+            "\n".join(["[skactive.stopping]", *lines, ""]), encoding="utf-8"
+        )
+        plugins.Group.refresh()
+
+    yield install
+    monkeypatch.undo()
+    plugins.Group.refresh()
+
+
+def test_a_rule_of_a_plugin_stops_a_simulation(install, data):
+    source = """
+    from skactive.stopping import StoppingRule
+
+    class Odd(StoppingRule):
+        def __init__(self, least=1):
+            self.least = least
+
+        def decide(self, run, learner, X):
+            return run.n_labeled[-1] % 2 == 1 and run.n_labeled[-1] > self.least
+    """
+    install("one", source, odd="Odd")
+    assert "odd" in get_stopping_rule_names()
+    run = _simulate(data, get_stopping_rule("odd", least=20))
+    assert run.n_labeled[-1] == 25
+    assert run.stopped_by == "Odd(least=20)"
+
+
+@pytest.mark.parametrize(
+    "source", ["class Bad: pass", "def Bad(): pass", "Bad = 5", "Bad = object()"]
+)
+def test_what_is_no_rule_is_refused(install, source):
+    install("two", source, bad="Bad")
+    message = r"two 1\.0 offers as the stopping rule 'bad', must be a class with the"
+    with pytest.raises(TypeError, match=message):
+        get_stopping_rule("bad")
+
+
+def test_a_plugin_that_cannot_be_loaded_stops_no_other(install):
+    install("three", "raise RuntimeError('no luck')", bad="Bad")
+    message = r"stopping rule 'bad' of three 1\.0 cannot .*other stopping rules are not"
+    with pytest.raises(ImportError, match=message):
+        get_stopping_rule("bad")
+    assert type(get_stopping_rule("plateau")) is Plateau
+
+
+# The page
+
+
+@pytest.mark.slow
+def test_the_examples_of_the_page_run(capsys):
+    pytest.importorskip("sklearn.callback")
+    names = {}
+    for block in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
+        exec(block, names)
+    assert re.search(r"\d+ labels, stopped by \w+\(", capsys.readouterr().out)
+    assert len(names["run"].rounds) > 1
+    rule = names["Affordable"](money=70)
+    assert not rule.check(Run([{"asked": range(35)}]), None, None)
+    assert rule.check(Run([{"asked": range(36)}]), None, None)
+
+
+def test_the_page_names_every_rule_with_its_defaults():
+    rows = dict(re.findall(r"^\| `(\w+)`: (.*)$", PAGE, re.MULTILINE))
+    assert sorted(rows) == sorted(BUILTIN)
+    for name, (kind, params) in BUILTIN.items():
+        assert f"`{kind.__name__}(" in rows[name]
+        if {"n", "seconds"}.isdisjoint(params):
+            defaults = kind().get_params()
+            defaults.pop("random_state", None)
+            for param, value in defaults.items():
+                assert f"{param}={value}" in rows[name]

@@ -1,0 +1,134 @@
+"""Rules made of several: truth tables, names, parameters and reasons."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from skactive.runs import Run
+from skactive.stopping import (
+    AllOf,
+    AnyOf,
+    KappaAverage,
+    LabelBudget,
+    Plateau,
+    RoundBudget,
+    StoppingRule,
+    TimeBudget,
+)
+
+from .scripted import Scripted, _run, _simulate
+
+
+class Always(StoppingRule):
+    """Say the same each time."""
+
+    def __init__(self, answer=True):
+        self.answer = answer
+
+    def decide(self, run, learner, X):
+        return self.answer
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("second", [True, False])
+def test_truth_tables(first, second):
+    a, b = Always(first), Always(second)
+    assert (a | b).check(_run(), None, None) == (first or second)
+    assert (a & b).check(_run(), None, None) == (first and second)
+    assert ((a & b) | a).check(_run(), None, None) == first
+    assert ((a | b) & a & b).check(_run(), None, None) == (first and second)
+
+
+@pytest.mark.parametrize("kind", [AnyOf, AllOf])
+def test_every_rule_is_asked_in_every_round(kind):
+    rules = [("a", Always(True)), ("b", Always(False)), ("c", Always(True))]
+    rule = kind(rules).start()
+    for n in range(1, 4):
+        rule.check(_run(), None, None)
+        assert [part.n_checks_ for _, part in rule.rules_] == [n, n, n]
+
+
+def test_a_budget_beside_kappa_needs_both(data):
+    kappa = KappaAverage(2, threshold=0.5)
+    alone = len(_simulate(data, kappa).rounds)
+    both = _simulate(data, kappa & LabelBudget(60))
+    assert alone < len(both.rounds) == 11
+    assert len(_simulate(data, kappa | LabelBudget(60)).rounds) == alone
+
+
+def test_the_sign_flattens_its_own_kind_and_names_apart():
+    rule = LabelBudget(1) | Plateau() | LabelBudget(2) | (RoundBudget(3) & Plateau())
+    assert type(rule) is AnyOf
+    names = ["label_budget", "plateau", "label_budget_2", "all_of"]
+    assert [name for name, _ in rule.rules] == names
+    assert (AnyOf([("mine", Plateau())]) | Plateau()).rules[0][0] == "mine"
+
+
+def test_parameters_of_parts_are_reached_by_name():
+    rule = LabelBudget(1) | (RoundBudget(3) & KappaAverage())
+    rule.set_params(all_of__kappa_average__n_rounds=7, label_budget__n=2)
+    assert rule.get_params()["all_of__kappa_average__n_rounds"] == 7
+    assert rule.get_params()["label_budget"].n == 2
+    assert rule.set_params(label_budget=Plateau()).rules[0][1].patience == 3
+    twin = clone(rule)
+    twin.set_params(all_of__round_budget__n=9)
+    assert rule.get_params()["all_of__round_budget__n"] == 3
+
+
+def test_the_rules_given_stay_as_they_are():
+    part = KappaAverage()
+    rule = part | LabelBudget(1)
+    rule.check(_run(), Scripted(np.zeros(5)), np.arange(5))
+    assert vars(part) == vars(KappaAverage())
+
+
+def test_the_reason_is_the_rules_that_said_so():
+    rule = (Always(True) | Always(False) | LabelBudget(9)).start()
+    assert rule.reason().startswith("AnyOf(")
+    rule.check(_run(), None, None)
+    assert rule.reason() == "Always()"
+    rule = LabelBudget(1) & (RoundBudget(1) | Plateau())
+    rule.check(Run([{"asked": [0], "scores": {"f1": 1}}, {"asked": []}]), None, None)
+    assert rule.reason() == "LabelBudget(n=1) & RoundBudget(n=1)"
+    assert (
+        "\n" not in KappaAverage(5, threshold=0.95, stop_set=list(range(99))).reason()
+    )
+
+
+def test_what_a_rule_requires_is_that_of_its_parts():
+    rule = LabelBudget(1) | (Plateau() & TimeBudget(1))
+    assert rule.requires == {"labels", "scores"}
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        [],
+        [LabelBudget(1)],
+        [("a", LabelBudget)],
+        [("a", 5)],
+        [(1, LabelBudget(1))],
+        [("a", LabelBudget(1), 2)],
+    ],
+)
+@pytest.mark.parametrize("kind", [AnyOf, AllOf])
+def test_a_bad_list_of_rules_is_refused(kind, rules):
+    message = r"'rules' must be a list of \(name, rule\) tuples .* It is easier to"
+    with pytest.raises(TypeError, match=message):
+        kind(rules).start()
+
+
+@pytest.mark.parametrize("name", ["a__b", "rules"])
+def test_a_bad_name_of_a_part_is_refused(name):
+    with pytest.raises(ValueError, match="Estimator names"):
+        AnyOf([(name, LabelBudget(1))]).start()
+    with pytest.raises(ValueError, match="not unique"):
+        AnyOf([("a", LabelBudget(1))] * 2).start()
+
+
+@pytest.mark.parametrize("other", [5, None, "plateau", LabelBudget])
+def test_a_rule_is_joined_with_rules_only(other):
+    with pytest.raises(TypeError, match="unsupported operand"):
+        LabelBudget(1) | other
+    with pytest.raises(TypeError, match="unsupported operand"):
+        LabelBudget(1) & other
