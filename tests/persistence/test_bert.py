@@ -11,36 +11,21 @@ import torch
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import FeatureUnion, make_pipeline
-from torch import nn
 
 from skactive import ActiveLearner, load, save
 from skactive.bert import BertClassifier, BertFeatures, BertRegressor
 from skactive.bert.heads import LinearHead
-from skactive.persistence import folder as folder_module
 
-from .conftest import save_encoder
+from ..conftest import save_encoder
+from .finetuned import LABELS, SMALL, TEXTS, _change, _classifier
 
-TEXTS = [
-    "the film is a joy",
-    "a dull and slow film",
-    "stocks fell again on friday",
-    "the team won the match",
-    "a joy of a film",
-    "a slow and dull match",
-]
-LABELS = ["good", "bad", "bad", "good", "good", "bad"]
 PAIRS = [(text, "why") for text in TEXTS]
-SMALL = {"max_epochs": 2, "batch_size": 3, "lr": 0.01, "random_state": 0}
 
 
 @pytest.fixture
 def model(tiny_bert, tmp_path):
     """Folder of an encoder that a test may remove."""
     return shutil.copytree(tiny_bert, tmp_path / "model")
-
-
-def _classifier(model, **params):
-    return BertClassifier(model, **{**SMALL, **params})
 
 
 def _elsewhere(folder, model, tmp_path):
@@ -283,119 +268,3 @@ def test_parameters_that_need_code_are_refused(tmp_path, params, match):
     with pytest.raises(TypeError, match=match):
         save(BertClassifier(**params), tmp_path / "saved")
     assert list(tmp_path.iterdir()) == []
-
-
-# Folders that are not as they were written
-
-
-@pytest.fixture(scope="module")
-def written(tiny_bert, tmp_path_factory):
-    """Folder of a fitted classifier; a test copies it."""
-    original = _classifier(tiny_bert, freeze=1).fit(TEXTS, LABELS)
-    return save(original, tmp_path_factory.mktemp("bert") / "saved")
-
-
-@pytest.fixture
-def saved(written, tmp_path):
-    return shutil.copytree(written, tmp_path / "saved")
-
-
-def _reseal(folder):
-    """Make the manifest fit what lies in the folder."""
-    path = folder / "manifest.json"
-    manifest = json.loads(path.read_text())
-    found = folder_module._list_files(folder)
-    found.pop("manifest.json")
-    manifest["files"] = {
-        name: {"sha256": folder_module._digest(each)} for name, each in found.items()
-    }
-    path.write_text(json.dumps(manifest))
-
-
-def _change(folder, change):
-    path = folder / "object.json"
-    content = json.loads(path.read_text())
-    change(content)
-    path.write_text(json.dumps(content))
-    _reseal(folder)
-
-
-@pytest.mark.parametrize("part", ["weights/*", "pretrained/*/model.safetensors"])
-def test_a_changed_weight_is_found(saved, part):
-    (path,) = saved.glob(part)
-    content = bytearray(path.read_bytes())
-    content[-1] ^= 1
-    path.write_bytes(content)
-    with pytest.raises(ValueError, match=f"{path.name}' in .* has changed since it"):
-        load(saved)
-
-
-def test_a_missing_tokenizer_is_named(saved):
-    (path,) = saved.glob("pretrained/*/tokenizer.json")
-    path.unlink()
-    with pytest.raises(ValueError, match=r"/tokenizer.json' is missing"):
-        load(saved)
-
-
-def test_weights_of_another_network_are_refused(saved):
-    from safetensors.numpy import save_file
-
-    save_file({"head.w": np.ones(2)}, saved / "weights" / "estimator.safetensors")
-    _reseal(saved)
-    match = r"'weights/estimator.safetensors' must hold the weights that were trained"
-    with pytest.raises(ValueError, match=match):
-        load(saved)
-
-
-def test_weights_of_another_shape_are_refused(saved):
-    from safetensors.numpy import load_file, save_file
-
-    path = saved / "weights" / "estimator.safetensors"
-    tensors = load_file(path)
-    save_file({name: np.ones(3, np.float32) for name in tensors}, path)
-    _reseal(saved)
-    with pytest.raises(ValueError, match=r"'weights/estimator.safetensors' does not f"):
-        load(saved)
-
-
-def test_a_file_that_is_no_safetensors_is_refused(saved):
-    (saved / "weights" / "estimator.safetensors").write_bytes(b"\x80\x04pickle")
-    _reseal(saved)
-    with pytest.raises(ValueError, match=r"'weights/estimator.safetensors' does not f"):
-        load(saved)
-
-
-@pytest.mark.parametrize("name", ["..", "pretrained", "/tmp", None])
-def test_an_encoder_that_the_manifest_does_not_list_is_refused(saved, name):
-    _change(saved, lambda content: content["object"].update(pretrained=name))
-    with pytest.raises(ValueError, match=r"names the folder .*lists no config.json"):
-        load(saved)
-
-
-@pytest.mark.parametrize("file", ["pytorch_model.bin", "modeling.py"])
-def test_a_pickle_or_code_beside_the_encoder_is_refused(saved, file):
-    (folder,) = saved.glob("pretrained/*")
-    (folder / file).write_bytes(b"")
-    _reseal(saved)
-    with pytest.raises(ValueError, match=f"/{file}' is a pickle or code"):
-        load(saved)
-
-
-def test_an_unknown_loss_is_refused(saved):
-    assert hasattr(nn, "Linear")
-    _change(saved, lambda content: content["object"].update(loss="Linear"))
-    with pytest.raises(ValueError, match=r"names the loss 'Linear' at 'estimator'"):
-        load(saved)
-
-
-def test_a_device_that_is_not_here_falls_back_with_a_warning(saved):
-    if torch.cuda.device_count() > 7:
-        pytest.skip("this machine has the device")
-
-    def change(content):
-        content["object"]["params"]["device"] = "cuda:7"
-
-    _change(saved, change)
-    with pytest.warns(UserWarning, match="cuda:7"):
-        loaded = load(saved)
-    assert len(loaded.predict(TEXTS)) == len(TEXTS)

@@ -1,0 +1,129 @@
+"""The folder that is written: whole or not at all, without pickle, nobody else's."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import skactive
+from skactive import load, save
+from skactive.persistence import folder as folder_module
+
+from .saving import _by_first, _learner
+
+
+def test_an_existing_folder_is_refused(saved):
+    with pytest.raises(FileExistsError, match=r"which exists\. .* overwrite=True"):
+        save(_learner(), saved)
+    load(saved)
+
+
+def test_an_existing_file_is_refused(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(FileExistsError, match="which is a file"):
+        save(_learner(), tmp_path / "file", overwrite=True)
+
+
+@pytest.mark.parametrize("has_exchange", [True, False])
+def test_overwriting_replaces_all_of_it(saved, monkeypatch, has_exchange):
+    if not has_exchange:
+        monkeypatch.setattr(folder_module, "_exchange", lambda one, other: False)
+    save(_learner(strategy="entropy"), saved, overwrite=True)
+    loaded = load(saved)
+    assert loaded.strategy == "entropy"
+    assert not hasattr(loaded, "estimator_")
+    assert os.listdir(saved.parent) == ["saved"]
+
+
+def test_overwriting_leaves_other_folders_alone(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(FileExistsError, match=r"holds other files\. It was left"):
+        save(_learner(), tmp_path, overwrite=True)
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_overwriting_leaves_files_beside_the_saved_ones_alone(saved):
+    (saved / "notes.txt").write_text("mine")
+    with pytest.raises(FileExistsError, match=r"also holds 'notes.txt'"):
+        save(_learner(), saved, overwrite=True)
+
+
+def test_overwriting_repairs_a_damaged_folder(saved):
+    (saved / "object.json").write_text("{")
+    save(_learner(), saved, overwrite=True)
+    assert repr(load(saved)) == repr(_learner())
+
+
+def test_a_failed_save_leaves_the_earlier_one(saved):
+    with pytest.raises(TypeError, match="'strategy'"):
+        save(_learner(strategy=_by_first), saved, overwrite=True)
+    assert load(saved).n_rounds_ == 0
+    assert os.listdir(saved.parent) == ["saved"]
+
+
+def test_a_failed_replacement_puts_the_earlier_one_back(saved, monkeypatch):
+    rename, calls = os.rename, []
+
+    def fail_once(*args):
+        calls.append(args)
+        if len(calls) == 2:
+            raise OSError("disk gone")
+        rename(*args)
+
+    monkeypatch.setattr(folder_module, "_exchange", lambda one, other: False)
+    monkeypatch.setattr(os, "rename", fail_once)
+    with pytest.raises(OSError, match="disk gone"):
+        save(_learner(), saved, overwrite=True)
+    assert load(saved).n_rounds_ == 0
+
+
+@pytest.mark.parametrize("step", ["_seal", "_exchange", "_sync"])
+def test_a_killed_save_leaves_the_earlier_one(tmp_path, step):
+    code = f"""
+import os, sys
+from sklearn.pipeline import make_pipeline
+import skactive
+from skactive.persistence import folder
+skactive.save(make_pipeline("passthrough"), sys.argv[1])
+folder.{step} = lambda *args: os._exit(9)
+skactive.save(make_pipeline("passthrough", "passthrough"), sys.argv[1], overwrite=True)
+"""
+    command = [sys.executable, "-c", code, str(tmp_path / "saved")]
+    assert subprocess.run(command, check=False).returncode == 9
+    assert len(load(tmp_path / "saved").steps) == 1
+
+
+def test_parent_folders_are_made_and_the_path_is_returned(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = save(_learner(), Path("a") / "b")
+    assert folder == os.path.realpath(tmp_path / "a" / "b")
+
+
+def test_the_folder_has_the_permissions_of_any_new_folder(saved):
+    (saved.parent / "plain").mkdir()
+    assert saved.stat().st_mode == (saved.parent / "plain").stat().st_mode
+
+
+def test_there_is_no_pickle_in_the_folder(saved):
+    suffixes = {path.suffix for path in saved.rglob("*") if path.is_file()}
+    assert suffixes == {".json", ".npy", ".skops"}
+    for path in saved.rglob("*.npy"):
+        np.load(path, allow_pickle=False)
+
+
+def test_the_manifest_lists_files_and_versions(saved):
+    manifest = json.loads((saved / "manifest.json").read_text())
+    files = {
+        path.relative_to(saved).as_posix()
+        for path in saved.rglob("*")
+        if path.is_file()
+    }
+    assert set(manifest["files"]) == files - {"manifest.json"}
+    assert manifest["versions"]["skactive"] == skactive.__version__
+    assert {"python", "scikit-learn", "torch", "transformers", "numpy"} <= set(
+        manifest["versions"]
+    )
