@@ -1,0 +1,191 @@
+"""Bad input: which argument, what was expected, what came, what to do."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.naive_bayes import GaussianNB
+
+from skactive import ActiveLearner
+from skactive.strategies import Entropy, PointwiseStrategy, Strategy
+
+from .looping import SEED, X, make, y
+
+
+def test_a_failed_teach_leaves_the_learner_as_it_was():
+    learner = make().fit(X[SEED], y[SEED])
+    before = pickle.dumps(learner)
+    with pytest.raises(ValueError, match="NaN"):
+        learner.teach(X[:1] * np.nan, y[:1])
+    assert pickle.dumps(learner) == before
+
+
+class Nonsense(Strategy):
+    def __init__(self, answer=None):
+        self.answer = answer
+
+    def select(self, view, n):
+        return self.answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ([0, 0], "a position more than once"),
+        ([0, 99], r"in \[0, 60\), got 99"),
+        ([-1, 0], "got -1"),
+        ([0], "got 1 of them"),
+        ([0.0, 1.0], "dtype float64"),
+        ([[0], [1]], r"shape \(2, 1\)"),
+    ],
+)
+def test_a_strategy_that_answers_nonsense_is_named(answer, message):
+    learner = make(Nonsense(answer)).fit(X[SEED], y[SEED])
+    with pytest.raises(ValueError, match=message) as error:
+        learner.query(X, 2)
+    assert "Nonsense" in str(error.value)
+
+
+def test_scores_must_be_one_number_each():
+    for function, message in [
+        (lambda view: view.proba, r"shape \(60, 2\)"),
+        (lambda view: np.full(len(view), np.nan), "NaN for 60 of 60"),
+        (lambda view: ["a"] * len(view), "dtype <U1"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            make(function).fit(X[SEED], y[SEED]).query(X, 2)
+
+
+@pytest.mark.parametrize(
+    ("candidates", "error", "message"),
+    [
+        ([60], ValueError, r"must lie in \[0, 60\).*got 60"),
+        ([-1], ValueError, "got -1"),
+        ([1, 1], ValueError, "more than once"),
+        (np.ones(59, dtype=bool), ValueError, "mask over 59 items, and X holds 60"),
+        (np.zeros(60, dtype=bool), ValueError, "nothing is left to ask about"),
+        ([], ValueError, "nothing is left to ask about"),
+        ([0.5], TypeError, "positions in X or a boolean mask"),
+        ([[1]], TypeError, r"shape \(1, 1\)"),
+        (["a"], TypeError, "dtype <U1"),
+    ],
+)
+def test_bad_candidates(candidates, error, message):
+    with pytest.raises(error, match=message):
+        make().fit(X[SEED], y[SEED]).query(X, candidates=candidates)
+
+
+@pytest.mark.parametrize(
+    ("n_queries", "error", "message"),
+    [
+        (0, ValueError, "'n_queries' must be at least 1, got 0"),
+        (-3, ValueError, "got -3"),
+        (2.0, TypeError, "'n_queries' must be an int, got 2.0"),
+        (True, TypeError, "must be an int"),
+    ],
+)
+def test_bad_n_queries(n_queries, error, message):
+    with pytest.raises(error, match=message):
+        make().fit(X[SEED], y[SEED]).query(X, n_queries)
+
+
+@pytest.mark.parametrize("pool", [[], np.empty((0, 3)), pd.Series([], dtype=object)])
+def test_an_empty_pool(pool):
+    with pytest.raises(ValueError, match="'X' holds no items"):
+        make().query(pool)
+
+
+@pytest.mark.parametrize("method", ["query", "fit", "teach"])
+def test_a_single_text_is_not_a_pool(method):
+    args = ("some text",) if method == "query" else ("some text", list("123456789"))
+    with pytest.raises(TypeError, match=r"got a single str. Wrap it in a list"):
+        getattr(make(), method)(*args)
+
+
+@pytest.mark.parametrize("method", ["fit", "teach"])
+@pytest.mark.parametrize(
+    ("labels", "error", "message"),
+    [
+        (["a", "b"], ValueError, "X holds 3 items, y holds 2 labels"),
+        (["a", None, "b"], ValueError, "no label at positions 1 "),
+        ([0.0, 1.0, np.nan], ValueError, "no label at positions 2 "),
+        (pd.Series(["a", pd.NA, "b"]), ValueError, "no label at positions 1 "),
+        (["a", 1, "b"], TypeError, r"kinds \['number', 'str'\]"),
+        ("abc", TypeError, "one label per item, got 'abc'"),
+        (None, ValueError, "the target y is None"),
+    ],
+)
+def test_bad_labels(method, labels, error, message):
+    with pytest.raises(error, match=message):
+        getattr(make(), method)(X[:3], labels)
+
+
+def test_labels_of_another_kind_than_before():
+    learner = make().fit(X[SEED], y[SEED])
+    with pytest.raises(TypeError, match="mixes labels of the kinds"):
+        learner.teach(X[:2], [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "error", "message"),
+    [
+        (X, X[:, :2], ValueError, "another number of columns than before"),
+        (pd.DataFrame(X), X, TypeError, "came as pandas.DataFrame"),
+        (
+            pd.DataFrame(X, columns=list("abc")),
+            pd.DataFrame(X, columns=list("abd")),
+            ValueError,
+            "the columns of 'X' differ",
+        ),
+        (sparse.csr_matrix(X), X, TypeError, "same kind of container"),
+    ],
+)
+def test_a_container_of_another_kind_than_before(first, second, error, message):
+    learner = make().fit(first, y)
+    with pytest.raises(error, match=message):
+        learner.teach(second, y)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"strategy": "entrpy"}, "unknown strategy 'entrpy'. Did you mean 'entropy'"),
+        ({"cold_start": "rnd"}, "unknown strategy 'rnd'"),
+        ({"batch_size": 0}, "'batch_size' parameter .* must be an int in the range"),
+        ({"random_state": "0"}, "'random_state' parameter"),
+        ({"strategy": 3}, "'strategy' parameter"),
+        ({"estimator": "lr"}, "'estimator' parameter"),
+    ],
+)
+def test_bad_parameters(params, message):
+    learner = make().set_params(**params)
+    with pytest.raises(ValueError, match=message):
+        learner.fit(X, y)
+
+
+def test_a_strategy_class_is_not_an_instance():
+    with pytest.raises(TypeError, match=r"Pass an instance: Entropy\(\)"):
+        make(Entropy).fit(X, y)
+
+
+def test_what_the_strategy_needs_is_checked_before_any_work():
+    class Counting(GaussianNB):
+        calls = 0
+
+        def predict_proba(self, X):
+            Counting.calls += 1
+            return super().predict_proba(X)
+
+    class Bald(PointwiseStrategy):
+        requires = frozenset({"proba", "draws"})
+
+        def score(self, view):
+            return view.proba[:, 0]
+
+    learner = ActiveLearner(Counting(), Bald()).fit(X, y)
+    message = r"'Bald\(\)' needs posterior draws; .*Counting has no sample_proba.* Use"
+    with pytest.raises(TypeError, match=message):
+        learner.query(X)
+    assert Counting.calls == 0

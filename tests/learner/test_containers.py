@@ -1,0 +1,99 @@
+"""Texts, tables and pairs in every container."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from skactive import ActiveLearner
+
+from .looping import POOL, SEED, SENTIMENT, WORDS, X, make, y
+
+ONE_COLUMN = {
+    "list": list,
+    "tuple": tuple,
+    "object": lambda texts: np.array(texts, dtype=object),
+    "U": np.array,
+    "StringDType": lambda texts: np.array(texts, dtype=np.dtypes.StringDType()),
+    "pandas": pd.Series,
+    "pandas-object": lambda texts: pd.Series(texts, dtype=object),
+    "polars": pl.Series,
+}
+
+
+@pytest.mark.parametrize("kind", ONE_COLUMN)
+def test_texts_in_every_container(kind):
+    def text_learner():
+        return ActiveLearner(
+            make_pipeline(TfidfVectorizer(), LogisticRegression()), random_state=0
+        )
+
+    def run(texts, first, second):
+        learner = text_learner().fit(first, SENTIMENT[:2])
+        asked = learner.query(texts, 3, candidates=np.arange(2, 6))
+        learner.teach(second, SENTIMENT[2:4])
+        return asked, learner.predict_proba(texts), learner.X_labeled_
+
+    wrap = ONE_COLUMN[kind]
+    asked, proba, kept = run(wrap(WORDS), wrap(WORDS[:2]), wrap(WORDS[2:4]))
+    expected = run(WORDS, WORDS[:2], WORDS[2:4])
+    assert_array_equal(asked, expected[0])
+    assert_array_equal(proba, expected[1])
+    assert list(kept) == WORDS[:4]
+
+
+def test_texts_may_change_their_container_between_calls():
+    learner = ActiveLearner(make_pipeline(TfidfVectorizer(), LogisticRegression()))
+    learner.fit(WORDS[:2], SENTIMENT[:2])
+    learner.teach(np.array(WORDS[2:4], dtype=object), SENTIMENT[2:4])
+    learner.teach(pd.Series(WORDS[4:]), SENTIMENT[4:])
+    assert list(learner.X_labeled_) == WORDS
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        np.asarray,
+        lambda a: a.astype(np.float32),
+        lambda a: a.tolist(),
+        sparse.csr_matrix,
+        sparse.coo_matrix,
+        sparse.csr_array,
+        lambda a: pd.DataFrame(a, columns=["a", "b", "c"]),
+        lambda a: pl.DataFrame(a, schema=["a", "b", "c"]),
+    ],
+    ids=["array", "float32", "lists", "csr", "coo", "csr_array", "pandas", "polars"],
+)
+def test_tables_in_every_container(wrap):
+    learner = make().fit(wrap(X[SEED]), y[SEED])
+    picks = learner.query(wrap(X), 4, candidates=POOL)
+    learner.teach(wrap(X[picks]), y[picks])
+    expected = make().fit(X[SEED], y[SEED])
+    assert_array_equal(picks, expected.query(X, 4, candidates=POOL))
+    expected.teach(X[picks], y[picks])
+    assert_allclose(
+        learner.predict_proba(wrap(X)), expected.predict_proba(X), rtol=1e-4
+    )
+
+
+def test_text_pairs_pass_through():
+    class Join:
+        def fit(self, X, y=None):
+            return self
+
+        def transform(self, X):
+            return [" ".join(pair) for pair in X]
+
+    pipe = make_pipeline(Join(), TfidfVectorizer(), LogisticRegression())
+    pairs = [(a, b) for a in WORDS[:3] for b in WORDS[3:]]
+    labels = ["+", "-"] * 4 + ["+"]
+    learner = ActiveLearner(pipe, random_state=0).fit(pairs[:4], labels[:4])
+    as_array = np.array(pairs, dtype=object)
+    assert_array_equal(learner.query(pairs, 3), learner.query(as_array, 3))
+    learner.teach(as_array[4:6], labels[4:6])
+    assert [tuple(pair) for pair in learner.X_labeled_] == pairs[:6]
