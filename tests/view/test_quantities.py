@@ -1,0 +1,178 @@
+"""PoolView: quantities are lazy, computed once, and read-only."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
+
+from skactive import ActiveLearner
+from skactive._pipelines import split_estimator
+from skactive.strategies import PointwiseStrategy
+from skactive.view import PoolView
+
+from .counting import Counting, Sampler, X, y
+
+
+def test_the_front_is_applied_once_whatever_is_asked(view):
+    for _ in range(2):
+        assert len(view.proba) == len(view.class_scores) == len(view.features) == 20
+        assert len(view.take([1, 2]).proba) == 2
+    assert Counting.rows == 20
+    assert len(view.labeled_features) == len(view.labeled_features) == 5
+    assert Counting.rows == 25
+
+
+def test_nothing_is_computed_before_it_is_asked_for(view):
+    len(view), view.X, view.classes, view.rng, view.n_jobs, view.y_labeled
+    assert Counting.rows == 0
+
+
+def test_a_query_transforms_the_candidates_only_and_once():
+    class Greedy(PointwiseStrategy):
+        requires = frozenset({"proba", "features", "class_scores"})
+
+        def score(self, view):
+            return view.proba[:, 0] + view.features[:, 0] + view.class_scores[:, 1]
+
+    learner = ActiveLearner(make_pipeline(Counting(), LogisticRegression()), Greedy())
+    learner.fit(X, y)
+    Counting.rows = 0
+    learner.query(X, 2, candidates=np.arange(7))
+    assert Counting.rows == 7
+    ActiveLearner(learner.estimator, "random").fit(X, y)
+    Counting.rows = 0
+    ActiveLearner(learner.estimator, "random", random_state=0).query(X, 2)
+    assert Counting.rows == 0
+
+
+def test_a_part_shares_what_the_whole_has_computed():
+    whole = PoolView(X, estimator=LogisticRegression().fit(X, y))
+    proba = whole.proba
+    part = whole.take([5, 3, 9])
+    assert_array_equal(part.proba, proba[[5, 3, 9]])
+    assert_array_equal(part.take([2, 0]).proba, proba[[9, 5]])
+    assert_array_equal(part.take([2, 0]).X, X[[9, 5]])
+    assert len(part) == 3
+
+
+def test_a_part_computes_only_itself(view):
+    part = view.take([4, 2])
+    assert part.proba.shape == (2, 3)
+    assert Counting.rows == 2
+    assert_allclose(part.proba, view.proba[[4, 2]])
+
+
+def test_quantities_are_what_scikit_learn_gives(view):
+    model = view.estimator
+    assert_array_equal(view.proba, model.predict_proba(X))
+    assert_array_equal(view.features, X * 2)
+    assert_array_equal(view.labeled_features, X[:5] * 2)
+    assert_array_equal(view.y_labeled, y[:5])
+    assert_array_equal(view.classes, [0, 1, 2])
+
+
+@pytest.mark.parametrize(
+    "what", ["X", "proba", "class_scores", "features", "labeled_features", "y_labeled"]
+)
+def test_arrays_are_read_only(view, what):
+    array = getattr(view, what)
+    with pytest.raises(ValueError, match="read-only"):
+        array[0] = 0
+    assert X.flags.writeable
+
+
+def test_sparse_features_are_read_only_and_not_copied():
+    X_sparse = sparse.csr_matrix(X)
+    features = PoolView(X_sparse, estimator=LogisticRegression().fit(X, y)).features
+    assert np.shares_memory(features.data, X_sparse.data)
+    assert (features != X_sparse).nnz == 0
+    with pytest.raises(ValueError, match="read-only"):
+        features.data[0] = 0
+    X_sparse.data[0] = 1
+
+
+def test_a_pool_of_numbers_is_not_copied():
+    features = PoolView(X, estimator=LogisticRegression().fit(X, y)).features
+    assert np.shares_memory(features, X)
+
+
+def test_an_estimator_may_draw_for_each_row_by_itself():
+    class Apart(Sampler):
+        draws_jointly = False
+
+    view = PoolView(X, estimator=Apart().fit(X, y), rng=np.random.default_rng(0))
+    with pytest.raises(TypeError, match="needs draws of one and the same model for"):
+        view.draws(7)
+    found = view.map_draws(lambda draws: draws.mean(axis=1), 7)
+    together = PoolView(X, estimator=Sampler().fit(X, y), rng=np.random.default_rng(0))
+    assert_allclose(found, together.draws(7).mean(axis=1))
+
+
+def test_draws_come_from_the_same_models_for_every_row():
+    view = PoolView(X, estimator=Sampler().fit(X, y))
+    draws = view.draws(7)
+    assert draws.shape == (20, 7, 3)
+    assert_array_equal(view.draws(7), draws)
+    assert_allclose(view.take([3, 1]).draws(7), draws[[3, 1]])
+    fresh = PoolView(X, estimator=Sampler().fit(X, y), rng=np.random.default_rng(1))
+    assert_allclose(fresh.take([3, 1]).draws(7), fresh.draws(7)[[3, 1]])
+
+
+def test_gradients_are_the_estimators_own():
+    view = PoolView(X, estimator=Sampler().fit(X, y))
+    residuals, hidden = view.gradients
+    assert residuals.shape == (20, 3)
+    assert_array_equal(view.take([4]).gradients[1], hidden[[4]])
+
+
+def test_a_final_transform_makes_the_features():
+    model = LinearDiscriminantAnalysis().fit(X, y)
+    features = PoolView(X, estimator=model).features
+    assert_allclose(features, model.transform(X))
+
+
+@pytest.mark.parametrize("model", [LinearSVC(), SVC()])
+@pytest.mark.parametrize("k", [2, 3])
+def test_decision_values_have_a_column_for_each_class(model, k):
+    labels = np.arange(20) % k
+    model.fit(X, labels)
+    scores = PoolView(X, estimator=model).class_scores
+    assert scores.shape == (20, k)
+    assert_array_equal(model.classes_[scores.argmax(axis=1)], model.predict(X))
+    if k == 2:
+        assert_allclose(scores[:, 1] - scores[:, 0], model.decision_function(X))
+
+
+def test_one_against_one_decisions_are_refused():
+    model = SVC(decision_function_shape="ovo").fit(X, np.arange(20) % 4)
+    with pytest.raises(TypeError, match="decision_function_shape='ovr'"):
+        PoolView(X, estimator=model).class_scores  # noqa: B018
+
+
+def test_split_estimator():
+    scaler, model = StandardScaler(), LogisticRegression()
+    assert split_estimator(model) == (None, model)
+    front, final = split_estimator(make_pipeline(scaler, model))
+    assert front[0] is scaler
+    assert final is model
+    nested = make_pipeline(Counting(), make_pipeline(scaler, model))
+    front, final = split_estimator(nested)
+    assert final is model
+    assert len(front) == 2
+    frozen = FrozenEstimator(make_pipeline(scaler, model))
+    assert split_estimator(frozen)[1] is model
+    search = GridSearchCV(make_pipeline(scaler, model), {}).fit(X, y)
+    assert isinstance(split_estimator(search)[1], LogisticRegression)
+
+
+def test_nested_pipelines_give_the_same_probabilities():
+    nested = make_pipeline(StandardScaler(), make_pipeline(Counting(), SVC())).fit(X, y)
+    scores = PoolView(X, estimator=nested).class_scores
+    assert_allclose(scores, nested.decision_function(X))

@@ -1,0 +1,77 @@
+"""PoolView gives what was declared and what the model has, and nothing else."""
+
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
+
+from skactive.view import PoolView
+
+from .counting import X, y
+
+
+def test_asking_for_what_was_not_declared():
+    model = LogisticRegression().fit(X, y)
+    view = PoolView(X, estimator=model, requires=frozenset({"proba"}), name="mine")
+    view.proba  # noqa: B018
+    message = "'mine' asks its view for features .* Add 'features' to its `requires`"
+    with pytest.raises(AttributeError, match=message):
+        view.features  # noqa: B018
+    with pytest.raises(AttributeError, match="Add 'features'"):
+        view.take([1]).features  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("requires", "model", "message"),
+    [
+        ("proba", LinearSVC(), "class probabilities; LinearSVC has no predict_proba"),
+        ("draws", LinearSVC(), "posterior draws; .*LinearSVC.* has no sample_proba"),
+        ("gradients", LinearDiscriminantAnalysis(), "gradient_factors"),
+        ("labeled", LogisticRegression(), "labelled items, and the learner has seen"),
+        ("colour", LogisticRegression(), "'colour', which is unknown. Known are"),
+    ],
+)
+def test_what_the_model_lacks(requires, model, message):
+    with pytest.raises(TypeError, match=message):
+        PoolView(X, estimator=model.fit(X, y), requires=frozenset({requires}))
+
+
+def test_texts_without_a_vectorizer_are_no_features():
+    model = LogisticRegression().fit(X, y)
+    with pytest.raises(TypeError, match="X is no numeric table and LogisticRegression"):
+        PoolView(["a", "b"], estimator=model, requires=frozenset({"features"}))
+
+
+def test_texts_with_a_vectorizer_are_features():
+    texts = ["one two", "two", "three one"]
+    model = make_pipeline(TfidfVectorizer(), LogisticRegression()).fit(texts, [0, 1, 0])
+    features = PoolView(texts, estimator=model).features
+    assert features.shape == (3, 3)
+    assert features.format == "csr"
+
+
+def test_a_plain_function_is_checked_when_it_asks():
+    view = PoolView(X, estimator=LinearSVC().fit(X, y), name="f")
+    assert view.class_scores.shape == (20, 3)
+    with pytest.raises(TypeError, match="'f' needs class probabilities"):
+        view.proba  # noqa: B018
+
+
+def test_before_there_is_a_model():
+    view = PoolView(X, unfitted=LogisticRegression(), name="cold")
+    assert_array_equal(view.features, X)
+    for ask in ("proba", "class_scores", "classes"):
+        with pytest.raises(TypeError, match="no fitted model with two classes"):
+            getattr(view, ask)
+
+
+def test_n_jobs_is_joblibs():
+    from joblib import parallel_config
+
+    view = PoolView(X)
+    assert view.n_jobs == 1
+    with parallel_config(backend="loky", n_jobs=2):
+        assert view.n_jobs == 2
