@@ -1,12 +1,10 @@
 """The loop on data whose labels are known."""
 
 import json
-from time import sleep
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
@@ -14,19 +12,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skactive import ActiveLearner, simulate
-from skactive.bert import BertFeatures
 from skactive.simulation import SimulatedLearner
-from skactive.stopping import ClassificationChange, LabelBudget, RoundBudget
 
-rng = np.random.default_rng(0)
-X = np.concatenate([rng.normal(-1, 1, (40, 2)), rng.normal(1, 1, (40, 2))])
-y = np.repeat(["no", "yes"], 40)
-
-
-def make(strategy="margin", batch_size=5):
-    return ActiveLearner(
-        LogisticRegression(), strategy, batch_size=batch_size, random_state=0
-    )
+from .halves import X, make, y
 
 
 def count_errors(learner, X, y):
@@ -217,158 +205,6 @@ def test_a_final_model():
     assert run.ledger["final_training"] > 0
     assert plain.final_scores == {}
     assert run.info["final_estimator"] == "GaussianNB()"
-
-
-# Stopping.
-
-
-class Plateau(BaseEstimator):
-    """Stop when the score has not changed for a number of rounds."""
-
-    def __init__(self, patience=2):
-        self.patience = patience
-
-    def start(self):
-        self.last_, self.n_same_, self.n_seen_ = None, 0, 0
-
-    def check(self, run, learner, X):
-        self.n_seen_ += 1
-        assert len(run.rounds) == self.n_seen_
-        accuracy = learner.score(X, y)
-        assert run.scores[-1] == accuracy, "not the model of this round"
-        self.n_same_ = self.n_same_ + 1 if accuracy == self.last_ else 0
-        self.last_ = accuracy
-        return np.bool_(self.n_same_ >= self.patience)
-
-
-OPTIONS = {"n_initial": 6, "n_rounds": 14, "X_test": X, "y_test": y}
-
-
-def test_a_rule_ends_the_loop():
-    rule = Plateau()
-    full = simulate(make(), X, y, **OPTIONS)
-    run = simulate(make(), X, y, stopping=rule, **OPTIONS)
-    same = np.diff(full.scores) == 0
-    stop = np.flatnonzero(same[1:] & same[:-1])[0] + 2
-    assert len(run.rounds) == stop + 1 < len(full.rounds)
-    assert_array_equal(run.scores, full.scores[: stop + 1])
-    assert (run.stopped_by, full.stopped_by) == ("Plateau()", None)
-    assert not hasattr(rule, "n_seen_"), "the rule itself was used"
-
-
-def test_a_rule_is_not_asked_before_there_is_a_model():
-    class Never(Plateau):
-        def check(self, run, learner, X):
-            learner.predict(X)
-            return False
-
-    run = simulate(make(), X, y, n_initial=0, n_rounds=2, stopping=Never())
-    assert run.stopped_by is None
-    assert len(run.rounds) == 3
-
-
-@pytest.mark.parametrize("rule", [3, Plateau, LogisticRegression()])
-def test_what_is_no_rule(rule):
-    with pytest.raises(TypeError, match=r"'stopping' must be a rule with .*start\(\)"):
-        simulate(make(), X, y, stopping=rule)
-
-
-def test_the_library_s_own_rules():
-    run = simulate(make(), X, y, **OPTIONS, stopping=LabelBudget(20))
-    assert run.n_labeled[-1] >= 20 > run.n_labeled[-2]
-    assert run.stopped_by == "LabelBudget(n=20)"
-    rule = LabelBudget(50) | RoundBudget(2)
-    run = simulate(make(), X, y, **OPTIONS, stopping=rule)
-    assert (len(run.rounds), run.stopped_by) == (3, "RoundBudget(n=2)")
-    # Looking at the models changes nothing of what is asked.
-    full = simulate(make(), X, y, **OPTIONS)
-    run = simulate(make(), X, y, **OPTIONS, stopping=ClassificationChange())
-    assert "ClassificationChange" in run.stopped_by
-    assert run.rounds == [
-        {**r, **{k: run.rounds[i][k] for k in r if k.endswith("seconds")}}
-        for i, r in enumerate(full.rounds[: len(run.rounds)])
-    ]
-
-
-def test_a_rule_by_its_name(monkeypatch):
-    with pytest.raises(ValueError, match="unknown stopping rule 'kapa'"):
-        simulate(make(), X, y, stopping="kapa")
-    rules = {"label_budget": LabelBudget(20)}
-    monkeypatch.setattr("skactive.simulation.loop.get_stopping_rule", rules.get)
-    run = simulate(make(), X, y, **OPTIONS, stopping="label_budget")
-    assert run.stopped_by == "LabelBudget(n=20)"
-
-
-# Precomputation.
-
-
-class Slow(TransformerMixin, BaseEstimator):
-    """Double what comes; like BertFeatures, without a fit."""
-
-    seen = ()
-
-    def __init__(self, cache="memory"):
-        self.cache = cache
-
-    def fit(self, X, y=None):
-        return self
-
-    def transform(self, X):
-        type(self).seen += (len(X),)
-        sleep(0.01)
-        return 2 * X
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.requires_fit = False
-        return tags
-
-
-def run_slowly(*steps, **options):
-    Slow.seen = ()
-    learner = ActiveLearner(
-        make_pipeline(*steps, LogisticRegression()), batch_size=5, random_state=0
-    )
-    options = {
-        "n_initial": 6,
-        "n_rounds": 2,
-        "X_test": X[:50],
-        "y_test": y[:50],
-    } | options
-    return simulate(learner, X, y, **options), Slow.seen
-
-
-@pytest.mark.parametrize("front", [(Slow(),), ("passthrough", Slow(None), Slow())])
-def test_features_that_are_kept_come_first(front):
-    run, seen = run_slowly(*front)
-    n = sum(isinstance(step, Slow) for step in front)
-    assert seen[: 2 * n] == (80,) * n + (50,) * n
-    assert seen[2 * n] == 6
-    assert run.ledger["precomputation"] >= 0.02 * n
-    plain, seen = run_slowly(*front, precompute=False)
-    assert seen[0] == 6
-    assert plain == run
-    assert plain.ledger["precomputation"] == 0
-    _, seen = run_slowly(*front, X_test=None, y_test=None)
-    assert seen[: n + 1] == (80,) * n + (6,)
-
-
-@pytest.mark.parametrize("front", [(Slow(None),), (StandardScaler(), Slow())])
-def test_nothing_is_computed_in_vain(front):
-    run, seen = run_slowly(*front)
-    assert seen[0] == 6
-    assert run.ledger["precomputation"] == 0
-
-
-def test_bert_features_are_precomputed(tiny_bert):
-    texts = [f"a story of number {i}" for i in range(30)]
-    learner = ActiveLearner(
-        make_pipeline(BertFeatures(tiny_bert, max_length=64), LogisticRegression()),
-        random_state=0,
-        batch_size=5,
-    )
-    run = simulate(learner, texts, np.arange(30) % 2, n_initial=5, n_rounds=2)
-    assert run.ledger["precomputation"] > 0
 
 
 @pytest.mark.parametrize(
