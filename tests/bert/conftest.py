@@ -1,4 +1,4 @@
-"""What the tests of the cache share."""
+"""What the tests of the features, of their workers and of the cache share."""
 
 import pytest
 
@@ -83,3 +83,8 @@ def tiny_encoder(tmp_path_factory):
         return folders[key]
 
     return find
+
+
+@pytest.fixture
+def exact(tiny_bert):
+    return BertFeatures(tiny_bert, precision="float32", cache=None)

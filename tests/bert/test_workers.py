@@ -22,7 +22,7 @@ from skactive.bert.workers import _one_thread, _process, count_workers, spread
 
 from ..conftest import TEXTS, absent, save_encoder
 from .counting import uncached
-from .test_features import PAIRS, run_python
+from .encoding import PAIRS, run_python
 
 pytestmark = pytest.mark.usefixtures("fresh_cache")
 

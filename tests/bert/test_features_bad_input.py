@@ -1,0 +1,152 @@
+"""What BertFeatures refuses: texts, parameters, folders and names without a model."""
+
+import numpy as np
+import pytest
+import torch
+
+from skactive.bert import BertFeatures
+
+from ..conftest import TEXTS, save_encoder
+from .encoding import run_python
+
+
+@pytest.mark.parametrize(
+    ("X", "error", "message"),
+    [
+        ("one text", TypeError, r"single str\. Wrap it in a list: \[X\]"),
+        (["a", None, "b", float("nan")], TypeError, r"1 \(NoneType\), 3 \(float\)"),
+        ([], ValueError, "holds no texts"),
+        (np.array([["a"], ["b"]], dtype=object), ValueError, r"shape \(2, 1\)"),
+        (np.array([["a", "b", "c"]]), ValueError, r"shape \(1, 3\)"),
+        ([1, 2], TypeError, r"0 \(int\), 1 \(int\)"),
+        ([("a", None)], TypeError, "a pair of str"),
+        ({"a": 1}, TypeError, "got dict"),
+    ],
+)
+@pytest.mark.parametrize("method", ["fit", "transform", "fit_transform"])
+def test_refuses_what_is_no_texts(exact, method, X, error, message):
+    with pytest.raises(error, match=message):
+        getattr(exact, method)(X)
+
+
+def test_refuses_broken_unicode_with_its_position(exact):
+    with pytest.raises(ValueError, match=r"'X'.*surrogates.* positions: 1, 3"):
+        exact.transform(["fine", "\ud800", "fine too", "a\udfff"])
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"layers": 4}, r"'layers' must be .* in \[-3, 3\], got 4.* has 3 layers"),
+        ({"layers": (-4, -1)}, r"got \(-4, -1\)"),
+        ({"layers": ()}, r"got \(\)"),
+        ({"layers": [1.5]}, r"got \[1\.5\]"),
+        ({"layers": "last"}, "got 'last'"),
+        ({"layers": None}, "'layers' parameter"),
+        ({"pooling": "average"}, "'pooling' parameter"),
+        ({"max_length": 0}, "'max_length' parameter"),
+        ({"batch_tokens": 0}, "'batch_tokens' parameter"),
+        ({"precision": "float16"}, "'precision' parameter"),
+        ({"cache": 3}, "'cache' parameter"),
+        ({"model": None}, "'model' parameter"),
+        ({"device": "gpu"}, "'device' must be 'auto' or a device of torch.*'gpu'"),
+    ],
+)
+def test_refuses_bad_parameters(exact, params, message):
+    with pytest.raises(ValueError, match=message):
+        exact.set_params(**params).transform(TEXTS)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has CUDA")
+def test_refuses_cuda_where_there_is_none(exact):
+    with pytest.raises(ValueError, match=r"'device'.*got 'cuda'.*no cuda.*'cpu'"):
+        exact.set_params(device="cuda").transform(TEXTS)
+
+
+def test_refuses_a_folder_that_does_not_exist(tmp_path):
+    missing = str(tmp_path / "nowhere")
+    with pytest.raises(ValueError, match=f"'model'.*{missing}.*does not exist"):
+        BertFeatures(missing).transform(TEXTS)
+
+
+def test_refuses_a_file_as_model(tmp_path):
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(b"")
+    with pytest.raises(ValueError, match=r"'model'.*is a file"):
+        BertFeatures(path).transform(TEXTS)
+
+
+def test_refuses_a_folder_without_model(tmp_path):
+    with pytest.raises(ValueError, match=r"'model'.*no config\.json"):
+        BertFeatures(str(tmp_path)).transform(TEXTS)
+
+
+def test_refuses_a_folder_without_tokenizer(tmp_path):
+    save_encoder(tmp_path)
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (tmp_path / name).unlink()
+    with pytest.raises(ValueError, match=r"tokenizer cannot be loaded") as info:
+        BertFeatures(str(tmp_path)).transform(TEXTS)
+    assert info.value.__cause__ is not None
+
+
+def test_refuses_a_folder_without_weights(tmp_path):
+    save_encoder(tmp_path)
+    (tmp_path / "model.safetensors").unlink()
+    with pytest.raises(ValueError, match="'model' must hold weights"):
+        BertFeatures(str(tmp_path)).transform(TEXTS)
+
+
+def test_refuses_damaged_weights(tmp_path):
+    save_encoder(tmp_path)
+    weights = tmp_path / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:100])
+    with pytest.raises(ValueError, match=r"'model'.*weights cannot be loaded"):
+        BertFeatures(str(tmp_path), cache=None).transform(TEXTS)
+
+
+def test_warns_of_weights_that_are_not_there(tmp_path):
+    from safetensors.torch import load_file, save_file
+
+    save_encoder(tmp_path)
+    path = tmp_path / "model.safetensors"
+    tensors = load_file(path)
+    del tensors["encoder.layer.1.output.dense.weight"]
+    save_file(tensors, path, metadata={"format": "pt"})
+    with pytest.warns(UserWarning, match="lack 1 of the encoder's parameters"):
+        BertFeatures(str(tmp_path), cache=None).transform(TEXTS)
+
+
+def test_hub_out_of_reach_says_pass_a_local_folder(tmp_path):
+    script = (
+        "from skactive.bert import BertFeatures\n"
+        "try: BertFeatures('nobody/no-such-model', revision='v1').transform(['a'])\n"
+        "except ValueError as exc: print(exc, type(exc.__cause__).__name__)\n"
+    )
+    out = run_python(script, HF_HUB_OFFLINE="1", HF_HOME=str(tmp_path))
+    assert "'model' must be a local folder or a name on the hub" in out.stdout
+    assert "'nobody/no-such-model' at revision 'v1'" in out.stdout
+    assert "pass a local folder" in out.stdout
+    assert out.stdout.strip().endswith("OSError")
+
+
+def test_model_by_name_from_the_hub_cache(tmp_path, tiny_bert, exact):
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    repository = tmp_path / "hub" / "models--someone--tiny"
+    (repository / "refs").mkdir(parents=True)
+    (repository / "refs" / "main").write_text(commit)
+    (repository / "snapshots").mkdir()
+    (repository / "snapshots" / commit).symlink_to(tiny_bert)
+    script = (
+        "from skactive.bert import BertFeatures\n"
+        "import numpy as np, sys\n"
+        "b = BertFeatures('someone/tiny', precision='float32')\n"
+        "np.save(sys.argv[1], b.transform(['the film is a joy']))\n"
+    )
+    target = tmp_path / "out.npy"
+    out = run_python(script, target, HF_HUB_OFFLINE="1", HF_HOME=str(tmp_path))
+    assert out.returncode == 0, out.stderr
+    assert out.stderr == ""
+    np.testing.assert_allclose(
+        np.load(target), exact.transform(["the film is a joy"]), atol=1e-5
+    )
