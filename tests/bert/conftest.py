@@ -1,6 +1,7 @@
 """What the tests of the features, of their workers and of the cache share."""
 
 import pytest
+import torch
 
 import skactive.bert.encoding
 from skactive.bert import (
@@ -88,3 +89,30 @@ def tiny_encoder(tmp_path_factory):
 @pytest.fixture
 def exact(tiny_bert):
     return BertFeatures(tiny_bert, precision="float32", cache=None)
+
+
+@pytest.fixture
+def parts_of_two(monkeypatch):
+    """Make several parts of few texts; workers encode a part as it comes."""
+    monkeypatch.setattr("skactive.bert.batches._PART_TEXTS", 2)
+
+
+@pytest.fixture
+def one_thread_here():
+    """Compute here as workers do: several threads add in another order."""
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(n_threads)
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """Let nothing be encoded in this process."""
+    with monkeypatch.context() as patch:
+        patch.setattr("skactive.bert.checkpoint.Checkpoint.module", refuse)
+        yield patch
+
+
+def refuse(*args, **kwargs):
+    raise AssertionError("in this process")
