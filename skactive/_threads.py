@@ -45,7 +45,8 @@ def one_blas_thread(condition=True):
     """Limit BLAS to one thread, for work of less than some hundredths of a second.
 
     Threads meet after every product. On a busy machine one of them then waits for a
-    processor, and work of 7 ms takes 300.
+    processor, and work of 7 ms takes 300. It goes for the libraries that were loaded
+    when this was first called, NumPy's and SciPy's among them.
 
     Parameters
     ----------

@@ -15,6 +15,7 @@ import math
 import numpy as np
 
 from ._chunks import chunk_size, chunks
+from .configurations import NEGLIGIBLE, Configurations, surprise
 from .measures import entropy, mutual_information
 
 __all__ = ["joint_information", "select_jointly"]
@@ -22,17 +23,11 @@ __all__ = ["joint_information", "select_jointly"]
 # Candidates looked at together. It decides, beyond the exact part, which estimates are
 # made at all, so it is fixed, while the memory in use may vary.
 BLOCK = 32
-# A first look takes so many times fewer configurations; beyond the exact part, where it
-# is no bound, it leaves a shortlist of so many candidates.
-ROUGHLY = 8
+# Beyond the exact part, where a first look is no bound, it leaves so many candidates.
 SHORTLIST = 128
-# Configurations that matter less than this together (in nats) are left out, and gains
-# closer to each other than this are a tie: both are beyond what float64 resolves.
-NEGLIGIBLE = 1e-12
 # When no candidate adds more than this share of what the best one tells alone, the
 # labels chosen tell the draws apart, and what is left is chance in the draws.
 SATURATED = 1e-4
-TINY = 2 * np.finfo(np.float64).tiny
 
 
 def joint_information(draws, *, exact_up_to=2**24, n_samples=4096, rng=None):
@@ -82,7 +77,7 @@ def joint_information(draws, *, exact_up_to=2**24, n_samples=4096, rng=None):
         ones = np.ones(len(right))
         joint = 0.0
         for rows in chunks(len(left), chunk_size(24 * len(right))):
-            joint += _surprise(left[rows] @ (right.T / t)).dot(ones).sum()
+            joint += surprise(left[rows] @ (right.T / t)).dot(ones).sum()
         information = joint - entropy(draws).mean(axis=1).sum()
     elif rng is None:
         raise ValueError(
@@ -90,7 +85,7 @@ def joint_information(draws, *, exact_up_to=2**24, n_samples=4096, rng=None):
             f"exceed exact_up_to={exact_up_to}. Pass numpy.random.default_rng(seed)."
         )
     else:
-        state = _Configurations(t, n_samples, rng)
+        state = Configurations(t, n_samples, rng)
         for item in draws:
             state.add(item)
         information = state.information
@@ -167,7 +162,7 @@ def select_jointly(draws, n, rng, *, n_samples=4096, working_bytes=2**20):
         alone[rows] = mutual_information(np.asarray(draws[rows], dtype=np.float64))
     # A place in a random order for each candidate decides ties, wherever it stands.
     places = rng.permutation(n_candidates)
-    state, bounds = _Configurations(t, n_samples, rng), alone.copy()
+    state, bounds = Configurations(t, n_samples, rng), alone.copy()
     told = SATURATED * alone.max(initial=0.0)
     positions, information, known, restarted = [], [], 0.0, False
     while len(positions) < min(n, n_candidates):
@@ -175,7 +170,7 @@ def select_jointly(draws, n, rng, *, n_samples=4096, working_bytes=2**20):
         gains = bounds[looked]
         best = gains.max()
         if best <= told and state.n_labels:
-            state, bounds = _Configurations(t, n_samples, rng), alone.copy()
+            state, bounds = Configurations(t, n_samples, rng), alone.copy()
             restarted = True
             continue
         tied = looked[gains >= best - NEGLIGIBLE]
@@ -230,123 +225,6 @@ def _look_at_the_best(bounds, draws, state, working_bytes):
     return np.concatenate(looked)
 
 
-class _Configurations:
-    """Configurations of the labels chosen so far, each with a weight and a posterior.
-
-    The weights are the configurations' probabilities while all of them are held.
-    Beyond `limit` some are left out at random, and the weights of those that stay
-    are such that every sum over configurations is right on average.
-    """
-
-    def __init__(self, t, limit, rng):
-        self.limit = limit
-        self.rng = rng
-        self.weights = np.ones(1)
-        self.posteriors = np.full((1, t), 1 / t)
-        self.is_sample = False
-        self.rough, self.slack = None, 0.0
-        self.n_labels = 0
-        self.information = 0.0
-
-    def gains(self, draws, working_bytes, rough=False):
-        """Gains of some candidates (c, t, k): what each would add."""
-        weights, posteriors = self.rough if rough else (self.weights, self.posteriors)
-        draws = np.asarray(draws, dtype=np.float64)
-        c, t, k = draws.shape
-        # What stands in for 0 in the logarithm, and changes no other number.
-        inputs = np.add(draws, TINY).transpose(1, 0, 2).reshape(t, c * k)
-        total = np.zeros(c * k)
-        size = chunk_size(16 * c * k, working_bytes)
-        for rows in chunks(len(weights), size):
-            mixed = posteriors[rows] @ inputs  # (configurations, c * k)
-            terms = np.log(mixed)
-            terms *= mixed
-            total -= weights[rows] @ terms
-        # Less the entropy under each draw. Posteriors rather than the prior here, as
-        # then no configuration counts negative, in a sample neither.
-        mean_posterior = weights @ posteriors
-        gains = total.reshape(c, k).sum(axis=1) - entropy(draws) @ mean_posterior
-        return np.maximum(gains, 0.0)
-
-    def add(self, item):
-        """Split every configuration by the label of a further item (t, k)."""
-        self.n_labels += 1
-        if not len(self.weights):
-            return  # nothing is left to learn
-        t, k = item.shape
-        rows = chunks(len(self.weights), chunk_size(32 * t * k))
-        split = [self._split(some, item) for some in rows]
-        weights, left = (np.concatenate(parts) for parts in zip(*split, strict=True))
-        # `left` is what a configuration, with its weight, leaves to learn: all that it
-        # can still add to any gain.
-        self.information = math.log(t) - left.sum()
-        kept, shares = _thin(left, self.limit, self.rng)
-        parents, labels = np.divmod(kept, k)
-        posteriors = self.posteriors[parents] * item.T[labels]
-        posteriors /= posteriors.sum(axis=1, keepdims=True)
-        self.posteriors = posteriors
-        self.weights = weights[kept] / shares
-        self.is_sample = self.is_sample or shares.min(initial=1.0) < 1
-        self._take_some(left[kept] / shares)
-
-    def _take_some(self, left):
-        """Set few configurations aside for a first look at what a candidate adds.
-
-        The others add no more than they leave to learn, so that with this slack it is
-        a bound, where all are held. In a sample it is an estimate, from a smaller one.
-        """
-        few = len(left) // ROUGHLY
-        if few < ROUGHLY:
-            self.rough, self.slack = None, 0.0
-        elif self.is_sample:
-            some, shares = _thin(left, few, self.rng)
-            self.rough = self.weights[some] / shares, self.posteriors[some]
-            self.slack = 0.0
-        else:
-            some = np.argsort(-left)[:few]
-            self.rough = self.weights[some], self.posteriors[some]
-            self.slack = left.sum() - left[some].sum()
-
-    def _split(self, rows, item):
-        """Weights of the configurations that some split into, and what they leave."""
-        joint = self.posteriors[rows, None, :] * item.T  # (configurations, k, t)
-        mass = joint.sum(axis=2)
-        # mass * H(joint / mass)
-        left = _surprise(joint).sum(axis=2) - _surprise(mass)
-        weights = self.weights[rows, None]
-        return (weights * mass).ravel(), (weights * np.maximum(left, 0.0)).ravel()
-
-
-def _thin(values, limit, rng):
-    """Keep at most `limit` entries, so that sums over entries stay right on average.
-
-    Large values are kept for certain, others with a probability in proportion to their
-    value. That leaves the sum of the values themselves without any error.
-
-    Returns
-    -------
-    kept : ndarray of int, shape (s,)
-    shares : ndarray of shape (s,)
-        The probability with which each was kept.
-    """
-    order = np.argsort(values)
-    total = np.cumsum(values[order])
-    order = order[np.searchsorted(total, NEGLIGIBLE, side="right") :]
-    kept = np.sort(order)
-    if len(kept) <= limit:
-        return kept, np.ones(len(kept))
-    # From the largest down: how many are kept for certain.
-    largest = values[order[::-1]]
-    rest = np.cumsum(largest[::-1])[::-1]
-    certain = np.argmax(largest * (limit - np.arange(len(largest))) <= rest)
-    shares = np.minimum(values[kept] * ((limit - certain) / rest[certain]), 1.0)
-    # One random number for all: entries at even steps of the summed probabilities.
-    # Neighbours have most of their labels in common, so they stand for each other.
-    steps = np.floor(np.cumsum(shares) + rng.random())
-    taken = np.diff(steps, prepend=0.0) > 0
-    return kept[taken], shares[taken]
-
-
 def _likelihoods(draws):
     """Probability of each configuration of labels under each draw, (k^m, t)."""
     t = draws.shape[1]
@@ -354,8 +232,3 @@ def _likelihoods(draws):
     for item in draws:
         result = (result[:, None, :] * item.T).reshape(-1, t)
     return result
-
-
-def _surprise(proba):
-    """-p log(p), 0 at 0."""
-    return -proba * np.log(np.maximum(proba, TINY))

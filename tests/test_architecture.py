@@ -40,6 +40,7 @@ FLOORS = {
     "centers": 1,
     "covers": 1,
     "factors": 1,
+    "configurations": 1,
     "joint": 1,
     "softmax": 1,
     "curvature": 1,
@@ -161,7 +162,7 @@ def test_only_one_file_imports_scikit_learn_privates():
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_a_file_holds_one_idea(path):
-    assert len(path.read_text().splitlines()) <= 380
+    assert len(path.read_text().splitlines()) <= 375
 
 
 def _run(code):

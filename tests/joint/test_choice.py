@@ -7,7 +7,7 @@ import pytest
 import scipy.stats
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skactive import joint
+from skactive import configurations, joint
 from skactive.joint import joint_information
 
 from .by_hand import by_hand, choose, draw
@@ -55,13 +55,13 @@ def disagree(n, t, k, seed):
 def looked(monkeypatch):
     """Count the candidates that are looked at closely, and make shortlists short."""
     counts = []
-    gains = joint._Configurations.gains
+    gains = configurations.Configurations.gains
 
     def count(self, some, working_bytes, rough=False):
         counts.append(0 if rough else len(some))
         return gains(self, some, working_bytes, rough)
 
-    monkeypatch.setattr(joint._Configurations, "gains", count)
+    monkeypatch.setattr(configurations.Configurations, "gains", count)
     monkeypatch.setattr(joint, "SHORTLIST", 10)
     return counts
 
@@ -114,7 +114,8 @@ def test_working_memory_changes_nothing(n_samples, working_bytes):
 def test_chunks_of_configurations_change_nothing(monkeypatch):
     draws = draw(40, 6, 3)
     expected = choose(draws, 7, n_samples=100)
-    monkeypatch.setattr(joint, "chunk_size", lambda row_bytes, limit=0: 5)
+    for module in (joint, configurations):
+        monkeypatch.setattr(module, "chunk_size", lambda row_bytes, limit=0: 5)
     for found, value in zip(choose(draws, 7, n_samples=100), expected, strict=True):
         assert_allclose(found, value, atol=1e-12)
 

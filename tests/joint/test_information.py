@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skactive import joint
+from skactive.configurations import thin
 from skactive.joint import joint_information
 
 from .by_hand import by_hand, choose, draw
@@ -91,7 +92,7 @@ def test_thinning_keeps_every_sum_right_on_average():
     other = np.random.default_rng(1).normal(size=60)
     sums = []
     for seed in range(4000):
-        kept, shares = joint._thin(values, 20, np.random.default_rng(seed))
+        kept, shares = thin(values, 20, np.random.default_rng(seed))
         assert len(kept) == 20
         assert_allclose((values[kept] / shares).sum(), values.sum(), rtol=1e-9)
         sums.append((other[kept] * values[kept] / shares).sum())
@@ -102,14 +103,14 @@ def test_thinning_keeps_every_sum_right_on_average():
 def test_thinning_keeps_the_large_for_certain():
     values = np.array([0.01] * 30 + [5.0, 7.0])
     for seed in range(30):
-        kept, shares = joint._thin(values, 6, np.random.default_rng(seed))
+        kept, shares = thin(values, 6, np.random.default_rng(seed))
         assert_array_equal(kept[-2:], [30, 31])
         assert_array_equal(shares[-2:], [1, 1])
         assert_allclose(shares[:-2], 4 / 30)
 
 
 def test_thinning_leaves_few_as_they_are_but_for_what_is_nothing():
-    kept, shares = joint._thin(np.array([0.3, 0.0, 1e-14, 0.1]), 10, None)
+    kept, shares = thin(np.array([0.3, 0.0, 1e-14, 0.1]), 10, None)
     assert_array_equal(kept, [0, 3])
     assert_array_equal(shares, [1, 1])
 
