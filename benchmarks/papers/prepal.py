@@ -48,7 +48,6 @@ SCALES = {
     "smoke": {
         "data": ["docstrings"],
         "seeds": 2,
-        "loop_seeds": 2,
         "sizes": {"n_pool": 60, "n_test": 30, "max_length": 12, "max_epochs": 1},
         "schedule": {"n_initial": 10, "n_rounds": 2, "batch_size": 4},
         "training": SMALL,
@@ -60,8 +59,7 @@ SCALES = {
     },
     "cpu": {
         "data": DATA,
-        "seeds": 3,
-        "loop_seeds": 3,
+        "seeds": 5,
         "sizes": {"n_pool": 2000, "n_test": 1000, "max_length": 64, "max_epochs": 3},
         "schedule": {"n_initial": 50, "n_rounds": 7, "batch_size": 50},
         "training": SMALL,
@@ -74,7 +72,6 @@ SCALES = {
     "paper": {
         "data": PAPER_DATA,
         "seeds": 5,
-        "loop_seeds": 5,
         "sizes": {"n_pool": None, "n_test": None, "max_length": 128, "max_epochs": 3},
         "schedule": {k: PREPAL[k] for k in ("n_initial", "n_rounds", "batch_size")},
         # As printed: 1e-6 for the encoder, 2e-5 for the classifier.
@@ -103,15 +100,12 @@ def make_grid(settings):
         encodings.append({"data": data, "encoder": "first", "sizes": sizes})
         if data in settings.transfer:
             encodings.append({"data": data, "encoder": "second", "sizes": sizes})
-        for seed in range(settings.loop_seeds):
-            few = seed < settings.seeds
+        for seed in range(settings.seeds):
             for strategy in STRATEGIES:
-                if few and strategy in settings.final.get(data, []):
+                if strategy in settings.final.get(data, []):
                     add("PRepAL", data, strategy, seed, final="first")
                 else:
                     add("AL+LR", data, strategy, seed)
-            if not few:
-                continue
             for n in settings.points.get(data, []):
                 add("PRepAL", data, "entropy", seed, final="first", n_rounds=n)
             for strategy in settings.tuned_loop.get(data, []):
@@ -253,8 +247,6 @@ def settle_own(args):
     rates = {"lr": args.lr, "head_lr": args.head_lr}
     given = {name: rate for name, rate in rates.items() if rate is not None}
     settings.training = {**settings.training, **given}
-    if args.seeds:
-        settings.loop_seeds = args.seeds
     second = "roberta-base" if args.scale == "paper" else None
     settings.second_model = args.second_model or second
     return settings

@@ -190,9 +190,8 @@ def _scaled_down(settings):
         f"{rates['head_lr']:g} for the head, down to 0 linearly (the paper prints 1e-6 "
         "and 2e-5), chosen of three rates by one run each on SST-2 and QNLI, scored on "
         "the test texts. "
-        f"{settings.seeds} seeds, {settings.loop_seeds} where nothing is fine-tuned; "
-        "AL+FT only with entropy on two data sets, fine-tuning in the end only after "
-        "the functions that the table shows. With pools this small a loop labels a "
+        f"{settings.seeds} seeds; AL+FT only with entropy on two data sets, "
+        "fine-tuning in the end only after the functions that the table shows. With pools this small a loop labels a "
         "good part of them, so chance alone makes overlaps that the paper has not."
     )
 
