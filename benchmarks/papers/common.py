@@ -86,6 +86,7 @@ def settle(args, scales):
         The settings of the scale, overridden by what was given.
     """
     settings = argparse.Namespace(**scales[args.scale])
+    settings.of_scale = sorted(scales[args.scale])
     given = {k: v for k, v in vars(args).items() if v is not None}
     vars(settings).update(given)
     if args.model is None:
@@ -293,7 +294,7 @@ def write_page(settings, name, text):
 
 
 def write_records(settings, name, records):
-    """Write what a page was made from, a record a line, with where it came from.
+    """Write what a page was made from, a record a line, and how it came about.
 
     Beside the page with `--page`, otherwise in the folder of the results.
     """
@@ -301,14 +302,18 @@ def write_records(settings, name, records):
     folder.mkdir(parents=True, exist_ok=True)
     lines = ",\n".join(json.dumps(record) for record in records)
     came = json.dumps(settings.provenance)
-    text = f'{{"provenance": {came},\n"records": [\n{lines}\n]}}\n'
+    under = json.dumps({name: getattr(settings, name) for name in settings.of_scale})
+    text = (
+        f'{{"provenance": {came},\n"settings": {under},\n"records": [\n{lines}\n]}}\n'
+    )
     (folder / f"{name}.json").write_text(text, encoding="utf-8")
 
 
 def read_records(settings, name):
-    """Read back what :func:`write_records` wrote beside the page."""
+    """Read back what :func:`write_records` wrote beside the page, settings too."""
     kept = json.loads((DOCS / f"{name}.json").read_text(encoding="utf-8"))
     settings.provenance = kept["provenance"]
+    vars(settings).update(kept["settings"])
     return kept["records"]
 
 

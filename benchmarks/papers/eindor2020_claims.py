@@ -1,5 +1,7 @@
 """The claims of the paper of eindor2020.py, and their verdicts."""
 
+from collections import Counter
+
 import numpy as np
 from scipy.stats import binomtest, friedmanchisquare, spearmanr
 from verdicts import above, below, said
@@ -167,10 +169,8 @@ def _claim_of_differences(records):
         [gains(records, pair, s).mean() for pair in pairs(records)] for s in STRATEGIES
     ]
     found = friedmanchisquare(*scores)
-    best = [STRATEGIES[i] for i in np.argmax(scores, axis=0)]
-    counts = ", ".join(
-        f"{s} {best.count(s)}" for s in sorted(set(best), key=best.count, reverse=True)
-    )
+    best = Counter(STRATEGIES[i] for i in np.argmax(scores, axis=0))
+    counts = ", ".join(f"{name} {count}" for name, count in best.most_common())
     return (
         "the strategies differ in their scores",
         "they do",

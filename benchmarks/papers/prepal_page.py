@@ -191,8 +191,9 @@ def _scaled_down(settings):
         "and 2e-5), chosen of three rates by one run each on SST-2 and QNLI, scored on "
         "the test texts. "
         f"{settings.seeds} seeds; AL+FT only with entropy on two data sets, "
-        "fine-tuning in the end only after the functions that the table shows. With pools this small a loop labels a "
-        "good part of them, so chance alone makes overlaps that the paper has not."
+        "fine-tuning in the end only after the functions that the table shows. With "
+        "pools this small a loop labels a good part of them, so chance alone makes "
+        "overlaps that the paper has not."
     )
 
 
