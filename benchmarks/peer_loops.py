@@ -31,15 +31,8 @@ from pathlib import Path
 
 import numpy as np
 from joblib import Parallel, delayed
-from papers.common import (
-    load,
-    make_parser,
-    provenance,
-    read_records,
-    settle,
-    write_page,
-    write_records,
-)
+from papers.common import load, make_parser, settle
+from papers.pages import provenance, read_records, write_page, write_records
 from peers.environments import PACKAGES, make_environment
 from peers.loop_page import draw, page
 from peers.loop_problem import LoopProblem

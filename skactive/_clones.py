@@ -34,9 +34,8 @@ def seeded_clone(estimator, rng):
     True
     """
     copy = clone(estimator)
-    return copy.set_params(
-        **{name: int(rng.integers(2**31)) for name in unseeded(copy)}
-    )
+    copy.set_params(**{name: int(rng.integers(2**31)) for name in unseeded(copy)})
+    return copy
 
 
 def unseeded(estimator):

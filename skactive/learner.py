@@ -331,7 +331,8 @@ class ActiveLearner(
             return DummyClassifier(strategy="most_frequent")
         estimator = clone(self.estimator)
         seeds = {name: round_seed(seed, n_rounds, name) for name in unseeded(estimator)}
-        return estimator.set_params(**seeds)
+        estimator.set_params(**seeds)
+        return estimator  # a FrozenEstimator's set_params returns nothing
 
     def _model(self):
         """Get the fitted estimator, if it tells at least two classes apart."""

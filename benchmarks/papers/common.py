@@ -1,4 +1,4 @@
-"""What the reproductions share: options, data sets, resumable grids, pages.
+"""What the reproductions share: options, data sets, resumable grids.
 
 Each script of this folder has three scales: `smoke` (seconds, on docstrings, for CI),
 `cpu` (two cores and MiniLM, the committed results) and `paper` (the paper's own sizes;
@@ -7,12 +7,9 @@ run again.
 """
 
 import argparse
-import datetime
 import json
 import os
-import platform
 import sys
-from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
 
@@ -22,11 +19,6 @@ from sklearn.model_selection import train_test_split
 
 from skactive.datasets import load_docstrings, load_table
 
-BUSY = (
-    "Other work shared the two cores. So seconds are those of the processor, on one "
-    "thread; a busy neighbour makes them longer, ratios hardly."
-)
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "results"
 SCALES = ("smoke", "cpu", "paper")
 
 # Columns of texts, then the files of the pool and of the test set; None splits off a
@@ -63,10 +55,14 @@ def make_parser(doc):
     parser.add_argument("--n-jobs", type=int, default=1, help="runs at a time")
     parser.add_argument("--out", type=Path, help="folder for what is finished")
     parser.add_argument(
-        "--page", action="store_true", help=f"write the page and its figures to {DOCS}"
+        "--page",
+        action="store_true",
+        help="write the page and its figures to docs/results",
     )
     parser.add_argument(
-        "--rebuild", action="store_true", help=f"only the page, from the JSON in {DOCS}"
+        "--rebuild",
+        action="store_true",
+        help="only the page, from the JSON in docs/results",
     )
     return parser
 
@@ -219,132 +215,3 @@ def _key(cell):
 @delayed
 def _call(function, cell):
     return cell, function(**cell)
-
-
-def mean_std(values, digits=3):
-    """Write a mean and its standard deviation (n - 1)."""
-    values = np.asarray(values, dtype=float)
-    spread = f" ± {values.std(ddof=1):.{digits}f}" if len(values) > 1 else ""
-    return f"{values.mean():.{digits}f}{spread}"
-
-
-def table(head, rows):
-    """Write a Markdown table.
-
-    Raises
-    ------
-    ValueError
-        If a row has another length than the head, or none came.
-    """
-    rows = [[str(cell) for cell in row] for row in rows]
-    if not rows or any(len(row) != len(head) for row in rows):
-        raise ValueError(f"a table of {len(head)} columns got {rows[:3]}")
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def claims_table(claims):
-    """Write the claims of a paper beside what was measured here.
-
-    Parameters
-    ----------
-    claims : list of (str, str, str, bool or None)
-        What the paper claims, its figures, ours, and whether it holds here; None
-        where our runs cannot tell.
-    """
-    verdicts = {True: "holds", False: "does not hold", None: "cannot tell"}
-    rows = [[*claim[:3], verdicts[claim[3]]] for claim in claims]
-    return table(["claim", "paper", "here", "verdict"], rows)
-
-
-def provenance(settings):
-    """Name command, versions, processor, seeds and date, as a paragraph."""
-    packages = ("skactive", "torch", "transformers", "scikit-learn")
-    versions = ", ".join(f"{name} {version(name)}" for name in packages)
-    script, root = Path(sys.argv[0]).resolve(), DOCS.parents[1]
-    inside = script.is_relative_to(root)
-    command = f"python {script.relative_to(root).as_posix() if inside else script.name}"
-    if settings.scale != "cpu":
-        command += f" --scale {settings.scale}"
-    return (
-        f"Command: `{command}`. {versions}; Python {platform.python_version()}; "
-        f"{processor()}; {settings.n_jobs} run(s) at a time; seeds 0 to "
-        f"{settings.seeds - 1}; {datetime.date.today().isoformat()}."
-    )
-
-
-def processor():
-    """Name the processor."""
-    path = Path("/proc/cpuinfo")
-    lines = path.read_text().splitlines() if path.exists() else []
-    found = [line.split(":")[1].strip() for line in lines if "model name" in line]
-    if not found:
-        return platform.processor() or platform.machine()
-    return f"{found[0]}, {os.cpu_count()} cores"
-
-
-def write_page(settings, name, text):
-    """Print a page; with `--page`, write it among the documents."""
-    if settings.page:
-        DOCS.mkdir(parents=True, exist_ok=True)
-        (DOCS / f"{name}.md").write_text(text.rstrip() + "\n", encoding="utf-8")
-    else:
-        (settings.out / f"{name}.md").write_text(text, encoding="utf-8")
-    print(text)
-
-
-def write_records(settings, name, records):
-    """Write what a page was made from, a record a line, and how it came about.
-
-    Beside the page with `--page`, otherwise in the folder of the results.
-    """
-    folder = DOCS if settings.page else settings.out
-    folder.mkdir(parents=True, exist_ok=True)
-    lines = ",\n".join(json.dumps(record) for record in records)
-    came = json.dumps(settings.provenance)
-    under = json.dumps({name: getattr(settings, name) for name in settings.of_scale})
-    text = (
-        f'{{"provenance": {came},\n"settings": {under},\n"records": [\n{lines}\n]}}\n'
-    )
-    (folder / f"{name}.json").write_text(text, encoding="utf-8")
-
-
-def read_records(settings, name):
-    """Read back what :func:`write_records` wrote beside the page, settings too."""
-    kept = json.loads((DOCS / f"{name}.json").read_text(encoding="utf-8"))
-    settings.provenance = kept["provenance"]
-    vars(settings).update(kept["settings"])
-    return kept["records"]
-
-
-def publish(settings, name, run, draw, page, check):
-    """Run, or read what is kept, and write the page with its numbers and pictures.
-
-    Parameters
-    ----------
-    settings : argparse.Namespace
-    name : str
-        Of the page.
-    run : callable
-        `run(settings)` gives the records.
-    draw, page : callable
-        `draw(records, settings)`, then `page(records, settings)`, which gives the text.
-    check : callable
-        `check(records, settings, text)` stops where the smoke is not as it should be.
-    """
-    settings.provenance = provenance(settings)
-    records = read_records(settings, name) if settings.rebuild else run(settings)
-    draw(records, settings)
-    text = page(records, settings)
-    write_records(settings, name, records)
-    write_page(settings, name, text)
-    if settings.scale == "smoke":
-        check(records, settings, text)
-        print("smoke: passed", file=sys.stderr)
-
-
-def figure_path(settings, name):
-    """Where a picture goes: beside the page."""
-    folder = (DOCS if settings.page else settings.out) / "images"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder / name

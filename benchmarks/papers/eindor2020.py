@@ -29,7 +29,7 @@ from functools import partial
 from itertools import product
 
 import numpy as np
-from common import make_parser, publish, run_grid, settle
+from common import make_parser, run_grid, settle
 from eindor2020_cells import (
     MEASURES,
     SCENARIOS,
@@ -40,6 +40,7 @@ from eindor2020_cells import (
     run_cell,
 )
 from eindor2020_page import draw, page
+from pages import publish
 
 DATA = ["sst2", "ag_news", "cola", "disaster_tweets"]
 SMALL = {"freeze": 5, "pooling": "mean", "lr": 1e-4, "head_lr": 1e-3, "batch_size": 16}

@@ -3,7 +3,6 @@
 from itertools import product
 
 import numpy as np
-from common import claims_table, figure_path, mean_std, table
 from eindor2020_cells import SCENARIOS
 from eindor2020_claims import (
     ALL,
@@ -18,6 +17,7 @@ from eindor2020_claims import (
     relative,
     seconds,
 )
+from pages import claims_table, figure_path, mean_std, table
 
 from skactive.plotting import ActiveLearningCurveDisplay
 from skactive.runs import Run

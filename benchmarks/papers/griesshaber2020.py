@@ -24,10 +24,11 @@ paper scale are ours, after Devlin et al.
 from functools import partial
 
 import numpy as np
-from common import depth, make_parser, publish, run_grid, settle
+from common import depth, make_parser, run_grid, settle
 from griesshaber2020_cells import freeze_of, make, run_cell
 from griesshaber2020_figures import draw
 from griesshaber2020_page import page
+from pages import publish
 
 from skactive.protocols import GRIESSHABER
 

@@ -1,8 +1,8 @@
 """The pictures of griesshaber2020.py, and its records as runs."""
 
 import numpy as np
-from common import figure_path
 from griesshaber2020_cells import freeze_of
+from pages import figure_path
 
 from skactive.plotting import ActiveLearningCurveDisplay, LayerChangeDisplay
 from skactive.runs import Run

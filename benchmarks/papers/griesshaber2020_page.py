@@ -1,7 +1,6 @@
 """The page of griesshaber2020.py: tables and claims."""
 
 import numpy as np
-from common import BUSY, claims_table, mean_std, table
 from griesshaber2020_cells import freeze_of
 from griesshaber2020_claims import (
     ACCURACY,
@@ -13,6 +12,7 @@ from griesshaber2020_claims import (
     width,
 )
 from griesshaber2020_figures import loops, name_of, select
+from pages import BUSY, claims_table, mean_std, table
 
 _RULES = (
     "The verdicts are computed. *Better*, *beats*, *worse*, *more*, *less*: by the "

@@ -22,8 +22,9 @@ from functools import lru_cache
 from time import process_time
 
 import numpy as np
-from common import depth, load, make_parser, publish, run_grid, settle
+from common import depth, load, make_parser, run_grid, settle
 from hart_page import draw, page
+from pages import publish
 from sklearn.feature_extraction.text import (
     CountVectorizer,
     HashingVectorizer,

@@ -1,7 +1,7 @@
 """The page of hart.py: tables, tests, claims and the picture."""
 
 import numpy as np
-from common import BUSY, claims_table, figure_path, mean_std, table
+from pages import BUSY, claims_table, figure_path, mean_std, table
 from scipy.stats import levene
 from scipy.stats import t as student
 

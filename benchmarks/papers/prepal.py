@@ -25,7 +25,8 @@ import json
 from functools import partial
 
 import numpy as np
-from common import make_parser, publish, run_grid, settle
+from common import make_parser, run_grid, settle
+from pages import publish
 from prepal_cells import encode, make_light, make_tuned, open_encoder, run_cell
 from prepal_figures import LOOP, draw
 from prepal_page import page

@@ -1,7 +1,7 @@
 """The pictures of prepal.py, and its records as runs."""
 
 import numpy as np
-from common import figure_path
+from pages import figure_path
 
 from skactive.analysis import Overlap
 from skactive.plotting import (

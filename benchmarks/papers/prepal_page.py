@@ -3,7 +3,7 @@
 from itertools import product
 
 import numpy as np
-from common import claims_table, mean_std, table
+from pages import claims_table, mean_std, table
 from prepal_claims import (
     PROTOCOLS,
     claims,

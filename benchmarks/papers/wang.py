@@ -31,7 +31,8 @@ from time import perf_counter, process_time
 
 import numpy as np
 import torch
-from common import depth, load, make_parser, publish, run_grid, settle
+from common import depth, load, make_parser, run_grid, settle
+from pages import publish
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import accuracy_score, f1_score
 from skorch.callbacks import Callback

@@ -1,7 +1,7 @@
 """The page of wang.py: tables and the picture."""
 
 import numpy as np
-from common import BUSY, claims_table, figure_path, mean_std, table
+from pages import BUSY, claims_table, figure_path, mean_std, table
 from wang_claims import (
     LARGE,
     PAPER,

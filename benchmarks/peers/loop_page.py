@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 
 import numpy as np
-from papers.common import figure_path, mean_std, table
+from papers.pages import figure_path, mean_std, table
 from scipy.stats import t as student
 
 from skactive.plotting import ActiveLearningCurveDisplay, LedgerDisplay
