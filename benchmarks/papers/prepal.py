@@ -15,10 +15,10 @@ ledger (figure 1), and labels asked for one by one instead of by 50 (figure 5).
 
 What the cpu scale leaves out: `SCALES` has its sizes. The encoder is all-MiniLM-L6-v2
 with mean pooling, the second one its first three layers; texts are cut at 64 tokens;
-pools are drawn down, and QNLI's is its dev set. AL+FT runs with entropy alone, on two
-data sets: that of random labelling asks for what PRepAL's asks for, so its last model
-is PRepAL's, and that of the variation ratio orders the texts of two classes as entropy
-does. An encoder this small learns from so few texts with larger rates than BERT.
+pools are drawn down, and QNLI's is its dev set. An encoder this small learns from so
+few texts with larger rates than BERT. AL+FT runs with entropy alone, on two data sets.
+With random labels it would end with the model of PRepAL, as both have the same labels
+then. With two classes the variation ratio ranks texts as entropy does.
 """
 
 import json
@@ -44,7 +44,8 @@ PAPER_DATA = ["sst2", "cola", "qnli", "ag_news", "imdb"]
 SMALL = {"lr": 1e-4, "head_lr": 1e-3, "schedule": "linear", "warmup": 0.1}
 
 # "final": strategies after which an encoder is fine-tuned, by data set; "tuned_loop":
-# those of AL+FT; "points": rounds after which PRepAL is fine-tuned too, for the curve.
+# those of AL+FT; "points": rounds after which PRepAL with these is fine-tuned too, for
+# the curve; "one_by_one": the encoder that labels one text in a round.
 SCALES = {
     "smoke": {
         "data": ["docstrings"],
@@ -55,8 +56,9 @@ SCALES = {
         "final": {"docstrings": ["random", "entropy"]},
         "tuned_loop": {"docstrings": ["random", "entropy"]},
         "points": {"docstrings": [1]},
-        "transfer": ["docstrings"],
+        "transfer": {"docstrings": ["entropy"]},
         "sequential": ["docstrings"],
+        "one_by_one": "first",
     },
     "cpu": {
         "data": DATA,
@@ -64,11 +66,12 @@ SCALES = {
         "sizes": {"n_pool": 2000, "n_test": 1000, "max_length": 64, "max_epochs": 3},
         "schedule": {"n_initial": 50, "n_rounds": 7, "batch_size": 50},
         "training": SMALL,
-        "final": {name: ["random", "entropy"] for name in DATA},
+        "final": {n: ["random", "entropy"] for n in DATA} | {"sst2": STRATEGIES},
         "tuned_loop": {"sst2": ["entropy"], "qnli_dev": ["entropy"]},
         "points": {"sst2": [2, 4]},
-        "transfer": ["sst2"],
+        "transfer": {"sst2": ["entropy"]},
         "sequential": ["sst2"],
+        "one_by_one": "first",
     },
     "paper": {
         "data": PAPER_DATA,
@@ -80,8 +83,9 @@ SCALES = {
         "final": dict.fromkeys(PAPER_DATA, tuple(STRATEGIES)),
         "tuned_loop": dict.fromkeys(PAPER_DATA, tuple(STRATEGIES)),
         "points": {name: [4, 9, 19, 29] for name in PAPER_DATA},
-        "transfer": PAPER_DATA,
+        "transfer": dict.fromkeys(PAPER_DATA, tuple(STRATEGIES)),
         "sequential": ["sst2", "imdb"],
+        "one_by_one": "second",  # RoBERTa, as in figure 5
     },
 }
 
@@ -107,25 +111,30 @@ def make_grid(settings):
                     add("PRepAL", data, strategy, seed, final="first")
                 else:
                     add("AL+LR", data, strategy, seed)
-            for n in settings.points.get(data, []):
-                add("PRepAL", data, "entropy", seed, final="first", n_rounds=n)
             for strategy in settings.tuned_loop.get(data, []):
                 add("AL+FT", data, strategy, seed)
-            if data in settings.transfer:
-                add("Transfer", data, "entropy", seed, final="second")
-                add("PRepAL", data, "entropy", seed, encoder="second", final="second")
+                for n in settings.points.get(data, []):
+                    add("PRepAL", data, strategy, seed, final="first", n_rounds=n)
+            for strategy in settings.transfer.get(data, []):
+                add("Transfer", data, strategy, seed, final="second")
+                add("PRepAL", data, strategy, seed, encoder="second", final="second")
             if data in settings.sequential:
-                rounds = [n * schedule["batch_size"] for n in settings.points[data]]
-                for n in (*rounds, one_by_one):
-                    changes = {"n_rounds": n, "batch_size": 1}
-                    add("PRepAL", data, "entropy", seed, final="first", **changes)
+                which = settings.one_by_one
+                models = {"encoder": which, "final": which}
+                for n in settings.points[data]:
+                    if which != "first":  # of the first, they are there
+                        add("PRepAL", data, "entropy", seed, **models, n_rounds=n)
+                    one = {"n_rounds": n * schedule["batch_size"], "batch_size": 1}
+                    add("PRepAL", data, "entropy", seed, **models, **one)
+                one = {"n_rounds": one_by_one, "batch_size": 1}
+                add("PRepAL", data, "entropy", seed, **models, **one)
     # What takes long comes last.
     grid.sort(key=lambda cell: cell["protocol"] == "AL+FT")
     return encodings, grid
 
 
 def condense(encodings, results, settings):
-    """Leave what the page needs: curves, seconds, and what was asked for twice."""
+    """Leave what the page needs: curves, seconds, and what several loops asked for."""
     seconds = {(e["data"], e["encoder"]): e["wall"] for e in encodings}
     records, runs = [], {}
     for result in results:
@@ -176,8 +185,8 @@ def compare(runs, settings):
 def check(records, settings, text):
     """Fail where the shape of the results is not what the page needs."""
     runs = [r for r in records if r["kind"] == "run"]
-    # 8 strategies, a point, 2 of AL+FT, 2 of Transfer, 2 one by one; 2 seeds
-    assert len(runs) == 15 * 2, len(runs)
+    # 8 strategies, 2 points, 2 of AL+FT, 2 of Transfer, 2 one by one; 2 seeds
+    assert len(runs) == 16 * 2, len(runs)
     assert {r["strategy"] for r in runs} == set(STRATEGIES)
     assert {r["protocol"] for r in runs} == {"AL+LR", "PRepAL", "AL+FT", "Transfer"}
     n, b = settings.schedule["n_initial"], settings.schedule["batch_size"]
@@ -202,7 +211,7 @@ def check(records, settings, text):
     last = {
         (r["protocol"], r["seed"]): r["final_score"]
         for r in runs
-        if r["strategy"] == "random"
+        if r["strategy"] == "random" and r["n_labeled"][-1] == n + 2 * b
     }
     assert all(last["AL+FT", seed] == last["PRepAL", seed] for seed in (0, 1)), last
     for line in (
@@ -222,8 +231,9 @@ def check_paper(settings):
     paper = settle_own(paper)
     encodings, grid = make_grid(paper)
     assert len(encodings) == 10
-    # 5 data sets x 5 seeds x (8 PRepAL + 8 AL+FT + 4 points + 2), and 5 one by one
-    assert len(grid) == 5 * 5 * 22 + 2 * 5 * 5, len(grid)
+    # 5 data sets x 5 seeds x 8 x (PRepAL, AL+FT, 4 points, 2 of Transfer), then 9
+    # for figure 5
+    assert len(grid) == 5 * 5 * 8 * 8 + 2 * 5 * 9, len(grid)
     assert {c["schedule"]["n_rounds"] for c in grid if c["protocol"] == "AL+FT"} == {39}
     tuned = make_tuned("first", paper).get_params()
     expected = {"model": "bert-base-uncased", "lr": 1e-6, "head_lr": 2e-5}

@@ -12,6 +12,7 @@ from skactive.plotting import (
 from skactive.runs import Run
 
 # What a loop is called by the encoder whose representations it labels with.
+UNDISTURBED = 0.9  # share of its core that a run has if it is timed
 LOOP = {"first": "PRepAL", "second": "PRepAL, second encoder"}
 
 
@@ -50,9 +51,16 @@ def as_run(record, scores=None, ledger=None, final_score=None):
     )
 
 
+def undisturbed(runs):
+    """Leave out runs that shared their core; where all did, none."""
+    found = [r for r in runs if r["processor"] >= UNDISTURBED * r["wall"]]
+    return found or runs
+
+
 def ledger_runs(records, data):
     """Runs by entropy of the three protocols; AL+LR is PRepAL without its end."""
-    prepal = whole_runs(records, data, "PRepAL", "entropy")
+    prepal = undisturbed(whole_runs(records, data, "PRepAL", "entropy"))
+    tuned = undisturbed(whole_runs(records, data, "AL+FT", "entropy"))
     return {
         "AL+LR": [
             as_run(
@@ -63,15 +71,16 @@ def ledger_runs(records, data):
             for r in prepal
         ],
         "PRepAL": [as_run(r) for r in prepal],
-        "AL+FT": [as_run(r) for r in whole_runs(records, data, "AL+FT", "entropy")],
+        "AL+FT": [as_run(r) for r in tuned],
     }
 
 
-def tuned_points(records, data, one_by_one=False):
+def tuned_points(records, data, strategy, encoder="first", batch_size=None):
     """Runs of one seed made of the models that PRepAL fine-tuned at several counts."""
     points = {}
-    for r in select(records, data=data, protocol="PRepAL", strategy="entropy"):
-        if r["encoder"] == "first" and (r["batch_size"] == 1) == one_by_one:
+    wanted = {"data": data, "protocol": "PRepAL", "strategy": strategy}
+    for r in select(records, **wanted, encoder=encoder):
+        if (r["batch_size"] == 1) == (batch_size == 1):
             points.setdefault(r["seed"], []).append(
                 (r["n_labeled"][-1], r["final_score"])
             )
@@ -86,7 +95,7 @@ def tuned_points(records, data, one_by_one=False):
 
 
 def draw(records, settings):
-    """Draw the ledger, the loops, and the batches of one."""
+    """Draw the ledger, the loops of each data set, and the batches of one."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -100,26 +109,12 @@ def draw(records, settings):
         ax.set_xlabel(f"seconds, {data}")
     _save(plt, figure, settings, "prepal_ledger.png")
 
-    figure, axes = _open(plt, 2, len(looped), 7)
-    for (above, below), data in zip(axes.T, looped, strict=True):
-        curves = {
-            "AL+LR": whole_runs(records, data, "PRepAL", "entropy"),
-            "AL+FT": whole_runs(records, data, "AL+FT", "entropy"),
-            "AL+LR, random": whole_runs(records, data, "PRepAL", "random"),
-        }
-        curves = {name: list(map(as_run, runs)) for name, runs in curves.items()}
-        curves["PRepAL"] = tuned_points(records, data)
-        ActiveLearningCurveDisplay.from_runs(
-            curves,
-            band="std",
-            ax=above,
-            score_name=f"accuracy, {data}",
-            baseline="AL+LR, random",
-        )
-        OverlapDisplay(overlaps=_overlaps(records, data), reference_name="AL+FT").plot(
-            below
-        )
-    _save(plt, figure, settings, "prepal_loops.png")
+    for data in looped:
+        strategies = settings.tuned_loop[data]
+        figure, axes = _open(plt, 2, len(strategies), 7)
+        for (above, below), strategy in zip(axes.T, strategies, strict=True):
+            _draw_loops(records, data, strategy, above, below)
+        _save(plt, figure, settings, f"prepal_loops_{data}.png")
 
     drawn = [data for data in settings.data if data in settings.sequential]
     figure, axes = _open(plt, 1, len(drawn), 3.6)
@@ -128,12 +123,14 @@ def draw(records, settings):
         one = select(records, data=data, batch_size=1)
         last = max(r["n_labeled"][-1] for r in one)
         one = [as_run(r) for r in one if r["n_labeled"][-1] == last]
-        many = list(map(as_run, whole_runs(records, data, "PRepAL", "entropy")))
+        which = settings.one_by_one
+        many = whole_runs(records, data, "PRepAL", "entropy", encoder=which)
+        many = list(map(as_run, many))
         curves = {
             "AL+LR, one a round": one,
             f"AL+LR, {size} a round": many,
-            "PRepAL, one a round": tuned_points(records, data, one_by_one=True),
-            f"PRepAL, {size} a round": tuned_points(records, data),
+            "PRepAL, one a round": tuned_points(records, data, "entropy", which, 1),
+            f"PRepAL, {size} a round": tuned_points(records, data, "entropy", which),
         }
         options = {"band": "std", "ax": ax, "score_name": f"accuracy, {data}"}
         display = ActiveLearningCurveDisplay.from_runs(curves, **options)
@@ -141,15 +138,53 @@ def draw(records, settings):
     _save(plt, figure, settings, "prepal_batch.png")
 
 
-def _overlaps(records, data):
-    """Similarities with AL+FT by entropy, as the display takes them."""
+def _draw_loops(records, data, strategy, above, below):
+    """Accuracies of the protocols by one strategy, and what they have in common."""
+    curves = {
+        "AL+LR": whole_runs(records, data, "PRepAL", strategy),
+        "AL+FT": whole_runs(records, data, "AL+FT", strategy),
+        "PRepAL": tuned_points(records, data, strategy),
+        "Transfer": whole_runs(records, data, "Transfer", strategy),
+    }
+    for name in ("AL+LR", "AL+FT"):
+        curves[name] = list(map(as_run, curves[name]))
+    curves["Transfer"] = [_end(r) for r in curves["Transfer"]]
+    baseline = None
+    if strategy != "random":
+        baseline = "random, fine-tuned"
+        tuned = whole_runs(records, data, "AL+FT", "random")
+        points = tuned_points(records, data, "random")
+        curves[baseline] = list(map(as_run, tuned)) or points
+    curves = {name: runs for name, runs in curves.items() if runs}
+    ActiveLearningCurveDisplay.from_runs(
+        curves,
+        band="std",
+        ax=above,
+        score_name=f"accuracy, {data}, {strategy}",
+        baseline=baseline,
+    )
+    overlaps = _overlaps(records, data, strategy)
+    if overlaps:
+        OverlapDisplay(overlaps=overlaps, reference_name="AL+FT").plot(below)
+
+
+def _end(record):
+    """Make a Run of the model that was fine-tuned in the end alone."""
+    ends = {"n_labeled": record["n_labeled"][-1], "asked": []}
+    score = {"accuracy": record["final_score"]}
+    return Run([{**ends, "scores": score}], info={"seed": record["seed"]})
+
+
+def _overlaps(records, data, tuned):
+    """Similarities with AL+FT by a strategy, as the display takes them."""
     overlaps = {}
     for r in select(records, "overlap", data=data):
         (loop, strategy), reference = r["loops"]
-        if reference != ["AL+FT", "entropy"]:
+        if reference != ["AL+FT", tuned] or strategy not in (tuned, "random"):
             continue
         similarity = np.array(r["similarity"])
-        overlaps["random" if strategy == "random" else loop] = Overlap(
+        name = loop if strategy == tuned else f"{loop}, random"
+        overlaps[name] = Overlap(
             n_labeled=np.array(r["n_labeled"]),
             mean=similarity.mean(axis=0),
             std=similarity.std(axis=0, ddof=min(1, len(similarity) - 1)),
