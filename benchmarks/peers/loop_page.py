@@ -206,13 +206,17 @@ def describe(settings, n_libraries):
         f"{settings.n_test or 'all':,} other texts. All have the same texts, weights "
         "and, for each seed, labels to begin with. Where the encoder is fine-tuned: "
         f"{told['epochs']} epochs, batches of {told['batch_size']}, a learning rate "
-        f"of {told['lr']:g} that falls linearly to 0. Figures are means over "
-        f"{settings.seeds} seed(s) ± standard deviation (n - 1)."
+        f"of {told['lr']:g} for the encoder that falls linearly to 0. The heads differ: "
+        "ours is a linear layer on the mean of the tokens' states and learns at 0.001, "
+        "small-text's is the one of transformers on the first token's state and learns "
+        f"at the encoder's rate. Figures are means over {settings.seeds} seed(s) ± "
+        "standard deviation (n - 1)."
     )
 
 
 RULES = f"""\
-Seconds are those of the whole loop, measured: features, all training, all asking.
+The aims are this project's own. Seconds are those of the whole loop, measured:
+features, all training, all asking.
 Scoring is not in them. Behind the median of the ratios stands that of each seed; the
 verdict is *met* where all reach the aim and *missed* where none does. Accuracy is that
 of the models that are kept, ours minus {TUNED}'s, with the 95 % t interval over seeds:
