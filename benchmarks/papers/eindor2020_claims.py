@@ -3,82 +3,51 @@
 from collections import Counter
 
 import numpy as np
+from eindor2020_scores import (
+    ALL,
+    METRICS,
+    STRATEGIES,
+    by_data,
+    curve_means,
+    gains,
+    judged,
+    mean_over,
+    metric_of,
+    pick,
+    relative,
+    seconds,
+)
 from scipy.stats import binomtest, friedmanchisquare, spearmanr
 from verdicts import above, below, said
 
 from skactive.analysis import compare_over_datasets
 
-STRATEGIES = ("LC", "Dropout", "PE", "EGL", "Core-Set", "DAL")
-ALL = ("random", *STRATEGIES)
 UNSURE = ("LC", "Dropout")
 SPREAD = ("Core-Set", "DAL")
 PRACTICAL = "imbalanced-practical"
 LEVEL = 0.05
-
-
-def metric_of(scenario):
-    """The score that a scenario is judged by."""
-    return "accuracy" if scenario == "balanced" else "f1"
-
-
-def pairs(records):
-    """Pairs of data set and scenario, in order."""
-    return list(dict.fromkeys((r["data"], r["scenario"]) for r in records))
-
-
-def pick(records, pair, strategy):
-    """Runs of one strategy on a pair of data set and scenario, by seed."""
-    wanted = (*pair, strategy)
-    found = [r for r in records if (r["data"], r["scenario"], r["strategy"]) == wanted]
-    return sorted(found, key=lambda r: r["seed"])
-
-
-def curve_means(records, pair, strategy, metric=None):
-    """Mean score over the rounds in which the strategy has asked, in percent, by seed.
-
-    The model before its first batch is the same for all.
-    """
-    metric = metric or metric_of(pair[1])
-    return np.array(
-        [100 * np.mean(r[metric][1:]) for r in pick(records, pair, strategy)]
-    )
-
-
-def gains(records, pair, strategy, metric=None):
-    """Points by which a strategy leads random choice, by seed."""
-    found = [curve_means(records, pair, s, metric) for s in (strategy, "random")]
-    return found[0] - found[1]
-
-
-def relative(records, pair, strategy, key):
-    """Percent by which a strategy's batches have more of something than random ones."""
-    means = [
-        np.array([np.mean(r[key]) for r in pick(records, pair, s)])
-        for s in (strategy, "random")
-    ]
-    return 100 * (means[0] / means[1] - 1)
-
-
-def seconds(records, pair, strategy):
-    """Median seconds of a query."""
-    found = [r["query_seconds"] for r in pick(records, pair, strategy)]
-    return float(np.median(found))
-
-
-def over_pairs(records, function, strategies, *args):
-    """A value for each pair: the mean over strategies and seeds."""
-    return np.array(
-        [
-            np.mean([function(records, pair, s, *args) for s in strategies])
-            for pair in pairs(records)
-        ]
-    )
+RULES = (
+    "The verdicts are computed. A score is the mean over the rounds after the first "
+    "labels. *Units*: a data set is one value, the mean over its seeds and, where a "
+    "row names no scenario, over its scenarios; the interval (95 %, Student's, in "
+    "brackets) is over data sets, and n is their number. A claim holds where the "
+    "interval lies above (or below) 0, does not hold where it lies on the other side,"
+    " and we cannot tell where it holds 0; three data sets decide little. Rows over "
+    "several scenarios take F1 of the wanted class in all of them; accuracy and F1 "
+    "are never averaged. *Better than random in most data sets*: Wilcoxon's signed "
+    "ranks over pairs of data set and scenario, with Bonferroni's correction for six "
+    "strategies; the sign where p < 0.05, otherwise cannot tell. *Differ*: Friedman's"
+    " test at p < 0.05, of scores over pairs, of seconds over data sets. The "
+    "scenarios of one data set share texts, so p over pairs are too small rather than"
+    " too large. *In most data sets*: the exact interval of the share of data sets "
+    "against one half, which fewer than six data sets cannot decide."
+)
 
 
 def compare(records):
     """Test each strategy against random over pairs: Wilcoxon, with Bonferroni."""
     scores = {
-        s: [curve_means(records, pair, s).mean() for pair in pairs(records)]
+        s: [curve_means(records, pair, s, "f1").mean() for pair in judged(records)]
         for s in ALL
     }
     return compare_over_datasets(scores, correction="bonferroni")
@@ -93,31 +62,12 @@ def judge(comparison, strategy):
 
 def claims(records):
     """Collect (claim, paper, here, verdict)."""
-    gain = over_pairs(records, gains, STRATEGIES)
-    rows = [
-        (
-            "active learning (mean of the six strategies) is better than random choice",
-            "yes",
-            f"{said(gain)} points, n = {len(gain)}",
-            above(gain),
-        ),
+    comparison, n = compare(records), len(judged(records))
+    return [
+        *_claims_of_gains(records),
         _claim_of_the_practical(records),
         _claim_of_most(records),
-    ]
-    comparison = compare(records)
-    for strategy in STRATEGIES:
-        found = comparison.results[strategy]
-        rows.append(
-            (
-                f"{strategy} is better than random choice",
-                "in most data sets",
-                f"median {found.difference:+.1f} points, W = {found.statistic:.0f}, "
-                f"corrected {_say_p(comparison.adjusted[strategy])}",
-                judge(comparison, strategy),
-            )
-        )
-    return [
-        *rows,
+        *(_claim_of_one(comparison, strategy, n) for strategy in STRATEGIES),
         _claim_of_differences(records),
         _claim_of_time(records),
         *_claims_of_batches(records),
@@ -128,109 +78,157 @@ def _say_p(p):
     return f"p = {p:.3f}" if p >= 0.001 else "p < 0.001"
 
 
+def _row(claim, paper, values, unit, side=above, digits=1):
+    """A row whose verdict is by the interval of values, one a data set."""
+    if not len(values):
+        return claim, paper, "nothing was learnt", None
+    here = said(values, digits, count=True).replace("], n", f"]{unit}, n")
+    return claim, paper, here, side(values)
+
+
+def _claims_of_gains(records):
+    """Gains of the mean strategy: in each scenario by its score, in all by F1."""
+    rows = []
+    for scenario in dict.fromkeys(s for _, s in judged(records)):
+        chosen = [pair for pair in judged(records) if pair[1] == scenario]
+        metric = metric_of(scenario)
+        values = by_data(chosen, mean_over(records, gains, STRATEGIES, metric))
+        rows.append((f"{scenario}, {METRICS[metric]}", values))
+    everywhere = by_data(judged(records), mean_over(records, gains, STRATEGIES))
+    rows.append(("all scenarios, F1", everywhere))
+    begin = "active learning (mean of the six strategies) is better than random choice"
+    return [
+        _row(f"{begin}: {where}", "yes", values, " points") for where, values in rows
+    ]
+
+
 def _claim_of_the_practical(records):
     """Gains where the first labels come from keywords, less the others', F1 in all."""
+    gain = mean_over(records, gains, STRATEGIES)
     values = []
-    for data in dict.fromkeys(d for d, s in pairs(records) if s == PRACTICAL):
-        by_scenario = {
-            scenario: np.mean(
-                [gains(records, (data, scenario), s, "f1") for s in STRATEGIES], axis=0
-            )
-            for d, scenario in pairs(records)
-            if d == data
-        }
-        most = by_scenario.pop(PRACTICAL)
-        values.extend(most - np.mean(list(by_scenario.values()), axis=0))
-    return (
-        "most of all in the imbalanced-practical scenario",
+    for data in dict.fromkeys(d for d, s in judged(records) if s == PRACTICAL):
+        others = [
+            gain(p) for p in judged(records) if p[0] == data and p[1] != PRACTICAL
+        ]
+        if others:
+            values.append(gain((data, PRACTICAL)) - np.mean(others))
+    return _row(
+        "most of all in the imbalanced-practical scenario (gain in F1 there less the "
+        "mean of the other scenarios)",
         "especially there",
-        f"gain in F1 there less the mean of the others: {said(values)} points, "
-        f"n = {len(values)} (data sets and seeds)",
-        above(values),
+        values,
+        " points",
     )
 
 
 def _claim_of_most(records):
-    wins = [
-        all(gains(records, pair, s).mean() > 0 for s in STRATEGIES)
-        for pair in pairs(records)
+    """In how many data sets each strategy leads, its scenarios taken together."""
+    chosen = judged(records)
+    leads = [by_data(chosen, mean_over(records, gains, [s])) for s in STRATEGIES]
+    wins = (np.array(leads) > 0).all(axis=0)
+    in_pairs = [
+        all(gains(records, pair, s).mean() > 0 for s in STRATEGIES) for pair in chosen
     ]
-    low, high = binomtest(sum(wins), len(wins)).proportion_ci()
+    low, high = binomtest(int(wins.sum()), len(wins)).proportion_ci()
     return (
         "in most data sets all six are better than random choice",
         "most",
-        f"in {sum(wins)} of {len(wins)}, [{low:.0%}, {high:.0%}]",
+        f"in {wins.sum()} of {len(wins)} data sets, [{low:.0%}, {high:.0%}]; in "
+        f"{sum(in_pairs)} of {len(chosen)} pairs with a scenario",
         True if low > 0.5 else False if high < 0.5 else None,
     )
 
 
+def _claim_of_one(comparison, strategy, n):
+    found = comparison.results[strategy]
+    return (
+        f"{strategy} is better than random choice",
+        "in most data sets",
+        f"median {found.difference:+.1f} points of F1 over {n} pairs, W = "
+        f"{found.statistic:.0f}, corrected {_say_p(comparison.adjusted[strategy])}",
+        judge(comparison, strategy),
+    )
+
+
+def _friedman(blocks):
+    """Friedman's test of the six strategies, a block a row; None of fewer than two."""
+    if len(blocks) < 2:
+        return "too few to test", None
+    found = friedmanchisquare(*np.transpose(blocks))
+    text = f"Friedman's chi² = {found.statistic:.1f}, {_say_p(found.pvalue)}"
+    return text, True if found.pvalue < LEVEL else None
+
+
 def _claim_of_differences(records):
-    scores = [
-        [gains(records, pair, s).mean() for pair in pairs(records)] for s in STRATEGIES
+    blocks = [
+        [gains(records, pair, s).mean() for s in STRATEGIES] for pair in judged(records)
     ]
-    found = friedmanchisquare(*scores)
-    best = Counter(STRATEGIES[i] for i in np.argmax(scores, axis=0))
+    best = Counter(STRATEGIES[i] for i in np.argmax(blocks, axis=1))
     counts = ", ".join(f"{name} {count}" for name, count in best.most_common())
+    text, verdict = _friedman(blocks)
     return (
         "the strategies differ in their scores",
         "they do",
-        f"Friedman's chi² = {found.statistic:.1f}, {_say_p(found.pvalue)}; best on: "
-        f"{counts}",
-        True if found.pvalue < LEVEL else None,
+        f"F1 over {len(blocks)} pairs: {text}; best on: {counts}",
+        verdict,
     )
 
 
 def _claim_of_time(records):
-    medians = {
-        s: np.median([seconds(records, pair, s) for pair in pairs(records)])
-        for s in STRATEGIES
-    }
-    order = sorted(STRATEGIES, key=medians.get)
-    ratios = [
-        seconds(records, pair, order[-1]) / seconds(records, pair, order[0])
-        for pair in pairs(records)
-    ]
+    """The summary says that the speed differs and names no pair; so none is picked."""
+    data = dict.fromkeys(r["data"] for r in records)
+    blocks = np.array([[seconds(records, d, s) for s in STRATEGIES] for d in data])
+    blocks = blocks[np.isfinite(blocks).all(axis=1)]
+    text, verdict = _friedman(blocks)
+    if len(blocks):
+        ratios = np.mean(blocks / blocks[:, [STRATEGIES.index("LC")]], axis=0)
+        times = zip(STRATEGIES, ratios, strict=True)
+        text += "; by LC's: " + ", ".join(f"{s} {r:.1f}" for s, r in times if s != "LC")
     return (
-        "and in run time (the slowest takes at least twice the time of the fastest)",
-        "they do",
-        f"{order[-1]} {said(ratios).replace('+', '')} times {order[0]}",
-        above(ratios, 2.0),
+        "and in the run time of a query",
+        "they do (the summary names none)",
+        f"seconds over {len(blocks)} data sets: {text}",
+        verdict,
     )
 
 
 def _claims_of_batches(records):
-    rows = []
+    chosen, rows = judged(records), []
     for strategy in UNSURE:
-        less = over_pairs(records, relative, [strategy], "representativeness")
+        less = mean_over(records, relative, [strategy], "representativeness")
         rows.append(
-            (
+            _row(
                 f"{strategy} picks outliers: batches less representative than random",
                 "a known issue",
-                f"{said(less)} %",
-                below(less),
+                by_data(chosen, less),
+                " %",
+                below,
             )
         )
-    more = [
-        over_pairs(records, relative, names, "diversity") for names in (SPREAD, UNSURE)
-    ]
+    spread, unsure = (
+        by_data(chosen, mean_over(records, relative, names, "diversity"))
+        for names in (SPREAD, UNSURE)
+    )
     rows.append(
-        (
+        _row(
             "Core-Set and DAL, made for it, take more diverse batches than LC and "
             "Dropout",
             "their purpose",
-            f"{said(more[0] - more[1])} points of percent",
-            above(more[0] - more[1]),
+            spread - unsure,
+            " points",
         )
     )
     for key in ("diversity", "representativeness"):
-        values = [_correlation(records, pair, key) for pair in pairs(records)]
-        values = [value for value in values if np.isfinite(value)]
+        known = [p for p in chosen if np.isfinite(_correlation(records, p, key))]
+        values = by_data(known, lambda pair, key=key: _correlation(records, pair, key))
         rows.append(
-            (
-                f"{key} of the batches pays: strategies that have more score higher",
+            _row(
+                f"{key} of the batches pays: strategies that have more score higher "
+                "(rank correlation over the seven, F1)",
                 "often" if key == "diversity" else "examined",
-                f"rank correlation over the seven {said(values, 2)}",
-                above(values) if len(values) > 1 else None,
+                values,
+                "",
+                digits=2,
             )
         )
     return rows
@@ -239,5 +237,5 @@ def _claims_of_batches(records):
 def _correlation(records, pair, key):
     """Rank correlation, over strategies, of what batches are like and of scores."""
     likes = [np.mean([r[key] for r in pick(records, pair, s)]) for s in ALL]
-    scores = [curve_means(records, pair, s).mean() for s in ALL]
+    scores = [curve_means(records, pair, s, "f1").mean() for s in ALL]
     return spearmanr(likes, scores).statistic
