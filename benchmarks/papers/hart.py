@@ -35,7 +35,7 @@ from sklearn.metrics import accuracy_score, f1_score
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 
-from skactive.bert import BertClassifier, BertFeatures
+from skactive.bert import BertClassifier, BertFeatures, clear_cache
 
 SCALES = {
     "smoke": {
@@ -94,7 +94,7 @@ def make_linear(model, settings):
             layers=LAYERS[model],
             pooling=settings.pooling,
             max_length=settings.max_length,
-            cache=settings.cache,
+            cache="memory",
             device=settings.device,
         )
     return make_pipeline(front, LogisticRegression(max_iter=1000))
@@ -125,7 +125,11 @@ def read(name, n_test):
 
 
 def run_cell(settings, *, data, part, model, index, n_pool, epochs):
-    """Train one model on a fold, or from one initialisation, and score it."""
+    """Train one model on a fold, or from one initialisation, and score it.
+
+    On the split each run is timed, and encodes its texts itself, as a single run of a
+    user does. The folds share what was encoded, so no clock runs there.
+    """
     X, y, X_test, y_test = read(data, settings.n_test)
     if part == "folds":
         X, y = np.concatenate([X, X_test]), np.concatenate([y, y_test])
@@ -137,13 +141,16 @@ def run_cell(settings, *, data, part, model, index, n_pool, epochs):
         learner = make_tuned(model, depth(settings.model), index, settings)
     else:
         learner = make_linear(model, settings)
+    if part == "split":
+        clear_cache()
     start = process_time()
     predicted = learner.fit(X, y).predict(X_test)
+    timed = {"seconds": process_time() - start} if part == "split" else {}
     return {
         "accuracy": accuracy_score(y_test, predicted),
         "f1": f1_score(y_test, predicted),
         "f1_other": f1_score(1 - y_test, 1 - predicted),
-        "seconds": process_time() - start,
+        **timed,
         "n_train": len(y),
         "n_test": len(y_test),
         "share": float(np.mean(y_test)),
@@ -173,12 +180,14 @@ def check(records, settings, text):
     scores = np.array([[r[k] for k in ("accuracy", "f1", "f1_other")] for r in records])
     assert ((scores >= 0) & (scores <= 1)).all()
     assert {r["model"] for r in records} == {*SPARSE, *LAYERS, *TUNED}
-    assert all(r["seconds"] > 0 for r in records)
-    for line in ("| TF-IDF |", "| last two layers |", "df = ", "| claim | paper |"):
+    assert all(("seconds" in r) == (r["part"] == "split") for r in records)
+    assert all(r.get("seconds", 1) > 0 for r in records)
+    lines = ("| TF-IDF |", "| last two layers |", "df = ", "| claim | paper |")
+    for line in (*lines, "| their F1 is higher by far", "*On the paper's F1*"):
         assert line in text, line
     # What the paper's own scale would train, though it is not run here.
     paper = make_parser(__doc__).parse_args(["--scale", "paper"])
-    paper.out, paper.cache = settings.out, "memory"
+    paper.out = settings.out
     paper = settle(paper, SCALES)
     assert len(make_grid(paper)) == 5 * 11 + 3 * 10
     tuned = make_tuned("last two layers", 12, 9, paper).get_params()
@@ -188,7 +197,11 @@ def check(records, settings, text):
 
 
 def run(settings):
-    """Run what is not finished."""
+    """Run what is not finished.
+
+    What is loaded once in a process is loaded before the clock of the first run.
+    """
+    make_linear("last layer", settings)[0].transform(["a text"])
 
     def function(**cell):
         return run_cell(settings, **cell)
@@ -197,9 +210,7 @@ def run(settings):
 
 
 def main():
-    parser = make_parser(__doc__)
-    parser.add_argument("--cache", default="memory", help="folder for the features")
-    settings = settle(parser.parse_args(), SCALES)
+    settings = settle(make_parser(__doc__).parse_args(), SCALES)
     publish(settings, "hart", run, draw, page, check)
 
 
