@@ -70,7 +70,7 @@ def score_against_time(run, metric=None, *, phases=("retraining",)):
 
 @dataclass(frozen=True, eq=False)
 class EqualTime:
-    """Best score within each time budget.
+    """Score of the best model within each time budget.
 
     Attributes
     ----------
@@ -79,8 +79,8 @@ class EqualTime:
     seconds : ndarray of shape (t,)
         Budgets.
     scores : ndarray of shape (s, t)
-        The best score that a run reached in that time, in the mean over runs; NaN
-        where a run had no model yet.
+        The score of the best model that a run had in that time, in the mean over
+        runs; NaN where a run had no model yet.
     metric : str
     """
 
@@ -103,7 +103,9 @@ class EqualTime:
         return format_table(header, rows)
 
 
-def equal_time(runs, seconds=None, metric=None, *, phases=("retraining",)):
+def equal_time(
+    runs, seconds=None, metric=None, *, chosen_by=None, phases=("retraining",)
+):
     """Compare strategies or protocols at equal time.
 
     Parameters
@@ -114,13 +116,17 @@ def equal_time(runs, seconds=None, metric=None, *, phases=("retraining",)):
         Time budgets. None is five, evenly spaced up to the time of the slowest run.
     metric : str or None, default=None
         None is the first of the first run.
+    chosen_by : str or None, default=None
+        Metric by which a run's best model so far is chosen, such as the score on
+        validation texts; the first of equals. None is `metric` itself, which flatters
+        if that is a test score.
     phases : sequence of str, default=("retraining",)
         What counts as time, as in `score_against_time`.
 
     Returns
     -------
     table : EqualTime
-        A run that ended keeps its best score for all larger budgets.
+        A run that ended keeps its best model for all larger budgets.
 
     Examples
     --------
@@ -136,15 +142,17 @@ def equal_time(runs, seconds=None, metric=None, *, phases=("retraining",)):
     last 3      0.6  0.8  0.85
     """
     groups = group_runs(runs)
-    metric = name_metric([run for group in groups.values() for run in group], metric)
+    members = [run for group in groups.values() for run in group]
+    metric = name_metric(members, metric)
+    chosen_by = metric if chosen_by is None else name_metric(members, chosen_by)
     curves = {
-        name: [score_against_time(run, metric, phases=phases) for run in group]
+        name: [_candidates(run, metric, chosen_by, phases) for run in group]
         for name, group in groups.items()
     }
     spent = [
         times[-1] if times.size else 0.0
         for group in curves.values()
-        for times, _ in group
+        for times, *_ in group
     ]
     if seconds is None:
         seconds = np.linspace(0, max(spent), 6)[1:]
@@ -160,8 +168,19 @@ def equal_time(runs, seconds=None, metric=None, *, phases=("retraining",)):
     return EqualTime(list(groups), seconds, np.stack(scores), metric)
 
 
-def _best_within(times, scores, budgets):
-    best = np.concatenate([[np.nan], np.maximum.accumulate(scores)])
+def _candidates(run, metric, chosen_by, phases):
+    """Seconds, scores and merits of the models of which both are known."""
+    times, scores = score_against_time(run, metric, phases=phases)
+    merits = run.curve(chosen_by)[~np.isnan(run.curve(metric))]
+    known = ~np.isnan(merits)
+    return times[known], scores[known], merits[known]
+
+
+def _best_within(times, scores, merits, budgets):
+    """Look up the score of the model with the most merit within each budget."""
+    before = np.maximum.accumulate(np.concatenate([[-np.inf], merits]))[:-1]
+    places = np.where(merits > before, np.arange(len(merits)), 0)
+    best = np.concatenate([[np.nan], scores[np.maximum.accumulate(places)]])
     return best[np.searchsorted(times, budgets, side="right")]
 
 

@@ -67,6 +67,58 @@ def test_equal_time_by_hand():
     )
 
 
+def make_chosen(seconds, scores, merits):
+    return Run(
+        [
+            {"asked": [i], "scores": {"test": s, "valid": v}, "fit_seconds": t}
+            for i, (t, s, v) in enumerate(zip(seconds, scores, merits, strict=True))
+        ]
+    )
+
+
+def test_equal_time_of_the_model_that_validation_chooses():
+    # After 4 s the second model is worse on the validation texts, the third as good as
+    # the first, the fourth better than all and the worst of all on the test texts.
+    run = make_chosen([2, 2, 2, 2], [0.5, 0.9, 0.8, 0.3], [0.6, 0.5, 0.6, 0.7])
+    table = equal_time({"a": run}, [1, 2, 4, 6, 8], "test", chosen_by="valid")
+    assert_allclose(table.scores, [[np.nan, 0.5, 0.5, 0.5, 0.3]])
+    assert table.metric == "test"
+    best = equal_time({"a": run}, [1, 2, 4, 6, 8], "test")
+    assert_allclose(best.scores, [[np.nan, 0.5, 0.9, 0.9, 0.9]])
+
+
+def test_equal_time_beside_a_search_of_all_models():
+    rng = np.random.default_rng(3)
+    runs = []
+    for n in (1, 4, 9):
+        merits = rng.integers(0, 4, n) / 4  # with ties
+        runs.append(make_chosen(rng.random(n), rng.random(n), merits.tolist()))
+    budgets = np.linspace(0.9, 6, 20)
+    expected = []
+    for budget in budgets:
+        found = []
+        for run in runs:
+            spent, best = 0.0, None
+            for record in run.rounds:
+                spent += record["fit_seconds"]
+                scores = record["scores"]
+                if spent <= budget and (best is None or scores["valid"] > best[0]):
+                    best = scores["valid"], scores["test"]
+            found.append(np.nan if best is None else best[1])
+        expected.append(sum(found) / len(found))
+    table = equal_time({"a": runs}, budgets, "test", chosen_by="valid")
+    assert not np.isnan(expected).all()
+    assert_allclose(table.scores[0], expected)
+
+
+def test_models_that_nothing_chooses():
+    run = make_chosen([1, 1], [0.5, 0.9], [0.6, None])
+    table = equal_time({"a": run}, [1, 2], "test", chosen_by="valid")
+    assert_allclose(table.scores, [[0.5, 0.5]])
+    with pytest.raises(ValueError, match="'F1' is not held by the run at 0"):
+        equal_time({"a": run}, [1], "test", chosen_by="F1")
+
+
 def test_equal_time_up_to_the_slowest():
     table = equal_time([make([5], [0], [0.4], strategy="margin")])
     assert_allclose(table.seconds, [1, 2, 3, 4, 5])
