@@ -1,12 +1,28 @@
 """The claims of the page of wang.py: what the paper says, what came here, verdicts."""
 
+from functools import partial
+
 import numpy as np
-from verdicts import above, below, said
+from verdicts import above, below, interval, said
+from wang_values import (
+    POINT,
+    TASKS,
+    costs,
+    counted,
+    cut_off,
+    epoch_share,
+    groups,
+    leads,
+    name_of,
+    pick,
+    rate_scores,
+    sample,
+    savings,
+    title_of,
+    twins,
+)
 
-from skactive.analysis import equal_time
-from skactive.runs import Run
-
-LARGE = ("mnli", "snli", "qnli", "qqp", "sst2", "docstrings_two_pairs")
+# Percent, by how many of the 12 layers are trained.
 PAPER = {
     "large": {
         "cost": {4: 0.2125, 3: 0.4925, 2: 1.67, 1: 2.17},
@@ -17,225 +33,222 @@ PAPER = {
         "saving": {4: 33.48, 3: 53.24, 2: 44.15, 1: 48.15},
     },
 }
-POINT = 1.0
+# Of the large tasks: "does not necessarily save much time". Printed are those of QQP.
+LITTLE = {4: 6.43, 3: 3.19}
+SLOWER = ("SST-2", "QNLI")
+LEAD = {
+    "MNLI": "0.66, 0.39, 0.19 % after 50,000, 100,000, 150,000 s",
+    "QQP": "0.29, 0.20, 0.04 % after 40,000, 80,000, 120,000 s",
+}
 TENTH = 10.0
-
-
-def name_of(n_last):
-    return "all" if n_last is None else f"last {n_last}"
-
-
-def spent(record, clock):
-    """Seconds of one run until it ended: the frozen bottom once, then the epochs."""
-    return record["setup"][clock] + sum(record[clock])
-
-
-def pick(records, settings, data, n_last, lr=None):
-    """Runs of one setting, by seed, at its better rate unless told."""
-    lr = settings.chosen[data, n_last] if lr is None else lr
-    found = [
-        r
-        for r in records
-        if (r["part"], r["data"], r["n_last"], r["lr"]) == ("main", data, n_last, lr)
-    ]
-    return sorted(found, key=lambda r: r["seed"])
-
-
-def groups(settings):
-    """Sort the tasks into those that are large in the paper and the others."""
-    sorts = {"large": [d for d in settings.data if d in LARGE]}
-    return sorts | {"small": [d for d in settings.data if d not in LARGE]}
-
-
-def gaps(records, settings, data, n_last):
-    """Points lost, and part of the time saved, of each seed against all layers."""
-    pairs = zip(
-        pick(records, settings, data, None),
-        pick(records, settings, data, n_last),
-        strict=True,
-    )
-    cost, saving = [], []
-    for whole, part in pairs:
-        cost.append(100 * (whole["score"] - part["score"]))
-        times = spent(part, settings.clock), spent(whole, settings.clock)
-        saving.append(100 * (1 - times[0] / times[1]))
-    return cost, saving
-
-
-def make_run(record, clock):
-    """Write the epochs of one training as rounds of a run, for the analysis."""
-    rounds = [
-        {"asked": [i], "scores": {"score": score}, "fit_seconds": seconds}
-        for i, (score, seconds) in enumerate(
-            zip(record["epoch_scores"], record[clock], strict=True)
-        )
-    ]
-    return Run(
-        rounds,
-        ledger={"precomputation": record["setup"][clock]},
-        info={"strategy": name_of(record["n_last"]), "seed": record["seed"]},
-    )
-
-
-def budgets(records, settings, data):
-    """A quarter, half and all of the seconds that all layers take until they stop."""
-    whole = pick(records, settings, data, None)
-    mean = np.mean([spent(r, settings.clock) for r in whole])
-    return mean * np.array([0.25, 0.5, 1.0])
-
-
-def at_equal_time(records, settings, data):
-    """Best score of each setting within each budget, in the mean over seeds."""
-    runs = {
-        name_of(k): [
-            make_run(r, settings.clock) for r in pick(records, settings, data, k)
-        ]
-        for k in (None, *settings.last)
-    }
-    return equal_time(
-        runs,
-        budgets(records, settings, data),
-        phases=("precomputation", "retraining"),
-    )
-
-
-def lead(records, settings, data, n_last):
-    """Points by which fewer layers lead at equal time, for each seed.
-
-    In the mean over the budgets within which both have a model.
-    """
-    found = []
-    for r, other in zip(
-        pick(records, settings, data, n_last),
-        pick(records, settings, data, None),
-        strict=True,
-    ):
-        table = equal_time(
-            {
-                "last": [make_run(r, settings.clock)],
-                "all": [make_run(other, settings.clock)],
-            },
-            budgets(records, settings, data),
-            phases=("precomputation", "retraining"),
-        )
-        gap = table.scores[0] - table.scores[1]
-        if not np.isnan(gap).all():
-            found.append(100 * np.nanmean(gap))
-    return found
-
-
-def twins(settings):
-    """Last k of the paper's 12 layers, and as many here of the same share."""
-    shares = {k: k * settings.depth / 12 for k in (4, 3, 2, 1)}
-    return {k: int(n) for k, n in shares.items() if n in settings.last}
 
 
 def make_claims(records, settings):
     """Collect (claim, paper, here, verdict)."""
-    claims = []
-    for group, data in groups(settings).items():
+    rows = []
+    for group, names in groups(records, settings).items():
         for k, here in twins(settings).items():
-            both = [gaps(records, settings, d, here) for d in data]
-            cost, saving = (np.concatenate(part) for part in zip(*both, strict=True))
-            what = (
-                f"{group} tasks: the last {k} of 12 (here {here} of {settings.depth})"
-            )
-            figure = PAPER[group]["cost"][k]
-            claims.append(
-                (
-                    f"{what} cost {figure:.1f} points",
-                    f"{figure:.2f}",
-                    said(cost, count=True),
-                    below(cost, figure + POINT),
-                )
-            )
-            figure = PAPER[group]["saving"].get(k)
-            if figure is not None:
-                claims.append(
-                    (
-                        f"{what} save {figure:.0f} % of the time until training stops",
-                        f"{figure:.1f} %",
-                        said(saving, unit=" %", count=True),
-                        above(saving, figure - TENTH),
-                    )
-                )
-    return claims + _on_epochs(records, settings) + _on_time(records, settings)
+            rows += _on_group(records, settings, group, names, k, here)
+    rows += _on_slower_tasks(records, settings)
+    rows.append(_on_epochs(records, settings))
+    rows += _on_equal_time(records, settings)
+    return [*rows, *_on_rates(records, settings)]
 
 
-def epoch_ratios(records, settings, part, n_last):
-    """Seconds of an epoch by those of one that trains all layers, for each seed."""
-    seconds = {
-        (r["n_last"], r["seed"]): r[settings.clock][0]
-        for r in records
-        if r["part"] == part
-    }
-    seeds = range(settings.seeds)
-    return [seconds[n_last, seed] / seconds[None, seed] for seed in seeds]
+def _row(claim, paper, values, judge, unit="", note=""):
+    """Write a row from the values by seed of each data set that the claim is over."""
+    if not values:
+        return claim, paper, "nothing was learned on these tasks", None
+    found = sample(values)
+    here = f"{said(found, unit=unit)}, {_over(values)}{note}"
+    return claim, paper, here, judge(found)
+
+
+def _over(values, digits=1):
+    """Say what the values of an interval are, and name the data sets."""
+    if len(values) == 1:
+        ((data, value),) = values.items()
+        plural = "s" if len(value) > 1 else ""
+        return f"{len(value)} seed{plural} of {title_of(data)}"
+    means = (f"{title_of(d)} {np.mean(v):.{digits}f}" for d, v in values.items())
+    return f"{len(values)} data sets ({', '.join(means)})"
+
+
+def _which(k, here, settings):
+    return f"the last {k} of 12 (here {here} of {settings.depth})"
+
+
+def _on_group(records, settings, group, names, k, here):
+    """Points lost and time saved on a group of tasks."""
+    what = f"{group} tasks: {_which(k, here, settings)}"
+    cost = {d: costs(records, settings, d, here) for d in names}
+    saving, kept = (
+        {d: savings(records, settings, d, here, kept=way) for d in names}
+        for way in (False, True)
+    )
+    note = _on_cut_runs(records, settings, names, here)
+    figure = PAPER[group]["cost"][k]
+    rows = [
+        _row(
+            f"{what} cost {figure:.1f} points",
+            f"{figure:.2f} %",
+            cost,
+            partial(below, size=figure + POINT),
+        )
+    ]
+    figure = PAPER[group]["saving"].get(k)
+    if figure is not None:
+        judge = partial(above, size=figure - TENTH)
+        rows += [
+            _row(
+                f"{what} save {figure:.0f} % of the time until training stops",
+                f"{figure:.1f} %",
+                saving,
+                judge,
+                " %",
+                note,
+            ),
+            _row(
+                f"{what} save as much with the bottom kept",
+                f"not done; {figure:.1f} % without",
+                kept,
+                judge,
+                " %",
+                note,
+            ),
+        ]
+    if group == "large" and k in LITTLE:
+        judge = partial(below, size=LITTLE[k] + TENTH)
+        claim = f"{what} do not save much time until training stops"
+        paper = f"{LITTLE[k]:.2f} % on QQP"
+        rows.append(_row(claim, paper, saving, judge, " %", note))
+    return rows
+
+
+def _on_cut_runs(records, settings, names, here):
+    """Say how many runs behind a saving were cut off before they met the rule."""
+    runs = [
+        r
+        for data in names
+        for n_last in (None, here)
+        for r in pick(records, settings, data, n_last)
+    ]
+    return f"; {cut_off(runs, settings)[1]} of {len(runs)} runs cut off"
+
+
+def _on_slower_tasks(records, settings):
+    """On these tasks the last 4 layers took longer than all in the paper."""
+    here, rows = twins(settings).get(4), []
+    for data in counted(records, settings) if here else []:
+        if TASKS[data] in SLOWER:
+            rows.append(
+                _row(
+                    f"{TASKS[data]}: {_which(4, here, settings)} take longer than all "
+                    "until training stops",
+                    "longer, no figure",
+                    {data: savings(records, settings, data, here)},
+                    below,
+                    " % saved",
+                    _on_cut_runs(records, settings, [data], here),
+                )
+            )
+    return rows
 
 
 def _on_epochs(records, settings):
-    k = max(n for n in twins(settings).values())
-    ratios = epoch_ratios(records, settings, "plain", k)
-    values = [100 * ratio for ratio in ratios]
-    near = [below(values, 60 + TENTH), above(values, 60 - TENTH)]
-    verdict = False if False in near else None if None in near else True
-    return [
-        (
-            "an epoch of the last layers takes about 60 % of one of all layers "
-            f"(every layer run, {name_of(k)})",
-            "about 60 %",
-            said(values, unit=" %", count=True),
-            verdict,
-        )
-    ]
-
-
-def _on_time(records, settings):
+    """What an epoch takes, of what one with all layers trained takes."""
     k = max(twins(settings).values())
-    leads = {
-        group: np.concatenate([lead(records, settings, d, k) for d in data])
-        for group, data in groups(settings).items()
+    claim = (
+        "an epoch of the last layers takes about 60 % of the seconds of one of all "
+        f"layers (every layer run, {name_of(k)})"
+    )
+    values = {
+        data: 100 * epoch_share(records, settings, data, k)
+        for data in counted(records, settings)
     }
-    high, low = max(settings.rates), min(settings.rates)
-    first = range(settings.rate_seeds)
+    if not values:
+        return _row(claim, "about 60 %", values, None)
+    found = sample(values)
+    low, high = interval(found)
+    near = [below(found, 60 + TENTH), above(found, 60 - TENTH)]
+    here = f"{np.mean(found):.1f} % [{low:.1f}, {high:.1f}], {_over(values)}"
+    return (
+        claim,
+        "about 60 %",
+        here,
+        False if False in near else None if None in near else True,
+    )
 
-    def effect(n_last):
-        scores = [
-            [
-                r["score"]
-                for r in pick(records, settings, data, n_last, lr)
-                if r["seed"] in first
-            ]
-            for data in settings.data
-            for lr in (high, low)
-        ]
-        changes = np.subtract(scores[::2], scores[1::2]) * 100
-        return changes.ravel()
 
-    few = np.concatenate([effect(n) for n in settings.last])
-    return [
+def _on_equal_time(records, settings):
+    """Who is ahead after the same seconds, every layer run."""
+    rows = []
+    small = groups(records, settings)["small"]
+    for k, here in twins(settings).items():
+        values = {d: leads(records, settings, d, here) for d in small}
+        rows.append(
+            _row(
+                "small tasks: at equal time training all layers is better than "
+                f"{_which(k, here, settings)}",
+                "always",
+                values,
+                below,
+                " points of lead",
+            )
+        )
+    here = twins(settings).get(4)
+    for data in counted(records, settings) if here else []:
+        task, which = TASKS[data], _which(4, here, settings)
+        stand_in = "" if title_of(data) == task else f" (here {title_of(data)})"
+        values = {data: leads(records, settings, data, here)}
+        if task in LEAD:
+            claim = f"{task}{stand_in}: at equal time {which} are better"
+            paper, judge = LEAD[task], above
+        elif task in SLOWER:
+            claim = (
+                f"{task}{stand_in}: at equal time {which} gain next to nothing, so "
+                "that it is no good idea to train only them"
+            )
+            paper = "an extremely limited lead, for a short period at first"
+            judge = partial(below, size=POINT)
+        else:
+            continue
+        rows.append(_row(claim, paper, values, judge, " points of lead"))
+    return rows
+
+
+def _on_rates(records, settings):
+    """What the higher rate does to the scores, in parts of those at the lower one."""
+    layers = {
+        "all": [None],
+        "few": list(twins(settings).values()),
+    }
+    low, high = min(settings.rates), max(settings.rates)
+    rows = []
+    for which, claim, paper, judge in (
         (
-            "small tasks: at equal time training all layers is better",
-            "always",
-            f"{name_of(k)} leads by {said(leads['small'], count=True)} points",
-            below(leads["small"], 0.0),
+            "all",
+            f"the rate {high:g} spoils the training of all layers",
+            "average score 64 % lower than at 2e-5",
+            below,
         ),
         (
-            "the largest tasks: at equal time the last 4 of 12 are better",
-            "0.2 to 0.7 on MNLI, 0.0 to 0.3 on QQP",
-            f"{name_of(k)} leads by {said(leads['large'])} points",
-            above(leads["large"], 0.0),
+            "few",
+            f"the rate {high:g} is better than {low:g} for the last layers",
+            'prints "lower, at around 34%" and not at which rate',
+            above,
         ),
-        (
-            "the higher rate spoils the training of all layers",
-            "64 % lower",
-            f"changes by {said(effect(None), count=True)} points",
-            below(effect(None), 0.0),
-        ),
-        (
-            "and is better than the lower one for the last layers",
-            "no clear figure",
-            f"changes by {said(few, count=True)} points",
-            above(few, 0.0),
-        ),
-    ]
+    ):
+        scores = {
+            data: np.mean(
+                [rate_scores(records, settings, data, n) for n in layers[which]], axis=0
+            )
+            for data in counted(records, settings)
+        }
+        changes = {d: [100 * (b / a - 1)] for d, (a, b) in scores.items() if a > 0}
+        note = ""
+        if scores:
+            a, b = np.mean(list(scores.values()), axis=0)
+            note = f"; average {a:.3f} to {b:.3f}: {100 * (b / a - 1):+.0f} %"
+        rows.append(_row(claim, paper, changes, judge, " %", note))
+    return rows

@@ -1,73 +1,108 @@
-"""The page of wang.py: tables and the picture."""
+"""The page of wang.py: what it says around its tables."""
 
-import numpy as np
-from pages import BUSY, claims_table, figure_path, mean_std, table
-from wang_claims import (
-    LARGE,
-    PAPER,
+from pages import BUSY, claims_table
+from wang_claims import TENTH, make_claims
+from wang_tables import (
+    epochs_table,
+    equal_time_table,
+    means_table,
+    rates_table,
+    shares_table,
+    task_table,
+)
+from wang_values import (
+    AT_HAND,
+    PATIENCE,
     POINT,
-    TENTH,
-    at_equal_time,
-    epoch_ratios,
-    gaps,
-    groups,
-    make_claims,
-    make_run,
+    counted,
+    cut_off,
+    metric_of,
     name_of,
     pick,
-    spent,
+    title_of,
     twins,
 )
 
-from skactive.plotting import ScoreTimeDisplay
-
 _RULES = (
-    "The verdicts are computed from 95 % intervals over tasks and seeds (in brackets). "
+    "The verdicts are computed from Student's 95 % intervals (in brackets). A claim "
+    "over several data sets takes the mean over the seeds of each as one value, and "
+    "the interval goes over the data sets. A claim on one data set takes the "
+    "differences between runs of one seed, and the interval goes over the seeds. "
     "*Cost*: holds where the interval ends below {point:g} point above the paper's "
     "figure, does not hold where it begins above that. *Save*: holds where it begins "
     "above {tenth:g} points below the figure, does not hold where it ends below that. "
-    "*About 60 %*: within 10. *Better*, *spoils*: by the sign. Anything else cannot "
-    "tell. Costs are points of 100; whether the paper means points or parts of the "
-    "score it does not say."
+    "*Do not save much*: holds where it ends below {tenth:g} points above the figure, "
+    "does not hold where it begins above that. *Gain next to nothing*: holds where the "
+    "lead ends below {point:g} point, does not hold where it begins above that. "
+    "*About 60 %*: within {tenth:g}. *Longer*, *better*, *spoils*: by the sign. "
+    "Anything else cannot tell. Costs are points of 100; whether the paper's per cent "
+    "are points or parts of the score it does not say."
+)
+_SECONDS = (
+    "Time saved and leads at equal time are judged as in the paper, with every layer "
+    "run in every epoch: the epochs of a run times the seconds of such an epoch, which "
+    "were measured apart (below). By default skactive keeps the outputs of the frozen "
+    "layers, so that these run only once. The paper does not, so the saving with the "
+    "bottom kept has rows of its own."
 )
 
 
 def page(records, settings):
     """Write the page."""
+    scaled = settings.scale != "paper"
+    cpu = "of the processor " if settings.clock == "cpu_seconds" else ""
     parts = [
         "# Wang: training the last layers against training all",
         "The paper trains the last 1 to 4 of BERT's 12 layers on GLUE tasks and asks "
         "what that costs in score and saves in time. Tasks here, with texts for "
-        f"training (a tenth of them for validation): {_sizes(records, settings)}.",
-        _scaled_down(settings) if settings.scale != "paper" else "",
+        f"training (a tenth of them for validation): {_sizes(records, settings)}. "
+        + _on_tasks(settings),
+        _scaled_down(settings) if scaled else "",
+        _on_metrics(settings),
         "## Claims",
         claims_table(make_claims(records, settings)),
-        _RULES.format(point=POINT, tenth=TENTH)
-        + (_on_size() if settings.scale != "paper" else "")
-        + _on_nothing_learned(records, settings),
+        _RULES.format(point=POINT, tenth=TENTH),
+        _on_what_counts(records, settings),
+        _SECONDS + _on_the_limit(records, settings),
+        _on_size() if scaled else "",
         "## Rates",
         "Score of each setting at both rates, with the first "
-        f"{settings.rate_seeds} seed(s); in bold the better one on the validation "
-        "part of the task, which the rest of the page takes.",
-        _rates(records, settings),
+        f"{settings.rate_seeds} seed(s). In bold is the rate that is better on the "
+        "validation part, which the rest of the page takes. *Trivial* is the most "
+        "frequent class, or the mean.",
+        rates_table(records, settings),
         "## Score and time until training stops",
         "Dev score of the epoch that was best on the validation part, means ± standard "
-        f"deviation over {settings.seeds} seeds. Seconds "
-        + ("of the processor " if settings.clock == "cpu_seconds" else "")
-        + "until training stopped, the layers below computed once included. *Trivial* "
-        "is the most frequent class, or the mean.",
-        *(_task(records, settings, data) for data in settings.data),
-        "In the mean over the tasks that are large in the paper, and over the others:",
-        _means(records, settings),
+        f"deviation over {settings.seeds} seeds. *Saved*: every layer run, where the "
+        f"task counts. *Bottom kept*: seconds {cpu}as they were spent, with the layers "
+        "below computed once.",
+        *(task_table(records, settings, data) for data in settings.data),
+        "In the mean over the tasks that count, large in the paper and small:",
+        means_table(records, settings),
+        "## After each epoch (tables 2 to 9)",
+        f"Dev score / seconds {cpu}since the start, with the bottom kept. Means over "
+        "the runs that came so far; their number is in brackets where some had "
+        "stopped.",
+        *(epochs_table(records, settings, data) for data in settings.data),
         "## Seconds of an epoch",
-        _epochs(records, settings),
-        "## At equal time",
-        "Best dev score so far after a quarter, half and all of the seconds that all "
-        "layers take until they stop (mean over seeds; - where a setting has finished "
-        "no epoch yet).",
-        *(_equal_time(records, settings, data) for data in settings.data),
+        "Seconds of an epoch as a share of those with all layers trained, means ± "
+        f"standard deviation over {settings.seeds} seeds. *Every layer run*: one "
+        f"epoch of at most {settings.n_plain} texts; the paper says about 0.6. "
+        "*Bottom kept*: all epochs of the runs above; the layers below are computed "
+        "once, before the first epoch, and are not counted here.",
+        shares_table(records, settings),
+        "## At equal time (figures 3 to 6)",
+        "Dev score of the epoch that was best so far on the validation part, after a "
+        "quarter, half and all of the seconds that all layers take until they stop. "
+        "Means over seeds; - where a run has finished no epoch yet. The leads in the "
+        "claims are means over the budgets within which both have a model.",
+        *(
+            equal_time_table(records, settings, data)
+            for data in counted(records, settings)
+        ),
         "![Score against seconds of training](images/wang_time.png)",
-        "Means over seeds, as many epochs as the shortest run of a setting has.",
+        "Seconds with the bottom kept. Means over seeds, as many epochs as the "
+        "shortest run of a setting has. Dotted: the trivial score.",
         "## How it was measured",
         settings.provenance,
         BUSY if settings.scale == "cpu" else "",
@@ -75,161 +110,105 @@ def page(records, settings):
     return "\n\n".join(part for part in parts if part)
 
 
-def metric_of(data):
-    return {"mrpc": "F1", "stsb": "Spearman"}.get(data, "accuracy")
-
-
 def _sizes(records, settings):
     sizes = {r["data"]: r["size"] for r in records}
     return ", ".join(
-        f"{data} ({'all' if sizes[data] is None else format(sizes[data], ',')}, "
+        f"{title_of(data)} "
+        f"({'all' if sizes[data] is None else format(sizes[data], ',')}, "
         f"{metric_of(data)})"
         for data in settings.data
     )
 
 
+def _on_tasks(settings):
+    """Name the stand-in, and the tasks of the paper that are missing."""
+    text = ""
+    if "snli" in settings.data:
+        text += (
+            "SNLI is not one of the paper's tasks. It stands in for MNLI, which asks "
+            "the same of longer texts, because a small encoder learns something of it "
+            "from few texts. "
+        )
+    left = [title_of(data) for data in AT_HAND if data not in settings.data]
+    if left:
+        text += f"Left out at this scale, though texts are at hand: {', '.join(left)}. "
+    return text + "QQP is not at hand."
+
+
 def _scaled_down(settings):
-    found = ", ".join(f"{n} as {k} of 12" for k, n in twins(settings).items())
-    return (
+    found = twins(settings)
+    shares = ", ".join(f"{n} as {k} of 12" for k, n in found.items())
+    none = [f"last {k}" for k in (4, 3, 2, 1) if k not in found]
+    extra = [name_of(n) for n in settings.last if n not in found.values()]
+    text = (
         f"Scaled down: all-MiniLM-L6-v2 with {settings.depth} layers instead of "
-        f"BERT-base with 12 (by share: last {found}); mean pooling; at most "
+        f"BERT-base with 12 (by share: last {shares}; {' and '.join(none)} of 12 have "
+        "no equal"
+        + (f", and {', '.join(extra)} is not in the paper" if extra else "")
+        + "); mean pooling; at most "
         f"{settings.max_length} tokens and {settings.max_epochs} epochs instead of 30; "
-        f"batches of {settings.batch_size}; {settings.n_test} dev texts; "
-        f"the lower rate {min(settings.rates):g} instead of 2e-5, with "
+        f"batches of {settings.batch_size} instead of 1; at most {settings.n_test} dev "
+        f"texts; the lower rate {min(settings.rates):g} instead of 2e-5, with "
         f"{settings.head_lr:g} for the head at both; both rates with the first "
         f"{settings.rate_seeds} seed(s) only."
+    )
+    return text
+
+
+def _on_metrics(settings):
+    """Say where epochs are not chosen by the task's own metric."""
+    other = [
+        f"{title_of(data)} by {chosen} instead of {metric}"
+        for data, chosen, metric in (
+            ("stsb", "R²", "Spearman's rho"),
+            ("mrpc", "accuracy", "F1"),
+        )
+        if data in settings.data
+    ]
+    if not other:
+        return ""
+    return (
+        "The paper stops training by the task's metric. Here the score of the "
+        "estimator on the validation part stops training and chooses epoch and rate: "
+        f"{', '.join(other)}. A tenth of so few texts makes that score coarse. Dev "
+        "scores are those of the task's metric."
+    )
+
+
+def _on_what_counts(records, settings):
+    """Name the rule by which tasks enter the verdicts, and those that do not."""
+    idle = [d for d in settings.data if d not in counted(records, settings)]
+    rule = (
+        "A task counts if some setting beats the trivial answer there: the interval "
+        "over seeds of what its score has more than that answer begins above "
+        f"{POINT:g} point. "
+    )
+    if not idle:
+        return rule + "All do."
+    names = ", ".join(map(title_of, idle))
+    return rule + f"Of {names} nothing was learned in this sense: no verdict has them."
+
+
+def _on_the_limit(records, settings):
+    runs = [
+        r
+        for data in settings.data
+        for n_last in (None, *settings.last)
+        for r in pick(records, settings, data, n_last)
+    ]
+    full, unmet = cut_off(runs, settings)
+    return (
+        f" Of {len(runs)} runs at the better rate {full} reach the limit of "
+        f"{settings.max_epochs} epochs, {unmet} of them without having met the "
+        f"stopping rule ({PATIENCE} epochs in a row without a gain): these were *cut "
+        "off*. So *until training stops* means here: or until the limit, and savings "
+        "would change with longer runs."
     )
 
 
 def _on_size():
     return (
-        " *Large* names the tasks that are large in the paper, with 67,000 texts and "
+        "*Large* names the tasks that are large in the paper, with 67,000 texts and "
         "more. Here they have no more than the small ones had there, so what comes out "
         "for them says nothing against the paper's large tasks."
     )
-
-
-def _on_nothing_learned(records, settings):
-    """Name the tasks on which a cost has no meaning."""
-    idle = []
-    for data in settings.data:
-        runs = pick(records, settings, data, None)
-        if np.mean([r["score"] for r in runs]) <= runs[0]["trivial"] + POINT / 100:
-            idle.append(data)
-    if not idle:
-        return ""
-    return (
-        f" On {', '.join(idle)} even training all layers is within {POINT:g} point of "
-        "the trivial answer, so its costs of about 0 only say that nothing was learned "
-        "there."
-    )
-
-
-def _rates(records, settings):
-    rows = []
-    for n_last in (None, *settings.last):
-        for lr in settings.rates:
-            cells = []
-            for data in settings.data:
-                runs = pick(records, settings, data, n_last, lr)
-                runs = [r["score"] for r in runs if r["seed"] < settings.rate_seeds]
-                chosen = settings.chosen[data, n_last] == lr
-                cells.append(f"{'**' * chosen}{np.mean(runs):.3f}{'**' * chosen}")
-            rows.append([name_of(n_last), f"{lr:g}", *cells])
-    return table(["layers", "rate", *settings.data], rows)
-
-
-def _task(records, settings, data):
-    rows = []
-    for n_last in (None, *settings.last):
-        runs = pick(records, settings, data, n_last)
-        cost, saving = gaps(records, settings, data, n_last)
-        rows.append(
-            [
-                name_of(n_last),
-                f"{runs[0]['share']:.0%}",
-                mean_std([r["score"] for r in runs]),
-                "" if n_last is None else mean_std(cost, 1),
-                mean_std([len(r["seconds"]) for r in runs], 1),
-                mean_std([spent(r, settings.clock) for r in runs], 1),
-                "" if n_last is None else mean_std(saving, 0),
-            ]
-        )
-    rows.append(["trivial", "", f"{runs[0]['trivial']:.3f}", *[""] * 4])
-    head = [data, "of parameters", metric_of(data), "cost, points", "epochs"]
-    return table([*head, "seconds", "saved, %"], rows)
-
-
-def _means(records, settings):
-    rows, back = [], {n: k for k, n in twins(settings).items()}
-    for group, names in groups(settings).items():
-        for n_last in settings.last:
-            both = [gaps(records, settings, data, n_last) for data in names]
-            cost, saving = (np.concatenate(part) for part in zip(*both, strict=True))
-            k, paper = back.get(n_last), PAPER[group]
-            cells = [
-                group,
-                name_of(n_last),
-                f"{cost.mean():.1f}",
-                f"{saving.mean():.0f}",
-            ]
-            cells += [f"last {k} of 12" if k else ""]
-            cells += [paper[what].get(k, "") for what in ("cost", "saving")]
-            rows.append(cells)
-    head = ["tasks", "layers", "cost, points", "saved, %", "the paper's setting"]
-    return table([*head, "paper: cost", "paper: saved, %"], rows)
-
-
-def _epochs(records, settings):
-    rows = []
-    for n_last in settings.last:
-        ratios = [epoch_ratios(records, settings, p, n_last) for p in ("plain", "kept")]
-        rows.append([name_of(n_last), *(mean_std(ratio, 2) for ratio in ratios)])
-    said = (
-        f"An epoch of {settings.n_plain} texts of {settings.data[0]}, by one that "
-        "trains all layers. *Every layer run* is the paper's way (about 0.6 there); "
-        "with the *bottom kept*, the default here, the layers below are computed once, "
-        "before the first epoch."
-    )
-    head = ["layers", "every layer run", "bottom kept"]
-    return said + "\n\n" + table(head, rows)
-
-
-def _equal_time(records, settings, data):
-    found = at_equal_time(records, settings, data)
-    rows = [
-        [name, *("-" if np.isnan(x) else f"{x:.3f}" for x in scores)]
-        for name, scores in zip(found.names, found.scores, strict=True)
-    ]
-    head = [f"{data}, {metric_of(data)}", *(f"{s:.0f} s" for s in found.seconds)]
-    return table(head, rows)
-
-
-def draw(records, settings):
-    """Draw score against time, a panel a task (the paper's figures 3 to 6)."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    n = len(settings.data)
-    shape = (-(-n // 2), 2)
-    figure, axes = plt.subplots(
-        *shape, figsize=(10, 3.4 * shape[0]), layout="constrained", squeeze=False
-    )
-    for ax, data in zip(axes.flat, settings.data, strict=False):
-        runs = {
-            name_of(k): [
-                make_run(r, settings.clock) for r in pick(records, settings, data, k)
-            ]
-            for k in (None, *settings.last)
-        }
-        ScoreTimeDisplay.from_runs(
-            runs, phases=("precomputation", "retraining"), baseline=None, ax=ax
-        )
-        size = "large in the paper" if data in LARGE else "small"
-        ax.set(title=f"{data} ({size})", xlabel="seconds", ylabel=metric_of(data))
-    for ax in axes.flat[n:]:
-        ax.remove()
-    figure.savefig(figure_path(settings, "wang_time.png"), dpi=70)
-    plt.close(figure)

@@ -1,0 +1,212 @@
+"""The tables and the picture of the page of wang.py."""
+
+import numpy as np
+from pages import figure_path, mean_std, table
+from wang_claims import PAPER
+from wang_values import (
+    LARGE,
+    PHASES,
+    TASKS,
+    at_equal_time,
+    budgets,
+    costs,
+    counted,
+    epoch_share,
+    groups,
+    make_runs,
+    metric_of,
+    name_of,
+    pick,
+    savings,
+    spent,
+    title_of,
+    twins,
+)
+
+from skactive.plotting import ScoreTimeDisplay
+
+
+def _settings_of(settings):
+    return (None, *settings.last)
+
+
+def _trivial(records, settings, data):
+    return f"{pick(records, settings, data, None)[0]['trivial']:.3f}"
+
+
+def _heading(data):
+    return f"{title_of(data)}, {metric_of(data)}"
+
+
+def rates_table(records, settings):
+    """Scores at both rates; the one that validation chooses in bold."""
+    rows = []
+    for n_last in _settings_of(settings):
+        for lr in settings.rates:
+            cells = []
+            for data in settings.data:
+                runs = pick(records, settings, data, n_last, lr)
+                runs = [r["score"] for r in runs if r["seed"] < settings.rate_seeds]
+                bold = "**" * (settings.chosen[data, n_last] == lr)
+                cells.append(f"{bold}{np.mean(runs):.3f}{bold}")
+            rows.append([name_of(n_last), f"{lr:g}", *cells])
+    trivial = [_trivial(records, settings, data) for data in settings.data]
+    rows.append(["trivial", "", *trivial])
+    return table(["layers", "rate", *map(title_of, settings.data)], rows)
+
+
+def task_table(records, settings, data):
+    """Score and time of each setting until training stops."""
+    rows, counts = [], data in counted(records, settings)
+    for n_last in _settings_of(settings):
+        runs = pick(records, settings, data, n_last)
+        saved = ["", "", ""]
+        if n_last is not None:
+            kept = savings(records, settings, data, n_last, kept=True)
+            saved = [mean_std(costs(records, settings, data, n_last), 1), "", ""]
+            saved[2] = mean_std(kept, 0)
+            if counts:
+                saved[1] = mean_std(savings(records, settings, data, n_last), 0)
+        rows.append(
+            [
+                name_of(n_last),
+                f"{runs[0]['share']:.0%}",
+                mean_std([r["score"] for r in runs]),
+                saved[0],
+                mean_std([len(r["seconds"]) for r in runs], 1),
+                saved[1],
+                mean_std([spent(r, settings.clock) for r in runs], 1),
+                saved[2],
+            ]
+        )
+    rows.append(["trivial", "", _trivial(records, settings, data), *[""] * 5])
+    head = [title_of(data), "of parameters", metric_of(data), "cost, points", "epochs"]
+    head += ["saved, %", "seconds, bottom kept", "saved, %, bottom kept"]
+    return table(head, rows)
+
+
+def means_table(records, settings):
+    """Cost and saving in the mean over the data sets that count."""
+    rows, back = [], {n: k for k, n in twins(settings).items()}
+    for group, names in groups(records, settings).items():
+        for n_last in settings.last if names else []:
+            means = [
+                np.mean([function(records, settings, d, n_last, **way) for d in names])
+                for function, way in (
+                    (costs, {}),
+                    (savings, {}),
+                    (savings, {"kept": True}),
+                )
+            ]
+            k, paper = back.get(n_last), PAPER[group]
+            rows.append(
+                [
+                    f"{group}: {', '.join(map(title_of, names))}",
+                    name_of(n_last),
+                    f"{means[0]:.1f}",
+                    *(f"{mean:.0f}" for mean in means[1:]),
+                    f"last {k} of 12" if k else "",
+                    *(paper[what].get(k, "") for what in ("cost", "saving")),
+                ]
+            )
+    if not rows:
+        return "Nothing was learned on any task."
+    head = ["tasks", "layers", "cost, points", "saved, %", "saved, %, bottom kept"]
+    head += ["the paper's setting", "paper: cost, %", "paper: saved, %"]
+    return table(head, rows)
+
+
+def epochs_table(records, settings, data):
+    """Score and seconds after each epoch (the paper's tables 2 to 9)."""
+    runs = {n: pick(records, settings, data, n) for n in _settings_of(settings)}
+    longest = max(len(r["seconds"]) for group in runs.values() for r in group)
+    rows = []
+    for n_last, group in runs.items():
+        cells = []
+        for i in range(longest):
+            left = [r for r in group if len(r["seconds"]) > i]
+            if not left:
+                cells.append("")
+                continue
+            score = np.mean([r["epoch_scores"][i] for r in left])
+            seconds = [
+                r["setup"][settings.clock] + sum(r[settings.clock][: i + 1])
+                for r in left
+            ]
+            fewer = f" ({len(left)})" if len(left) < len(group) else ""
+            cells.append(f"{score:.3f} / {np.mean(seconds):.1f}{fewer}")
+        rows.append([name_of(n_last), *cells])
+    rows.append(["trivial", *[_trivial(records, settings, data)] * longest])
+    return table([_heading(data), *(f"epoch {i + 1}" for i in range(longest))], rows)
+
+
+def shares_table(records, settings):
+    """Seconds of an epoch beside those with all layers trained."""
+    rows = []
+    for data in counted(records, settings):
+        for n_last in settings.last:
+            shares = (
+                epoch_share(records, settings, data, n_last, kept=way)
+                for way in (False, True)
+            )
+            rows.append([title_of(data), name_of(n_last), *map(_two_digits, shares)])
+    if not rows:
+        return "Nothing was learned on any task."
+    return table(["task", "layers", "every layer run", "bottom kept"], rows)
+
+
+def _two_digits(values):
+    return mean_std(values, 2)
+
+
+def equal_time_table(records, settings, data):
+    """Scores of each setting within each budget, every layer run or the bottom kept."""
+    runs = {"all": make_runs(records, settings, data, None)}
+    for n_last in settings.last:
+        for way in (False, True):
+            name = name_of(n_last) + ", bottom kept" * way
+            runs[name] = make_runs(records, settings, data, n_last, way)
+    found = at_equal_time(runs, budgets(records, settings, data))
+    rows = [
+        [name, *("-" if np.isnan(x) else f"{x:.3f}" for x in scores)]
+        for name, scores in zip(found.names, found.scores, strict=True)
+    ]
+    rows.append(["trivial", *[_trivial(records, settings, data)] * len(found.seconds)])
+    return table([_heading(data), *(f"{s:.0f} s" for s in found.seconds)], rows)
+
+
+def draw(records, settings):
+    """Draw score against time, a panel a task (the paper's figures 3 to 6)."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    n, counts = len(settings.data), counted(records, settings)
+    shape = (-(-n // 2), 2)
+    figure, axes = plt.subplots(
+        *shape, figsize=(10, 3.4 * shape[0]), layout="constrained", squeeze=False
+    )
+    for ax, data in zip(axes.flat, settings.data, strict=False):
+        runs = {
+            name_of(k): make_runs(records, settings, data, k, kept=True)
+            for k in _settings_of(settings)
+        }
+        trivial = pick(records, settings, data, None)[0]["trivial"]
+        ax.axhline(trivial, color="grey", linestyle=":", linewidth=1)
+        ScoreTimeDisplay.from_runs(runs, phases=PHASES, baseline=None, ax=ax)
+        ax.set(title=_title(data, counts), xlabel="seconds", ylabel=metric_of(data))
+    for ax in axes.flat[n:]:
+        ax.remove()
+    figure.savefig(figure_path(settings, "wang_time.png"), dpi=70)
+    plt.close(figure)
+
+
+def _title(data, counts):
+    task, name = TASKS[data], title_of(data)
+    about = ["large" if task in LARGE else "small"]
+    if name != task:
+        about.insert(0, f"for {task}")
+    if data not in counts:
+        about.append("nothing learned")
+    return f"{name} ({', '.join(about)})"

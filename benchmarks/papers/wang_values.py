@@ -1,0 +1,253 @@
+"""What the page of wang.py is made of: scores, epochs and seconds of its runs."""
+
+import numpy as np
+from verdicts import above
+
+from skactive.analysis import equal_time
+from skactive.runs import Run
+
+# The paper's task that a data set is or stands in for.
+TASKS = {
+    "mnli": "MNLI",
+    "snli": "MNLI",
+    "qnli": "QNLI",
+    "sst2": "SST-2",
+    "cola": "CoLA",
+    "stsb": "STS-B",
+    "mrpc": "MRPC",
+    "rte": "RTE",
+    "docstrings_two_pairs": "MNLI",
+    "docstrings_two": "SST-2",
+    "docstrings_numbers": "STS-B",
+}
+LARGE = ("MNLI", "QQP", "QNLI", "SST-2")
+SMALL = ("CoLA", "STS-B", "MRPC", "RTE")
+AT_HAND = ("mnli", "qnli", "sst2", "cola", "stsb", "mrpc", "rte")
+POINT = 1.0
+PHASES = ("precomputation", "retraining")
+# Training ends after so many epochs in a row that gain less than this.
+PATIENCE, TOL = 2, 1e-3
+
+
+def name_of(n_last):
+    return "all" if n_last is None else f"last {n_last}"
+
+
+def title_of(data):
+    """Name a data set as the paper does, if it is one of the paper's."""
+    if data == "snli":
+        return "SNLI"
+    return data if data.startswith("docstrings") else TASKS[data]
+
+
+def metric_of(data):
+    names = {"mrpc": "F1", "stsb": "Spearman", "docstrings_numbers": "Spearman"}
+    return names.get(data, "accuracy")
+
+
+def twins(settings):
+    """Last k of the paper's 12 layers, and as many here of the same share."""
+    shares = {k: k * settings.depth / 12 for k in (4, 3, 2, 1)}
+    return {k: int(n) for k, n in shares.items() if n in settings.last}
+
+
+def pick(records, settings, data, n_last, lr=None, part="main"):
+    """Runs of one setting, by seed, at its better rate unless told."""
+    lr = settings.chosen[data, n_last] if lr is None else lr
+    found = [
+        r
+        for r in records
+        if (r["part"], r["data"], r["n_last"], r["lr"]) == (part, data, n_last, lr)
+    ]
+    return sorted(found, key=lambda r: r["seed"])
+
+
+def pairs(records, settings, data, n_last):
+    """Runs that train all layers, each beside that of its seed that trains a few."""
+    return zip(
+        pick(records, settings, data, None),
+        pick(records, settings, data, n_last),
+        strict=True,
+    )
+
+
+# Data sets that count, and values over them.
+
+
+def learns(records, settings, data):
+    """Whether some setting beats the trivial answer by more than a point.
+
+    The interval over seeds of what it has more than that answer begins above it.
+    """
+    gains = (
+        [r["score"] - r["trivial"] for r in pick(records, settings, data, n_last)]
+        for n_last in (None, *settings.last)
+    )
+    return any(above(gain, POINT / 100) for gain in gains)
+
+
+def counted(records, settings):
+    """Data sets that enter the verdicts: those of which something was learned."""
+    return [
+        data
+        for data in settings.data
+        if settings.all_count or learns(records, settings, data)
+    ]
+
+
+def groups(records, settings):
+    """Sort what counts into what is large in the paper and what is small."""
+    names = counted(records, settings)
+    return {
+        "large": [data for data in names if TASKS[data] in LARGE],
+        "small": [data for data in names if TASKS[data] in SMALL],
+    }
+
+
+def sample(values):
+    """Values of a claim: a mean for each of several data sets, or a value a seed.
+
+    Parameters
+    ----------
+    values : dict of str to list of float
+        For each data set, a value a seed.
+    """
+    if len(values) == 1:
+        return next(iter(values.values()))
+    return [np.mean(value) for value in values.values()]
+
+
+# Scores.
+
+
+def costs(records, settings, data, n_last):
+    """Points that training fewer layers loses, for each seed."""
+    both = pairs(records, settings, data, n_last)
+    return [100 * (whole["score"] - part["score"]) for whole, part in both]
+
+
+def rate_scores(records, settings, data, n_last):
+    """Mean scores at the lower and at the higher rate, of the seeds that have both."""
+    return [
+        np.mean(
+            [
+                r["score"]
+                for r in pick(records, settings, data, n_last, lr)
+                if r["seed"] < settings.rate_seeds
+            ]
+        )
+        for lr in (min(settings.rates), max(settings.rates))
+    ]
+
+
+# Epochs and seconds.
+
+
+def met_the_rule(record):
+    """Whether training ended because its score gained nothing, not at the limit."""
+    best, waited = -np.inf, 0
+    for score in record["valid_scores"]:
+        gained = score >= best + TOL
+        best, waited = (score, 0) if gained else (best, waited + 1)
+    return waited >= PATIENCE
+
+
+def cut_off(runs, settings):
+    """How many runs reach the most epochs, and how many of these met no rule."""
+    full = [r for r in runs if len(r["seconds"]) == settings.max_epochs]
+    return len(full), sum(not met_the_rule(r) for r in full)
+
+
+def spent(record, clock):
+    """Seconds of one run until it ended: the frozen bottom once, then the epochs."""
+    return record["setup"][clock] + sum(record[clock])
+
+
+def epoch_share(records, settings, data, n_last, kept=False):
+    """Seconds of an epoch as parts of those with all layers trained, for each seed.
+
+    With every layer run in every epoch, as in the paper, or the bottom kept.
+    """
+    part = "main" if kept else "plain"
+    own, whole = (pick(records, settings, data, k, part=part) for k in (n_last, None))
+    mean = [[np.mean(r[settings.clock]) for r in runs] for runs in (own, whole)]
+    return np.divide(*mean)
+
+
+def savings(records, settings, data, n_last, kept=False):
+    """Percent of the time that fewer layers save until training stops, by seed."""
+    both = pairs(records, settings, data, n_last)
+    if kept:
+        times = [[spent(r, settings.clock) for r in pair] for pair in both]
+        return [100 * (1 - few / whole) for whole, few in times]
+    shares = epoch_share(records, settings, data, n_last)
+    return [
+        100 * (1 - share * len(few["seconds"]) / len(whole["seconds"]))
+        for share, (whole, few) in zip(shares, both, strict=True)
+    ]
+
+
+# Equal time.
+
+
+def make_run(record, clock):
+    """Write the epochs of one training as rounds of a run, for the analysis."""
+    return _run(record, record[clock], record["setup"][clock])
+
+
+def _run(record, seconds, setup):
+    rounds = [
+        {"asked": [i], "scores": {"score": score, "valid": valid}, "fit_seconds": s}
+        for i, (score, valid, s) in enumerate(
+            zip(record["epoch_scores"], record["valid_scores"], seconds, strict=True)
+        )
+    ]
+    return Run(
+        rounds,
+        ledger={"precomputation": setup},
+        info={"strategy": name_of(record["n_last"]), "seed": record["seed"]},
+    )
+
+
+def make_runs(records, settings, data, n_last, kept=False):
+    """Runs of a setting, with the bottom kept or as if every layer ran."""
+    clock = settings.clock
+    if kept or n_last is None:
+        return [make_run(r, clock) for r in pick(records, settings, data, n_last)]
+    runs, both = [], pairs(records, settings, data, n_last)
+    shares = epoch_share(records, settings, data, n_last)
+    for share, (whole, few) in zip(shares, both, strict=True):
+        seconds = [share * np.mean(whole[clock])] * len(few[clock])
+        runs.append(_run(few, seconds, whole["setup"][clock]))
+    return runs
+
+
+def budgets(records, settings, data):
+    """A quarter, half and all of the seconds that all layers take until they stop."""
+    whole = pick(records, settings, data, None)
+    mean = np.mean([spent(r, settings.clock) for r in whole])
+    return mean * np.array([0.25, 0.5, 1.0])
+
+
+def at_equal_time(runs, seconds):
+    """Scores within each budget of the model that was best on the validation part."""
+    return equal_time(runs, seconds, "score", chosen_by="valid", phases=PHASES)
+
+
+def leads(records, settings, data, n_last, kept=False):
+    """Points by which fewer layers lead at equal time, for each seed.
+
+    In the mean over the budgets within which both have a model.
+    """
+    found = []
+    for few, whole in zip(
+        make_runs(records, settings, data, n_last, kept),
+        make_runs(records, settings, data, None),
+        strict=True,
+    ):
+        seconds = budgets(records, settings, data)
+        scores = at_equal_time({"few": few, "whole": whole}, seconds).scores
+        gap = scores[0] - scores[1]
+        if not np.isnan(gap).all():
+            found.append(100 * np.nanmean(gap))
+    return found
