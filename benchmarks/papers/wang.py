@@ -189,13 +189,13 @@ def check(records, settings, text):
 
 # Rows of a page, and how many of each come of three tasks and the last 1 and 2 of 6.
 ROWS = {
-    r"\| (large|small) tasks: the last \d .* cost .* points": 4,
-    r"\| (large|small) tasks: the last \d .* save \d+ % of the time": 3,
-    r"\| (large|small) tasks: the last \d .* save as much with the bottom kept": 3,
-    r"\| large tasks: the last 4 .* do not save much time": 1,
+    r"\| (large|small) tasks.*: the last \d .* cost .* points": 4,
+    r"\| (large|small) tasks.*: the last \d .* save \d+ % of the time": 3,
+    r"\| (large|small) tasks.*: the last \d .* save as much with the bottom kept": 3,
+    r"\| large tasks.*: the last 4 .* do not save much time": 1,
     r"\| SST-2: the last 4 .* take longer than all": 1,
     r"\| an epoch of the last layers takes about 60 %": 1,
-    r"\| small tasks: at equal time training all layers is better": 2,
+    r"\| small tasks.*: at equal time training all layers is better": 2,
     r"\| MNLI \(here .*\): at equal time the last 4 .* are better": 1,
     r"\| SST-2 \(here .*\): at equal time the last 4 .* gain next to nothing": 1,
     r"\| the rate 0.001 spoils": 1,
@@ -226,7 +226,7 @@ def _check_page(records, settings, text):
     rows = [r for r in make_claims(flat, strict) if "nothing was learned" in r[2]]
     assert rows
     assert all(verdict is None for *_, verdict in rows)
-    assert "no verdict has them" in page(flat, strict)
+    assert "left out of verdicts" in page(flat, strict)
     better = [
         r | {"score": r["trivial"] + 0.02} if r["part"] == "main" else r
         for r in records

@@ -37,8 +37,8 @@ PAPER = {
 LITTLE = {4: 6.43, 3: 3.19}
 SLOWER = ("SST-2", "QNLI")
 LEAD = {
-    "MNLI": "0.66, 0.39, 0.19 % after 50,000, 100,000, 150,000 s",
-    "QQP": "0.29, 0.20, 0.04 % after 40,000, 80,000, 120,000 s",
+    "MNLI": "0.66, 0.39, 0.19 % after 50,000, 100,000, 150,000 s (QQP: 0.29, 0.20, "
+    "0.04 % after 40,000, 80,000, 120,000 s)",
 }
 TENTH = 10.0
 
@@ -78,9 +78,17 @@ def _which(k, here, settings):
     return f"the last {k} of 12 (here {here} of {settings.depth})"
 
 
+def _tasks(group, names):
+    only = f", here only {title_of(names[0])}" if len(names) == 1 else ""
+    return f"{group} tasks{only}"
+
+
 def _on_group(records, settings, group, names, k, here):
     """Points lost and time saved on a group of tasks."""
-    what = f"{group} tasks: {_which(k, here, settings)}"
+    what = f"{_tasks(group, names)}: {_which(k, here, settings)}"
+    until = (
+        f"until training stops, at the latest after {settings.max_epochs} epochs here"
+    )
     cost = {d: costs(records, settings, d, here) for d in names}
     saving, kept = (
         {d: savings(records, settings, d, here, kept=way) for d in names}
@@ -101,7 +109,7 @@ def _on_group(records, settings, group, names, k, here):
         judge = partial(above, size=figure - TENTH)
         rows += [
             _row(
-                f"{what} save {figure:.0f} % of the time until training stops",
+                f"{what} save {figure:.0f} % of the time {until}",
                 f"{figure:.1f} %",
                 saving,
                 judge,
@@ -119,8 +127,9 @@ def _on_group(records, settings, group, names, k, here):
         ]
     if group == "large" and k in LITTLE:
         judge = partial(below, size=LITTLE[k] + TENTH)
-        claim = f"{what} do not save much time until training stops"
-        paper = f"{LITTLE[k]:.2f} % on QQP"
+        claim = f"{what} do not save much time {until}"
+        others = (f"the last {n}: {LITTLE[n]:.2f} %" for n in LITTLE if n != k)
+        paper = f"{LITTLE[k]:.2f} % on QQP ({', '.join(others)})"
         rows.append(_row(claim, paper, saving, judge, " %", note))
     return rows
 
@@ -144,7 +153,8 @@ def _on_slower_tasks(records, settings):
             rows.append(
                 _row(
                     f"{TASKS[data]}: {_which(4, here, settings)} take longer than all "
-                    "until training stops",
+                    "until training stops, at the latest after "
+                    f"{settings.max_epochs} epochs here",
                     "longer, no figure",
                     {data: savings(records, settings, data, here)},
                     below,
@@ -188,8 +198,8 @@ def _on_equal_time(records, settings):
         values = {d: leads(records, settings, d, here) for d in small}
         rows.append(
             _row(
-                "small tasks: at equal time training all layers is better than "
-                f"{_which(k, here, settings)}",
+                f"{_tasks('small', small)}: at equal time training all layers is "
+                f"better than {_which(k, here, settings)}",
                 "always",
                 values,
                 below,

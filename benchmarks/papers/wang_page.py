@@ -17,7 +17,6 @@ from wang_values import (
     counted,
     cut_off,
     metric_of,
-    name_of,
     pick,
     title_of,
     twins,
@@ -138,13 +137,12 @@ def _on_tasks(settings):
 def _scaled_down(settings):
     found = twins(settings)
     shares = ", ".join(f"{n} as {k} of 12" for k, n in found.items())
-    none = [f"last {k}" for k in (4, 3, 2, 1) if k not in found]
-    extra = [name_of(n) for n in settings.last if n not in found.values()]
-    text = (
+    none = " and ".join(f"the last {k}" for k in (4, 3, 2, 1) if k not in found)
+    extra = [f"the last {n}" for n in settings.last if n not in found.values()]
+    return (
         f"Scaled down: all-MiniLM-L6-v2 with {settings.depth} layers instead of "
-        f"BERT-base with 12 (by share: last {shares}; {' and '.join(none)} of 12 have "
-        "no equal"
-        + (f", and {', '.join(extra)} is not in the paper" if extra else "")
+        f"BERT-base with 12 (by share: last {shares}; {none} of 12 have no equal here"
+        + (f", and {', '.join(extra)} of {settings.depth} none there" if extra else "")
         + "); mean pooling; at most "
         f"{settings.max_length} tokens and {settings.max_epochs} epochs instead of 30; "
         f"batches of {settings.batch_size} instead of 1; at most {settings.n_test} dev "
@@ -152,7 +150,6 @@ def _scaled_down(settings):
         f"{settings.head_lr:g} for the head at both; both rates with the first "
         f"{settings.rate_seeds} seed(s) only."
     )
-    return text
 
 
 def _on_metrics(settings):
@@ -186,7 +183,7 @@ def _on_what_counts(records, settings):
     if not idle:
         return rule + "All do."
     names = ", ".join(map(title_of, idle))
-    return rule + f"Of {names} nothing was learned in this sense: no verdict has them."
+    return rule + f"Nothing was learned in this sense of {names}: left out of verdicts."
 
 
 def _on_the_limit(records, settings):

@@ -204,7 +204,7 @@ def draw(records, settings):
 
 def _title(data, counts):
     task, name = TASKS[data], title_of(data)
-    about = ["large" if task in LARGE else "small"]
+    about = [f"{'large' if task in LARGE else 'small'} in the paper"]
     if name != task:
         about.insert(0, f"for {task}")
     if data not in counts:
