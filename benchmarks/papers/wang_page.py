@@ -1,5 +1,6 @@
 """The page of wang.py: what it says around its tables."""
 
+from common import DATA
 from pages import BUSY, claims_table
 from wang_claims import TENTH, make_claims
 from wang_tables import (
@@ -57,7 +58,7 @@ def page(records, settings):
         f"training (a tenth of them for validation): {_sizes(records, settings)}. "
         + _on_tasks(settings),
         _scaled_down(settings) if scaled else "",
-        _on_metrics(settings),
+        f"{_on_metrics(settings)} {_on_test_texts(settings)}".strip(),
         "## Claims",
         claims_table(make_claims(records, settings)),
         _RULES.format(point=POINT, tenth=TENTH),
@@ -170,6 +171,15 @@ def _on_metrics(settings):
         f"{', '.join(other)}. A tenth of so few texts makes that score coarse. Dev "
         "scores are those of the task's metric."
     )
+
+
+def _on_test_texts(settings):
+    """Name the data sets whose dev scores are of another part."""
+    files = {data: DATA[data][2] for data in settings.data if data in DATA}
+    names = [title_of(data) for data, file in files.items() if file == "test"]
+    if not names:
+        return ""
+    return f"Of {' and '.join(names)} the dev texts are from the test file."
 
 
 def _on_what_counts(records, settings):
