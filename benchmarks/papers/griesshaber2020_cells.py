@@ -1,4 +1,4 @@
-"""The runs of griesshaber2020.py: its model, a loop, a training on a share of texts."""
+"""The runs of griesshaber2020.py: a loop, a training on a share of texts, a pool."""
 
 import math
 from functools import lru_cache
@@ -63,10 +63,10 @@ def read_changes(scores):
 
 
 def run_cell(settings, *, part, data, seed, sizes, **cell):
-    """Run a loop, or train once on a share of some texts."""
+    """Run a loop, train once on a share of some texts, or look at a pool."""
     data_sets = read(data, sizes["n_pool"], sizes["n_test"])
     clear_cache()  # so that each run pays for its own frozen bottom
-    function = {"loop": run_loop, "share": run_share}[part]
+    function = {"loop": run_loop, "share": run_share, "pool": run_pool}[part]
     cell.pop("training")
     start = process_time()
     found = function(settings, data, data_sets, seed, **cell)
@@ -108,3 +108,23 @@ def run_share(settings, data, data_sets, seed, *, share, n_whole):
     drawn = np.random.default_rng(seed).permutation(whole)[:n]
     model = make(settings, 0, seed, np.unique(y)).fit(X[drawn], y[drawn])
     return {"n_labeled": n, "score": float(model.score(X_test, y_test))}
+
+
+def run_pool(settings, data, data_sets, seed, *, schedule):
+    """Count the classes of pool and test texts, and how many of the pool are cut."""
+    from transformers import AutoTokenizer
+
+    X, y, _, y_test = data_sets
+    n = schedule["pool_size"]
+    tokenizer = AutoTokenizer.from_pretrained(settings.model)
+    texts = X[:n].tolist()
+    pairs = isinstance(texts[0], tuple)
+    tokens = (
+        tokenizer(*map(list, zip(*texts, strict=True))) if pairs else tokenizer(texts)
+    )
+    longer = [len(ids) > settings.sizes["max_length"] for ids in tokens["input_ids"]]
+    return {
+        "classes": np.unique(y[:n], return_counts=True)[1].tolist(),
+        "test_classes": np.unique(y_test, return_counts=True)[1].tolist(),
+        "cut": float(np.mean(longer)),
+    }

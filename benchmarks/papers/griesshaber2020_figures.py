@@ -34,8 +34,11 @@ def as_run(n_labeled, scores, seed):
     return Run(rounds, info={"seed": seed})
 
 
-def as_runs(found):
-    return [as_run(r["n_labeled"], r["scores"], r["seed"]) for r in found]
+def as_runs(found, first=0):
+    """Make Runs of the curves, from a round on."""
+    return [
+        as_run(r["n_labeled"][first:], r["scores"][first:], r["seed"]) for r in found
+    ]
 
 
 def share_runs(records, settings, data):
@@ -82,18 +85,22 @@ def draw(records, settings):
         plt.close(figure)
 
     n = len(settings.data)
-    figure, axes = open_figure(1, 1, 5.6, 3.6)
+    figure, axes = open_figure(1, 1, 8.0, 3.8)
     curves = {
-        name_of(data): share_runs(records, settings, data)
-        for data in (*settings.data, *settings.more)
+        name_of(data): share_runs(records, settings, data) for data in settings.data
     }
     ActiveLearningCurveDisplay.from_runs(
         curves, band="std", ax=axes[0, 0], score_name="accuracy"
     )
+    legend = axes[0, 0].get_legend()
+    legend.set_loc("center left")
+    legend.set_bbox_to_anchor((1, 0.5))
     save(figure, "shares")
 
-    figure, axes = open_figure(1, n, 4.8, 3.6)
-    for ax, data in zip(axes[0], settings.data, strict=True):
+    figure, axes = open_figure((n + 1) // 2, min(n, 2), 5.6, 3.8)
+    for ax in axes.flat[n:]:
+        ax.set_visible(False)
+    for ax, data in zip(axes.flat, settings.data, strict=False):
         whole = select(records, part="share", data=data, share=max(settings.shares))
         ActiveLearningCurveDisplay.from_runs(
             {s: as_runs(loops(records, data, s)) for s in ("bald", "random")},
@@ -120,9 +127,9 @@ def draw(records, settings):
         ax.set_xlabel(f"layer, {name_of(data)}")
     save(figure, "layers")
 
-    figure, axes = open_figure(2, n, 4.8, 3.4)
-    for column, data in zip(axes.T, settings.data, strict=True):
-        for ax, sign in zip(column, (1, -1), strict=True):
+    figure, axes = open_figure(n, 2, 5.6, 3.6)
+    for row, data in zip(axes, settings.data, strict=True):
+        for ax, sign in zip(row, (1, -1), strict=True):
             freezes = [f for f in settings.freezes if sign * f >= 0]
             ActiveLearningCurveDisplay.from_runs(
                 {
