@@ -51,7 +51,8 @@ def page(records, settings):
         _test_of_paper(),
         "![Accuracy against labels by what is frozen]"
         "(images/griesshaber2020_freezing.png)",
-        "The paper's figure 5. Bands are ranges of the runs where there are three.",
+        "The paper's figure 5. Bands are bootstrap intervals of the mean: the range "
+        "of the runs where there are three.",
         "## What freezing saves",
         (
             "Seconds of all trainings and queries of a run. "
@@ -77,7 +78,8 @@ def page(records, settings):
         "seeds; thin lines are one standard deviation within the layer. A 0 marks "
         "layers that have not changed at all, as frozen ones must not. The paper shows "
         "QNLI. The table has the same in thousandths, since the picture cannot show "
-        "differences this small.",
+        "differences this small. AdamW's steps hardly depend on how large a gradient "
+        "is, which may be why the layers of the encoder move so alike.",
         "![Change of each layer](images/griesshaber2020_layers.png)",
         _changes(records, settings),
         "## Classes among the labels (table 3)",
