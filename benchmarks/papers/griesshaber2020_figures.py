@@ -67,6 +67,13 @@ def mean_changes(found):
     return changes
 
 
+def raise_legend(ax):
+    """Make room above the curves for the legend, so that it hides none of them."""
+    low, high = ax.get_ylim()
+    ax.set_ylim(low, high + 0.45 * (high - low))
+    ax.get_legend().set_loc("upper left")
+
+
 def draw(records, settings):
     """Draw figures 2 to 5 of the paper."""
     import matplotlib
@@ -112,6 +119,7 @@ def draw(records, settings):
             ax=ax,
             score_name=f"accuracy, {name_of(data)}",
         )
+        raise_legend(ax)
     save(figure, "curves")
 
     figure, axes = open_figure(n, 1, 8.6, 3.6)
@@ -142,4 +150,5 @@ def draw(records, settings):
                 ax=ax,
                 score_name=f"accuracy, {name_of(data)}",
             )
+            raise_legend(ax)
     save(figure, "freezing")
