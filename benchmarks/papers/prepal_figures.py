@@ -12,6 +12,7 @@ from skactive.plotting import (
 from skactive.runs import Run
 
 # What a loop is called by the encoder whose representations it labels with.
+MOVED = "Transfer, second encoder"
 UNDISTURBED = 0.9  # share of its core that a run has if it is timed
 LOOP = {"first": "PRepAL", "second": "PRepAL, second encoder"}
 
@@ -57,10 +58,10 @@ def undisturbed(runs):
     return found or runs
 
 
-def ledger_runs(records, data):
+def ledger_runs(records, data, choose=undisturbed):
     """Runs by entropy of the three protocols; AL+LR is PRepAL without its end."""
-    prepal = undisturbed(whole_runs(records, data, "PRepAL", "entropy"))
-    tuned = undisturbed(whole_runs(records, data, "AL+FT", "entropy"))
+    prepal = choose(whole_runs(records, data, "PRepAL", "entropy"))
+    tuned = choose(whole_runs(records, data, "AL+FT", "entropy"))
     return {
         "AL+LR": [
             as_run(
@@ -144,11 +145,11 @@ def _draw_loops(records, data, strategy, above, below):
         "AL+LR": whole_runs(records, data, "PRepAL", strategy),
         "AL+FT": whole_runs(records, data, "AL+FT", strategy),
         "PRepAL": tuned_points(records, data, strategy),
-        "Transfer": whole_runs(records, data, "Transfer", strategy),
+        MOVED: whole_runs(records, data, "Transfer", strategy),
     }
     for name in ("AL+LR", "AL+FT"):
         curves[name] = list(map(as_run, curves[name]))
-    curves["Transfer"] = [_end(r) for r in curves["Transfer"]]
+    curves[MOVED] = [_end(r) for r in curves[MOVED]]
     baseline = None
     if strategy != "random":
         baseline = "random, fine-tuned"
@@ -166,6 +167,7 @@ def _draw_loops(records, data, strategy, above, below):
     overlaps = _overlaps(records, data, strategy)
     if overlaps:
         OverlapDisplay(overlaps=overlaps, reference_name="AL+FT").plot(below)
+        below.set_ylim(top=1.6 * below.get_ylim()[1])  # room for the legend
 
 
 def _end(record):
@@ -195,7 +197,7 @@ def _overlaps(records, data, tuned):
 
 
 def _open(plt, rows, columns, height):
-    size = (5.2 * max(columns, 1), height)
+    size = (max(5.2 * columns, 7), height)
     return plt.subplots(
         rows, columns, figsize=size, layout="constrained", squeeze=False
     )

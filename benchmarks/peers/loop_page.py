@@ -206,11 +206,11 @@ def describe(settings, n_libraries):
         f"{settings.n_test or 'all':,} other texts. All have the same texts, weights "
         "and, for each seed, labels to begin with. Where the encoder is fine-tuned: "
         f"{told['epochs']} epochs, batches of {told['batch_size']}, a learning rate "
-        f"of {told['lr']:g} for the encoder that falls linearly to 0. The heads differ: "
-        "ours is a linear layer on the mean of the tokens' states and learns at 0.001, "
-        "small-text's is the one of transformers on the first token's state and learns "
-        f"at the encoder's rate. Figures are means over {settings.seeds} seed(s) ± "
-        "standard deviation (n - 1)."
+        f"of {told['lr']:g} for the encoder that falls linearly to 0. The heads "
+        "differ: ours is a linear layer on the mean of the tokens' states and learns "
+        "at 0.001, small-text's is the one of transformers on the first token's state "
+        "and learns at the encoder's rate. Figures are means over "
+        f"{settings.seeds} seed(s) ± standard deviation (n - 1)."
     )
 
 
