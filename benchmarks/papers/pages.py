@@ -74,7 +74,7 @@ def _options(given):
     """Leave out the folder of what is finished; other folders go without their path."""
     options = []
     for before, option in pairwise(["", *given]):
-        if "--out" in (before, option):
+        if before == "--out" or option.partition("=")[0] == "--out":
             continue
         folder = before.startswith("--") and os.path.isabs(option)
         options.append(Path(option).name if folder else option)

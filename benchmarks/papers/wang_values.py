@@ -190,12 +190,8 @@ def savings(records, settings, data, n_last, kept=False):
 # Equal time.
 
 
-def make_run(record, clock):
+def make_run(record, seconds, setup):
     """Write the epochs of one training as rounds of a run, for the analysis."""
-    return _run(record, record[clock], record["setup"][clock])
-
-
-def _run(record, seconds, setup):
     rounds = [
         {"asked": [i], "scores": {"score": score, "valid": valid}, "fit_seconds": s}
         for i, (score, valid, s) in enumerate(
@@ -213,12 +209,13 @@ def make_runs(records, settings, data, n_last, kept=False):
     """Runs of a setting, with the bottom kept or as if every layer ran."""
     clock = settings.clock
     if kept or n_last is None:
-        return [make_run(r, clock) for r in pick(records, settings, data, n_last)]
+        found = pick(records, settings, data, n_last)
+        return [make_run(r, r[clock], r["setup"][clock]) for r in found]
     runs, both = [], pairs(records, settings, data, n_last)
     shares = epoch_share(records, settings, data, n_last)
     for share, (whole, few) in zip(shares, both, strict=True):
         seconds = [share * np.mean(whole[clock])] * len(few[clock])
-        runs.append(_run(few, seconds, whole["setup"][clock]))
+        runs.append(make_run(few, seconds, whole["setup"][clock]))
     return runs
 
 

@@ -34,6 +34,18 @@ def filled(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.fixture
+def hub_home(tmp_path, tiny_bert):
+    """Folder of a hub's cache that holds the tiny BERT as someone/tiny."""
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    repository = tmp_path / "hub" / "models--someone--tiny"
+    (repository / "refs").mkdir(parents=True)
+    (repository / "refs" / "main").write_text(commit)
+    (repository / "snapshots").mkdir()
+    (repository / "snapshots" / commit).symlink_to(tiny_bert)
+    return str(tmp_path)
+
+
 class Counter:
     """Counts the texts that reach the encoder; interrupts when told to."""
 

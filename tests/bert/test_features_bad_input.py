@@ -130,13 +130,7 @@ def test_hub_out_of_reach_says_pass_a_local_folder(tmp_path):
     assert out.stdout.strip().endswith("OSError")
 
 
-def test_model_by_name_from_the_hub_cache(tmp_path, tiny_bert, exact):
-    commit = "0123456789abcdef0123456789abcdef01234567"
-    repository = tmp_path / "hub" / "models--someone--tiny"
-    (repository / "refs").mkdir(parents=True)
-    (repository / "refs" / "main").write_text(commit)
-    (repository / "snapshots").mkdir()
-    (repository / "snapshots" / commit).symlink_to(tiny_bert)
+def test_model_by_name_from_the_hub_cache(tmp_path, hub_home, exact):
     script = (
         "from skactive.bert import BertFeatures\n"
         "import numpy as np, sys\n"
@@ -144,7 +138,7 @@ def test_model_by_name_from_the_hub_cache(tmp_path, tiny_bert, exact):
         "np.save(sys.argv[1], b.transform(['the film is a joy']))\n"
     )
     target = tmp_path / "out.npy"
-    out = run_python(script, target, HF_HUB_OFFLINE="1", HF_HOME=str(tmp_path))
+    out = run_python(script, target, HF_HUB_OFFLINE="1", HF_HOME=hub_home)
     assert out.returncode == 0, out.stderr
     assert out.stderr == ""
     np.testing.assert_allclose(

@@ -75,13 +75,7 @@ def test_workers_open_a_folder_wherever_they_are(tiny_bert, tmp_path, monkeypatc
     np.testing.assert_array_equal(got, expected)
 
 
-def test_workers_open_a_model_by_its_name(tmp_path, tiny_bert):
-    commit = "0123456789abcdef0123456789abcdef01234567"
-    repository = tmp_path / "hub" / "models--someone--tiny"
-    (repository / "refs").mkdir(parents=True)
-    (repository / "refs" / "main").write_text(commit)
-    (repository / "snapshots").mkdir()
-    (repository / "snapshots" / commit).symlink_to(tiny_bert)
+def test_workers_open_a_model_by_its_name(hub_home):
     script = (
         "from skactive.bert import BertFeatures, batches, workers\n"
         "def spread(function, tasks, n_jobs):\n"
@@ -93,7 +87,7 @@ def test_workers_open_a_model_by_its_name(tmp_path, tiny_bert):
         "b = BertFeatures('someone/tiny', revision='main', n_jobs=2)\n"
         "print(b.transform(['a', 'b']).shape)\n"
     )
-    out = run_python(script, HF_HUB_OFFLINE="1", HF_HOME=str(tmp_path))
+    out = run_python(script, HF_HUB_OFFLINE="1", HF_HOME=hub_home)
     assert out.stderr == ""
     assert out.stdout == "someone/tiny main 2 " * 2 + "(2, 16)\n"
 
