@@ -7,7 +7,7 @@ from scipy import sparse
 
 from ._sklearn import num_samples, safe_indexing
 
-__all__ = ["concatenate", "snapshot", "take_rows"]
+__all__ = ["concatenate", "snapshot", "take_row", "take_rows"]
 
 
 def take_rows(X, positions):
@@ -28,6 +28,32 @@ def take_rows(X, positions):
     if not hasattr(X, "__getitem__"):
         X = np.asarray(X)
     return safe_indexing(X, positions)
+
+
+def take_row(X, position):
+    """Take one row of any container: an item of a sequence, a row of a data frame.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix, data frame, series or sequence of n rows
+    position : int
+
+    Returns
+    -------
+    row : object
+        Of a pandas frame a series, of a polars frame a tuple.
+
+    Examples
+    --------
+    >>> from skactive._containers import take_row
+    >>> take_row(["a", "b"], 1)
+    'b'
+    """
+    if hasattr(X, "iloc"):
+        return X.iloc[position]
+    if hasattr(X, "row"):  # polars
+        return X.row(position)
+    return X.tocsr()[[position]] if sparse.issparse(X) else X[position]
 
 
 def snapshot(X):

@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from numbers import Integral
 
-__all__ = ["check_count", "check_option"]
+import numpy as np
+
+__all__ = ["check_bool", "check_count", "check_option", "check_path"]
+
+
+def check_bool(name, value):
+    """Refuse what is neither True nor False, such as "no", which is true."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name!r} must be True or False, got {value!r}.")
+
+
+def check_path(name, value):
+    """Refuse what is no path, by the name of the argument."""
+    if not isinstance(value, str | os.PathLike):
+        raise TypeError(f"{name!r} must be a str or path-like, got {value!r}.")
 
 
 def check_count(name, value, least=1):

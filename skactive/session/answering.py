@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
+from skactive._params import check_bool
 from skactive.session.answers import kind_of, read_labels
 from skactive.session.pool import shorten
 from skactive.session.tables import import_table
@@ -16,7 +18,7 @@ __all__ = ["AnsweringMixin"]
 class AnsweringMixin:
     """The part of a session that takes answers."""
 
-    def tell(self, ids, labels, *, unasked=False, annotator=None):
+    def tell(self, ids, labels=None, *, unasked=False, annotator=None):
         """Give labels; they are on the disk when this returns.
 
         A batch can be answered in parts and in any order. A new label for an item that
@@ -24,9 +26,10 @@ class AnsweringMixin:
 
         Parameters
         ----------
-        ids : sequence of ids, or one id
+        ids : sequence of ids, Batch, one id, or dict of id to label
         labels : sequence of labels, or one label
-            `str`, `int` or `bool`; numbers for a regressor.
+            `str`, `int` or `bool`; numbers for a regressor. Left out where `ids` is a
+            dict.
         unasked : bool, default=False
             Whether items that were never asked may be among them.
         annotator : str, default=None
@@ -35,15 +38,25 @@ class AnsweringMixin:
         Raises
         ------
         ValueError
-            If an id is unknown, stands twice or was never asked, or a label is
-            missing. Nothing was then recorded.
+            If an id is unknown, occurs twice or was never asked, or a label is
+            missing; an empty string is a missing label. Nothing was then recorded.
         TypeError
-            If labels are of several kinds.
+            If labels are of several kinds, or ids or labels are in no order, as in a
+            set.
         OSError
             If the disk is full or fails. Nothing was then recorded; repeat the call.
         """
         self._sync()
-        if isinstance(ids, str | int | np.generic):
+        check_bool("unasked", unasked)
+        if isinstance(ids, Mapping) and labels is None:
+            ids, labels = list(ids), list(ids.values())
+        elif isinstance(ids, str | int | np.generic):
+            if isinstance(labels, list | tuple | np.ndarray) and len(labels) == 1:
+                raise TypeError(
+                    f"'labels' must be one label for the one id {ids!r}, got "
+                    f"{labels!r}. Pass the label itself, or a list of ids too. Nothing "
+                    "was recorded."
+                )
             ids, labels = [ids], [labels]
         ids = self._pool.read_ids(ids)
         labels = read_labels(labels, ids, self._kind())
@@ -69,6 +82,7 @@ class AnsweringMixin:
         annotator : str, default=None
         """
         self._sync()
+        check_bool("unasked", unasked)
         ids = self._pool.read_ids(ids)
         labeled = [id for id in ids if id in self._state.answers]
         if labeled:
@@ -92,9 +106,9 @@ class AnsweringMixin:
         annotator : str, default=None
         """
         self._sync()
-        waiting = [id for batch in self._state.open.values() for id in batch]
-        ids = waiting if ids is None else self._pool.read_ids(ids)
-        if others := [id for id in ids if id not in set(waiting)]:
+        waiting = {id: None for batch in self._state.open.values() for id in batch}
+        ids = list(waiting) if ids is None else self._pool.read_ids(ids)
+        if others := [id for id in ids if id not in waiting]:
             raise ValueError(
                 f"'ids' must be items of open batches, got {shorten(others)}. Nothing "
                 "was recorded."
@@ -167,6 +181,7 @@ class AnsweringMixin:
             recorded.
         """
         self._sync()
+        check_bool("ignore_unknown", ignore_unknown)
         imported, labels = import_table(
             path, id, label, self._pool, self._state.answers, ignore_unknown
         )

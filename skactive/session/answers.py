@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Set
 
 import numpy as np
 
-__all__ = ["kind_of", "read_labels"]
+from skactive.session.pool import as_list
+
+__all__ = ["is_missing", "kind_of", "read_labels"]
 
 
 def read_labels(labels, ids, kind):
@@ -30,16 +33,19 @@ def read_labels(labels, ids, kind):
     Raises
     ------
     ValueError
-        If they are not as many as the ids, or one is missing.
+        If their number is not that of the ids, or one is missing or an int of more
+        than 64 bits.
     TypeError
         If one is nothing of the above, or of another kind than the others.
     """
-    if isinstance(labels, str) or not hasattr(labels, "__len__"):
+    unordered = isinstance(labels, Mapping | Set)
+    if unordered or isinstance(labels, str) or not hasattr(labels, "__len__"):
         raise TypeError(
             f"'labels' must be a sequence with one label for each of the {len(ids)} "
-            f"ids, got {labels!r}."
+            f"ids, got {labels!r}. Pass a list, or tell({{id: label, ...}}). Nothing "
+            "was recorded."
         )
-    labels = labels.tolist() if hasattr(labels, "tolist") else list(labels)
+    labels = as_list(labels)
     if len(labels) != len(ids):
         raise ValueError(
             f"'labels' must hold one label for each of the {len(ids)} ids, got "
@@ -86,8 +92,7 @@ def _read(label, id):
         label = label.tolist()
     if isinstance(label, list | tuple):
         return [_read(part, id) for part in label]
-    missing = label is None or type(label).__name__ in ("NAType", "NaTType")
-    if missing or (isinstance(label, float) and not math.isfinite(label)):
+    if is_missing(label) or (isinstance(label, float) and math.isinf(label)):
         raise ValueError(
             f"'labels' has no label for {id!r}, but {label!r}. Tell only what has "
             "one, or skip the item. Nothing was recorded."
@@ -97,4 +102,17 @@ def _read(label, id):
             f"'labels' must hold str, int, bool or float, got {label!r} for {id!r}. "
             "Nothing was recorded."
         )
+    if isinstance(label, int) and label.bit_length() > 63:
+        raise ValueError(
+            f"'labels' must hold int of at most 64 bits, got {label!r} for {id!r}. "
+            "Pass it as a str. Nothing was recorded."
+        )
     return label
+
+
+def is_missing(label):
+    """Whether a value stands for no label: None, NaN, NA, NaT or an empty string."""
+    if label is None or isinstance(label, str):
+        return not label
+    is_na = type(label).__name__ in ("NAType", "NaTType")
+    return is_na or (isinstance(label, float) and math.isnan(label))

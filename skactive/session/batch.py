@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from skactive._containers import take_row
+
 __all__ = ["Batch"]
 
 
@@ -11,7 +13,8 @@ __all__ = ["Batch"]
 class Batch:
     """Items to label, the most useful first.
 
-    An empty batch is falsy: nothing is left to ask about.
+    An empty batch is falsy: nothing is left to ask about. A batch iterates over pairs
+    of an id and its item.
 
     Attributes
     ----------
@@ -28,8 +31,10 @@ class Batch:
     --------
     >>> from skactive.session import Batch
     >>> batch = Batch(ids=("a7", "a9"), items=["a fine film", "no"], number=1)
-    >>> [f"{id}: {item}" for id, item in zip(batch.ids, batch.items)]
+    >>> [f"{id}: {item}" for id, item in batch]
     ['a7: a fine film', 'a9: no']
+    >>> batch
+    Batch(2 items, number=1: 'a7', 'a9')
     """
 
     ids: tuple
@@ -39,3 +44,11 @@ class Batch:
 
     def __len__(self):
         return len(self.ids)
+
+    def __iter__(self):
+        return ((id, take_row(self.items, i)) for i, id in enumerate(self.ids))
+
+    def __repr__(self):
+        shown = ", ".join(map(repr, self.ids[:5]))
+        more = ", ..." if len(self) > 5 else ""
+        return f"Batch({len(self)} items, number={self.number}: {shown}{more})"

@@ -9,6 +9,7 @@ from numbers import Integral
 import numpy as np
 
 from skactive._containers import take_rows
+from skactive._params import check_path
 from skactive._positions import check_picks
 from skactive.persistence.versions import warn_of_versions
 from skactive.session.answering import AnsweringMixin
@@ -134,6 +135,7 @@ class LabelingSession(AnsweringMixin, ReadingMixin):
                 "estimator: ActiveLearner(estimator)."
             )
         check_refit(refit)
+        check_path("path", path)
         self._annotator = _check_annotator(annotator)
         self._pool = Pool(X_pool, ids)
         self._state = State(self._pool)

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import io
+from collections.abc import Mapping, Set
 
 import numpy as np
 from scipy import sparse
 
 from skactive._positions import count_items
+from skactive.session.batch import Batch
 
-__all__ = ["Pool", "compare", "dump_hashes", "hash_items", "load_hashes", "shorten"]
+__all__ = [
+    "Pool",
+    "as_list",
+    "compare",
+    "dump_hashes",
+    "hash_items",
+    "load_hashes",
+    "shorten",
+]
 
 _SHOWN = 5
 
@@ -57,7 +67,7 @@ class Pool:
 
         Parameters
         ----------
-        ids : sequence of ids, or one id
+        ids : sequence of ids, Batch, or one id
 
         Returns
         -------
@@ -66,9 +76,21 @@ class Pool:
         Raises
         ------
         ValueError
-            If one is unknown or stands twice, naming them.
+            If an id is unknown or occurs twice, naming it.
+        TypeError
+            If they are a mapping, a set or no sequence.
         """
-        ids = [ids] if isinstance(ids, str | int | np.generic) else _as_list(ids)
+        if isinstance(ids, Batch):
+            ids = ids.ids
+        if isinstance(ids, Mapping | Set) or not (
+            isinstance(ids, int | np.generic) or hasattr(ids, "__iter__")
+        ):
+            raise TypeError(
+                f"'ids' must be an id or a sequence of ids, got {ids!r}. Pass a list; "
+                "nothing was recorded."
+            )
+        ids = [ids] if isinstance(ids, str | int | np.generic) else as_list(ids)
+        ids = [id.item() if isinstance(id, np.generic) else id for id in ids]
         if not ids:
             raise ValueError("'ids' is empty. Name at least one item.")
         unknown = [id for id in ids if id not in self]
@@ -78,8 +100,7 @@ class Pool:
                 f"not among its {len(self)} ids, such as {self.ids[0]!r}. Nothing was "
                 "recorded."
             )
-        if len(set(ids)) < len(ids):
-            twice = sorted({id for id in ids if ids.count(id) > 1}, key=ids.index)
+        if twice := _repeated(ids):
             raise ValueError(
                 f"'ids' names {shorten(twice)} more than once. Name each once; "
                 "nothing was recorded."
@@ -182,7 +203,7 @@ def hash_items(X):
     elif isinstance(X, np.ndarray) and X.ndim > 1 and X.dtype.kind in "fiubc":
         rows = map(_encode_array, X)
     else:
-        rows = map(_encode, _as_list(X))
+        rows = map(_encode, as_list(X))
     return np.fromiter(map(_digest, rows), dtype=np.uint64)
 
 
@@ -217,8 +238,13 @@ def _encode_array(row):
     return f"a{row.dtype.str}{row.shape}".encode() + row.tobytes()
 
 
-def _as_list(values):
-    for name in ("tolist", "to_list"):
+def as_list(values):
+    """List the values of any container, as Python's own types where there are some."""
+    if sparse.issparse(values):
+        values = values.toarray()
+    elif len(getattr(values, "shape", ())) == 2 and hasattr(values, "to_numpy"):
+        values = values.to_numpy()  # a data frame iterates over its columns
+    for name in ("tolist", "to_list", "to_pylist"):
         if hasattr(values, name):
             values = getattr(values, name)()
             return values if isinstance(values, list) else [values]
@@ -230,9 +256,9 @@ def _is_id(id):
 
 
 def _check_ids(ids, n, name):
-    if isinstance(ids, str) or not hasattr(ids, "__len__"):
+    if isinstance(ids, str | Mapping | Set) or not hasattr(ids, "__len__"):
         raise TypeError(f"{name} must be a sequence of n ids, got {ids!r}.")
-    ids = _as_list(ids)
+    ids = as_list(ids)
     if len(ids) != n:
         raise ValueError(
             f"{name} must name each of the {n} items of 'X_pool', got {len(ids)} ids."
@@ -243,14 +269,20 @@ def _check_ids(ids, n, name):
             f"{name} must hold str or int, got {odd[0]!r} ({type(odd[0]).__name__}). "
             "Pass ids=, for example ids=[str(i) for i in ...]."
         )
-    if len(set(ids)) < n:
-        seen = set()
-        twice = [id for id in ids if id in seen or seen.add(id)]
+    if twice := _repeated(ids):
         raise ValueError(
-            f"{name} must be unique, got {shorten(list(dict.fromkeys(twice)))} more "
-            "than once. Pass ids= that tell the items apart."
+            f"{name} must be unique, got {shorten(twice)} more than once. Pass ids= "
+            "that tell the items apart."
         )
     return ids
+
+
+def _repeated(ids):
+    """List the ids that occur more than once, each once."""
+    if len(set(ids)) == len(ids):
+        return []
+    seen = set()
+    return list(dict.fromkeys(id for id in ids if id in seen or seen.add(id)))
 
 
 def shorten(ids):

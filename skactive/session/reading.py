@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 
 from skactive._containers import take_rows
+from skactive._params import check_path
 from skactive.runs import Run
 from skactive.session.batch import Batch
 from skactive.session.tables import export_table
@@ -108,6 +109,7 @@ class ReadingMixin:
         """
         if not self._journal.closed:
             self._sync()
+        check_path("path", path)
         export_table(path, what, self._pool, self._state)
 
     def _batch(self, number):

@@ -11,7 +11,9 @@ from pathlib import Path
 
 from skactive._containers import take_rows
 from skactive._files import write_atomic
+from skactive._params import check_path
 from skactive._tables import is_untyped, read_cells
+from skactive.session.answers import is_missing
 from skactive.session.journal import MANIFEST, read_events
 from skactive.session.pool import shorten
 from skactive.session.state import State
@@ -162,6 +164,7 @@ def import_table(path, id, label, pool, answers, ignore_unknown):
     ValueError
         If an id is unknown or has two labels in the file.
     """
+    check_path("path", path)
     path = Path(path).expanduser()
     if path.is_dir():
         pairs = _read_session(path)
@@ -223,7 +226,7 @@ class _Anything:
 def _read_table(path, id, label, pool, answers):
     columns, _, _ = read_cells(path, list(dict.fromkeys([id, label])))
     rows = zip(columns[id], columns[label], strict=True)
-    pairs = [(i, x) for i, x in rows if x is not None and x != "" and x == x]
+    pairs = [(i, x) for i, x in rows if not is_missing(x)]
     if not is_untyped(path) or not pairs:
         return pairs
     # In such a file, the id 7 and the id "7" look alike.

@@ -183,6 +183,8 @@ def test_ids_unknown_or_repeated_are_refused(open_session, journal):
         (["ham", None], ValueError, "no label for .* but None"),
         (["ham", float("nan")], ValueError, "no label for"),
         (["ham", pd.NA], ValueError, "no label for"),
+        (["ham", ""], ValueError, "no label for .* but ''"),
+        ([1, 10**25], ValueError, "int of at most 64 bits, got 10000"),
         ([1.0, np.inf], ValueError, "no label for"),
         (["ham", 1], TypeError, "of one kind in a session, here str; got 1"),
         ([True, 1], TypeError, "here bool; got 1"),
@@ -190,6 +192,9 @@ def test_ids_unknown_or_repeated_are_refused(open_session, journal):
         (5, TypeError, "a sequence with one label"),
         (["ham", {"a": 1}], TypeError, "must hold str, int, bool or float, got {'a'"),
         ([[0, 1], [1]], TypeError, "here list of 2"),
+        ({0: "ham", 1: "spam"}, TypeError, r"a sequence .* tell\({id: label, "),
+        ({"ham", "spam"}, TypeError, "'labels' must be a sequence .* got {"),
+        ({0: "ham", 1: "spam"}.keys(), TypeError, "'labels' must be a sequence"),
     ],
 )
 def test_labels_that_are_none_are_refused(open_session, journal, labels, error, match):
@@ -200,6 +205,47 @@ def test_labels_that_are_none_are_refused(open_session, journal, labels, error, 
         session.tell(ids, labels)
     assert journal.read_bytes() == before
     session.tell(ids, ["ham", "spam"])
+
+
+@pytest.mark.parametrize("ids", [{3, 10}, {3: "ham", 10: "spam"}, None, 3.0])
+def test_ids_in_no_order_are_refused(open_session, ids):
+    session = open_session()
+    with pytest.raises(TypeError, match="'ids' must be an id or a sequence of ids"):
+        session.tell(ids, ["ham", "spam"], unasked=True)
+    with pytest.raises(TypeError, match="'ids' must be an id or a sequence of ids"):
+        session.skip(ids, unasked=True)
+    assert session.labels == {}
+
+
+def test_a_list_of_one_is_no_label_of_one_id(open_session):
+    session = open_session()
+    with pytest.raises(TypeError, match=r"one label for the one id 5, got \['ham'\]"):
+        session.tell(5, ["ham"], unasked=True)
+    session.tell(5, "ham", unasked=True)
+
+
+@pytest.mark.parametrize("value", ["no", 1, None])
+def test_an_option_that_is_neither_true_nor_false_is_refused(open_session, value):
+    session = open_session()
+    for call in (
+        lambda: session.tell(3, "ham", unasked=value),
+        lambda: session.skip(3, unasked=value),
+        lambda: session.import_labels("labels.csv", ignore_unknown=value),
+    ):
+        with pytest.raises(TypeError, match="must be True or False, got"):
+            call()
+
+
+@pytest.mark.parametrize("path", [None, 5])
+def test_what_is_no_path_is_refused_by_name(open_session, learner, data, path):
+    match = f"'path' must be a str or path-like, got {path}"
+    with pytest.raises(TypeError, match=match):
+        LabelingSession(learner, data[0], path)
+    session = open_session()
+    with pytest.raises(TypeError, match=match):
+        session.export(path)
+    with pytest.raises(TypeError, match=match):
+        session.import_labels(path)
 
 
 def test_labels_of_another_kind_than_before_are_refused(open_session, learner, data):
@@ -264,6 +310,7 @@ def test_what_goes_into_the_journal_is_looked_at(
         ({"ids": [0.5] * 60}, TypeError, r"must hold str or int, got 0.5 \(float\)"),
         ({"ids": [True] * 60}, TypeError, "must hold str or int, got True"),
         ({"ids": "a" * 60}, TypeError, "must be a sequence of n ids"),
+        ({"ids": set(range(60))}, TypeError, "must be a sequence of n ids"),
         ({"refit": "later"}, ValueError, "'refit' must be True, False or 'backgro"),
         ({"annotator": 3}, TypeError, "'annotator' must be a str or None, got 3"),
         ({"learner": "margin"}, TypeError, "'learner' must be an ActiveLearner, got"),

@@ -4,7 +4,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy import sparse
 from sklearn.base import clone
+
+from skactive.session import Batch
 
 from .written import events, manifest
 
@@ -151,6 +154,66 @@ def test_labels_come_back_as_they_were_told(open_session, wrap, labels):
     again = open_session().labels
     assert again == {a: labels[0], b: labels[1]}
     assert type(again[a]) is type(labels[0])
+
+
+def test_scalars_of_numpy_are_ids_everywhere(open_session):
+    session = open_session()
+    session.skip(np.int64(3), unasked=True)
+    session.tell(np.int64(4), np.str_("ham"), unasked=True)
+    assert session.skipped == [3]
+    assert session.labels == {4: "ham"}
+    (asked,) = session.ask(1).ids
+    session.release(np.int64(asked))
+    assert session.open_batches == []
+
+
+def test_ids_of_numpy_are_plain_ids(open_session, data):
+    names = [np.str_(f"i{i}") for i in range(60)]
+    session = open_session(ids=names)
+    session.tell(pd.Index(names)[:1], ["ham"], unasked=True)
+    assert [type(id) for id in session.labels] == [str]
+
+
+def test_a_data_frame_of_labels_is_read_by_rows(open_session):
+    session = open_session()
+    session.tell([3, 4], pd.DataFrame({"a": [0, 1], "b": [1, 0]}), unasked=True)
+    assert session.labels == {3: [0, 1], 4: [1, 0]}
+
+
+def test_a_dict_of_labels_is_told_at_once(open_session):
+    session = open_session()
+    session.tell({10: "ham", 11: "spam"}, unasked=True)
+    assert session.labels == {10: "ham", 11: "spam"}
+
+
+def test_a_batch_is_pairs_and_is_told_as_it_is(open_session, data):
+    session = open_session()
+    batch = session.ask(2)
+    for (id, item), expected in zip(batch, batch.ids, strict=True):
+        assert id == expected
+        np.testing.assert_array_equal(item, data[0][id])
+    assert repr(batch) == f"Batch(2 items, number=1: {batch.ids[0]}, {batch.ids[1]})"
+    session.tell(batch, ["ham", "spam"])
+    assert session.labels == dict(zip(batch.ids, ["ham", "spam"], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("wrap", "first"),
+    [
+        (list, [1.0, 2.0]),
+        (pd.DataFrame, {0: 1.0, 1: 2.0}),
+        (lambda X: pd.DataFrame(X, index=["b", "a"]), {0: 1.0, 1: 2.0}),
+        (lambda X: pl.DataFrame(X, orient="row"), (1.0, 2.0)),
+        (lambda X: pd.Series(["one", "two"], index=[7, 0]), "one"),
+        (lambda X: pl.Series(["one", "two"]), "one"),
+        (lambda X: sparse.csr_array(X), [[1.0, 2.0]]),
+    ],
+)
+def test_a_batch_gives_items_of_every_container(wrap, first):
+    ((id, item),) = list(Batch(("a",), wrap([[1.0, 2.0], [3.0, 4.0]])))
+    item = item.toarray().tolist() if sparse.issparse(item) else item
+    assert id == "a"
+    assert (item.to_dict() if isinstance(item, pd.Series) else item) == first
 
 
 def test_ids_are_the_index_of_a_pandas_object(open_session, data):
