@@ -1,13 +1,14 @@
-"""Keep BLAS on one thread where its threads would only wait for each other."""
+"""Limit the threads of BLAS, and let one thread at a time call a method."""
 
 from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
+from functools import wraps
 
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["one_blas_thread"]
+__all__ = ["one_blas_thread", "synchronized"]
 
 
 class _Gate:
@@ -70,3 +71,14 @@ def one_blas_thread(condition=True):
         yield
     finally:
         _GATE.leave()
+
+
+def synchronized(method):
+    """Decorate a method so that it holds `self._lock` while it runs."""
+
+    @wraps(method)
+    def call(self, *args, **kwargs):
+        with self._lock:
+            return method(self, *args, **kwargs)
+
+    return call

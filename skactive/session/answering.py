@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from skactive._params import check_bool
+from skactive._threads import synchronized
 from skactive.session.answers import kind_of, read_labels
 from skactive.session.pool import shorten
 from skactive.session.tables import import_table
@@ -18,6 +19,7 @@ __all__ = ["AnsweringMixin"]
 class AnsweringMixin:
     """The part of a session that takes answers."""
 
+    @synchronized
     def tell(self, ids, labels=None, *, unasked=False, annotator=None):
         """Give labels; they are on the disk when this returns.
 
@@ -70,6 +72,7 @@ class AnsweringMixin:
         )
         self._models.prepare()
 
+    @synchronized
     def skip(self, ids, *, unasked=False, annotator=None):
         """Set items aside; they are not asked again. A label can still be told.
 
@@ -96,6 +99,7 @@ class AnsweringMixin:
             "skip", ids=ids, by=self._who(annotator), unasked=True if is_new else None
         )
 
+    @synchronized
     def release(self, ids=None, *, annotator=None):
         """Give open items back to the pool, to be asked again when it is their turn.
 
@@ -116,6 +120,7 @@ class AnsweringMixin:
         if ids:
             self._record("release", ids=ids, by=self._who(annotator))
 
+    @synchronized
     def undo(self, *, annotator=None):
         """Take back the last `tell`, `skip` or `release` that still holds.
 
@@ -146,6 +151,7 @@ class AnsweringMixin:
         self._models.prepare()
         return {key: last[key] for key in ("event", "ids", "labels") if key in last}
 
+    @synchronized
     def import_labels(
         self, path, *, id="id", label="label", annotator=None, ignore_unknown=False
     ):

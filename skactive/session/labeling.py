@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import warnings
 from numbers import Integral
 
@@ -11,6 +12,7 @@ import numpy as np
 from skactive._containers import take_rows
 from skactive._params import check_path
 from skactive._positions import check_picks
+from skactive._threads import synchronized
 from skactive.persistence.versions import warn_of_versions
 from skactive.session.answering import AnsweringMixin
 from skactive.session.answers import kind_of
@@ -137,6 +139,10 @@ class LabelingSession(AnsweringMixin, ReadingMixin):
         check_refit(refit)
         check_path("path", path)
         self._annotator = _check_annotator(annotator)
+        # Every public method holds `_lock` while it reads or changes the state.
+        # Training and choosing hold only `_choosing`, so that nobody's answer waits
+        # for them. Whoever needs both takes `_choosing` first.
+        self._lock, self._choosing = threading.RLock(), threading.RLock()
         self._pool = Pool(X_pool, ids)
         self._state = State(self._pool)
         self._bar = None
@@ -147,7 +153,9 @@ class LabelingSession(AnsweringMixin, ReadingMixin):
             base = fresh_learner(learner, seed)
             known = getattr(learner, "y_labeled_", None)
             self._kind_before = None if known is None else kind_of(known[0])
-            self._models = Models(base, self._pool, self._journal, self._state, refit)
+            self._models = Models(
+                base, self._pool, self._journal, self._state, refit, self._lock
+            )
             # What was open is shown again, as if nothing had happened since.
             self._to_show = list(self._state.open)
             self._models.prepare()
@@ -207,20 +215,37 @@ class LabelingSession(AnsweringMixin, ReadingMixin):
         OSError
             If the disk fails. Nothing was then asked; asked again, it will be the same.
         """
-        self._sync()
         annotator = self._who(annotator)
         n = _check_n(n)
+        with self._choosing:
+            if (batch := self._show_again(annotator)) is not None:
+                return batch
+            model = self._models.get(refit)
+            while True:
+                with self._lock:
+                    seq, free = self._state.seq, self._free()
+                if not free.any():
+                    nothing = np.empty(0, dtype=np.intp)
+                    items = take_rows(self._pool.X, nothing)
+                    return Batch((), items, None, annotator)
+                picks = self._query(model, n, free)
+                with self._lock:
+                    self._sync()
+                    # Another thread may have answered some of them by now.
+                    if seq == self._state.seq or self._free()[picks].all():
+                        return self._record_batch(picks, annotator, model)
+
+    @synchronized
+    def _show_again(self, annotator):
+        """Give a batch that was open when the session was opened, or None."""
+        self._sync()
         for number in self._to_show:
             if number in self._state.open and annotator == self._whom(number):
                 self._to_show.remove(number)
                 return self._batch(number)
+        return None
 
-        model = self._models.get(refit)
-        free = self._free()
-        if not free.any():
-            nothing = np.empty(0, dtype=np.intp)
-            return Batch((), take_rows(self._pool.X, nothing), None, annotator)
-        picks = self._query(model, n, free)
+    def _record_batch(self, picks, annotator, model):
         number = len(self._state.batches) + 1
         self._record(
             "ask",
@@ -239,14 +264,19 @@ class LabelingSession(AnsweringMixin, ReadingMixin):
         -------
         self : LabelingSession
         """
-        self._sync()
-        if not self._state.answers:
-            raise ValueError("there is no label to train on. Tell one first.")
-        model = self._models.train_now()
-        self._record("refit", model=model.seq)
-        self._models.use(model)
+        with self._choosing:
+            with self._lock:
+                self._sync()
+                if not self._state.answers:
+                    raise ValueError("there is no label to train on. Tell one first.")
+            model = self._models.train_now()
+            with self._lock:
+                self._sync()
+                self._record("refit", model=model.seq)
+                self._models.use(model)
         return self
 
+    @synchronized
     def close(self):
         """Let go of the folder; harmless if repeated. `labels` can still be read."""
         if self._bar is not None:

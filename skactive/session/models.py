@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from skactive._threads import synchronized
 from skactive.session.state import State
 from skactive.session.training import BackgroundTrainer, Model, Task, train
 
@@ -24,14 +25,17 @@ class Models:
         What the journal amounts to, kept up to date by the session.
     refit : bool or "background"
         When to train.
+    lock : threading.RLock
+        Held while the state is read, and never while a model is trained.
     """
 
-    def __init__(self, base, pool, journal, state, refit):
+    def __init__(self, base, pool, journal, state, refit, lock):
         self._base = base
         self._pool = pool
         self._journal = journal
         self._state = state
         self._refit = refit
+        self._lock = lock
         self._model = None
         self._trainer = BackgroundTrainer(lambda task: train(base, pool, task))
 
@@ -52,12 +56,14 @@ class Models:
             if self._model is None or self._model.seq != self._state.labels_seq:
                 self._model = self.train_now()
         elif self._model is None and refit is False:
-            self._model = self._train(self._task_at(self._state.model_seq))
+            with self._lock:
+                task = self._task_at(self._state.model_seq)
+            self._model = self._train(task)
         elif refit == "background":
             self._adopt()
             if self._is_blank() and self._has_labels():
                 self._submit_if_stale()
-                self._trainer.wait()
+                self._trainer.wait(self._state.labels_seq)
                 self._adopt()
             if self._model is None:
                 self._model = train(self._base, self._pool, Task(0, 0, {}))
@@ -71,12 +77,15 @@ class Models:
 
     def train_now(self):
         """Train on all labels, and give the model without going by it yet."""
-        return self._train(self._task())
+        with self._lock:
+            task = self._task()
+        return self._train(task)
 
     def use(self, model):
         """Go by a model."""
         self._model = model
 
+    @synchronized
     def age(self):
         """Count the labels that the model does not know as they are now."""
         if self._refit == "background":
@@ -99,6 +108,7 @@ class Models:
             exc.add_note(_NOTE.format(n=len(task.labels)))
             raise
 
+    @synchronized
     def _adopt(self, errors=True):
         """Go by what the thread has ready; an error in it comes up here, once."""
         try:
@@ -109,6 +119,7 @@ class Models:
         if model is not None:
             self._model = model
 
+    @synchronized
     def _submit_if_stale(self):
         seq = None if self._model is None else self._model.seq
         if self._has_labels() and seq != self._state.labels_seq:

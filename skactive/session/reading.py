@@ -6,6 +6,7 @@ from itertools import groupby
 
 from skactive._containers import take_rows
 from skactive._params import check_path
+from skactive._threads import synchronized
 from skactive.runs import Run
 from skactive.session.batch import Batch
 from skactive.session.tables import export_table
@@ -17,16 +18,19 @@ class ReadingMixin:
     """The part of a session that changes nothing."""
 
     @property
+    @synchronized
     def labels(self):
         """The present labels, dict of id to label."""
         return {id: answer.label for id, answer in self._state.answers.items()}
 
     @property
+    @synchronized
     def skipped(self):
         """Items set aside, list of ids."""
         return list(self._state.skipped)
 
     @property
+    @synchronized
     def open_batches(self):
         """What was asked and not answered, list of Batch."""
         return [self._batch(number) for number in sorted(self._state.open)]
@@ -34,14 +38,17 @@ class ReadingMixin:
     @property
     def learner(self):
         """The present model; with `refit=True` trained on all labels."""
-        return self._models.get().learner
+        with self._choosing:
+            return self._models.get().learner
 
     @property
+    @synchronized
     def model_age(self):
         """How many labels the model does not know as they are now."""
         return self._models.age()
 
     @property
+    @synchronized
     def run(self):
         """The labels so far as a :class:`skactive.runs.Run`, without scores.
 
@@ -62,6 +69,7 @@ class ReadingMixin:
         """The folder."""
         return self._journal.folder
 
+    @synchronized
     def history(self, id):
         """List what happened to an item.
 
@@ -93,6 +101,7 @@ class ReadingMixin:
             found.append(entry)
         return found
 
+    @synchronized
     def export(self, path, *, what="labels"):
         """Write a table: CSV, JSONL or Parquet, by the suffix of its name.
 

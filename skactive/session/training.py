@@ -155,10 +155,20 @@ class BackgroundTrainer:
             done, self._done = self._done, None
             return done
 
-    def wait(self):
-        """Wait until nothing is under way."""
+    def wait(self, seq=None):
+        """Wait until the task of an event or a later one has ended, or all tasks have.
+
+        Parameters
+        ----------
+        seq : int, default=None
+            The event. None waits for all tasks.
+        """
         with self._changed:
-            self._changed.wait_for(lambda: self._thread is None)
+            self._changed.wait_for(lambda: self._thread is None or self._has_ended(seq))
+
+    def _has_ended(self, seq):
+        ended = self._failed, self._done and self._done.seq
+        return seq is not None and any(n is not None and n >= seq for n in ended)
 
     def drop(self):
         """Forget the task that waits; the one that runs cannot be stopped."""
@@ -182,3 +192,4 @@ class BackgroundTrainer:
                     self._error = error
                     self._failed = self._running.seq if error else None
                     self._done = model or self._done
+                    self._changed.notify_all()
