@@ -7,12 +7,12 @@ from sklearn.utils.validation import column_or_1d
 
 from ._sklearn import num_samples
 
-__all__ = ["as_labels", "join_fit_params", "join_labels"]
+__all__ = ["as_labels", "join_fit_params", "join_labels", "kind_of"]
 
 _FAMILIES = {"b": "bool", "i": "number", "u": "number", "f": "number"}
 
 
-def as_labels(y, n_samples):
+def as_labels(y, n_samples, *, name="y", items="X"):
     """Read labels out of any usual container.
 
     Parameters
@@ -21,6 +21,8 @@ def as_labels(y, n_samples):
         `str`, `int` or `bool` labels, float targets, or an indicator matrix.
     n_samples : int
         How many there should be.
+    name, items : str, default="y", "X"
+        Names of the arguments in error messages.
 
     Returns
     -------
@@ -41,18 +43,18 @@ def as_labels(y, n_samples):
     array(['spam', 'ham'], dtype='<U4')
     """
     if y is None:
-        raise ValueError("'y' requires y to be passed, but the target y is None.")
+        raise ValueError(f"{name!r} requires y to be passed, but the target y is None.")
     if not hasattr(y, "__len__") and hasattr(y, "__array__"):
         y = np.asarray(y)
     if isinstance(y, str) or not hasattr(y, "__len__"):
         raise TypeError(
-            f"'y' must be a sequence with one label per item, got {y!r}. Wrap a single "
-            "label in a list."
+            f"{name!r} must be a sequence with one label per item, got {y!r}. Wrap a "
+            "single label in a list."
         )
     if num_samples(y) != n_samples:
         raise ValueError(
-            f"'X' and 'y' differ in length: X holds {n_samples} items, y holds "
-            f"{num_samples(y)} labels. Pass one label per item."
+            f"{items!r} and {name!r} differ in length: {items} holds {n_samples} "
+            f"items, {name} holds {num_samples(y)} labels. Pass one label per item."
         )
     if isinstance(y, list | tuple):
         values = np.empty(len(y), dtype=object)
@@ -60,25 +62,25 @@ def as_labels(y, n_samples):
     else:
         values = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
     if values.dtype == object and values.ndim == 1:
-        values = _from_objects(values)
+        values = _from_objects(values, name)
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         finite = np.isfinite(values.reshape(n_samples, -1)).all(axis=1)
-        _refuse_missing(np.flatnonzero(~finite))
+        _refuse_missing(np.flatnonzero(~finite), name)
     if values.ndim == 2 and values.shape[1] == 1:
         values = column_or_1d(values, warn=True)
     return np.array(values)
 
 
-def _from_objects(values):
+def _from_objects(values, name):
     """Give an object array of labels its proper dtype, if there is one."""
     missing = [i for i, value in enumerate(values) if _is_missing(value)]
     if missing:
-        _refuse_missing(missing)
+        _refuse_missing(missing, name)
     if any(isinstance(v, list | tuple | np.ndarray) for v in values):
         return np.array(list(values))
     families = {_family(v) for v in values}
     if len(families) > 1:
-        _refuse_mixture(families)
+        _refuse_mixture(families, name)
     return np.array(values.tolist())
 
 
@@ -97,19 +99,24 @@ def _family(value):
     return "number" if np.isscalar(value) else type(value).__name__
 
 
-def _refuse_missing(positions):
+def kind_of(y):
+    """Name the kind of labels in an array: "bool", "number" or "str"."""
+    return _FAMILIES.get(y.dtype.kind, "str")
+
+
+def _refuse_missing(positions, name):
     shown = ", ".join(map(str, positions[:5]))
     more = f" and {len(positions) - 5} more" if len(positions) > 5 else ""
     raise ValueError(
-        f"'y' has no label at positions {shown}{more} (None, NaN or infinity). Pass "
-        "only the items that have one; the pool goes to query."
+        f"{name!r} has no label at positions {shown}{more} (None, NaN or infinity). "
+        "Pass only the items that have one; the pool goes to query."
     )
 
 
-def _refuse_mixture(families):
+def _refuse_mixture(families, name="y"):
     raise TypeError(
-        f"'y' mixes labels of the kinds {sorted(families)}. Use one kind for every "
-        "label, in every call."
+        f"{name!r} mixes labels of the kinds {sorted(families)}. Use one kind for "
+        "every label, in every call."
     )
 
 
@@ -132,7 +139,7 @@ def join_labels(first, second):
     ValueError
         If their shapes differ.
     """
-    families = {_FAMILIES.get(part.dtype.kind, "str") for part in (first, second)}
+    families = {kind_of(first), kind_of(second)}
     if len(families) > 1:
         _refuse_mixture(families)
     if first.shape[1:] != second.shape[1:]:

@@ -9,12 +9,14 @@ from ._sklearn import num_samples
 __all__ = ["as_positions", "check_picks", "count_items"]
 
 
-def count_items(X):
+def count_items(X, *, name="X"):
     """Count the items of a pool.
 
     Parameters
     ----------
     X : container of n items
+    name : str, default="X"
+        Name of the argument in error messages.
 
     Returns
     -------
@@ -29,14 +31,19 @@ def count_items(X):
     """
     if isinstance(X, str | bytes):
         raise TypeError(
-            f"'X' must be a sequence of items, got a single {type(X).__name__}. Wrap "
-            "it in a list: [X]."
+            f"{name!r} must be a sequence of items, got a single {type(X).__name__}. "
+            f"Wrap it in a list: [{name}]."
         )
-    n = num_samples(X)
+    try:
+        n = num_samples(X)
+    except TypeError as exc:
+        raise TypeError(
+            f"{name!r} must be a sequence of items, got {X!r}. {exc}."
+        ) from exc
     if n == 0:
         raise ValueError(
-            "'X' holds no items: found array with 0 sample(s) while a minimum of 1 is "
-            "required."
+            f"{name!r} holds no items: found array with 0 sample(s) while a minimum of "
+            "1 is required."
         )
     return n
 

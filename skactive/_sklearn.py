@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, wraps
+from inspect import signature
 
+from sklearn import config_context, get_config
 from sklearn.base import BaseEstimator
 from sklearn.base import _fit_context as fit_context
 from sklearn.utils import _safe_indexing as safe_indexing
@@ -11,7 +13,7 @@ from sklearn.utils._param_validation import (
     HasMethods,
     Interval,
     StrOptions,
-    validate_params,
+    validate_parameter_constraints,
 )
 from sklearn.utils.metaestimators import _BaseComposition as BaseComposition
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
@@ -31,6 +33,50 @@ __all__ = [
     "safe_indexing",
     "validate_params",
 ]
+
+
+def validate_params(parameter_constraints, *, prefer_skip_nested_validation=False):
+    """Make a decorator that checks the arguments of a public function.
+
+    scikit-learn's own `validate_params` also rewrites the errors of the estimators
+    that are used inside: the parameter `n` of a stopping rule would be called a
+    parameter of `simulate`. This one leaves them as they are.
+
+    Parameters
+    ----------
+    parameter_constraints : dict of str to list of constraints
+        By the names of the arguments, as in scikit-learn's estimators.
+    prefer_skip_nested_validation : bool, default=False
+        Whether the estimators used inside skip their own checks.
+
+    Returns
+    -------
+    decorator : callable
+    """
+
+    def decorate(function):
+        expected = signature(function)
+
+        @wraps(function)
+        def wrapper(*args, **kwargs):
+            skipped = get_config()["skip_parameter_validation"]
+            if skipped:
+                return function(*args, **kwargs)
+            given = expected.bind(*args, **kwargs)
+            given.apply_defaults()
+            validate_parameter_constraints(
+                parameter_constraints,
+                {name: given.arguments[name] for name in parameter_constraints},
+                caller_name=function.__qualname__,
+            )
+            with config_context(
+                skip_parameter_validation=prefer_skip_nested_validation
+            ):
+                return function(*args, **kwargs)
+
+        return wrapper
+
+    return decorate
 
 
 class QuickParamsMixin:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from numbers import Integral
 from time import perf_counter
 
@@ -14,17 +15,42 @@ from .._labels import as_labels
 from .._pipelines import carries_over
 from .._positions import count_items
 from .._random import base_seed, round_rng
+from .._sklearn import HasMethods, validate_params
 from ..initial import Oracle, choose_initial
 from ..runs import Run
 from ..stopping import get_stopping_rule
 from .checkpoint import Checkpoint, Progress
-from .plan import fingerprint, make_plan, to_text
+from .plan import (
+    fingerprint,
+    make_plan,
+    name_estimator,
+    name_initial,
+    name_value,
+    to_text,
+)
 from .precomputation import precompute_features
 from .scores import Scores
+from .targets import check_labels, check_test_data
 
-__all__ = ["begin", "play", "simulate"]
+__all__ = ["CONSTRAINTS", "begin", "play", "simulate"]
+
+# `run_experiment` has these arguments as well.
+CONSTRAINTS = {
+    "scoring": [str, callable, list, tuple, set, frozenset, dict, None],
+    "final_estimator": [HasMethods(["fit", "get_params"]), None],
+    "verbose": ["verbose"],
+}
 
 
+@validate_params(
+    {
+        **CONSTRAINTS,
+        "learner": [HasMethods(["query", "teach", "get_params"])],
+        "precompute": ["boolean"],
+        "checkpoint": [str, os.PathLike, None],
+    },
+    prefer_skip_nested_validation=False,
+)
 def simulate(
     learner,
     X,
@@ -54,14 +80,16 @@ def simulate(
     X : container of n items
         The pool.
     y : array-like of shape (n,)
-        The labels that a person would give.
+        The labels that a person would give. A classifier needs at least two classes,
+        each of several items.
     n_initial : int, default=50
         How many items are labelled to begin with; 0 leaves the first round to the
         learner's `cold_start`.
     n_rounds : int, default=9
         How many times the learner asks. The loop ends early when nothing is left.
     X_test, y_test : container and array-like, default=None
-        What to score on after each round; None scores nothing.
+        What to score on after each round; None scores nothing. All classes of
+        `y_test` must be in `y`. A score is NaN only until the model has seen them.
     scoring : str, callable, list or dict of them, or None, default=None
         One metric or several, as in scikit-learn; the first is the run's primary one.
         None is the learner's own `score`.
@@ -103,8 +131,16 @@ def simulate(
     Raises
     ------
     ValueError
-        If a number is negative, `n_initial` is more than the pool, test data come
-        without labels, or `checkpoint` holds another simulation.
+        If a number is negative, `n_initial` is more than the pool, `y` does not hold
+        at least two classes of several items, `y_test` does not fit `X_test` and `y`,
+        or `checkpoint` holds another simulation.
+    TypeError
+        If `y_test` holds labels of another kind than `y`, such as numbers for strings.
+
+    Warns
+    -----
+    UserWarning
+        If `y` holds a class for every second item or more.
 
     Examples
     --------
@@ -133,7 +169,10 @@ def simulate(
     if batch_size is not None:
         check_count("batch_size", batch_size, 1)
         learner.set_params(batch_size=batch_size)
-    X, y = _take_pool(X, y, pool_size)
+    given = as_labels(y, count_items(X))
+    check_labels(given, learner.estimator)
+    check_test_data(X_test, y_test, given, learner.estimator)
+    X, y = _take_pool(X, given, pool_size)
     rule = _start(stopping)
     score = Scores(learner, X_test, y_test, scoring)
     seed = base_seed(learner.random_state)
@@ -159,17 +198,17 @@ def simulate(
 
     with progress:
         progress.run.info = {
-            "strategy": _name(learner.strategy),
-            "estimator": _name_estimator(learner.estimator),
+            "strategy": name_value(learner.strategy),
+            "estimator": name_estimator(learner.estimator),
             "seed": progress.seed,
             "pool_size": len(y),
             "test_size": 0 if X_test is None else count_items(X_test),
-            "initial": _name_initial(initial),
+            "initial": name_initial(initial),
             "n_initial": len(asked),
             "n_rounds": int(n_rounds),
             "batch_size": int(learner.batch_size),
-            "noise": _name(noise) if callable(noise) else float(noise or 0),
-            "final_estimator": _name_estimator(final_estimator),
+            "noise": name_value(noise) if callable(noise) else float(noise or 0),
+            "final_estimator": name_estimator(final_estimator),
         }
         if progress.ended:
             return progress.run
@@ -298,12 +337,10 @@ def _asked(record):
 
 
 def _take_pool(X, y, pool_size):
-    n = count_items(X)
-    y = as_labels(y, n)
     if pool_size is None:
         return X, y
     check_count("pool_size", pool_size, 1)
-    if pool_size >= n:
+    if pool_size >= len(y):
         return X, y
     return take_rows(X, np.arange(pool_size)), y[:pool_size]
 
@@ -329,20 +366,3 @@ def check_count(name, value, least):
     """Refuse what is no count."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise ValueError(f"{name!r} must be an int of at least {least}, got {value!r}.")
-
-
-def _name(value):
-    """Name a strategy or function: itself, its name, or its repr."""
-    if isinstance(value, str):
-        return value
-    return getattr(value, "__name__", None) or to_text(value)
-
-
-def _name_estimator(estimator):
-    return None if estimator is None else to_text(estimator)
-
-
-def _name_initial(initial):
-    if initial is None:
-        return "random"
-    return initial if isinstance(initial, str) else "given"

@@ -9,7 +9,16 @@ import joblib
 import numpy as np
 from scipy import sparse
 
-__all__ = ["describe", "find_changes", "fingerprint", "make_plan", "to_text"]
+__all__ = [
+    "describe",
+    "find_changes",
+    "fingerprint",
+    "make_plan",
+    "name_estimator",
+    "name_initial",
+    "name_value",
+    "to_text",
+]
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
@@ -102,6 +111,25 @@ def to_text(value):
     text : str
     """
     return " ".join(_ADDRESS.sub("", repr(value)).split())
+
+
+def name_value(value):
+    """Name a strategy or function: the name itself, its `__name__`, or its repr."""
+    if isinstance(value, str):
+        return value
+    return getattr(value, "__name__", None) or to_text(value)
+
+
+def name_estimator(estimator):
+    """Name an estimator by its repr, None by None."""
+    return None if estimator is None else to_text(estimator)
+
+
+def name_initial(initial):
+    """Name the way in which a simulation begins."""
+    if initial is None:
+        return "random"
+    return initial if isinstance(initial, str) else "given"
 
 
 def _hash(data):

@@ -28,16 +28,20 @@ class Scores:
     Raises
     ------
     ValueError
-        If one of the test arguments is missing, or scikit-learn knows no such metric.
+        If scikit-learn knows no such metric.
     """
 
     def __init__(self, learner, X_test, y_test, scoring):
-        if (X_test is None) != (y_test is None):
-            missing = "y_test" if y_test is None else "X_test"
-            raise ValueError(
-                f"{missing!r} is missing: give both test arguments or none."
-            )
         self.X_test, self.y_test = X_test, y_test
+        try:
+            self._take_scoring(learner, scoring)
+        except ValueError as exc:
+            raise ValueError(
+                f"'scoring' must be a metric of scikit-learn, a function, several of "
+                f"them, or None; got {scoring!r}. {exc}"
+            ) from exc
+
+    def _take_scoring(self, learner, scoring):
         if isinstance(scoring, list | tuple):
             check_scoring(learner, scoring=scoring)  # its words about repeated names
             scoring = {name: name for name in scoring}
