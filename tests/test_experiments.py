@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
 
 from skactive import ActiveLearner, get_strategy, simulate
 from skactive.experiments import read_runs, run_experiment
@@ -342,3 +343,35 @@ def test_progress_goes_to_stderr(capsys):
     assert "4/4" in printed.err
     experiment(seeds=1)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("learners", "strategies", "fault"),
+    [
+        (
+            {"lr": make(), "nb": make(GaussianNB())},
+            ["random", "margin", "badge"],
+            r"'strategies' must suit every learner.* 'badge' with the learner 'nb'",
+        ),
+        (make(LinearSVC()), ["margin", "bald"], "'bald' with the learner 'learner'"),
+    ],
+)
+def test_all_requirements_are_checked_before_the_first_run(
+    learners, strategies, fault, tmp_path
+):
+    folder = tmp_path / "runs"
+    with pytest.raises(TypeError, match=fault):
+        experiment(learners, strategies=strategies, folder=folder)
+    assert not folder.exists()
+
+
+def test_what_a_model_can_do_once_fitted_counts():
+    # Before fit, nothing says that a linear SVC has distances to its boundary.
+    runs = experiment(make(LinearSVC()), strategies=["dfal"], seeds=1)
+    assert {run.info["strategy"] for run in runs} == {"dfal"}
+
+
+@pytest.mark.parametrize("learners", ["", None, {"lr": LogisticRegression()}])
+def test_what_is_no_learner_is_refused_by_name(learners):
+    with pytest.raises(ValueError, match="'learners' must be an ActiveLearner"):
+        run_experiment(learners, DATA)

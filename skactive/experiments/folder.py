@@ -69,8 +69,8 @@ class Results:
             if changes := find_changes(line["plan"], self._plans[key]):
                 raise ValueError(
                     f"'folder' {os.fspath(folder)!r} holds a run of {spell(key)} with "
-                    f"other settings: {changes}. Go back to those, choose other names "
-                    "for what has changed, or another folder."
+                    f"other settings: {changes}. Go back to those, or choose another "
+                    "folder for the new ones."
                 )
             self.runs[key] = Run.from_dict(line["run"])
 

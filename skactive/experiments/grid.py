@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from itertools import product
+from numbers import Integral
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -12,15 +14,31 @@ from tqdm import tqdm
 
 from .._containers import take_rows
 from .._positions import count_items
+from .._sklearn import validate_params
 from ..simulation import simulate
+from ..simulation.loop import CONSTRAINTS
 from ..simulation.plan import describe
 from ..simulation.precomputation import find_cached_steps, precompute_features
 from .folder import NAMES, Results, spell
-from .inputs import by_name, check_data, list_seeds, name_strategies
+from .inputs import (
+    by_name,
+    check_data,
+    check_learners,
+    check_requirements,
+    list_seeds,
+    name_strategies,
+)
 
 __all__ = ["run_experiment"]
 
 
+@validate_params(
+    {
+        **CONSTRAINTS,
+        "n_jobs": [Integral, None],
+        "folder": [str, os.PathLike, None],
+    }
+)
 def run_experiment(
     learners,
     data,
@@ -75,8 +93,13 @@ final_estimator
     Raises
     ------
     ValueError
-        If a name is used twice, a strategy is unknown, or `folder` holds a run of the
-        same names with other settings. All of this is found before any work.
+        If a name is used twice, a strategy is unknown, labels are refused by
+        :func:`skactive.simulate`, or `folder` holds a run of the same names with
+        other settings.
+    TypeError
+        If a strategy needs what the model of a learner cannot give.
+
+        All errors are raised before the first run.
 
     See Also
     --------
@@ -111,8 +134,12 @@ final_estimator
     >>> [(run.info["strategy"], run.info["seed"]) for run in runs]
     [('random', 0), ('random', 1), ('margin', 0), ('margin', 1)]
     """
-    data = {name: check_data(name, d) for name, d in by_name(data, "data").items()}
     learners = by_name(learners, "learners")
+    check_learners(learners)
+    data = {
+        name: check_data(name, parts, learners)
+        for name, parts in by_name(data, "data").items()
+    }
     named = None if strategies is None else name_strategies(strategies)
     settings = {
         "n_initial": n_initial,
@@ -132,6 +159,7 @@ final_estimator
             learner = clone(learners[by])
             learner.set_params(strategy=strategy, random_state=seed)
             tasks[on, by, name, seed] = learner
+    check_requirements(tasks, data)
 
     with Results(folder, tasks, data, settings) as results:
         todo = {key: task for key, task in tasks.items() if key not in results.runs}
