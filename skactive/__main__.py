@@ -62,8 +62,9 @@ def main(argv=None):
             raise
         print(f"skactive: error: {one_line(exc)}", file=sys.stderr)
         return 2 if isinstance(exc, UsageError) else 1
-    except KeyboardInterrupt:
-        print("\nskactive: interrupted", file=sys.stderr)
+    except KeyboardInterrupt as exc:
+        hint = f"; {exc}" if str(exc) else ""
+        print(f"\nskactive: interrupted{hint}", file=sys.stderr)
         return 130
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from pathlib import Path
 
 from ._cli import (
@@ -99,6 +100,7 @@ def _run_simulate(args):
 
     from .bert import BertFeatures
     from .experiments import run_experiment
+    from .experiments.folder import OtherSettingsError
     from .learner import ActiveLearner
 
     model = open_model(args.model)
@@ -108,18 +110,25 @@ def _run_simulate(args):
     learner = ActiveLearner(
         make_pipeline(features, LogisticRegression()), batch_size=args.batch_size
     )
-    run_experiment(
-        learner,
-        data,
-        strategies=list(dict.fromkeys(["random", *names])),
-        seeds=args.seeds,
-        n_initial=args.initial,
-        n_rounds=args.rounds,
-        scoring=["accuracy", "f1_macro"],
-        n_jobs=args.n_jobs,
-        folder=args.out,
-        verbose=1,
-    )
+    try:
+        run_experiment(
+            learner,
+            data,
+            strategies=list(dict.fromkeys(["random", *names])),
+            seeds=args.seeds,
+            n_initial=args.initial,
+            n_rounds=args.rounds,
+            scoring=["accuracy", "f1_macro"],
+            n_jobs=args.n_jobs,
+            folder=args.out,
+            verbose=1,
+        )
+    except OtherSettingsError as exc:
+        raise ValueError(f"argument --out: {exc}") from exc
+    except KeyboardInterrupt as exc:
+        raise KeyboardInterrupt(
+            f"finished runs are kept in {args.out}, and the same command goes on"
+        ) from exc
     return _report(args.out, None)
 
 
@@ -158,6 +167,7 @@ def _load(args):
         measured = set(map(_key, X_test))
         order = [i for i in order if _key(X[i]) not in measured]
         X, y = _take(X, y, order[: args.pool])
+    X_test, y_test = _without_unknown_labels(X_test, y_test, y)
     needed = args.initial + args.rounds * args.batch_size
     if len(X) < needed:
         raise ValueError(
@@ -178,6 +188,24 @@ def _without_doubles(X, y):
     for i, text in enumerate(X):
         first.setdefault(_key(text), i)
     return _take(X, y, list(first.values()))
+
+
+def _without_unknown_labels(X_test, y_test, y):
+    """Leave out what no label of the pool could teach, and say so."""
+    import numpy as np
+
+    if y_test.dtype.kind != y.dtype.kind:
+        return X_test, y_test  # refused by the experiment, in words
+    known = np.isin(y_test, y)
+    if not known.all():
+        labels = ", ".join(map(repr, np.unique(y_test[~known]).tolist()))
+        warnings.warn(
+            f"{(~known).sum()} of the texts to measure on are left out: no text to "
+            f"choose from has their labels, {labels}.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return _take(X_test, y_test, np.flatnonzero(known))
 
 
 def _take(X, y, positions):

@@ -151,6 +151,7 @@ def run_demo(
     for strategy, seed in _progress(strategies, n_seeds, verbose):
         order = round_rng(seed, 0, "demo split").permutation(len(X))
         pool, test = order[:pool_size], order[pool_size:]
+        test = test[np.isin(y[test], y[pool])]  # no label could teach other classes
         learner = ActiveLearner(
             make_pipeline(BertFeatures(model), LogisticRegression(max_iter=1000)),
             strategy=strategy,

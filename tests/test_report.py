@@ -184,6 +184,36 @@ def test_a_wrong_name_is_a_wrong_command_line(command, names, message, capsys):
     assert message in error
 
 
+def test_an_interrupted_simulation_says_how_it_goes_on(command, monkeypatch, capsys):
+    def interrupt(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("skactive.experiments.run_experiment", interrupt)
+    assert main(command) == 130
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith("skactive: interrupted; finished runs are kept in ")
+    assert error.endswith("and the same command goes on")
+
+
+def test_other_settings_want_another_folder(command, capsys):
+    assert main(command) == 0
+    assert main([*command, "--rounds", "3"]) == 1
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith("skactive: error: argument --out: 'folder'")
+    assert error.endswith("choose another folder for the new ones.")
+
+
+def test_labels_that_only_the_test_part_has_are_left_out(
+    command, table, tmp_path, capsys
+):
+    part = tmp_path / "test.csv"
+    part.write_text("text,label\na new one,ugly\nanother good,good\n")
+    assert main([*command, "--test-file", str(part)]) == 0
+    error = capsys.readouterr().err
+    assert "1 of the texts to measure on are left out: no text to choose" in error
+    assert "has their labels, 'ugly'." in error
+
+
 def test_a_folder_without_runs_is_refused(tmp_path, capsys):
     assert main(["report", str(tmp_path)]) == 1
     assert "error" in capsys.readouterr().err

@@ -9,10 +9,14 @@ from .._lock import Lock
 from ..runs import Run
 from ..simulation.plan import find_changes, fingerprint, make_plan
 
-__all__ = ["NAMES", "Results", "read_runs", "spell"]
+__all__ = ["NAMES", "OtherSettingsError", "Results", "read_runs", "spell"]
 
 NAMES = ("data", "learner", "strategy", "seed")  # of a run
 _FILE = "runs.jsonl"
+
+
+class OtherSettingsError(ValueError):
+    """A folder holds a run of the same names with other settings."""
 
 
 def read_runs(folder):
@@ -67,7 +71,7 @@ class Results:
             if key not in self._plans:
                 continue  # of another experiment in the same folder
             if changes := find_changes(line["plan"], self._plans[key]):
-                raise ValueError(
+                raise OtherSettingsError(
                     f"'folder' {os.fspath(folder)!r} holds a run of {spell(key)} with "
                     f"other settings: {changes}. Go back to those, or choose another "
                     "folder for the new ones."
