@@ -69,7 +69,7 @@ def read_columns(path, *, texts, label=None):
     return columns
 
 
-def read_cells(path, wanted):
+def read_cells(path, wanted, optional=()):
     """Read columns as they stand, empty cells among them.
 
     Parameters
@@ -78,6 +78,8 @@ def read_cells(path, wanted):
         A file whose suffix names its format.
     wanted : list of str
         Columns.
+    optional : list of str, default=()
+        Columns to read as well if the file has them.
 
     Returns
     -------
@@ -101,7 +103,7 @@ def read_cells(path, wanted):
             f"{str(Path.cwd())!r}."
         )
     try:
-        columns, places, place = reader(path, wanted)
+        columns, places, place = reader(path, wanted, optional)
     except UnicodeDecodeError as exc:
         raise ValueError(
             f"{str(path)!r} is not UTF-8 text (byte {exc.start}). Convert it, for "
@@ -117,23 +119,25 @@ def is_untyped(path):
     return _READERS.get(path.suffix.lower()) in _UNTYPED
 
 
-def _read_csv(path, wanted):
+def _read_csv(path, wanted, optional):
     # strict: a quote that is never closed would swallow the rest of the file.
-    return _read_delimited(path, wanted, delimiter=",", strict=True)
+    return _read_delimited(path, wanted, optional, delimiter=",", strict=True)
 
 
-def _read_tsv(path, wanted):
+def _read_tsv(path, wanted, optional):
     # Fields with tabs are rare and stray quotes are common, GLUE's files among them.
-    return _read_delimited(path, wanted, delimiter="\t", quoting=csv.QUOTE_NONE)
+    tabs = {"delimiter": "\t", "quoting": csv.QUOTE_NONE}
+    return _read_delimited(path, wanted, optional, **tabs)
 
 
-def _read_delimited(path, wanted, **dialect):
+def _read_delimited(path, wanted, optional, **dialect):
     with path.open(encoding="utf-8-sig", newline="") as file, _large_fields():
         reader = csv.reader(file, **dialect)
         try:
             header = next(reader, [])
             if not header:
                 raise ValueError(f"{str(path)!r} is empty: it has no header line.")
+            wanted = _add_optional(wanted, optional, header)
             positions = [_position(column, header, path) for column in wanted]
             values, lines, start = [], [], reader.line_num + 1
             for row in reader:
@@ -156,7 +160,7 @@ def _read_delimited(path, wanted, **dialect):
     return columns, lines, "lines"
 
 
-def _read_jsonl(path, wanted):
+def _read_jsonl(path, wanted, optional):
     records, lines = [], []
     with path.open(encoding="utf-8-sig") as file:
         for number, line in enumerate(file, start=1):
@@ -177,6 +181,7 @@ def _read_jsonl(path, wanted):
             records.append(record)
             lines.append(number)
     names = list(dict.fromkeys(name for record in records for name in record))
+    wanted = _add_optional(wanted, optional, names)
     if records:
         for column in wanted:
             _position(column, names, path)
@@ -184,7 +189,7 @@ def _read_jsonl(path, wanted):
     return columns, lines, "lines"
 
 
-def _read_parquet(path, wanted):
+def _read_parquet(path, wanted, optional):
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -195,8 +200,10 @@ def _read_parquet(path, wanted):
         ) from exc
     try:
         with pq.ParquetFile(path) as file:
+            names = file.schema_arrow.names
+            wanted = _add_optional(wanted, optional, names)
             for column in wanted:
-                _position(column, file.schema_arrow.names, path)
+                _position(column, names, path)
             table = file.read(columns=wanted)
     except pa.ArrowInvalid as exc:
         raise ValueError(f"{str(path)!r} is not a Parquet file: {exc}") from exc
@@ -212,6 +219,10 @@ _READERS = {
     ".parquet": _read_parquet,
 }
 _UNTYPED = (_read_csv, _read_tsv)
+
+
+def _add_optional(wanted, optional, names):
+    return list(dict.fromkeys([*wanted, *(name for name in optional if name in names)]))
 
 
 def _position(column, names, path):

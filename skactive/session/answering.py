@@ -153,26 +153,40 @@ class AnsweringMixin:
 
     @synchronized
     def import_labels(
-        self, path, *, id="id", label="label", annotator=None, ignore_unknown=False
+        self,
+        path,
+        *,
+        id="id",
+        label="label",
+        text=None,
+        annotator=None,
+        ignore_unknown=False,
     ):
-        """Take over labels from a file, or from another session's folder.
+        """Import labels from a table, or from the folder of another session.
 
-        Rows without a label are left out. A label that differs from the session's own
-        is not taken over but listed; `tell` it to change the session's mind.
+        An item is found by its content: the texts of the table, or the hashes that a
+        session and an export of it keep. Ids tell copies of one text apart. They count
+        alone where a table has no column of texts. Rows without a label are left out.
+        A label that differs from the session's own is listed and not imported.
 
         Parameters
         ----------
         path : str or path-like
-            CSV, TSV, JSONL or Parquet, by the suffix; or a folder of a session, which
-            may be of another pool with the same ids.
+            CSV, TSV, JSONL or Parquet file, by the suffix; or the folder of a session,
+            whose pool may be another one.
         id, label : str
-            Names of the columns. In CSV and TSV there are only texts: ids are found by
-            what they look like, labels become what the session's other labels are,
-            or `int` where all look like it and there are no others.
+            Names of the columns. The column of ids may be missing if there are texts.
+            The cells of CSV and TSV have no types: an id is found by its `str`, and
+            labels become what the session's other labels are. Without others they
+            become numbers, `bool` or lists where all look like it, and otherwise
+            `str`.
+        text : str or pair of str, default=None
+            Column of the texts, or columns of the pairs of texts. None means "text",
+            or "text_1" and "text_2", if the table has them.
         annotator : str, default=None
             Who is noted for them; None means the session's.
         ignore_unknown : bool, default=False
-            Whether to leave out ids that the pool does not have.
+            Whether to leave out items that the pool does not have.
 
         Returns
         -------
@@ -183,13 +197,21 @@ class AnsweringMixin:
         Raises
         ------
         ValueError
-            If an id is unknown, or has two labels in the file. Nothing was then
-            recorded.
+            If an item is unknown or its text is another one, has two labels in the
+            file, or its id in a CSV file looks like another id of the pool. Nothing
+            was then recorded.
         """
         self._sync()
         check_bool("ignore_unknown", ignore_unknown)
         imported, labels = import_table(
-            path, id, label, self._pool, self._state.answers, ignore_unknown
+            path,
+            id,
+            label,
+            text,
+            self._pool,
+            self._state.answers,
+            self._kind(),
+            ignore_unknown,
         )
         if labels:
             ids = list(labels)

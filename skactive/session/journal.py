@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 from skactive._files import LineWriter, make_folder, read_lines, write_atomic
 from skactive._lock import Lock
+from skactive.session.matching import renumber
 
 __all__ = ["JOURNAL", "MANIFEST", "Journal", "read_events"]
 
@@ -152,8 +153,12 @@ class Journal:
                 f"and this is its child {os.getpid()}. Use it in one process."
             )
         if self._size != self._writer.size:
-            self.events, _ = read_events(self.folder)
-            self._size = self._writer.size
+            self.read_again()
+
+    def read_again(self):
+        """Read all events from the disk."""
+        self.events, _ = read_events(self.folder)
+        self._size = self._writer.size
 
     @property
     def closed(self):
@@ -199,6 +204,7 @@ def read_events(folder):
     Returns
     -------
     events : list of dict
+        With the ids that the items have in the last pool.
     torn : bytes or None
 
     Raises
@@ -224,7 +230,7 @@ def read_events(folder):
                 f"line {number} of {path!r} {fault}. Nothing was guessed or changed. "
                 "Restore the file from a copy."
             )
-    return events, torn
+    return renumber(events), torn
 
 
 def _read_manifest(folder):

@@ -19,14 +19,15 @@ from skactive.session.answers import kind_of
 from skactive.session.batch import Batch
 from skactive.session.journal import Journal
 from skactive.session.manifest import (
-    check_pool,
     choose_seed,
     describe_learner,
     find_changes,
+    follow_pool,
     new_manifest,
 )
+from skactive.session.matching import find_taught
 from skactive.session.models import Models, check_refit
-from skactive.session.pool import Pool
+from skactive.session.pool import Pool, hash_items
 from skactive.session.reading import ReadingMixin
 from skactive.session.state import State
 from skactive.session.training import fresh_learner, seeded_for
@@ -151,6 +152,8 @@ class LabelingSession(AnsweringMixin, ReadingMixin):
             self._begin_or_resume(learner)
             seed = self._journal.manifest["base_seed"]
             base = fresh_learner(learner, seed)
+            taught = getattr(learner, "X_labeled_", ())
+            self._taught = find_taught(pool=self._pool, contents=hash_items(taught))
             known = getattr(learner, "y_labeled_", None)
             self._kind_before = None if known is None else kind_of(known[0])
             self._models = Models(
@@ -171,7 +174,7 @@ class LabelingSession(AnsweringMixin, ReadingMixin):
             journal.begin(*new_manifest(learner, pool))
             return
         warn_of_versions(journal.manifest.get("versions", {}))
-        check_pool(journal, pool)
+        follow_pool(journal, pool)
         choose_seed(learner, journal.manifest["base_seed"])
         self._state.fold(journal.events)
         description = json.loads(json.dumps(describe_learner(learner)))
@@ -308,12 +311,17 @@ class LabelingSession(AnsweringMixin, ReadingMixin):
         return self._annotator if annotator is None else _check_annotator(annotator)
 
     def _free(self):
-        """Mask what may be asked: not answered, not skipped, not waiting."""
-        state = self._state
-        free = np.ones(len(self._pool), dtype=bool)
+        """Mask what may be asked: one copy of each text, unless one was dealt with.
+
+        Dealt with are items that are labeled, skipped or waiting, and those that the
+        learner was taught before.
+        """
+        state, copies = self._state, self._pool.copies
+        taken = np.zeros(len(self._pool), dtype=bool)
+        taken[copies[self._taught]] = True
         for ids in (state.answers, state.skipped, *state.open.values()):
-            free[self._pool.positions(ids)] = False
-        return free
+            taken[copies[self._pool.positions(ids)]] = True
+        return (copies == np.arange(len(copies))) & ~taken
 
     def _query(self, model, n, free):
         learner = seeded_for(model.learner, len(self._state.batches) + 1)

@@ -7,22 +7,28 @@ import math
 import os
 import re
 import warnings
+from contextlib import suppress
 from numbers import Integral
 from pathlib import PurePath
 
 import numpy as np
 
+from skactive._files import write_atomic
 from skactive._random import base_seed
 from skactive.persistence.strategies import encode_choice
 from skactive.persistence.versions import collect_versions, major
-from skactive.session.pool import compare, dump_hashes, hash_items, load_hashes
+from skactive.session.matching import find_moves
+from skactive.session.pool import dump_hashes, hash_items, load_hashes
+from skactive.session.state import State
 
 __all__ = [
-    "check_pool",
     "choose_seed",
     "describe_learner",
     "find_changes",
+    "follow_pool",
+    "last_pool",
     "new_manifest",
+    "read_contents",
 ]
 
 HASHES = "pool.npy"
@@ -53,34 +59,95 @@ def new_manifest(learner, pool):
     return manifest, {HASHES: dump_hashes(hashes)}
 
 
-def check_pool(journal, pool):
-    """Refuse a pool that is not the one the session was begun with.
+def follow_pool(journal, pool):
+    """Compare a pool with that of a session; note in the journal what changed.
+
+    Items may be new, in another order, or gone if they have no label.
 
     Parameters
     ----------
     journal : Journal
+        Its events have the ids of `pool` afterwards.
     pool : Pool
 
     Raises
     ------
     ValueError
-        With the number of items that are missing, new, changed and moved.
+        If a labeled item is missing or an item changed, naming them.
     """
     summary, now = pool.fingerprint()
-    before = journal.manifest["pool"]
-    if summary == before:
+    before, name = last_pool(journal.manifest, journal.events)
+    if all(before.get(key, value) == value for key, value in summary.items()):
         return
-    counts = f"it held {before.get('n')} items and holds {summary['n']} now"
-    hashes = load_hashes(journal.file(HASHES))
-    if hashes is not None and len(hashes) == before.get("n"):
-        found = compare(hashes, now)
-        counts = ", ".join(f"{n} {kind}" for kind, n in found.items() if n)
-        counts = f"of {before['n']} items, {counts}"
+    columns = before.get("columns"), summary.get("columns")
+    if all(columns) and columns[0] != columns[1]:
+        _refuse_pool(journal, "its columns were {} and are {}".format(*columns))
+    hashes = load_hashes(journal.file(name))
+    if hashes is None or len(hashes) != before.get("n"):
+        _refuse_pool(
+            journal,
+            f"it held {before.get('n')} items and holds {summary['n']} now; which "
+            f"ones cannot be told, as {name!r} is missing or damaged",
+        )
+    state = State()
+    state.fold(journal.events)
+    ids = (id for event in journal.events for id in event.get("ids", ()))
+    others = [id for id in dict.fromkeys(ids) if id not in state.answers]
+    try:
+        moves = find_moves(hashes, pool, list(state.answers), others)
+    except ValueError as exc:
+        _refuse_pool(journal, exc)
+    new_name = f"pool-{len(journal.events) + 1}.npy"
+    write_atomic(journal.file(new_name), dump_hashes(now))
+    journal.append(
+        "pool",
+        **summary,
+        hashes=new_name,
+        was=list(moves) or None,
+        **{"is": list(moves.values()) or None},
+    )
+    journal.read_again()
+    with suppress(OSError):
+        os.unlink(journal.file(name))
+
+
+def last_pool(manifest, events):
+    """Give the summary of the pool that a session had last, and its file of hashes."""
+    for event in reversed(events):
+        if event["event"] == "pool":
+            return event, event["hashes"]
+    return manifest["pool"], HASHES
+
+
+def read_contents(folder, events):
+    """Read the hashes of a session's items.
+
+    Parameters
+    ----------
+    folder : str
+    events : list of dict
+
+    Returns
+    -------
+    contents : dict of int to int
+        By the hash of an id, that of the item.
+    """
+    _, name = last_pool({"pool": None}, events)
+    hashes = load_hashes(os.path.join(folder, name))
+    if hashes is None:
+        raise ValueError(
+            f"{name!r} of the session in {str(folder)!r} is missing or damaged; "
+            "without it, items cannot be compared. Restore it from a copy."
+        )
+    return dict(hashes.tolist())
+
+
+def _refuse_pool(journal, fault):
     raise ValueError(
-        f"'X_pool' is not the pool that the session in {journal.folder!r} was begun "
-        f"with: {counts}. Pass the same items with the same ids in the same order; or "
-        "begin a session in a new folder and take the labels over with "
-        f"import_labels({journal.folder!r})."
+        f"'X_pool' must hold the labeled items of the session in {journal.folder!r} "
+        f"as they were: {fault}. Restore these items; or begin a session in a new "
+        f"folder and take over the labels of all others with "
+        f"import_labels({journal.folder!r}, ignore_unknown=True)."
     )
 
 

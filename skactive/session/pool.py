@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import io
+import re
 from collections.abc import Mapping, Set
+from functools import cached_property
 
 import numpy as np
 from scipy import sparse
 
 from skactive._positions import count_items
+from skactive._texts import as_texts
 from skactive.session.batch import Batch
 
 __all__ = [
     "Pool",
     "as_list",
-    "compare",
     "dump_hashes",
+    "hash_ids",
+    "hash_item",
     "hash_items",
     "load_hashes",
     "shorten",
@@ -39,6 +43,10 @@ class Pool:
     X : container
     ids : list or range
         One id per item.
+    ids_are_positions : bool
+        Whether nobody gave ids, so that they change with the order of the items.
+    contents : ndarray of uint64, shape (n,)
+        A hash of each item; 0 where the content of an object is not known.
     """
 
     def __init__(self, X, ids=None):
@@ -50,7 +58,15 @@ class Pool:
             self.ids = range(n)
         else:
             self.ids = _check_ids(ids, n, "'ids'")
+        self.ids_are_positions = ids is None and list(self.ids) == list(range(n))
         self._positions = {id: position for position, id in enumerate(self.ids)}
+        self.contents = hash_items(X)
+        if self.ids_are_positions and not self.contents.all():
+            kind = type(as_list(X)[int(np.argmin(self.contents))]).__name__
+            raise TypeError(
+                f"'X_pool' must hold items whose content can be compared, got {kind}. "
+                "Pass ids=, by which such items are then known."
+            )
 
     def __len__(self):
         return len(self.ids)
@@ -61,6 +77,40 @@ class Pool:
     def positions(self, ids):
         """Give the positions of known ids, ndarray of int."""
         return np.array([self._positions[id] for id in ids], dtype=np.intp)
+
+    @cached_property
+    def texts(self):
+        """The items as texts or pairs of texts; None if they are something else."""
+        try:
+            return as_texts(self.X)
+        except (TypeError, ValueError):
+            return None
+
+    @cached_property
+    def copies(self):
+        """For each item, the first position of the same text, ndarray of int."""
+        if self.texts is None:
+            return np.arange(len(self))
+        _, first, group = np.unique(
+            self.contents, return_index=True, return_inverse=True
+        )
+        return first[group]
+
+    @cached_property
+    def _by_content(self):
+        found = {}
+        for position, content in enumerate(self.contents.tolist()):
+            found.setdefault(content, []).append(position)
+        return found
+
+    def find(self, content):
+        """List the positions of the items with a hash, in order."""
+        return self._by_content.get(content, [])
+
+    def agrees(self, id, content):
+        """Whether an item has this hash, as far as its content is known."""
+        own = int(self.contents[self._positions[id]])
+        return content is None or own in (0, content)
 
     def read_ids(self, ids):
         """Read ids that a caller names.
@@ -113,52 +163,20 @@ class Pool:
         Returns
         -------
         summary : dict
-            Count and hash of the ids and of the items.
+            Count, hash of the ids and of the items, names of the columns if any.
         hashes : ndarray of uint64, shape (n, 2)
             Of each id and each item.
         """
         hashes = np.empty((len(self), 2), dtype="<u8")
-        hashes[:, 0] = [_digest(_encode(id)) for id in self.ids]
-        hashes[:, 1] = hash_items(self.X)
+        hashes[:, 0] = hash_ids(self.ids)
+        hashes[:, 1] = self.contents
         summary = {"n": len(self)}
+        if hasattr(self.X, "columns"):
+            summary["columns"] = [str(name) for name in self.X.columns]
         for column, name in enumerate(("ids", "items")):
             content = np.ascontiguousarray(hashes[:, column]).tobytes()
             summary[f"{name}_sha256"] = hashlib.sha256(content).hexdigest()
         return summary, hashes
-
-
-def compare(before, now):
-    """Count what differs between two pools.
-
-    Parameters
-    ----------
-    before, now : ndarray of uint64, shape (n, 2)
-        From :meth:`Pool.fingerprint`.
-
-    Returns
-    -------
-    counts : dict of str to int
-        `missing` and `new` ids, `changed` items under ids that stayed, and `moved`
-        ids, whose order among those that stayed is another.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skactive.session.pool import compare
-    >>> before = np.array([[1, 10], [2, 20], [3, 30]], dtype=np.uint64)
-    >>> now = np.array([[1, 10], [3, 31], [4, 40]], dtype=np.uint64)
-    >>> compare(before, now)
-    {'missing': 1, 'new': 1, 'changed': 1, 'moved': 0}
-    """
-    was, is_now = dict(before.tolist()), dict(now.tolist())
-    stayed = was.keys() & is_now.keys()
-    orders = [[id for id in ids if id in stayed] for ids in (was, is_now)]
-    return {
-        "missing": len(was) - len(stayed),
-        "new": len(is_now) - len(stayed),
-        "changed": sum(was[id] != is_now[id] for id in stayed),
-        "moved": sum(a != b for a, b in zip(*orders, strict=True)),
-    }
 
 
 def dump_hashes(hashes):
@@ -178,8 +196,15 @@ def load_hashes(path):
     return hashes if is_sound else None
 
 
+def hash_ids(ids):
+    """Hash ids, ndarray of uint64."""
+    return np.fromiter((_digest(_encode(id)) for id in ids), dtype=np.uint64)
+
+
 def hash_items(X):
     """Hash each item of a pool; equal texts hash alike in every container.
+
+    The hash of an object whose content is not known is 0.
 
     Parameters
     ----------
@@ -189,7 +214,9 @@ def hash_items(X):
     -------
     hashes : ndarray of uint64, shape (n,)
     """
+    encode = _encode
     if sparse.issparse(X):
+        encode = bytes
         X = X.tocsr().sorted_indices()
         bounds = zip(X.indptr[:-1], X.indptr[1:], strict=True)
         rows = (
@@ -197,14 +224,22 @@ def hash_items(X):
             for a, b in bounds
         )
     elif hasattr(X, "iter_rows"):  # polars
-        rows = map(_encode, X.iter_rows())
+        rows = X.iter_rows()
     elif hasattr(X, "itertuples"):  # pandas
-        rows = map(_encode, X.itertuples(index=False, name=None))
+        rows = X.itertuples(index=False, name=None)
     elif isinstance(X, np.ndarray) and X.ndim > 1 and X.dtype.kind in "fiubc":
-        rows = map(_encode_array, X)
+        rows = X
     else:
-        rows = map(_encode, as_list(X))
-    return np.fromiter(map(_digest, rows), dtype=np.uint64)
+        rows = as_list(X)
+    return np.fromiter((hash_item(row, encode) for row in rows), dtype=np.uint64)
+
+
+def hash_item(item, encode=None):
+    """Hash one item, int; see :func:`hash_items`."""
+    try:
+        return _digest((encode or _encode)(item))
+    except _UnknownContentError:
+        return 0
 
 
 def _digest(content):
@@ -213,6 +248,10 @@ def _digest(content):
 
 def _encode(value):
     """Turn an item into bytes that differ wherever the items do."""
+    if not isinstance(value, np.ndarray | np.generic) and (
+        hasattr(value, "__array__") or hasattr(value, "__array_interface__")
+    ):
+        value = np.asarray(value)  # a tensor or a picture
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, str):
@@ -226,11 +265,14 @@ def _encode(value):
         return b"l" + b"".join(len(p).to_bytes(8, "little") + p for p in parts)
     if value is None or isinstance(value, bool | int | float | bytes):
         return b"v" + repr(value).encode()
-    # Of other objects no content is known; most show an address, which changes.
-    kind = type(value)
-    if kind.__repr__ is object.__repr__:
-        return b"o" + kind.__qualname__.encode()
-    return b"r" + repr(value).encode("utf-8", "surrogatepass")
+    shown = repr(value)
+    if re.search(r" at 0x[0-9a-fA-F]+", shown):  # an address tells nothing
+        raise _UnknownContentError
+    return b"r" + shown.encode("utf-8", "surrogatepass")
+
+
+class _UnknownContentError(Exception):
+    """An object shows nothing by which it could be told from another."""
 
 
 def _encode_array(row):

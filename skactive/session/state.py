@@ -25,8 +25,8 @@ class State:
 
     Parameters
     ----------
-    pool : Pool or container of ids
-        Which ids there are.
+    pool : Pool or container of ids, default=None
+        Which ids there are; None means any.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class State:
         Events that `undo` takes back, the last first to go.
     """
 
-    def __init__(self, pool):
+    def __init__(self, pool=None):
         self._pool = pool
         self._reset()
 
@@ -110,7 +110,7 @@ class State:
         if kind not in _APPLY:
             raise ValueError(f"the kind {kind!r} is not known")
         for id in event.get("ids", ()):
-            if id not in self._pool:
+            if self._pool is not None and id not in self._pool:
                 raise ValueError(f"no item of the pool has the id {id!r}")
         if kind == "tell" and len(event["labels"]) != len(event["ids"]):
             raise ValueError("there must be one label for each id")
@@ -128,7 +128,8 @@ class State:
         for id in ids:
             self._close(id)  # in the batch that a withdrawn release left open
         self.batches[number] = tuple(ids), event.get("by")
-        self.open[number] = dict.fromkeys(ids)
+        if ids:  # none are left where all of them went from the pool
+            self.open[number] = dict.fromkeys(ids)
         self._where.update(dict.fromkeys(ids, number))
         self.asked.update(ids)
         self.model_seq = event["model"]
@@ -160,6 +161,9 @@ class State:
     def _refit(self, event):
         self.model_seq = event["model"]
 
+    def _move(self, event):
+        """Do nothing: the ids of all events are already those of the last pool."""
+
     def _learner(self, event):
         self.learner = event["learner"]
 
@@ -183,4 +187,5 @@ _APPLY = {
     "undo": State._undo,
     "refit": State._refit,
     "learner": State._learner,
+    "pool": State._move,
 }

@@ -9,18 +9,21 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from skactive._containers import take_rows
 from skactive._files import write_atomic
 from skactive._params import check_path
 from skactive._tables import is_untyped, read_cells
 from skactive.session.answers import is_missing
+from skactive.session.cells import escape, find_reading, unescape
 from skactive.session.journal import MANIFEST, read_events
-from skactive.session.pool import shorten
+from skactive.session.manifest import read_contents
+from skactive.session.matching import assign_rows
+from skactive.session.pool import hash_ids, hash_item, shorten
 from skactive.session.state import State
 
 __all__ = ["ImportedLabels", "export_table", "import_table"]
 
-_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
+HASH = "content_hash"
+PAIR = ["text_1", "text_2"]
 
 
 @dataclass(frozen=True)
@@ -67,33 +70,31 @@ def export_table(path, what, pool, state):
     answers = [state.answers.get(id) if what == "labels" else None for id in ids]
     columns = {
         "id": ids,
-        **_text_columns(pool, ids),
+        **_item_columns(pool, ids),
         "label": [answer and answer.label for answer in answers],
         "annotator": [answer and answer.annotator for answer in answers],
         "time": [answer and answer.time for answer in answers],
     }
-    write_atomic(path, writer(columns))
+    try:
+        content = writer(columns)
+    except UnicodeEncodeError as exc:
+        raise ValueError(
+            f"a text, label or id holds {exc.object[exc.start : exc.end]!r}, half of a "
+            f"character, which {path.suffix} cannot hold. Name a .jsonl file."
+        ) from exc
+    write_atomic(path, content)
 
 
-def _text_columns(pool, ids):
-    """Give the items as columns of texts, as far as they are texts or pairs."""
-    if not ids:
-        return {}
-    items = take_rows(pool.X, pool.positions(ids))
-    if getattr(items, "ndim", 1) == 2 or hasattr(items, "iter_rows"):
-        items = items.to_numpy() if hasattr(items, "to_numpy") else items
-    items = items.to_list() if hasattr(items, "to_list") else items
-    items = items.tolist() if hasattr(items, "tolist") else list(items)
-    if all(isinstance(item, str) for item in items):
-        return {"text": items}
-    if all(_is_pair(item) for item in items):
-        return {f"text_{i + 1}": [item[i] for item in items] for i in range(2)}
-    return {}
-
-
-def _is_pair(item):
-    is_row = isinstance(item, list | tuple) and len(item) == 2
-    return is_row and all(isinstance(text, str) for text in item)
+def _item_columns(pool, ids):
+    """Give the items as columns of texts, or else of hashes to match them by."""
+    positions = pool.positions(ids)
+    if pool.texts is None:
+        hashes = pool.contents[positions].tolist()
+        return {HASH: [f"blake2b:{content:016x}" for content in hashes]}
+    texts = [pool.texts[position] for position in positions]
+    if isinstance(pool.texts[0], str):
+        return {"text": texts}
+    return {name: [text[i] for text in texts] for i, name in enumerate(PAIR)}
 
 
 def _to_csv(columns):
@@ -102,9 +103,9 @@ def _to_csv(columns):
     writer.writerow(columns)
     for row in zip(*columns.values(), strict=True):
         writer.writerow(
-            json.dumps(cell) if isinstance(cell, list) else cell for cell in row
+            json.dumps(cell) if isinstance(cell, list) else escape(cell) for cell in row
         )
-    return stream.getvalue().encode("utf-8", "surrogatepass")
+    return stream.getvalue().encode("utf-8")
 
 
 def _to_jsonl(columns):
@@ -113,7 +114,8 @@ def _to_jsonl(columns):
         json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) + "\n"
         for row in rows
     ]
-    return "".join(lines).encode("utf-8", "surrogatepass")
+    # What UTF-8 cannot hold becomes an escape of JSON, such as \ud800.
+    return "".join(lines).encode("utf-8", "backslashreplace")
 
 
 def _to_parquet(columns):
@@ -128,10 +130,10 @@ def _to_parquet(columns):
     stream = io.BytesIO()
     try:
         pq.write_table(pa.table(columns), stream)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as exc:
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as exc:
         raise ValueError(
             f"Parquet does not take these ids or labels ({exc}): a column must be of "
-            "one type. Name a .jsonl file."
+            "one type, and int of at most 64 bits. Name a .jsonl file."
         ) from exc
     return stream.getvalue()
 
@@ -139,18 +141,20 @@ def _to_parquet(columns):
 _WRITERS = {".csv": _to_csv, ".jsonl": _to_jsonl, ".parquet": _to_parquet}
 
 
-def import_table(path, id, label, pool, answers, ignore_unknown):
+def import_table(path, id, label, text, pool, answers, kind, ignore_unknown):
     """Read labels and compare them with those of a session.
 
     Parameters
     ----------
     path : str or path-like
         A table, or the folder of a session.
-    id, label : str
-        Columns.
+    id, label, text : str, or None, or for `text` two str
+        Columns; see `LabelingSession.import_labels`.
     pool : Pool
     answers : dict of id to Answer
         The session's own.
+    kind : str or None
+        The kind of the labels so far.
     ignore_unknown : bool
 
     Returns
@@ -162,34 +166,34 @@ def import_table(path, id, label, pool, answers, ignore_unknown):
     Raises
     ------
     ValueError
-        If an id is unknown or has two labels in the file.
+        If an item is unknown or has two labels in the file.
     """
     check_path("path", path)
     path = Path(path).expanduser()
     if path.is_dir():
-        pairs = _read_session(path)
+        rows = _read_session(path)
     else:
-        pairs = _read_table(path, id, label, pool, answers)
+        rows = _read_table(path, id, label, text, pool, kind)
     imported, labels = ImportedLabels(), {}
-    contradictory = []
-    for id, label in pairs:
-        if id not in pool:
-            imported.unknown.append(id)
-        elif id in labels:
-            if labels[id] != label:
-                contradictory.append(id)
-        else:
-            labels[id] = label
+    changed, contradictory = [], []
+    found = assign_rows([(row.id, row.content) for row in rows], pool, answers)
+    for row, id in zip(rows, found, strict=True):
+        if id is None:
+            imported.unknown.append(row.text if row.id is None else row.id)
+            changed += [row.id] * (row.id in pool)
+        elif labels.setdefault(id, row.label) != row.label:
+            contradictory.append(id)
     if imported.unknown and not ignore_unknown:
+        note = f" The content of {shorten(changed)} is another one." if changed else ""
         raise ValueError(
-            f"{str(path)!r} has {len(imported.unknown)} ids that are not in the pool: "
-            f"{shorten(imported.unknown)}. Pass ignore_unknown=True to leave them out. "
-            "Nothing was recorded."
+            f"{str(path)!r} has labels of {len(imported.unknown)} items that are not "
+            f"in the pool: {shorten(imported.unknown)}.{note} Pass ignore_unknown=True "
+            "to leave them out. Nothing was recorded."
         )
     if contradictory:
         raise ValueError(
-            f"{str(path)!r} gives {len(contradictory)} ids more than one label: "
-            f"{shorten(contradictory)}. Leave one for each. Nothing was recorded."
+            f"{str(path)!r} gives {len(contradictory)} items more than one label: "
+            f"{shorten(contradictory)}. Keep one for each. Nothing was recorded."
         )
     for id, label in list(labels.items()):
         if id not in answers:
@@ -204,6 +208,16 @@ def import_table(path, id, label, pool, answers, ignore_unknown):
     return imported, labels
 
 
+@dataclass(frozen=True)
+class _Row:
+    """A label, and what a table says of the item that it belongs to."""
+
+    label: object
+    id: object = None
+    content: int | None = None
+    text: object = None
+
+
 def _read_session(folder):
     if not (folder / MANIFEST).is_file():
         raise FileNotFoundError(
@@ -211,51 +225,93 @@ def _read_session(folder):
             f"which has no {MANIFEST!r}."
         )
     events, _ = read_events(folder)  # a torn last line was never acknowledged
-    state = State(_Anything())
+    state = State()
     state.fold(events)
-    return [(id, answer.label) for id, answer in state.answers.items()]
+    contents = read_contents(folder, events)
+    ids = [id for id, answer in state.answers.items() if not is_missing(answer.label)]
+    return [
+        _Row(state.answers[id].label, id, contents[content] or None)
+        for id, content in zip(ids, hash_ids(ids).tolist(), strict=True)
+    ]
 
 
-class _Anything:
-    """The ids of a pool that is not here."""
-
-    def __contains__(self, id):
-        return True
-
-
-def _read_table(path, id, label, pool, answers):
-    columns, _, _ = read_cells(path, list(dict.fromkeys([id, label])))
-    rows = zip(columns[id], columns[label], strict=True)
-    pairs = [(i, x) for i, x in rows if not is_missing(x)]
-    if not is_untyped(path) or not pairs:
-        return pairs
-    # In such a file, the id 7 and the id "7" look alike.
-    looks = {str(known): known for known in pool.ids}
-    kinds = {type(answer.label) for answer in answers.values()}
-    to_label = _find_reading(kinds, [x for _, x in pairs], path)
-    return [(looks.get(i, i), to_label(x)) for i, x in pairs]
-
-
-def _find_reading(kinds, texts, path):
-    """Choose what the texts of labels stand for."""
-    if kinds == {str}:
-        return str
-    if not kinds:
-        return int if all(map(_INTEGER.fullmatch, texts)) else str
-    readings = {
-        bool: {"True": True, "False": False}.__getitem__,
-        int: int,
-        float: float,
-        list: json.loads,
-    }
-    kind = float if kinds == {int, float} else kinds.pop()
-    for text in texts:
+def _read_table(path, id, label, text, pool, kind):
+    default = [HASH]
+    if pool.texts is not None:
+        default = ["text"] if isinstance(pool.texts[0], str) else PAIR
+    given = [] if text is None else [text] if isinstance(text, str) else list(text)
+    if given and (pool.texts is None or len(given) != len(default)):
+        held = {HASH: "no texts", "text": "texts"}.get(default[0], "pairs of texts")
+        raise ValueError(
+            f"'text' must name the columns of what the pool holds, which is {held}, "
+            f"got {text!r}."
+        )
+    needed = [label, *given, *([] if id == "id" else [id])]
+    columns, _, _ = read_cells(path, needed, [id, *default])
+    named = given or (default if columns.keys() >= set(default) else [])
+    if id not in columns and not named:
         try:
-            readings[kind](text)
-        except (ValueError, LookupError) as exc:
+            read_cells(path, [id])
+        except ValueError as exc:
             raise ValueError(
-                f"{str(path)!r} has the label {text!r}, and the session's labels are "
-                f"of the type {kind.__name__}. Write them in one way. Nothing was "
-                "recorded."
+                f"{exc} Name the column of the ids with id=, or that of the texts "
+                "with text=."
             ) from exc
-    return readings[kind]
+    nothing = [None] * len(columns[label])
+    ids = columns.get(id, nothing)
+    items = zip(*(columns[name] for name in named), strict=True) if named else nothing
+    labeled = [
+        row
+        for row in zip(columns[label], ids, items, strict=True)
+        if not is_missing(row[0])
+    ]
+    if is_untyped(path):
+        labeled = _read_untyped(labeled, pool, kind, path)
+    rows = []
+    for label, id, item in labeled:
+        content, shown = None, item
+        if item is not None:
+            shown = item[0] if len(item) == 1 else item
+            content = _read_content(shown, pool)
+        rows.append(_Row(label, id, content, shown))
+    return rows
+
+
+def _read_content(item, pool):
+    """Give the hash of an item, None where a cell is empty."""
+    if pool.texts is not None:
+        return None if item is None else hash_item(item)
+    digest = re.fullmatch("blake2b:([0-9a-f]{16})", item or "")
+    return int(digest[1], 16) if digest else None
+
+
+def _read_untyped(rows, pool, kind, path):
+    """Give the cells of a CSV or TSV file their types; there, 7 and "7" look alike."""
+    looks = {}
+    for known in pool.ids:
+        looks.setdefault(str(known), []).append(known)
+    read_label = find_reading(kind, [label for label, _, _ in rows], path)
+    read = []
+    for label, id, item in rows:
+        if id is not None:
+            same = looks.get(unescape(id), [id])
+            if len(same) > 1:
+                raise ValueError(
+                    f"{str(path)!r} names the item {id}, and the ids {shorten(same)} "
+                    "of the pool look alike there. Use a .jsonl or .parquet file. "
+                    "Nothing was recorded."
+                )
+            id = same[0]
+        if item is not None:
+            item = _restore(tuple(cell or "" for cell in item), pool)
+        read.append((read_label(label), id, item))
+    return read
+
+
+def _restore(item, pool):
+    """Give a text as it was before it was escaped, if it was."""
+    if pool.texts is None:
+        return item
+    unescaped = tuple(map(unescape, item))
+    shown = unescaped[0] if len(item) == 1 else unescaped
+    return unescaped if pool.find(hash_item(shown)) else item

@@ -74,32 +74,6 @@ def test_damage_elsewhere_names_the_line(open_session, journal, damage, match):
         open_session()  # and nothing left locked
 
 
-@pytest.mark.parametrize(
-    ("change", "match"),
-    [
-        (lambda X, ids: (X[1:], ids[1:]), "of 60 items, 1 missing[.] Pass"),
-        (lambda X, ids: (X[:-2], ids[:-2]), "of 60 items, 2 missing[.] Pass"),
-        (lambda X, ids: (X, ["x", *ids[1:]]), "of 60 items, 1 missing, 1 new[.] Pass"),
-        (
-            lambda X, ids: (np.r_[X[:3] + 1, X[3:]], ids),
-            "of 60 items, 3 changed[.] Pass",
-        ),
-        (lambda X, ids: (X[::-1], ids[::-1]), "of 60 items, 60 moved[.] Pass"),
-        (lambda X, ids: (X.astype("f4"), ids), "of 60 items, 60 changed[.] Pass"),
-    ],
-)
-def test_a_pool_that_differs_is_refused(open_session, data, change, match, tmp_path):
-    ids = [f"i{i}" for i in range(60)]
-    open_session(ids=ids).close()
-    X, other = change(data[0], ids)
-    with pytest.raises(ValueError, match=match):
-        open_session(X, ids=other)
-    (tmp_path / "s" / "pool.npy").write_bytes(b"damaged")
-    with pytest.raises(ValueError, match=f"held 60 items and holds {len(X)} now"):
-        open_session(X, ids=other)
-    open_session(ids=ids)
-
-
 def test_the_same_texts_in_another_container_are_the_same_pool(tmp_path, learner):
     texts = ["a film", "naïve 東京", "", "a film"]
     containers = [texts, tuple(texts), np.array(texts), np.array(texts, object)]
@@ -254,7 +228,7 @@ def test_labels_of_another_kind_than_before_are_refused(open_session, learner, d
     session.tell(a, "ham")
     with pytest.raises(TypeError, match=f"here str; got 3 for {b}"):
         session.tell(b, 3)
-    fitted = clone(learner).fit(data[0], data[1])
+    fitted = clone(learner).fit(data[0][:30], data[1][:30])
     other = open_session(path=session.path + "2", learner=fitted)
     with pytest.raises(TypeError, match="here str; got 3"):
         other.tell(other.ask(1).ids, [3])

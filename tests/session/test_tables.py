@@ -7,6 +7,7 @@ import os
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 from skactive import LabelingSession
 
@@ -98,8 +99,8 @@ def test_conflicting_labels_are_listed_and_not_taken_over(open_texts, tmp_path):
 @pytest.mark.parametrize(
     ("content", "match"),
     [
-        ("id,label\na,pos\nx,neg\n", "1 ids that are not in the pool: 'x'"),
-        ("id,label\na,pos\na,neg\n", "gives 1 ids more than one label: 'a'"),
+        ("id,label\na,pos\nx,neg\n", "labels of 1 items that are not in the pool: 'x'"),
+        ("id,label\na,pos\na,neg\n", "gives 1 items more than one label: 'a'"),
         ("name,label\na,pos\n", "has no column 'id'"),
         ("id,label\n", "holds no rows"),
         ("", "is empty"),
@@ -120,7 +121,9 @@ def test_labels_of_another_kind_are_refused(open_texts, tmp_path):
     session = open_texts()
     session.tell("a", 1, unasked=True)
     (tmp_path / "other.csv").write_text("id,label\nb,pos\n")
-    with pytest.raises(ValueError, match=r"label 'pos', and the .* of the type int"):
+    with pytest.raises(
+        ValueError, match=r"label 'pos', and the .* of the kind 'number'"
+    ):
         session.import_labels(tmp_path / "other.csv")
     (tmp_path / "other.jsonl").write_text('{"id": "b", "label": "pos"}\n')
     with pytest.raises(TypeError, match="here number; got 'pos' for 'b'"):
@@ -166,7 +169,7 @@ def test_labels_move_to_a_pool_that_grew(open_texts):
     old.undo()
     old.tell(["a", "e"], ["neg", "pos"], unasked=True)
     new = open_texts([*TEXTS[1:], "more"], [*IDS[1:], "f"], name="new")
-    with pytest.raises(ValueError, match="1 ids that are not in the pool: 'a'"):
+    with pytest.raises(ValueError, match="1 items that are not in the pool: 'a'"):
         new.import_labels(old.path)
     imported = new.import_labels(old.path, ignore_unknown=True)
     assert new.labels == {"e": "pos"}
@@ -197,7 +200,9 @@ def test_without_texts_and_without_labels_there_are_still_columns(
     session.tell([3], ["ham"], unasked=True)
     session.close()
     session.export(path)  # what is known can be written after closing too
-    assert [list(row) for row in read(path)] == [["id", "label", "annotator", "time"]]
+    assert [list(row) for row in read(path)] == [
+        ["id", "content_hash", "label", "annotator", "time"]
+    ]
 
 
 def test_what_cannot_be_written_is_refused(open_session, tmp_path):
@@ -208,3 +213,173 @@ def test_what_cannot_be_written_is_refused(open_session, tmp_path):
         session.export(tmp_path / "x.csv", what="all")
     with pytest.raises(FileNotFoundError, match="in a folder that exists"):
         session.export(tmp_path / "none" / "x.csv")
+
+
+def test_a_table_without_ids_is_matched_by_its_texts(open_texts, tmp_path):
+    session = open_texts(ids=None)
+    path = tmp_path / "tweets.csv"
+    rows = {"tweet": TEXTS[::-1], "class": ["pos", "", "neg", None, "", "pos"]}
+    pd.DataFrame(rows).to_csv(path, index=False)
+    imported = session.import_labels(path, text="tweet", label="class")
+    assert session.labels == {5: "pos", 3: "neg", 0: "pos"}
+    assert imported.added == [5, 3, 0]
+    with pytest.raises(ValueError, match=r"no column 'id'.*or that of the texts with"):
+        session.import_labels(path, label="class")
+    with pytest.raises(ValueError, match=r"no column 'tweets'[.] Did you mean 'tweet'"):
+        session.import_labels(path, label="class", text="tweets")
+    with pytest.raises(ValueError, match="what the pool holds, which is texts, got"):
+        session.import_labels(path, label="class", text=["tweet", "class"])
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_ids_of_another_order_do_not_move_labels(open_texts, tmp_path, suffix):
+    first = open_texts(ids=None)
+    first.tell({0: "of 0", 3: "of 3", 4: "of 4"}, unasked=True)
+    path = tmp_path / f"labels.{suffix}"
+    first.export(path)
+    second = open_texts(TEXTS[::-1], ids=None, name="second")
+    for source in (path, first.path):
+        second.import_labels(source)
+        assert second.labels == {5: "of 0", 2: "of 3", 1: "of 4"}
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_items_that_are_no_texts_are_matched_by_their_hashes(
+    open_session, data, tmp_path, suffix
+):
+    X = data[0]
+    first = open_session()
+    first.tell({0: "of 0", 3: "of 3"}, unasked=True)
+    path = tmp_path / f"labels.{suffix}"
+    first.export(path)
+    second = open_session(X[::-1], path=tmp_path / "second")
+    second.import_labels(path)
+    assert second.labels == {59: "of 0", 56: "of 3"}
+    third = open_session(X[1:], path=tmp_path / "third")
+    with pytest.raises(
+        ValueError, match=r"1 items .* not in the pool: 0\. The content"
+    ):
+        third.import_labels(path)
+
+
+def test_a_text_that_changed_under_its_id_is_named(open_texts, tmp_path):
+    session = open_texts()
+    path = tmp_path / "labels.csv"
+    path.write_text("id,text,label\na,edited,pos\ne,no,neg\n")
+    match = r"1 items .* not in the pool: 'a'. The content of 'a' is another one"
+    with pytest.raises(ValueError, match=match):
+        session.import_labels(path)
+    session.import_labels(path, ignore_unknown=True)
+    assert session.labels == {"e": "neg"}
+
+
+def test_labels_of_copies_go_to_copies(open_texts, tmp_path):
+    first = open_texts(["x", "a", "x", "x"], ids=None)
+    first.tell({2: "spam", 3: "ham"}, unasked=True)
+    first.export(tmp_path / "labels.csv")
+    same = open_texts(["x", "a", "x", "x"], ids=None, name="same")
+    same.import_labels(tmp_path / "labels.csv")
+    assert same.labels == {2: "spam", 3: "ham"}
+    other = open_texts(["a", "x", "x"], ids=None, name="other")
+    other.import_labels(first.path)
+    assert other.labels == {2: "spam", 1: "ham"}
+    assert other.import_labels(first.path).unchanged == [2, 1]
+    one = open_texts(["a", "x"], ids=None, name="one")
+    with pytest.raises(ValueError, match="gives 1 items more than one label: 1"):
+        one.import_labels(first.path)
+
+
+def test_ids_that_look_alike_in_a_csv_are_refused(open_texts, tmp_path):
+    ids = [7, "7", "a", "b", "c", "d"]
+    first = open_texts(ids=ids)
+    first.tell([7], ["int seven"], unasked=True)
+    second = open_texts(ids=ids, name="second")
+    first.export(tmp_path / "t.csv")
+    with pytest.raises(ValueError, match="names the item 7, and the ids 7, '7' of"):
+        second.import_labels(tmp_path / "t.csv")
+    first.export(tmp_path / "t.jsonl")
+    second.import_labels(tmp_path / "t.jsonl")
+    assert second.labels == {7: "int seven"}
+
+
+FORMULAS = ["=1+1", "+1", "-1", "@x", "\t=1", "\r=1", "'=1", "''=1", "'a'", "'", ""]
+
+
+def test_a_csv_holds_no_formulas_and_comes_back(open_texts, tmp_path):
+    ids = [f"{text}id" for text in FORMULAS]
+    labels = [text or "none" for text in FORMULAS]
+    first = open_texts(FORMULAS, ids, annotator="=me()")
+    first.tell(ids, labels, unasked=True)
+    path = tmp_path / "labels.csv"
+    first.export(path)
+    cells = [cell for row in read(path) for cell in row.values()]
+    assert [cell for cell in cells if cell[:1] in tuple("=+-@\t\r")] == []
+    second = open_texts(FORMULAS, ids, name="second")
+    second.tell(ids[0], labels[0], unasked=True)
+    second.import_labels(path)
+    assert second.labels == first.labels
+
+
+def test_a_text_that_begins_with_an_apostrophe_is_found(open_texts, tmp_path):
+    session = open_texts(["'=quoted", "a"], ids=None)
+    (tmp_path / "x.csv").write_text("text,label\n'=quoted,pos\n")
+    session.import_labels(tmp_path / "x.csv")
+    assert session.labels == {0: "pos"}
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [[0.5, -1.25, 3e-7], [1, -2, 30], [True, False, True], [[0, 1], [1, 0], [1, 1]]],
+)
+def test_labels_of_a_csv_get_their_types_back_by_their_looks(
+    open_texts, tmp_path, labels
+):
+    first = open_texts()
+    first.tell(["a", "b", "7"], labels, unasked=True)
+    first.export(tmp_path / "labels.csv")
+    second = open_texts(name="second")
+    second.import_labels(tmp_path / "labels.csv")
+    assert second.labels == first.labels
+    assert [type(x) for x in second.labels.values()] == [type(labels[0])] * 3
+
+
+def test_labels_of_a_csv_are_of_the_kind_that_the_learner_knows(
+    open_texts, tmp_path, learner
+):
+    (tmp_path / "x.csv").write_text("id,label\na,0\nb,1\n")
+    fitted = clone(learner).fit([[0.0], [1.0]], ["0", "1"])
+    session = LabelingSession(fitted, TEXTS, tmp_path / "s", IDS, refit=False)
+    session.import_labels(tmp_path / "x.csv")
+    assert session.labels == {"a": "0", "b": "1"}
+    session.close()
+
+
+def test_half_characters_go_into_jsonl_only(open_texts, tmp_path):
+    texts = ["\ud800 lone", "b"]
+    first = open_texts(texts, ids=None)
+    first.tell({0: "x\udc80"}, unasked=True)
+    first.export(tmp_path / "x.jsonl")
+    second = open_texts(texts, ids=None, name="second")
+    second.import_labels(tmp_path / "x.jsonl")
+    assert second.labels == first.labels
+    for suffix in ("csv", "parquet"):
+        with pytest.raises(ValueError, match=r"half of a character.*Name a \.jsonl"):
+            first.export(tmp_path / f"x.{suffix}")
+
+
+def test_large_ids_do_not_go_into_parquet(open_texts, tmp_path):
+    session = open_texts(["a", "b"], [10**25, 3])
+    session.tell(10**25, "x", unasked=True)
+    with pytest.raises(
+        ValueError, match=r"int of at most 64 bits[.] Name a [.]jsonl file"
+    ):
+        session.export(tmp_path / "x.parquet")
+
+
+def test_a_session_whose_hashes_are_lost_cannot_be_matched(open_texts, tmp_path):
+    first = open_texts()
+    first.tell("a", "x", unasked=True)
+    (tmp_path / "texts" / "pool.npy").write_bytes(b"")
+    second = open_texts(name="second")
+    with pytest.raises(ValueError, match=r"'pool\.npy' of the session .* is missing"):
+        second.import_labels(first.path)
