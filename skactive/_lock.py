@@ -28,7 +28,8 @@ class LockedError(RuntimeError):
 class Lock:
     """A file that one process at a time holds, and that says which.
 
-    Where the system has `flock`, the lock ends with its process, however that ends.
+    The lock ends with this object. Where the system has `flock`, it also ends with its
+    process, however that ends.
     Elsewhere the file itself is the lock: a process that was killed leaves it behind,
     and it is taken over if that process ran on this machine and is seen to be gone.
 
@@ -62,10 +63,10 @@ class Lock:
     """
 
     def __init__(self, path, what):
+        self._handle = None
         self._path = os.path.realpath(path)
         self._what = what
         self._pid = os.getpid()
-        self._handle = None
         self._is_file = False  # whether the file itself is the lock
         try:
             if not self._flock():
@@ -87,6 +88,9 @@ class Lock:
             else:
                 fcntl.flock(handle, fcntl.LOCK_UN)
         os.close(handle)
+
+    def __del__(self):
+        self.release()
 
     def _flock(self):
         """Lock by the system's means, or give False where it has none."""

@@ -10,8 +10,10 @@ import shutil
 import sys
 import uuid
 from contextlib import contextmanager, suppress
+from glob import escape
 from pathlib import Path
 
+from skactive._lock import Lock, LockedError
 from skactive.persistence.codec import Refusal, read_json
 from skactive.persistence.versions import collect_versions, warn_of_versions
 
@@ -21,41 +23,71 @@ MANIFEST = "manifest.json"
 FORMAT = "skactive"
 FORMAT_VERSION = 1
 _EXCHANGE = 2  # RENAME_EXCHANGE of Linux
+_LOCK, _NEW, _OLD = "lock", "new", "old"  # in the temporary folder
 
 
 @contextmanager
 def new_folder(folder, overwrite):
-    """Write a folder beside its place; seal and rename it when the block is done.
+    """Write a folder beside its target; seal and rename it when the block is done.
 
     Parameters
     ----------
     folder : str or path-like
     overwrite : bool
-        Whether to replace a folder that was written so before.
+        Whether to replace a folder that was written this way before.
 
     Yields
     ------
     target : Path
-        The place, absolute.
-    temporary : Path
+        The final place, absolute.
+    new : Path
         The empty folder to write to.
     """
     target = Path(os.path.realpath(os.path.expanduser(folder)))
+    _sweep(target)
     _check_target(target, overwrite)
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.tmp")
-    temporary.mkdir()
+    lock = None
     try:
-        yield target, temporary
-        _seal(temporary)
+        temporary.mkdir()
+        lock = Lock(temporary / _LOCK, f"the save to {os.fspath(target)!r}")
+        new = temporary / _NEW
+        new.mkdir()
+        yield target, new
+        _seal(new)
         if overwrite and target.exists():
             _check_target(target, overwrite)  # it may have changed in the meantime
-            _replace(temporary, target)
+            _replace(new, target)
         else:
-            os.rename(temporary, target)
+            os.rename(new, target)
         _sync(target.parent)
     finally:
+        _remove(temporary, lock)
+
+
+def _remove(temporary, lock, again=True):
+    """Remove a temporary folder, also where the user interrupts this once."""
+    try:
+        if lock is not None:
+            lock.release()
         shutil.rmtree(temporary, ignore_errors=True)
+    except BaseException:
+        if again:
+            _remove(temporary, lock, again=False)
+        raise
+
+
+def _sweep(target):
+    """Remove what saves to the same target left when they were killed."""
+    for temporary in target.parent.glob(f".{escape(target.name)}.????????.tmp"):
+        try:
+            lock = Lock(temporary / _LOCK, "")
+        except (LockedError, OSError):
+            continue  # a save that is under way
+        if (temporary / _OLD).exists() and not target.exists():
+            os.rename(temporary / _OLD, target)  # killed between two renames
+        _remove(temporary, lock)
 
 
 def _check_target(target, overwrite):
@@ -90,18 +122,17 @@ def _check_target(target, overwrite):
         )
 
 
-def _replace(temporary, target):
-    """Put a folder in the place of another; `temporary` then holds the old one."""
-    if _exchange(temporary, target):
+def _replace(new, target):
+    """Put a folder in the place of another, which stays beside `new`."""
+    if _exchange(new, target):
         return
-    aside = temporary.with_name(f"{temporary.name}.old")
-    os.rename(target, aside)
+    old = new.with_name(_OLD)
+    os.rename(target, old)
     try:
-        os.rename(temporary, target)
+        os.rename(new, target)
     except BaseException:
-        os.rename(aside, target)
+        os.rename(old, target)
         raise
-    shutil.rmtree(aside, ignore_errors=True)
 
 
 def _exchange(one, other):

@@ -2,12 +2,14 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
 
 import skactive
 from skactive import load, save
@@ -127,3 +129,90 @@ def test_the_manifest_lists_files_and_versions(saved):
     assert {"python", "scikit-learn", "torch", "transformers", "numpy"} <= set(
         manifest["versions"]
     )
+
+
+class _Interrupt:
+    """Trace function that interrupts at one line that runs while a folder is written."""
+
+    def __init__(self, at):
+        self.n_lines, self.at = 0, at
+
+    def __call__(self, frame, event, arg):
+        names = (folder_module.__file__, shutil.__file__)
+        if frame.f_code.co_filename not in names:
+            return None
+        if event == "line":
+            self.n_lines += 1
+            if self.n_lines == self.at:
+                raise KeyboardInterrupt
+        return self
+
+
+def _save_interrupted(folder, at):
+    """Overwrite a folder, interrupted at a line; whether it came to that."""
+    tracer, before = _Interrupt(at), sys.gettrace()
+    sys.settrace(tracer)
+    try:
+        save(make_pipeline("passthrough", "passthrough"), folder, overwrite=True)
+    except KeyboardInterrupt:
+        return True
+    except OSError as exc:  # shutil closes a folder twice when it is interrupted there
+        assert isinstance(exc.__context__, KeyboardInterrupt)
+        return True
+    finally:
+        sys.settrace(before)
+    return tracer.n_lines >= at
+
+
+def test_an_interrupted_save_leaves_nothing_after_the_next(tmp_path, monkeypatch):
+    monkeypatch.setattr(folder_module, "_sync", lambda path: None)
+    at = n_left = 0
+    while True:
+        folder = tmp_path / f"{at}" / "saved"
+        save(make_pipeline("passthrough"), folder)
+        at += 2
+        if not _save_interrupted(folder, at):
+            break
+        assert len(load(folder).steps) in (1, 2)
+        n_left += os.listdir(folder.parent) != ["saved"]
+        save(make_pipeline("passthrough"), folder, overwrite=True)
+        assert os.listdir(folder.parent) == ["saved"]
+    assert at > 150
+    assert n_left < 5  # the lines between a step and what undoes it
+
+
+def test_a_killed_save_is_swept_by_the_next(tmp_path):
+    code = """
+import os, sys
+from sklearn.pipeline import make_pipeline
+import skactive
+from skactive.persistence import folder
+folder._seal = lambda *args: os._exit(9)
+skactive.save(make_pipeline("passthrough"), sys.argv[1])
+"""
+    folder = tmp_path / "saved"
+    command = [sys.executable, "-c", code, str(folder)]
+    assert subprocess.run(command, check=False).returncode == 9
+    assert len(os.listdir(tmp_path)) == 1
+    save(make_pipeline("passthrough"), folder)
+    assert os.listdir(tmp_path) == ["saved"]
+
+
+def test_a_save_under_way_is_not_swept(tmp_path):
+    with folder_module.new_folder(tmp_path / "saved", False) as (_, new):
+        (new / "file").write_text("mine")
+        save(make_pipeline("passthrough"), tmp_path / "saved")
+        assert (new / "file").read_text() == "mine"
+        shutil.rmtree(tmp_path / "saved")
+
+
+def test_a_folder_moved_aside_by_a_killed_save_comes_back(saved, monkeypatch):
+    monkeypatch.setattr(folder_module, "_exchange", lambda one, other: False)
+    place = saved.parent / ".saved.01234567.tmp"
+    place.mkdir()
+    (place / "lock").touch()
+    saved.rename(place / "old")
+    with pytest.raises(FileExistsError, match="which exists"):
+        save(_learner(), saved)
+    assert load(saved).n_rounds_ == 0
+    assert os.listdir(saved.parent) == ["saved"]
