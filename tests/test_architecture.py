@@ -27,6 +27,7 @@ FLOORS = {
     "_clones": 0,
     "_linalg": 0,
     "_params": 0,
+    "_progress": 0,
     "_pipelines": 0,
     "_threads": 0,
     "measures": 1,

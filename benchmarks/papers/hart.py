@@ -114,6 +114,7 @@ def make_tuned(model, n_layers, seed, settings):
         head_lr=settings.head_lr,
         weight_decay=0.01,
         schedule="polynomial",
+        power=2,  # the paper names none
         device=settings.device,
         random_state=seed,
     )

@@ -7,7 +7,9 @@ import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
 
+import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
+from sklearn.metrics import get_scorer_names
 
 from skactive._random import fork_torch
 from skactive._sklearn import Interval, StrOptions
@@ -33,6 +35,7 @@ class BertEstimator(
         "head": [str, type],
         "head_params": [dict, None],
         "pooling": [StrOptions({"mean", "cls", "max"})],
+        "layers": [Integral, Sequence, np.ndarray],
         "freeze": [Integral, str],
         "dropout": [Interval(Real, 0, 1, closed="left")],
         "mc_dropout": [StrOptions({"head", "gaussian", "full"}), None],
@@ -44,9 +47,15 @@ class BertEstimator(
         "head_lr": [Interval(Real, 0, None, closed="left"), None],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
         "schedule": [StrOptions({"linear", "polynomial"}), None],
+        "power": [Interval(Real, 0, None, closed="neither")],
         "warmup": [Interval(Real, 0, 1, closed="both")],
         "max_grad_norm": [Interval(Real, 0, None, closed="neither"), None],
-        "early_stopping": ["boolean", None],
+        "early_stopping": [
+            "boolean",
+            StrOptions(set(get_scorer_names())),
+            callable,
+            None,
+        ],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -59,7 +68,7 @@ class BertEstimator(
         "net_params": [dict, None],
         "revision": [str, None],
         "random_state": ["random_state"],
-        "verbose": ["verbose"],
+        "verbose": ["verbose", StrOptions({"auto"})],
     }
 
     def __init__(
@@ -69,6 +78,7 @@ class BertEstimator(
         head="linear",
         head_params=None,
         pooling="cls",
+        layers=-1,
         freeze=0,
         dropout=0.1,
         mc_dropout="head",
@@ -80,6 +90,7 @@ class BertEstimator(
         head_lr=None,
         weight_decay=0.0,
         schedule=None,
+        power=1.0,
         warmup=0.0,
         max_grad_norm=1.0,
         early_stopping=None,
@@ -95,12 +106,13 @@ class BertEstimator(
         net_params=None,
         revision=None,
         random_state=None,
-        verbose=0,
+        verbose="auto",
     ):
         self.model = model
         self.head = head
         self.head_params = head_params
         self.pooling = pooling
+        self.layers = layers
         self.freeze = freeze
         self.dropout = dropout
         self.mc_dropout = mc_dropout
@@ -112,6 +124,7 @@ class BertEstimator(
         self.head_lr = head_lr
         self.weight_decay = weight_decay
         self.schedule = schedule
+        self.power = power
         self.warmup = warmup
         self.max_grad_norm = max_grad_norm
         self.early_stopping = early_stopping

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from scipy import sparse
 from sklearn.base import ClassifierMixin
-from sklearn.metrics import accuracy_score
 from sklearn.utils.class_weight import compute_sample_weight
 
 from skactive._labels import as_labels
@@ -37,6 +36,10 @@ class BertClassifier(
         `hidden_size` for "cnn".
     pooling : {"cls", "mean", "max"}, default="cls"
         How token states become features; "cnn" takes the states themselves.
+    layers : int or sequence of int, default=-1
+        Layers whose states the head takes; several are concatenated in the order
+        given. 0 is the output of the embeddings, 1 the first layer, -1 the last.
+        `(-4, -3, -2, -1)` are the last four.
     freeze : int or "all", default=0
         `F > 0` freezes the embeddings and layers `[0, F)`, `F < 0` the last `-F`
         layers, "all" the encoder, 0 nothing. The head always trains.
@@ -63,14 +66,21 @@ class BertClassifier(
     weight_decay : float, default=0.0
         Decoupled decay; biases and normalisations have none.
     schedule : {"linear", "polynomial"} or None, default=None
-        The rate over the steps: constant, or down to 0 linearly or quadratically.
+        Learning rate over the steps. None is constant. "linear" and "polynomial"
+        decrease it to 0.
+    power : float, default=1.0
+        Exponent of the polynomial schedule. 1 is linear.
     warmup : float, default=0.0
         Part of the steps in which the rate rises from 0.
     max_grad_norm : float or None, default=1.0
         Longer gradients are scaled down to this length.
-    early_stopping : bool or None, default=None
-        Whether to set a part of the texts aside, score on it after each epoch, stop
-        when nothing is gained and restore the weights of the best epoch.
+    early_stopping : bool, str, callable or None, default=None
+        Whether to hold out validation texts, score them after each epoch, stop when
+        the score no longer improves and restore the weights of the best epoch. True
+        scores by accuracy. A str is the name of a scikit-learn scorer, such as "f1",
+        "f1_macro" or "neg_log_loss". A callable is a scorer
+        `scorer(estimator, X, y)`, for example from
+        :func:`sklearn.metrics.make_scorer`.
     validation_fraction : float, default=0.1
         That part.
     n_iter_no_change : int, default=2
@@ -106,8 +116,10 @@ class BertClassifier(
     random_state : int, RandomState instance or None, default=None
         Seeds the head, the order of the texts, dropout and the draws. The global
         generators are neither read nor moved.
-    verbose : int, default=0
-        Above 0, a bar on stderr shows the batches and the loss.
+    verbose : int, bool or "auto", default="auto"
+        Whether a bar on stderr shows the batches and the loss. "auto" shows it on an
+        interactive terminal and in a notebook if training takes more than 3 seconds.
+        0 or False never shows it, 1 or True always does.
 
     Attributes
     ----------
@@ -177,6 +189,7 @@ class BertClassifier(
         head="linear",
         head_params=None,
         pooling="cls",
+        layers=-1,
         freeze=0,
         dropout=0.1,
         mc_dropout="head",
@@ -188,6 +201,7 @@ class BertClassifier(
         head_lr=None,
         weight_decay=0.0,
         schedule=None,
+        power=1.0,
         warmup=0.0,
         max_grad_norm=1.0,
         early_stopping=None,
@@ -205,13 +219,14 @@ class BertClassifier(
         net_params=None,
         revision=None,
         random_state=None,
-        verbose=0,
+        verbose="auto",
     ):
         super().__init__(
             model,
             head=head,
             head_params=head_params,
             pooling=pooling,
+            layers=layers,
             freeze=freeze,
             dropout=dropout,
             mc_dropout=mc_dropout,
@@ -223,6 +238,7 @@ class BertClassifier(
             head_lr=head_lr,
             weight_decay=weight_decay,
             schedule=schedule,
+            power=power,
             warmup=warmup,
             max_grad_norm=max_grad_norm,
             early_stopping=early_stopping,
@@ -310,30 +326,21 @@ class BertClassifier(
         if self.class_weight is not None:
             weights = check_sample_weight(sample_weight, texts)
             weights = weights * compute_sample_weight(self.class_weight, y)
-        self._train(
+        return self._train(
             texts,
             torch.from_numpy(codes),
             weights,
+            labels=y,
+            fitted={"classes_": found, "_multilabel": multilabel},
             n_outputs=len(found),
             criterion=nn.BCEWithLogitsLoss if multilabel else nn.CrossEntropyLoss,
-            score=_accuracy,
             stratify=None if multilabel else codes,
             go_on=go_on,
             n_epochs=n_epochs,
         )
-        self.classes_, self._multilabel = found, multilabel
-        return self
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         tags.transformer_tags.preserves_dtype = []
         return tags
-
-
-def _accuracy(outputs, targets):
-    """Score outputs (n, k) against codes (n,) or an indicator matrix (n, k)."""
-    outputs, targets = outputs.numpy(), targets.numpy()
-    if targets.ndim == 2:
-        return accuracy_score(targets > 0.5, outputs > 0)
-    return accuracy_score(targets, outputs.argmax(axis=1))

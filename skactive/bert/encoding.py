@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-
 import numpy as np
 
+from skactive._progress import progress_bar
 from skactive.bert.batches import collate, cut, cut_parts, tokenize
 from skactive.bert.hub import open_checkpoint
 from skactive.bert.module import (
@@ -119,17 +118,5 @@ class EncodingRun:
                     yield chunk[batch]
 
     def progress(self, total):
-        """Show the texts encoded, where the estimator is verbose."""
-        if not self.verbose:
-            return _NoProgress()
-        from tqdm import tqdm
-
-        return tqdm(total=total, desc="BertFeatures", unit="text")
-
-
-class _NoProgress(nullcontext):
-    def __enter__(self):
-        return self
-
-    def update(self, n):
-        pass
+        """Show the texts encoded, as `verbose` says."""
+        return progress_bar(self.verbose, total=total, desc="BertFeatures", unit="text")

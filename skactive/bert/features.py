@@ -80,8 +80,10 @@ class BertFeatures(
         is 1, which is this process with torch's own threads, unless a
         :func:`joblib.parallel_config` says otherwise; its backend, such as Dask's or
         Ray's, spreads the work. See Notes.
-    verbose : int, default=0
-        Above 0, a bar on stderr shows the texts encoded, the rate and the time left.
+    verbose : int, bool or "auto", default="auto"
+        Whether a bar on stderr shows the texts encoded, the rate and the time left.
+        "auto" shows it on an interactive terminal and in a notebook if encoding takes
+        more than 3 seconds. 0 or False never shows it, 1 or True always does.
 
     See Also
     --------
@@ -141,7 +143,7 @@ class BertFeatures(
         "precision": [StrOptions({"auto", "float32", "bfloat16"})],
         "revision": [str, None],
         "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
+        "verbose": ["verbose", StrOptions({"auto"})],
     }
 
     def __init__(
@@ -159,7 +161,7 @@ class BertFeatures(
         precision="auto",
         revision=None,
         n_jobs=None,
-        verbose=0,
+        verbose="auto",
     ):
         self.model = model
         self.pooling = pooling

@@ -8,6 +8,7 @@ import warnings
 from contextlib import contextmanager
 
 import numpy as np
+from sklearn.metrics import check_scoring
 
 from skactive._random import base_seed, fork_torch, round_rng, round_seed
 from skactive._sklearn import check_sample_weight
@@ -31,9 +32,10 @@ class FittingMixin:
         y,
         sample_weight,
         *,
+        labels,
+        fitted,
         n_outputs,
         criterion,
-        score,
         stratify,
         go_on,
         n_epochs,
@@ -44,12 +46,15 @@ class FittingMixin:
         ----------
         texts : list of str or of (str, str)
         y : torch.Tensor of shape (n,) or (n, k)
+            Encoded targets.
         sample_weight : array-like of shape (n,) or None
+        labels : ndarray of shape (n,) or (n, k)
+            Targets as they were passed to `fit`.
+        fitted : dict
+            Attributes that turn outputs into predictions, such as `classes_`.
         n_outputs : int
         criterion : class
             The loss, a `torch.nn.Module`.
-        score : callable
-            `score(outputs, targets)` of the validation part.
         stratify : ndarray of shape (n,) or None
             What the validation part keeps the proportions of.
         go_on : bool
@@ -67,10 +72,16 @@ class FittingMixin:
         weights = _normalised(weights, train)
         n_steps = n_epochs * -(-len(train) // self.batch_size)
         has_valid = valid is not None
-        history = History(score if has_valid else None, self.tol, self.n_iter_no_change)
-        callbacks = [("history", history)]
-        if self.verbose:
-            callbacks.append(("progress", Progress(n_steps)))
+        score = None
+        if has_valid:
+            score = self._validation_score(
+                fitted, [texts[i] for i in valid], labels[valid], n_outputs
+            )
+        history = History(score, self.tol, self.n_iter_no_change)
+        callbacks = [
+            ("history", history),
+            ("progress", Progress(n_steps, self.verbose)),
+        ]
         recipe = self._recipe_of(n_outputs, criterion)
         device = choose_device(self.device)
 
@@ -103,7 +114,7 @@ class FittingMixin:
         network.eval()
         network.frozen_in_eval = False
         # Nothing of the training is kept but its result: a next one starts afresh.
-        net.train_split = None
+        net.train_split = history.score = None
         net.optimizer_.state.clear()
         changes = layer_changes(network, start)
 
@@ -116,6 +127,7 @@ class FittingMixin:
             }
             for record in history.epochs
         ]
+        vars(self).update(fitted)
         self.net_ = net
         self.history_ = [*self.history_, *epochs] if n_before else epochs
         self.layer_changes_ = changes
@@ -132,6 +144,7 @@ class FittingMixin:
             "n_outputs": n_outputs,
             "dropout": self.dropout,
             "pooling": self.pooling,
+            "layers": copy.deepcopy(self.layers),
             "freeze": self.freeze,
             "layers_attr": self.layers_attr,
         }
@@ -153,6 +166,7 @@ class FittingMixin:
             head_lr=self.lr if self.head_lr is None else self.head_lr,
             weight_decay=self.weight_decay,
             schedule=self.schedule,
+            power=self.power,
             warmup=self.warmup,
             max_grad_norm=self.max_grad_norm,
             n_steps=n_steps,
@@ -263,6 +277,33 @@ class FittingMixin:
                 "a larger fraction, or early_stopping=None."
             )
         return np.sort(train), np.sort(valid)
+
+    def _validation_score(self, fitted, texts, labels, n_outputs):
+        """Make the function that scores outputs (n, k) on the validation texts."""
+        import torch
+
+        by_default = isinstance(self.early_stopping, bool | np.bool_)
+        model = type(self)(**self.get_params(deep=False))
+        vars(model).update(fitted, net_=None)  # it predicts from given outputs
+        scorer = check_scoring(model, None if by_default else self.early_stopping)
+
+        def score(outputs):
+            model._outputs = lambda X: outputs.numpy()
+            return float(scorer(model, texts, labels))
+
+        if not by_default:  # fail before training, not after its first epoch
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    score(torch.zeros(len(texts), n_outputs))
+            except Exception as exc:
+                raise ValueError(
+                    f"'early_stopping' must be a scorer that is defined for the "
+                    f"targets, got {self.early_stopping!r}, which fails on the "
+                    f"validation texts ({type(exc).__name__}: {exc}). Pass another "
+                    "scorer, or True."
+                ) from exc
+        return score
 
     def _batches(self, network, checkpoint, texts, *, from_tokens=False):
         """Tokenise, and look up what lies below the cut unless it has to run, too."""

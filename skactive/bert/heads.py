@@ -195,12 +195,16 @@ class MLPHead(DenseHead):
 
 
 class CNNHead(DenseHead):
-    """Convolutions over the tokens, max-pooled, and two linear layers (Kim 2014).
+    """Convolutions over the tokens, global max pooling and two linear layers.
 
-    Filters of each height slide over the real tokens; beyond the text's end they see
-    zeros, whatever the text is padded with and however far. Batch normalisation
-    and the maximum take real tokens only, so a text's outputs do not depend on its
-    batch.
+    The decoder of Griesshaber et al. (2020), which follows Kim (2014). Each feature
+    map passes through batch normalization, ReLU and dropout before it is pooled. Each
+    linear layer has dropout at its input. Beyond the end of a text the filters see
+    zeros. Batch normalization and pooling use real tokens only, so the outputs of a
+    text do not depend on its batch.
+
+    Draws with `mc_dropout="head"` keep the dropout of the two linear layers on. With
+    `mc_dropout="full"` the dropout of the feature maps is on as well.
 
     Parameters
     ----------
@@ -210,7 +214,15 @@ class CNNHead(DenseHead):
     n_maps : int, default=64
         Feature maps per height.
     hidden_size : int or None, default=None
-        Width of the first linear layer's output; None means as many as maps in all.
+        Width of the output of the first linear layer. None is the number of all
+        feature maps.
+
+    References
+    ----------
+    Y. Kim (2014). Convolutional neural networks for sentence classification. EMNLP.
+
+    D. Griesshaber, J. Maucher, N. T. Vu (2020). Fine-tuning BERT for low-resource
+    natural language understanding via active learning. COLING.
     """
 
     uses_tokens = True
@@ -243,7 +255,7 @@ class CNNHead(DenseHead):
             real = torch.relu(norm(maps[mask]))  # (real tokens, maps)
             # The maximum of what ReLU gives is at least 0, so 0 stands for padding.
             spread = maps.new_zeros(maps.shape).masked_scatter(mask[:, :, None], real)
-            pooled.append(spread.amax(dim=1))
+            pooled.append(self.dropout(spread).amax(dim=1))
         return torch.cat(pooled, dim=1)
 
 

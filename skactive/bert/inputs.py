@@ -138,6 +138,7 @@ class Batches:
                 checkpoint.tokenizer_digest,
                 network.cut,
                 network.pooling if pooled else None,
+                network.layers if network.cut == network.depth else tuple(network.kept),
                 self.max_length,
                 network.bfloat16,
                 network.stack.path,
@@ -165,7 +166,7 @@ class Batches:
                     for i, rows in zip(positions, states, strict=True):
                         views[i][:] = rows[: n_rows[i]]
 
-            store.add(missing, n_rows, checkpoint.width, fill)
+            store.add(missing, n_rows, network.prefix_width, fill)
         return store.get_single(texts)[:, None] if pooled else store.get(texts)
 
 

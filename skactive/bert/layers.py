@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from numbers import Integral
 
 __all__ = ["LayerStack", "resolve_freeze"]
@@ -226,37 +227,44 @@ class LayerStack:
         return {group: found for group, found in groups.items() if found}
 
     @contextmanager
-    def stopping_at(self, cut):
+    def stopping_at(self, cut, also=()):
         """Run the encoder up to a cut only.
 
         Parameters
         ----------
         cut : int
             In [1, depth).
+        also : sequence of int, default=()
+            Layers below the cut whose inputs are wanted as well.
 
         Yields
         ------
         run : callable
-            Takes the encoder's inputs; gives the states (b, t, d) that would enter
-            layer `cut`.
+            Takes the inputs of the encoder. Returns a list of states (b, t, d): those
+            that enter the layers of `also`, and last those that enter layer `cut`.
         """
+        entered = {}
 
-        def stop(module, args, kwargs):
-            raise _Reached(args[0] if args else kwargs["hidden_states"])
+        def look(i, module, args, kwargs):
+            entered[i] = args[0] if args else kwargs["hidden_states"]
+            if i == cut:
+                raise _Reached
 
         def run(**inputs):
+            entered.clear()
             try:
                 self.encoder(**inputs)
-            except _Reached as reached:
-                return reached.states
+            except _Reached:
+                return [entered[i] for i in (*also, cut)]
             raise RuntimeError(f"the encoder never reached layer {cut}")
 
-        with self._lock:
-            hook = self.layers[cut].register_forward_pre_hook(stop, with_kwargs=True)
-            try:
-                yield run
-            finally:
-                hook.remove()
+        with self._lock, ExitStack() as hooks:
+            for i in {*also, cut}:
+                hook = self.layers[i].register_forward_pre_hook(
+                    partial(look, i), with_kwargs=True
+                )
+                hooks.callback(hook.remove)
+            yield run
 
     @contextmanager
     def starting_at(self, cut, states):
@@ -315,8 +323,7 @@ class LayerStack:
 
 
 class _Reached(Exception):
-    def __init__(self, states):
-        self.states = states
+    """The encoder has run up to the cut."""
 
 
 class _PassOn:

@@ -11,7 +11,6 @@ __all__ = [
     "choose_precision",
     "encode",
     "forward",
-    "forward_states",
     "pool",
 ]
 
@@ -167,21 +166,6 @@ def _pool_padded_states(module, batch, layers, pooling):
         )
         for i in layers
     ]
-
-
-def forward_states(module, batch):
-    """Run an encoder on a batch and take the states of its last layer.
-
-    Parameters
-    ----------
-    module : torch.nn.Module
-    batch : dict of str to torch.Tensor of shape (b, t)
-
-    Returns
-    -------
-    states : torch.Tensor of shape (b, t, d)
-    """
-    return forward(module, batch).last_hidden_state
 
 
 def forward(module, batch, **kwargs):

@@ -11,7 +11,7 @@ from torch import nn
 from skactive.bert.heads import make_head
 from skactive.bert.hub import open_checkpoint
 from skactive.bert.layers import LayerStack
-from skactive.bert.module import forward_states, pool
+from skactive.bert.module import choose_layers, forward, pool
 from skactive.bert.packed import PackedEncoder
 from skactive.bert.packing import pool_packed, unpack
 from skactive.bert.prefix import NoPrefixError
@@ -37,12 +37,18 @@ class TextNetwork(nn.Module):
     layers_attr : str or None
     bfloat16 : bool
         Whether products run in bfloat16 (autocast); weights stay float32.
+    layers : int or sequence of int, default=-1
+        Layers whose states are concatenated for the head, as in `BertFeatures`.
 
     Attributes
     ----------
     cut : int
         Layers from the bottom that are frozen with the embeddings: what they give for
         a text never changes. `depth` where the whole encoder is frozen.
+    layers : tuple of int
+        In [0, depth]; 0 is the output of the embeddings.
+    kept : list of int
+        Those of `layers` whose states the cut leaves unchanged and below it.
     """
 
     def __init__(
@@ -58,6 +64,7 @@ class TextNetwork(nn.Module):
         freeze,
         layers_attr,
         bfloat16,
+        layers=-1,
     ):
         super().__init__()
         checkpoint = open_checkpoint(model, revision)
@@ -67,10 +74,14 @@ class TextNetwork(nn.Module):
             self.encoder.pooler = None  # made for next-sentence prediction
         self.stack = LayerStack(self.encoder, layers_attr)
         self.cut = self.stack.freeze(freeze)
+        self.layers = choose_layers(layers, self.depth)
+        self.kept = sorted({i for i in self.layers if i < self.cut})
         self.pooling = pooling
         self.bfloat16 = bfloat16
         self.checkpoint_digest = checkpoint.digest
-        self.head = make_head(head, checkpoint.width, n_outputs, dropout, head_params)
+        self.n_outputs = n_outputs
+        width = checkpoint.width * len(self.layers)
+        self.head = make_head(head, width, n_outputs, dropout, head_params)
         self.uses_tokens = getattr(self.head, "uses_tokens", False)
         self.frozen_in_eval = False
 
@@ -78,6 +89,13 @@ class TextNetwork(nn.Module):
     def depth(self):
         """How many layers the encoder has."""
         return self.stack.depth
+
+    @property
+    def prefix_width(self):
+        """Columns of what :meth:`below_cut` returns."""
+        whole = self.cut == self.depth
+        n_layers = len(self.layers) if whole else len(self.kept) + 1
+        return n_layers * self.encoder.config.hidden_size
 
     @property
     def takes_packed(self):
@@ -114,7 +132,15 @@ class TextNetwork(nn.Module):
     def decode(self, x, mask):
         """Compute the outputs (b, k) from what :meth:`represent` gave."""
         with self._autocast():
-            return (self.head(x, mask) if self.uses_tokens else self.head(x)).float()
+            outputs = self.head(x, mask) if self.uses_tokens else self.head(x)
+        expected = (len(x), self.n_outputs)
+        if outputs.shape != expected:
+            raise ValueError(
+                f"'head' must return outputs of shape (n_texts, n_outputs), here "
+                f"{expected}, got {tuple(outputs.shape)} from "
+                f"{type(self.head).__name__}. Size its last layer by 'n_outputs'."
+            )
+        return outputs.float()
 
     def summarize(self, prefix=None, **inputs):
         """Compute what the first linear layer of a :class:`DenseHead` takes (b, m)."""
@@ -157,14 +183,30 @@ class TextNetwork(nn.Module):
             return self._represent_padded(prefix, inputs)
 
     def _represent_packed(self, prefix, inputs):
-        if prefix is not None and self.cut == self.depth and not self.uses_tokens:
-            return prefix, None  # pooled before it was kept
-        start = 0 if prefix is None else self.cut
-        encoder = PackedEncoder(self.encoder)
-        states = encoder.states(inputs, start=start, entering=prefix)
+        lengths = inputs["lengths"]
+        if prefix is not None and self.cut == self.depth:
+            if not self.uses_tokens:
+                return prefix, None  # pooled before it was kept
+            states = prefix
+        else:
+            states = self._concatenate(self._run_packed(inputs, prefix))
         if self.uses_tokens:
-            return unpack(states, inputs["lengths"])
-        return pool_packed(states, inputs["lengths"], self.pooling), None
+            return unpack(states, lengths)
+        return pool_packed(states, lengths, self.pooling), None
+
+    def _run_packed(self, inputs, prefix=None, stop=None):
+        """Compute the wanted states by layer, above the cut where a prefix is given."""
+        states, start = {}, 0
+        if prefix is not None:
+            states, start = self._split(prefix), self.cut
+        stop = max(self.layers) if stop is None else stop
+        each = PackedEncoder(self.encoder).each(
+            inputs, start=start, stop=stop, entering=states.get(self.cut)
+        )
+        for i, leaving in enumerate(each, start):
+            if i in self.layers or i == stop:
+                states[i] = leaving
+        return states
 
     def _represent_padded(self, prefix, inputs):
         mask = inputs.get("attention_mask")
@@ -173,23 +215,45 @@ class TextNetwork(nn.Module):
             if not self.uses_tokens:
                 return states[:, 0], None  # pooled before it was kept
         elif prefix is not None:
-            with self.stack.starting_at(self.cut, prefix):
-                states = forward_states(self.encoder, inputs)
+            below = self._split(prefix)
+            with self.stack.starting_at(self.cut, below[self.cut]):
+                states = self._concatenate({**self._run_padded(inputs), **below})
         else:
-            states = forward_states(self.encoder, inputs)
+            states = self._concatenate(self._run_padded(inputs))
         if self.uses_tokens:
             real = torch.ones(states.shape[:2], dtype=torch.bool, device=states.device)
             return states, real if mask is None else mask.bool()
         return pool(states, mask, self.pooling), None
+
+    def _run_padded(self, inputs):
+        """Compute the wanted states by layer."""
+        inner = [i for i in self.layers if i < self.depth]
+        out = forward(self.encoder, inputs, output_hidden_states=bool(inner))
+        states = {i: out.hidden_states[i] for i in inner}
+        return {**states, self.depth: out.last_hidden_state}
+
+    def _concatenate(self, states):
+        """Join the states of `layers`: (..., d) each, (..., m * d) together."""
+        if len(self.layers) == 1:
+            return states[self.layers[0]]
+        return torch.cat([states[i] for i in self.layers], dim=-1)
+
+    def _split(self, prefix):
+        """Split what :meth:`below_cut` gave by layer."""
+        if not self.kept:
+            return {self.cut: prefix}
+        indices = [*self.kept, self.cut]
+        return dict(zip(indices, prefix.chunk(len(indices), dim=-1), strict=True))
 
     def below_cut(self, inputs):
         """Compute what the frozen bottom gives for a batch, in evaluation mode.
 
         Returns
         -------
-        states : torch.Tensor of shape (b, t, d), or (T, d) where packed
-            What enters layer `cut`; (b, 1, d) or (b, d), the pooled features, where
-            nothing but the head is above it and the head takes those.
+        states : torch.Tensor of shape (b, t, m * d), or (T, m * d) where packed
+            The states of the layers `kept`, then what enters layer `cut`. Where the
+            whole encoder is frozen, what the head takes: the states of `layers`, or
+            the pooled features, of shape (b, 1, m * d) or (b, m * d).
 
         Raises
         ------
@@ -207,21 +271,24 @@ class TextNetwork(nn.Module):
             self.train(was_training)
 
     def _below_cut_packed(self, inputs):
-        states = PackedEncoder(self.encoder).states(inputs, stop=self.cut)
-        if self.cut < self.depth or self.uses_tokens:
+        if self.cut < self.depth:
+            states = self._run_packed(inputs, stop=self.cut)
+            return torch.cat([states[i] for i in (*self.kept, self.cut)], -1).float()
+        states = self._concatenate(self._run_packed(inputs))
+        if self.uses_tokens:
             return states.float()
         return pool_packed(states, inputs["lengths"], self.pooling)
 
     def _below_cut_padded(self, inputs):
         if self.cut < self.depth:
-            with self.stack.stopping_at(self.cut) as run:
-                states = run(**inputs).float()
+            with self.stack.stopping_at(self.cut, also=self.kept) as run:
+                states = torch.cat(run(**inputs), dim=-1).float()
             if states.shape[:2] != inputs["input_ids"].shape:
                 raise NoPrefixError(
                     f"{type(self.encoder).__name__} does not have one state per token"
                 )
             return states
-        states = forward_states(self.encoder, inputs)
+        states = self._concatenate(self._run_padded(inputs))
         if self.uses_tokens:
             return states.float()
         return pool(states, inputs.get("attention_mask"), self.pooling)[:, None]

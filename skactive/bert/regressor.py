@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import spearmanr
 from sklearn.base import RegressorMixin
-from sklearn.metrics import r2_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -66,6 +65,10 @@ class BertRegressor(RegressorMixin, BertEstimator):
         `hidden_size` for "cnn".
     pooling : {"cls", "mean", "max"}, default="cls"
         How token states become features; "cnn" takes the states themselves.
+    layers : int or sequence of int, default=-1
+        Layers whose states the head takes; several are concatenated in the order
+        given. 0 is the output of the embeddings, 1 the first layer, -1 the last.
+        `(-4, -3, -2, -1)` are the last four.
     freeze : int or "all", default=0
         `F > 0` freezes the embeddings and layers `[0, F)`, `F < 0` the last `-F`
         layers, "all" the encoder, 0 nothing. The head always trains.
@@ -91,14 +94,20 @@ class BertRegressor(RegressorMixin, BertEstimator):
     weight_decay : float, default=0.0
         Decoupled decay; biases and normalisations have none.
     schedule : {"linear", "polynomial"} or None, default=None
-        The rate over the steps: constant, or down to 0 linearly or quadratically.
+        Learning rate over the steps. None is constant. "linear" and "polynomial"
+        decrease it to 0.
+    power : float, default=1.0
+        Exponent of the polynomial schedule. 1 is linear.
     warmup : float, default=0.0
         Part of the steps in which the rate rises from 0.
     max_grad_norm : float or None, default=1.0
         Longer gradients are scaled down to this length.
-    early_stopping : bool or None, default=None
-        Whether to set a part of the texts aside, score on it after each epoch, stop
-        when nothing is gained and restore the weights of the best epoch.
+    early_stopping : bool, str, callable or None, default=None
+        Whether to hold out validation texts, score them after each epoch, stop when
+        the score no longer improves and restore the weights of the best epoch. True
+        scores by R². A str is the name of a scikit-learn scorer, such as
+        "neg_mean_absolute_error". A callable is a scorer `scorer(estimator, X, y)`,
+        such as `make_scorer(spearman_score)`.
     validation_fraction : float, default=0.1
         That part.
     n_iter_no_change : int, default=2
@@ -130,8 +139,10 @@ class BertRegressor(RegressorMixin, BertEstimator):
     random_state : int, RandomState instance or None, default=None
         Seeds the head, the order of the texts, dropout and the draws. The global
         generators are neither read nor moved.
-    verbose : int, default=0
-        Above 0, a bar on stderr shows the batches and the loss.
+    verbose : int, bool or "auto", default="auto"
+        Whether a bar on stderr shows the batches and the loss. "auto" shows it on an
+        interactive terminal and in a notebook if training takes more than 3 seconds.
+        0 or False never shows it, 1 or True always does.
 
     Attributes
     ----------
@@ -217,19 +228,18 @@ class BertRegressor(RegressorMixin, BertEstimator):
             )
         y = y.astype(np.float64)
         scale = self._scale if go_on else (y.mean(), y.std() or 1.0)
-        self._train(
+        return self._train(
             texts,
             torch.from_numpy((y - scale[0]) / scale[1]).float()[:, None],
             sample_weight,
+            labels=y,
+            fitted={"_scale": scale},
             n_outputs=1,
             criterion=nn.MSELoss,
-            score=_r2,
             stratify=None,
             go_on=go_on,
             n_epochs=n_epochs,
         )
-        self._scale = scale
-        return self
 
     def predict(self, X):
         """Predict a number per text.
@@ -275,7 +285,3 @@ class BertRegressor(RegressorMixin, BertEstimator):
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = []
         return tags
-
-
-def _r2(outputs, targets):
-    return r2_score(targets.numpy(), outputs.numpy())

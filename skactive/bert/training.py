@@ -12,6 +12,7 @@ import torch
 from skorch import NeuralNet
 from skorch.callbacks import Callback, GradientNormClipping, LRScheduler
 
+from skactive._progress import progress_bar
 from skactive.bert.changes import copy_trained
 
 __all__ = [
@@ -67,7 +68,7 @@ class Net(NeuralNet):
     def validation_step(self, batch, **fit_params):
         """Keep the outputs, so that the score costs no second pass."""
         step = super().validation_step(batch, **fit_params)
-        self.validated_.append((step["y_pred"].detach().cpu(), batch[1]))
+        self.validated_.append(step["y_pred"].detach().cpu())
         return step
 
     def run_single_epoch(self, iterator, training, prefix, step_fn, **fit_params):
@@ -123,7 +124,7 @@ class History(Callback):
     Parameters
     ----------
     score : callable or None
-        `score(outputs, targets)` of the validation part; None where there is none.
+        Called with the outputs (m, k) of the validation texts. None if there are none.
     tol : float
         A gain below it is none.
     patience : int
@@ -161,12 +162,10 @@ class History(Callback):
         self.epochs.append(record)
         if self.score is None:
             return
-        outputs, targets = (
-            torch.cat(part) for part in zip(*net.validated_, strict=True)
-        )
+        outputs = torch.cat(net.validated_)
         net.validated_ = []
         record["valid_loss"] = float(net.history[-1, "valid_loss"])
-        score = record["valid_score"] = float(self.score(outputs, targets))
+        score = record["valid_score"] = self.score(outputs)
         if self.best_weights is None or score > self.best_score:
             self.best_score = -math.inf if math.isnan(score) else score
             self.best_weights = copy_trained(net.module_)
@@ -191,16 +190,17 @@ class Progress(Callback):
     ----------
     n_batches : int
         In all epochs together.
+    verbose : int, bool or "auto"
     """
 
-    def __init__(self, n_batches):
-        self.n_batches = n_batches
+    def __init__(self, n_batches, verbose):
+        self.n_batches, self.verbose = n_batches, verbose
 
     def on_train_begin(self, net, **kwargs):
         """Open the bar."""
-        from tqdm import tqdm
-
-        self.bar = tqdm(total=self.n_batches, desc="training", unit="batch")
+        self.bar = progress_bar(
+            self.verbose, total=self.n_batches, desc="training", unit="batch"
+        )
 
     def on_batch_end(self, net, training=False, loss=None, **kwargs):
         """Move it."""
@@ -214,7 +214,7 @@ class Progress(Callback):
         del self.bar
 
 
-def learning_rate(step, *, schedule, n_steps, n_warmup):
+def learning_rate(step, *, schedule, power, n_steps, n_warmup):
     """Give the factor of the learning rate at a step.
 
     Parameters
@@ -222,8 +222,9 @@ def learning_rate(step, *, schedule, n_steps, n_warmup):
     step : int
         From 0.
     schedule : {None, "linear", "polynomial"}
-        After the warm-up: constant, or down to 0 at the last step, linearly or with
-        the square of what remains.
+        After the warm-up: constant, or from 1 to 0 at the last step, linearly or as
+        the remaining fraction of the steps to `power`.
+    power : float
     n_steps, n_warmup : int
         Steps in all, and steps in which the factor rises linearly to 1.
 
@@ -234,7 +235,7 @@ def learning_rate(step, *, schedule, n_steps, n_warmup):
     Examples
     --------
     >>> from skactive.bert.training import learning_rate
-    >>> settings = {"schedule": "linear", "n_steps": 6, "n_warmup": 2}
+    >>> settings = {"schedule": "linear", "power": 1, "n_steps": 6, "n_warmup": 2}
     >>> [learning_rate(step, **settings) for step in range(6)]
     [0.5, 1.0, 1.0, 0.75, 0.5, 0.25]
     """
@@ -243,7 +244,7 @@ def learning_rate(step, *, schedule, n_steps, n_warmup):
     if schedule is None:
         return 1.0
     remaining = max(0.0, (n_steps - step) / max(1, n_steps - n_warmup))
-    return remaining if schedule == "linear" else remaining**2
+    return remaining if schedule == "linear" else remaining**power
 
 
 def adamw(groups, **settings):
@@ -274,7 +275,7 @@ def adamw(groups, **settings):
 
 
 def optimisation(
-    *, lr, head_lr, weight_decay, schedule, warmup, max_grad_norm, n_steps
+    *, lr, head_lr, weight_decay, schedule, power, warmup, max_grad_norm, n_steps
 ):
     """Collect the arguments of :class:`Net` that say how to optimise.
 
@@ -285,6 +286,8 @@ def optimisation(
     weight_decay : float
         Decoupled; biases and normalisations have none.
     schedule : {None, "linear", "polynomial"}
+    power : float
+        Exponent of the polynomial schedule.
     warmup : float
         Part of the steps in which the rate rises.
     max_grad_norm : float or None
@@ -318,6 +321,7 @@ def optimisation(
         factor = partial(
             learning_rate,
             schedule=schedule,
+            power=power,
             n_steps=n_steps,
             n_warmup=math.ceil(warmup * n_steps),
         )

@@ -112,6 +112,19 @@ def test_batch_norm_learns_from_real_tokens_only():
     np.testing.assert_allclose(head.norms[0].running_mean, learned, rtol=1e-4)
 
 
+def test_cnn_drops_out_numbers_of_the_maps_in_training():
+    head = CNNHead(6, 2, 0.5, heights=(1,), n_maps=200).train()
+    head.norms[0].eval()
+    states = numbers(3, 1, 6)  # one token, so pooling takes what dropout leaves
+    with torch.no_grad():
+        dropped = head.summarize(states)
+        kept = head.eval().summarize(states)
+    positive = kept > 0
+    zero = dropped[positive] == 0
+    assert 0.4 < zero.float().mean() < 0.6
+    torch.testing.assert_close(dropped[positive][~zero], 2 * kept[positive][~zero])
+
+
 def test_cnn_is_that_of_the_paper_unless_told_otherwise():
     head = CNNHead(16, 2, 0.1)
     sizes = [tuple(c.weight.shape) for c in head.convolutions]

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
+from sklearn.metrics import f1_score, log_loss, make_scorer, roc_auc_score
 from skorch.callbacks import Callback, EarlyStopping, EpochScoring
 from skorch.history import History as NetHistory
 from torch import nn
 
+from skactive.bert import BertRegressor
 from skactive.bert.training import History
 from skactive.bert.training import _Stopped as Stopped
 
@@ -28,9 +30,7 @@ class Parts(Recorder):
 
 def scored(scores, tol, patience):
     """Run a history over scores; give its epochs and the weight put back at the end."""
-    history = History(
-        lambda outputs, targets: scores[len(history.epochs) - 1], tol, patience
-    )
+    history = History(lambda outputs: scores[len(history.epochs) - 1], tol, patience)
     net = type("Net", (), {"module_": nn.Linear(1, 1), "history": NetHistory()})()
     history.on_train_begin(net)
     for epoch in range(len(scores)):
@@ -39,7 +39,7 @@ def scored(scores, tol, patience):
         net.history.new_epoch()
         net.history.record("train_loss", 0.0)
         net.history.record("valid_loss", 0.0)
-        net.validated_ = [(torch.zeros(1), torch.zeros(1))]
+        net.validated_ = [torch.zeros(1)]
         try:
             history.on_epoch_end(net)
         except Stopped:
@@ -76,7 +76,7 @@ def scripted(monkeypatch):
     def write(*scores):
         left = iter(scores)
         monkeypatch.setattr(
-            "skactive.bert.classifier.accuracy_score", lambda *args: next(left)
+            "sklearn.metrics.accuracy_score", lambda *args, **kwargs: next(left)
         )
 
     return write
@@ -234,3 +234,70 @@ def test_ctrl_c_within_the_forward_pass_ends_the_program(tiny_bert, monkeypatch)
     monkeypatch.setattr("skactive.bert.network.TextNetwork.decode", interrupt)
     with pytest.raises(KeyboardInterrupt):
         classifier(tiny_bert).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("scorer", "score"),
+    [
+        ("f1", lambda y, proba: f1_score(y, proba.argmax(axis=1))),
+        ("neg_log_loss", lambda y, proba: -log_loss(y, proba)),
+        ("roc_auc", lambda y, proba: roc_auc_score(y, proba[:, 1])),
+        (
+            make_scorer(f1_score, pos_label=0),
+            lambda y, proba: f1_score(y, proba.argmax(axis=1), pos_label=0),
+        ),
+    ],
+    ids=["f1", "neg_log_loss", "roc_auc", "callable"],
+)
+def test_early_stopping_scores_by_any_scorer(tiny_bert, scorer, score):
+    seen = []
+    texts, y = [f"{text} {i}" for i in range(5) for text in X], np.tile(Y, 5)
+    settings = {"max_epochs": 1, "lr": 0.01, "validation_fraction": 0.4}
+    model = classifier(tiny_bert, early_stopping=scorer, **settings)
+    model.set_params(callbacks=[Parts(seen)]).fit(texts, y)
+    valid = seen[0][1].positions
+    proba = model.predict_proba([texts[i] for i in valid])
+    expected = score(y[valid], proba)
+    assert model.history_[0]["valid_score"] == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_scorer_sees_texts_and_labels_as_they_came(tiny_bert):
+    names = np.array(["bad", "good"])[Y]
+    seen = []
+
+    def score(estimator, texts, labels):
+        seen.append((list(texts), list(labels), list(estimator.classes_)))
+        return (estimator.predict(texts) == labels).mean()
+
+    settings = {"early_stopping": score, "validation_fraction": 0.25, "max_epochs": 1}
+    classifier(tiny_bert, **settings).fit(X, names)
+    texts, labels, classes = seen[-1]
+    assert [dict(zip(X, names, strict=True))[text] for text in texts] == labels
+    assert classes == ["bad", "good"]
+
+
+def test_a_regressor_stops_by_a_scorer_in_the_unit_of_the_target(tiny_bert):
+    y = np.linspace(100.0, 900.0, 8)
+    model = BertRegressor(
+        tiny_bert,
+        early_stopping="neg_mean_absolute_error",
+        validation_fraction=0.5,
+        max_epochs=1,
+        random_state=0,
+    ).fit(X, y)
+    assert -900 < model.history_[0]["valid_score"] < -10
+
+
+def test_a_scorer_that_does_not_fit_the_labels_fails_before_training(tiny_bert):
+    names = np.array(["bad", "good"])[Y]
+    seen = []
+    model = classifier(tiny_bert, early_stopping="f1", validation_fraction=0.25)
+    model.set_params(callbacks=[Epochs(seen)])
+    with pytest.raises(ValueError, match=r"'early_stopping' must .*'f1'.*pos_label"):
+        model.fit(X, names)
+    assert seen == []
+
+
+def test_an_unknown_scorer_is_refused(tiny_bert):
+    with pytest.raises(ValueError, match=r"'early_stopping' parameter .*'f2'"):
+        classifier(tiny_bert, early_stopping="f2").fit(X, Y)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from scipy.special import log_softmax, softmax
+from transformers import get_polynomial_decay_schedule_with_warmup
 
 from skactive._random import fork_torch
 from skactive.bert.training import learning_rate
@@ -67,7 +68,8 @@ def adamw(weight, x, codes, *, rates, decay, norm):
         ({"max_grad_norm": None}, [1, 1, 1, 1]),
         ({"max_grad_norm": 1e-7}, [1, 1, 1, 1]),
         ({"schedule": "linear"}, [1, 3 / 4, 2 / 4, 1 / 4]),
-        ({"schedule": "polynomial", "warmup": 0.5}, [1 / 2, 1, 1, 1 / 4]),
+        ({"schedule": "polynomial", "warmup": 0.5}, [1 / 2, 1, 1, 1 / 2]),
+        ({"schedule": "polynomial", "power": 2.0}, [1, 9 / 16, 1 / 4, 1 / 16]),
     ],
     ids=str,
 )
@@ -125,7 +127,7 @@ def test_the_rate_of_the_head_is_that_of_the_encoder_unless_told(tiny_bert):
         ("linear", 0.0, [8 / 8, 7 / 8, 6 / 8, 5 / 8, 4 / 8, 3 / 8, 2 / 8, 1 / 8]),
         ("linear", 0.5, [1 / 4, 2 / 4, 3 / 4, 1, 1, 3 / 4, 2 / 4, 1 / 4]),
         ("linear", 1.0, [n / 8 for n in range(1, 9)]),
-        ("polynomial", 0.0, [(n / 8) ** 2 for n in range(8, 0, -1)]),
+        ("polynomial", 0.0, [n / 8 for n in range(8, 0, -1)]),
     ],
 )
 def test_rates_follow_the_schedule_batch_by_batch(
@@ -148,10 +150,29 @@ def test_rates_follow_the_schedule_batch_by_batch(
 @pytest.mark.parametrize("schedule", [None, "linear", "polynomial"])
 @pytest.mark.parametrize("n_warmup", [0, 3, 10])
 def test_factors_stay_between_0_and_1(schedule, n_warmup):
-    settings = {"schedule": schedule, "n_steps": 10, "n_warmup": n_warmup}
+    settings = {"schedule": schedule, "power": 3, "n_steps": 10, "n_warmup": n_warmup}
     factors = [learning_rate(step, **settings) for step in range(12)]
     assert all(0 <= factor <= 1 for factor in factors)
     assert np.argmax(factors) == max(0, n_warmup - 1)
+
+
+@pytest.mark.parametrize("power", [0.5, 1.0, 2.0])
+def test_polynomial_rates_are_those_of_transformers(power):
+    optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    scheduler = get_polynomial_decay_schedule_with_warmup(
+        optimizer, 2, 10, lr_end=0.0, power=power
+    )
+    settings = {"schedule": "polynomial", "power": power}
+    factors = [
+        learning_rate(step, n_steps=10, n_warmup=2, **settings) for step in range(10)
+    ]
+    theirs = []
+    for _ in range(10):
+        theirs.append(scheduler.get_last_lr()[0])
+        optimizer.step()
+        scheduler.step()
+    # During warm-up, theirs lag one step behind: they begin with a rate of 0.
+    np.testing.assert_allclose(factors[2:], theirs[2:])
 
 
 def test_training_starts_anew_each_time(tiny_bert):

@@ -1,0 +1,122 @@
+"""Fine-tuning on the states of several layers."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+from transformers import AutoModel
+
+from skactive.bert import BertFeatures
+
+from .finetuning import (
+    ARCHITECTURES,
+    NO_DROPOUT,
+    X,
+    Y,
+    assert_same_weights,
+    classifier,
+    network,
+    padded,
+)
+
+CHOICES = [(3, 0, 1), [2]]
+
+
+@pytest.mark.parametrize("layers", CHOICES, ids=str)
+@pytest.mark.parametrize("kind", ARCHITECTURES)
+def test_features_are_those_of_bert_features(tiny_encoder, kind, layers):
+    model = tiny_encoder(kind)
+    frozen = classifier(model, freeze="all", layers=layers, pooling="mean").fit(X, Y)
+    features = BertFeatures(model, layers=layers, precision="float32").transform(X)
+    np.testing.assert_allclose(frozen.transform(X), features, atol=1e-5)
+
+
+@pytest.mark.parametrize("freeze", [0, 2])
+@pytest.mark.parametrize("layers", CHOICES, ids=str)
+@pytest.mark.parametrize("kind", [k for k in ARCHITECTURES if k != "Albert"])
+def test_cached_and_plain_states_are_those_of_the_encoder(
+    tiny_encoder, kind, layers, freeze
+):
+    model = tiny_encoder(kind)
+    batch = padded(model, X)
+    with torch.no_grad():
+        plain = AutoModel.from_pretrained(model).eval()
+        out = plain(**batch, output_hidden_states=True)
+        states = [*out.hidden_states[:-1], out.last_hidden_state]
+        whole = network(model, freeze=freeze, layers=layers, head="cnn")
+        expected = torch.cat([states[i] for i in layers], dim=-1)
+        real = batch["attention_mask"].bool()
+        found, mask = whole.represent(**batch)
+        torch.testing.assert_close(found[real], expected[real])
+        assert torch.equal(mask, real)
+        if freeze:
+            prefix = whole.below_cut(batch)
+            found, _ = whole.represent(prefix=prefix, **batch)
+            torch.testing.assert_close(found[real], expected[real])
+
+
+@pytest.mark.parametrize("head", ["linear", "cnn"])
+@pytest.mark.parametrize("freeze", [1, 2, "all"])
+@pytest.mark.parametrize("layers", [(-1, 0, 2), (1,)], ids=str)
+@pytest.mark.parametrize("kind", ["Bert", "DistilBert"])  # packed and padded
+def test_cached_activations_train_alike(tiny_encoder, kind, layers, freeze, head):
+    model = tiny_encoder(kind, **NO_DROPOUT)
+    settings = {"freeze": freeze, "head": head, "layers": layers, "pooling": "mean"}
+    cached, plain = (
+        classifier(model, cache_frozen=cache_frozen, **settings).fit(X, Y)
+        for cache_frozen in (True, False)
+    )
+    losses = [[epoch["train_loss"] for epoch in m.history_] for m in (cached, plain)]
+    np.testing.assert_allclose(losses[0], losses[1], rtol=0, atol=1e-5)
+    np.testing.assert_allclose(
+        cached.predict_proba(X), plain.predict_proba(X), atol=1e-4
+    )
+
+
+def test_caches_of_other_layers_are_apart(tiny_bert):
+    settings = {"freeze": "all", "pooling": "mean"}
+    one, other = (
+        classifier(tiny_bert, layers=layers, **settings).fit(X, Y)
+        for layers in ((1, 2), (2, 3))
+    )
+    width = one.transform(X).shape[1] // 2
+    np.testing.assert_array_equal(
+        one.transform(X)[:, width:], other.transform(X)[:, :width]
+    )
+    assert np.abs(one.transform(X)[:, :width] - other.transform(X)[:, width:]).max() > 0
+
+
+def test_the_last_layer_is_the_default(tiny_bert):
+    assert_same_weights(
+        classifier(tiny_bert).fit(X, Y), classifier(tiny_bert, layers=(3,)).fit(X, Y)
+    )
+
+
+def test_layers_above_the_highest_are_left_alone(tiny_bert):
+    changes = classifier(tiny_bert, layers=1).fit(X, Y).layer_changes_
+    by_layer = dict(zip(changes["layer"], changes["mean"], strict=True))
+    assert by_layer["0"] > 0
+    assert by_layer["1"] == by_layer["2"] == 0
+
+
+def test_draws_and_gradients_have_the_width_of_all_layers(tiny_bert):
+    model = classifier(tiny_bert, layers=(-1, -2), mc_dropout="full").fit(X, Y)
+    residuals, inputs = model.gradient_factors(X)
+    assert residuals.shape == (8, 2)
+    assert inputs.shape == (
+        8,
+        2 * classifier(tiny_bert).fit(X, Y).transform(X).shape[1],
+    )
+    assert model.sample_proba(X, 3).shape == (8, 3, 2)
+    assert (model.embedding_gradients(X) > 0).all()
+
+
+def test_layers_that_the_model_lacks_are_refused(tiny_bert):
+    with pytest.raises(
+        ValueError, match=r"'layers' must be .* \[-3, 3\], got \(1, 9\)"
+    ):
+        classifier(tiny_bert, layers=(1, 9)).fit(X, Y)
+
+
+def test_several_layers_are_cloned(tiny_bert):
+    assert clone(classifier(tiny_bert, layers=(1, -1))).layers == (1, -1)
