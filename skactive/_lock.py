@@ -6,6 +6,8 @@ import errno
 import json
 import os
 import socket
+import time
+import weakref
 from contextlib import suppress
 from datetime import UTC, datetime
 
@@ -16,7 +18,7 @@ try:
 except ImportError:  # not on Windows
     fcntl = None
 
-__all__ = ["Lock", "LockedError"]
+__all__ = ["Lock", "LockedError", "utc_now"]
 
 _NOT_OFFERED = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)
 
@@ -63,39 +65,42 @@ class Lock:
     """
 
     def __init__(self, path, what):
-        self._handle = None
         self._path = os.path.realpath(path)
         self._what = what
         self._pid = os.getpid()
-        self._is_file = False  # whether the file itself is the lock
+        self._handle = self._flock()
+        is_file = self._handle is None  # whether the file itself is the lock
+        if is_file:
+            self._handle = self._create()
+        self._let_go = weakref.finalize(
+            self, _unlock, self._handle, self._path, is_file, self._pid
+        )
         try:
-            if not self._flock():
-                self._create()
             self._sign()
         except BaseException:
             self.release()
             raise
 
+    def check(self):
+        """Raise a RuntimeError if the file was deleted or replaced since.
+
+        Another process can then hold a lock of the same name.
+        """
+        if not _files.is_at(self._handle, self._path):
+            raise RuntimeError(
+                f"{self._path!r}, the lock of {self._what}, was deleted or replaced "
+                "while it was held, so another process may be writing there. Nothing "
+                "was recorded. Close it here and open it again."
+            )
+
     def release(self):
         """Let go; harmless if repeated, and in a forked child."""
-        handle, self._handle = self._handle, None
-        if handle is None:
-            return
-        if os.getpid() == self._pid:  # a child shares the parent's lock
-            if self._is_file:
-                with suppress(FileNotFoundError):
-                    os.unlink(self._path)
-            else:
-                fcntl.flock(handle, fcntl.LOCK_UN)
-        os.close(handle)
-
-    def __del__(self):
-        self.release()
+        self._let_go()
 
     def _flock(self):
-        """Lock by the system's means, or give False where it has none."""
+        """Lock by the system's means, or give None where it has none."""
         if fcntl is None:
-            return False
+            return None
         handle = _files._open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -104,25 +109,23 @@ class Lock:
             if exc.errno in _NOT_OFFERED:
                 if os.path.getsize(self._path) == 0:
                     os.unlink(self._path)  # made by the attempt
-                return False
+                return None
             if exc.errno not in (errno.EWOULDBLOCK, errno.EACCES):
                 raise
             self._refuse(exc)
         except BaseException:
             os.close(handle)
             raise
-        self._handle = handle
-        return True
+        return handle
 
     def _create(self):
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL
         try:
-            self._handle = _files._open(self._path, flags, 0o666)
+            return _files._open(self._path, flags, 0o666)
         except FileExistsError as exc:
             if not self._is_abandoned():
                 self._refuse(exc)
-            self._take_over(flags, exc)
-        self._is_file = True
+            return self._take_over(flags, exc)
 
     def _take_over(self, flags, exc):
         # Of two who find the same dead holder, the guard lets one through.
@@ -135,7 +138,7 @@ class Lock:
             if not self._is_abandoned():
                 self._refuse(exc)
             os.unlink(self._path)
-            self._handle = _files._open(self._path, flags, 0o666)
+            return _files._open(self._path, flags, 0o666)
         finally:
             os.unlink(guard)
 
@@ -143,7 +146,7 @@ class Lock:
         holder = {
             "pid": self._pid,
             "host": socket.gethostname(),
-            "since": datetime.now(UTC).isoformat(timespec="seconds"),
+            "since": utc_now().isoformat(timespec="seconds"),
         }
         with suppress(OSError):  # a full disk need not keep anyone from reading
             _files._ftruncate(self._handle, 0)
@@ -185,3 +188,25 @@ class Lock:
         raise LockedError(
             f"{self._what} is open for writing in {who}. {remedy}."
         ) from exc
+
+
+def _unlock(handle, path, is_file, pid):
+    try:
+        if os.getpid() != pid:  # a child shares the parent's lock
+            return
+        if not is_file:
+            fcntl.flock(handle, fcntl.LOCK_UN)
+        elif _files.is_at(handle, path):
+            os.unlink(path)
+    finally:
+        os.close(handle)
+
+
+def utc_now():
+    """Return the time in UTC; a clock beyond the calendar gives its first or last."""
+    seconds = time.time()
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        end = datetime.max if seconds > 0 else datetime.min
+        return end.replace(tzinfo=UTC)

@@ -23,6 +23,7 @@ FLOORS = {
     "_chunks": 0,
     "_faiss": 0,
     "_files": 0,
+    "_lines": 0,
     "_lock": 0,
     "_clones": 0,
     "_linalg": 0,

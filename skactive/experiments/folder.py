@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from .._files import LineWriter, make_folder, read_lines
+from .._files import make_folder
+from .._lines import LineWriter, read_lines
 from .._lock import Lock
 from ..runs import Run
 from ..simulation.plan import find_changes, fingerprint, make_plan

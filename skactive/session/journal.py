@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
-import time
 import warnings
-from datetime import UTC, datetime
+import zlib
 
-from skactive._files import LineWriter, make_folder, read_lines, write_atomic
-from skactive._lock import Lock
+from skactive._files import make_folder, write_atomic
+from skactive._lines import LineWriter, read_lines
+from skactive._lock import Lock, utc_now
 from skactive.session.matching import renumber
 
-__all__ = ["JOURNAL", "MANIFEST", "Journal", "read_events"]
+__all__ = ["JOURNAL", "MANIFEST", "Journal", "read_events", "read_manifest"]
 
 MANIFEST = "manifest.json"
 JOURNAL = "journal.jsonl"
 LOCK = "lock"
+TORN = "journal.jsonl.torn"
 FORMAT = "skactive session"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 _KEYS = {"v", "seq", "t", "event"}
+_MANIFEST_KEYS = {"pool": dict, "learner": dict, "base_seed": int, "versions": dict}
 
 
 class Journal:
@@ -45,13 +48,15 @@ class Journal:
         If another session has the folder open.
     FileExistsError
         If it holds other files.
+    OSError
+        If the folder cannot be written.
     ValueError
-        If a line or the manifest is damaged, naming it.
+        If a line or the manifest is damaged, naming it, or the journal is gone.
 
     Warns
     -----
     UserWarning
-        If a torn last line was dropped.
+        If a torn last line was moved to another file.
     """
 
     def __init__(self, path):
@@ -62,8 +67,8 @@ class Journal:
         self._check_folder()
         make_folder(self.folder)
         try:
-            self._lock = Lock(self.file(LOCK), f"the session in {self.folder!r}")
-            self.manifest = _read_manifest(self.folder)
+            self._lock = self._lock_folder()
+            self.manifest = read_manifest(self.folder)
             if self.manifest is not None:
                 self._open()
         except BaseException:
@@ -86,30 +91,59 @@ class Journal:
         """
         for name, data in others.items():
             write_atomic(self.file(name), data)
+        # A journal is never empty, so that one that was emptied is noticed.
+        write_atomic(self.file(JOURNAL), b"")
+        with LineWriter(self.file(JOURNAL), checksums=True) as writer:
+            writer.write(_new_event(1, "begin"))
         manifest = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
             "created": _now(),
             **manifest,
         }
+        manifest["crc"] = _checksum(manifest)
         text = json.dumps(manifest, indent=1, ensure_ascii=False)
         write_atomic(self.file(MANIFEST), text.encode("utf-8", "surrogatepass"))
         self.manifest = manifest
         self._open()
 
     def _open(self):
-        if os.path.exists(self.file(JOURNAL)):
-            self.events, torn = read_events(self.folder)
-            if torn is not None:
-                warnings.warn(
-                    f"the last line of {self.file(JOURNAL)!r} was torn, as by a kill "
-                    f"in the middle of writing: {len(torn)} bytes that were never "
-                    f"acknowledged were dropped, {torn[:60]!r}.",
-                    UserWarning,
-                    stacklevel=4,  # the caller of LabelingSession
-                )
-        self._writer = LineWriter(self.file(JOURNAL))
+        self.events, torn = read_events(self.folder)
+        if torn is not None:
+            self._keep(torn)
+            warnings.warn(
+                f"the last line of {self.file(JOURNAL)!r} was torn, as by a kill in "
+                f"the middle of writing: {len(torn)} bytes, {torn[:60]!r}. It was "
+                f"never acknowledged, does not count, and was moved to "
+                f"{self.file(TORN)!r}.",
+                UserWarning,
+                stacklevel=4,  # the caller of LabelingSession
+            )
+        self._writer = LineWriter(self.file(JOURNAL), checksums=True)
         self._size = self._writer.size
+
+    def _keep(self, torn):
+        """Keep a torn line beside the journal, after those torn before."""
+        before = b""
+        if os.path.exists(self.file(TORN)):
+            with open(self.file(TORN), "rb") as stream:
+                before = stream.read()
+        if not before.endswith(torn + b"\n"):  # else killed before it was cut off
+            write_atomic(self.file(TORN), before + torn + b"\n")
+
+    def _lock_folder(self):
+        try:
+            return Lock(self.file(LOCK), f"the session in {self.folder!r}")
+        except OSError as exc:
+            if exc.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+                raise
+            raise type(exc)(
+                exc.errno,
+                f"'path' must be a folder that can be written, got {self.folder!r} "
+                f"({exc.strerror}). To read the labels of a session in it, call "
+                "skactive.session.read_labels(path); to go on with the session, copy "
+                "the folder",
+            ) from exc
 
     def append(self, event, **fields):
         """Add an event; it is on the disk when this returns.
@@ -125,12 +159,18 @@ class Journal:
         ------
         OSError
             If the disk is full or fails. Nothing was then added.
+        RuntimeError
+            If the folder was deleted or replaced, or others wrote to the journal.
         """
         self.catch_up()
-        record = {"v": 1, "seq": len(self.events) + 1, "t": _now(), "event": event}
+        self._lock.check()
+        record = _new_event(len(self.events) + 1, event)
         record |= {key: value for key, value in fields.items() if value is not None}
         try:
             self._writer.write(record)
+        except RuntimeError as exc:
+            exc.add_note(f"This {event!r} was not acknowledged.")
+            raise
         except OSError as exc:
             exc.add_note(
                 f"This {event!r} was not recorded in {self.file(JOURNAL)!r}; what was "
@@ -195,62 +235,69 @@ class Journal:
 
 
 def read_events(folder):
-    """Read the events of a session, and tell a torn last line from damage.
-
-    Parameters
-    ----------
-    folder : str
-
-    Returns
-    -------
-    events : list of dict
-        With the ids that the items have in the last pool.
-    torn : bytes or None
-
-    Raises
-    ------
-    ValueError
-        If a line is damaged, missing or of another format, naming it.
-    """
+    """Read the events of a session and a torn last line, or raise a ValueError."""
     path = os.path.join(folder, JOURNAL)
-    events, torn = read_lines(path)
+    try:
+        events, torn = read_lines(path)
+    except FileNotFoundError:
+        events = []
+    if not events:
+        raise ValueError(
+            f"{path!r} must hold the events of the session, and is missing or empty. "
+            f"Restore it from a copy. If nothing was answered yet, delete {folder!r} "
+            "and begin again."
+        )
+    newest = 1
     for number, event in enumerate(events, start=1):
-        fault = None
-        if not isinstance(event, dict) or not event.keys() >= _KEYS:
-            fault = f"must be an event with {', '.join(sorted(_KEYS))}"
-        elif event["v"] != 1:
-            fault = f"is of format version {event['v']!r}; this skactive reads 1"
-        elif event["seq"] != number:
-            fault = (
-                f"is event {event['seq']!r}, where event {number} belongs: lines are "
-                "missing, repeated or in another order"
-            )
-        if fault:
+        if fault := _find_fault(event, number, newest):
             raise ValueError(
                 f"line {number} of {path!r} {fault}. Nothing was guessed or changed. "
                 "Restore the file from a copy."
             )
+        newest = event["v"]
+        event.pop("crc", None)
     return renumber(events), torn
 
 
-def _read_manifest(folder):
-    """Read the manifest, or give None where there is no session yet."""
+def _find_fault(event, number, newest):
+    """Say what is wrong with an event, or give None.
+
+    Version 1 has no checksums. Its events can only come before those of version 2.
+    """
+    if not isinstance(event, dict) or not event.keys() >= _KEYS:
+        return f"must be an event with {', '.join(sorted(_KEYS))}"
+    if event["v"] not in (newest, FORMAT_VERSION):
+        return (
+            f"is of format version {event['v']!r}; this skactive reads up to "
+            f"{FORMAT_VERSION}, and none after a newer one"
+        )
+    if event["v"] == FORMAT_VERSION and "crc" not in event:
+        return "has no checksum"
+    if event["seq"] != number:
+        return (
+            f"is event {event['seq']!r}, where event {number} belongs: lines are "
+            "missing, repeated or in another order"
+        )
+    return None
+
+
+def read_manifest(folder):
+    """Read the manifest of a session; None where there is no session yet."""
     path = os.path.join(folder, MANIFEST)
     try:
         with open(path, "rb") as stream:
-            content = stream.read().decode("utf-8", "surrogatepass")
+            content = stream.read()
     except FileNotFoundError:
-        journal = os.path.join(folder, JOURNAL)
-        if os.path.exists(journal) and os.path.getsize(journal):
+        if _holds_answers(folder):
             raise ValueError(
                 f"{folder!r} holds a {JOURNAL!r} and no {MANIFEST!r}. Restore "
                 f"{MANIFEST!r} from a copy of the folder."
             ) from None
         return None
     try:
-        manifest = json.loads(content)
+        manifest = json.loads(content.decode("utf-8", "surrogatepass"))
         is_ours = manifest["format"] == FORMAT
-    except (ValueError, LookupError, TypeError) as exc:
+    except (ValueError, LookupError, TypeError, RecursionError) as exc:
         raise ValueError(
             f"{path!r} must be the manifest of a session, and is not "
             f"({type(exc).__name__}: {exc}). Restore it from a copy."
@@ -260,19 +307,49 @@ def _read_manifest(folder):
             f"'path' must be a new folder or that of a session, got {folder!r}, which "
             f"holds a {MANIFEST!r} of something else. Pass another path."
         )
-    if manifest.get("format_version") != FORMAT_VERSION:
+    version = manifest.get("format_version")
+    if version not in (1, FORMAT_VERSION):
         raise ValueError(
-            f"{path!r} is of format version {manifest.get('format_version')!r}; this "
-            f"version of skactive reads {FORMAT_VERSION}. Install the version that "
-            "wrote it."
+            f"{path!r} is of format version {version!r}; this version of skactive "
+            f"reads 1 and {FORMAT_VERSION}. Install the version that wrote it."
+        )
+    fault = None
+    if version == FORMAT_VERSION and manifest.pop("crc", None) != _checksum(manifest):
+        fault = "its checksum is not that of its content"
+    for key, kind in _MANIFEST_KEYS.items():
+        if not isinstance(manifest.get(key), kind):
+            fault = fault or f"{key!r} must be a {kind.__name__}"
+    if fault:
+        raise ValueError(
+            f"{path!r} is damaged: {fault}. Nothing was guessed or changed. Restore "
+            "it from a copy."
         )
     return manifest
 
 
+def _holds_answers(folder):
+    """Say whether there is more than what a session begins with."""
+    try:
+        events, _ = read_lines(os.path.join(folder, JOURNAL))
+    except FileNotFoundError:
+        return False
+    except ValueError:
+        return True
+    return any(not isinstance(e, dict) or e.get("event") != "begin" for e in events)
+
+
+def _checksum(manifest):
+    content = json.dumps(manifest, sort_keys=True, separators=(",", ":"))
+    return f"{zlib.crc32(content.encode()):08x}"
+
+
 def _is_ours(name):
-    return name in (LOCK, JOURNAL, "pool.npy") or name.endswith(".tmp")
+    return name in (LOCK, JOURNAL, TORN, "pool.npy") or name.endswith(".tmp")
+
+
+def _new_event(seq, event):
+    return {"v": FORMAT_VERSION, "seq": seq, "t": _now(), "event": event}
 
 
 def _now():
-    now = datetime.fromtimestamp(time.time(), UTC)
-    return now.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return utc_now().isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -82,8 +82,8 @@ def follow_pool(journal, pool):
     columns = before.get("columns"), summary.get("columns")
     if all(columns) and columns[0] != columns[1]:
         _refuse_pool(journal, "its columns were {} and are {}".format(*columns))
-    hashes = load_hashes(journal.file(name))
-    if hashes is None or len(hashes) != before.get("n"):
+    hashes = load_hashes(journal.file(name), before)
+    if hashes is None:
         _refuse_pool(
             journal,
             f"it held {before.get('n')} items and holds {summary['n']} now; which "
@@ -119,12 +119,13 @@ def last_pool(manifest, events):
     return manifest["pool"], HASHES
 
 
-def read_contents(folder, events):
+def read_contents(folder, manifest, events):
     """Read the hashes of a session's items.
 
     Parameters
     ----------
     folder : str
+    manifest : dict
     events : list of dict
 
     Returns
@@ -132,8 +133,8 @@ def read_contents(folder, events):
     contents : dict of int to int
         By the hash of an id, that of the item.
     """
-    _, name = last_pool({"pool": None}, events)
-    hashes = load_hashes(os.path.join(folder, name))
+    summary, name = last_pool(manifest, events)
+    hashes = load_hashes(os.path.join(folder, name), summary)
     if hashes is None:
         raise ValueError(
             f"{name!r} of the session in {str(folder)!r} is missing or damaged; "

@@ -173,10 +173,7 @@ class Pool:
         summary = {"n": len(self)}
         if hasattr(self.X, "columns"):
             summary["columns"] = [str(name) for name in self.X.columns]
-        for column, name in enumerate(("ids", "items")):
-            content = np.ascontiguousarray(hashes[:, column]).tobytes()
-            summary[f"{name}_sha256"] = hashlib.sha256(content).hexdigest()
-        return summary, hashes
+        return summary | _digest_columns(hashes), hashes
 
 
 def dump_hashes(hashes):
@@ -186,14 +183,27 @@ def dump_hashes(hashes):
     return stream.getvalue()
 
 
-def load_hashes(path):
-    """Read hashes from a file, or give None where it is missing or damaged."""
+def load_hashes(path, summary):
+    """Read the hashes that a summary is of; None where they are missing or damaged."""
+    size = 16 * summary.get("n", 0)
     try:
-        hashes = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError):
+        with open(path, "rb") as stream:
+            content = stream.read()
+    except FileNotFoundError:
         return None
-    is_sound = hashes.dtype == "<u8" and hashes.ndim == 2 and hashes.shape[1] == 2
-    return hashes if is_sound else None
+    if not 0 < size <= len(content):
+        return None
+    # The header of the file says nothing that the summary does not say.
+    hashes = np.frombuffer(content[-size:], dtype="<u8").reshape(-1, 2)
+    return hashes if _digest_columns(hashes).items() <= summary.items() else None
+
+
+def _digest_columns(hashes):
+    columns = zip(("ids", "items"), hashes.T, strict=True)
+    return {
+        f"{name}_sha256": hashlib.sha256(column.tobytes()).hexdigest()
+        for name, column in columns
+    }
 
 
 def hash_ids(ids):

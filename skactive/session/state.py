@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
-__all__ = ["Answer", "State"]
+from skactive._params import check_path
+from skactive.session.journal import MANIFEST, read_events, read_manifest
+
+__all__ = ["Answer", "State", "read_labels", "read_session"]
 
 
 @dataclass(frozen=True)
@@ -32,8 +36,8 @@ class State:
     ----------
     answers : dict of id to Answer
         In the order in which the items got their first label.
-    skipped : dict of id to int
-        Items set aside, with the event's number.
+    skipped : dict of id to (int, int)
+        Items set aside, with the number of the event and the item's place in it.
     open : dict of int to dict of id to None
         By batch, the ids that wait for an answer.
     batches : dict of int to (tuple of ids, annotator)
@@ -64,9 +68,8 @@ class State:
         self.learner = None
         self.labels_seq = self.labels_round = self.model_seq = 0
         self.undoable = []
+        self._before = []  # for each of these, what its items were before it
         self._where = {}  # id -> the open batch it is in
-        self._undone = set()  # events that a later one takes back
-        self._passed_over = set()  # of these, the ones whose turn came
         self._folded = 0
         self._busy = False
 
@@ -88,10 +91,8 @@ class State:
         ValueError
             If one makes no sense after those before it, with its number.
         """
-        if self._busy or any(e["event"] == "undo" for e in events[self._folded :]):
-            # Begin anew after an interruption, and where the past changes.
+        if self._busy:  # an interruption can leave an event half taken in
             self._reset()
-            self._undone = {e["of"] for e in events if e["event"] == "undo"}
         self._busy = True
         for event in events[self._folded :]:
             try:
@@ -106,7 +107,7 @@ class State:
         self._busy = False
 
     def _apply(self, event):
-        kind, seq = event["event"], event["seq"]
+        kind = event["event"]
         if kind not in _APPLY:
             raise ValueError(f"the kind {kind!r} is not known")
         for id in event.get("ids", ()):
@@ -115,18 +116,23 @@ class State:
         if kind == "tell" and len(event["labels"]) != len(event["ids"]):
             raise ValueError("there must be one label for each id")
         if kind in _UNDOABLE:
-            if seq in self._undone:
-                self._passed_over.add(seq)
-                return
+            self._before.append([self._look_up(id) for id in event["ids"]])
             self.undoable.append(event)
         _APPLY[kind](self, event)
+
+    def _look_up(self, id):
+        return self.answers.get(id), self.skipped.get(id), self._where.get(id)
+
+    def _begin(self, event):
+        if event["seq"] != 1:
+            raise ValueError("a session begins with its first event")
 
     def _ask(self, event):
         number, ids = event["batch"], event["ids"]
         if number != len(self.batches) + 1:
             raise ValueError(f"batch {number} follows batch {len(self.batches)}")
-        for id in ids:
-            self._close(id)  # in the batch that a withdrawn release left open
+        if waiting := [id for id in ids if id in self._where]:
+            raise ValueError(f"the item {waiting[0]!r} waits for an answer already")
         self.batches[number] = tuple(ids), event.get("by")
         if ids:  # none are left where all of them went from the pool
             self.open[number] = dict.fromkeys(ids)
@@ -143,8 +149,9 @@ class State:
         self._note_labels(seq)
 
     def _skip(self, event):
-        for id in event["ids"]:
-            self.skipped[id] = event["seq"]
+        for place, id in enumerate(event["ids"]):
+            self.skipped.pop(id, None)
+            self.skipped[id] = event["seq"], place
             self._close(id)
 
     def _release(self, event):
@@ -152,10 +159,28 @@ class State:
             self._close(id)
 
     def _undo(self, event):
-        if event["of"] not in self._passed_over:
+        last = self.undoable[-1] if self.undoable else {"seq": None}
+        if (event["of"], event["what"]) != (last["seq"], last.get("event")):
             raise ValueError(f"there is no event {event['of']!r} to take back")
-        self._passed_over.remove(event["of"])
-        if event["what"] == "tell":
+        items = zip(last["ids"], self._before.pop(), strict=True)
+        self.undoable.pop()
+        reopened = set()
+        for id, (answer, skipped, number) in items:
+            for entries, entry in ((self.answers, answer), (self.skipped, skipped)):
+                if entry is None:
+                    entries.pop(id, None)
+                else:
+                    entries[id] = entry
+            # An item that was released can be in a later batch by now.
+            if number is not None and self._where.setdefault(id, number) == number:
+                reopened.add(number)
+        self.skipped = dict(sorted(self.skipped.items(), key=lambda item: item[1]))
+        for number in reopened:
+            ids, _ = self.batches[number]
+            waiting = [id for id in ids if self._where.get(id) == number]
+            self.open[number] = dict.fromkeys(waiting)
+        self.open = dict(sorted(self.open.items()))
+        if last["event"] == "tell":
             self._note_labels(event["seq"])
 
     def _refit(self, event):
@@ -180,6 +205,7 @@ class State:
 
 _UNDOABLE = ("tell", "skip", "release")
 _APPLY = {
+    "begin": State._begin,
     "ask": State._ask,
     "tell": State._tell,
     "skip": State._skip,
@@ -189,3 +215,59 @@ _APPLY = {
     "learner": State._learner,
     "pool": State._move,
 }
+
+
+def read_labels(path):
+    """Read the labels of a session without opening it.
+
+    Nothing is written and nothing is locked. So it works in a folder that cannot be
+    written, and while the session is open elsewhere. Neither the pool nor the learner
+    is needed.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Folder of a session.
+
+    Returns
+    -------
+    labels : dict of id to label
+        As :attr:`LabelingSession.labels`.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no session in the folder.
+    ValueError
+        If the journal or the manifest is damaged or missing, naming the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from skactive import ActiveLearner, LabelingSession
+    >>> from skactive.session import read_labels
+    >>> learner = ActiveLearner(LogisticRegression())
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with LabelingSession(learner, [[0.0], [1.0]], folder) as session:
+    ...         session.tell(1, "warm", unasked=True)
+    ...     read_labels(folder)
+    {1: 'warm'}
+    """
+    check_path("path", path)
+    _, _, state = read_session(os.path.expanduser(path))
+    return {id: answer.label for id, answer in state.answers.items()}
+
+
+def read_session(folder):
+    """Read manifest, events and state of a session from its folder."""
+    manifest = read_manifest(folder)
+    if manifest is None:
+        raise FileNotFoundError(
+            f"'path' must be the folder of a session, got {os.fspath(folder)!r}, which "
+            f"has no {MANIFEST!r}."
+        )
+    events, _ = read_events(folder)  # a torn last line was never acknowledged
+    state = State()
+    state.fold(events)
+    return manifest, events, state

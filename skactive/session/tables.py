@@ -14,11 +14,10 @@ from skactive._params import check_path
 from skactive._tables import is_untyped, read_cells
 from skactive.session.answers import is_missing
 from skactive.session.cells import escape, find_reading, unescape
-from skactive.session.journal import MANIFEST, read_events
 from skactive.session.manifest import read_contents
 from skactive.session.matching import assign_rows
 from skactive.session.pool import hash_ids, hash_item, shorten
-from skactive.session.state import State
+from skactive.session.state import read_session
 
 __all__ = ["ImportedLabels", "export_table", "import_table"]
 
@@ -219,15 +218,8 @@ class _Row:
 
 
 def _read_session(folder):
-    if not (folder / MANIFEST).is_file():
-        raise FileNotFoundError(
-            f"'path' must be a table or the folder of a session, got {str(folder)!r}, "
-            f"which has no {MANIFEST!r}."
-        )
-    events, _ = read_events(folder)  # a torn last line was never acknowledged
-    state = State()
-    state.fold(events)
-    contents = read_contents(folder, events)
+    manifest, events, state = read_session(folder)
+    contents = read_contents(folder, manifest, events)
     ids = [id for id, answer in state.answers.items() if not is_missing(answer.label)]
     return [
         _Row(state.answers[id].label, id, contents[content] or None)

@@ -8,7 +8,8 @@ import os
 import platform
 import warnings
 
-from .._files import LineWriter, make_folder, read_lines, write_atomic
+from .._files import make_folder, write_atomic
+from .._lines import LineWriter, read_lines
 from .._lock import Lock
 from ..runs import Run
 from .plan import find_changes

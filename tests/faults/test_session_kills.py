@@ -125,7 +125,7 @@ def acknowledged(log):
 
 def strip(path):
     events = map(json.loads, (path / "journal.jsonl").read_bytes().splitlines())
-    return [{k: v for k, v in event.items() if k != "t"} for event in events]
+    return [{k: event[k] for k in event.keys() - {"t", "crc"}} for event in events]
 
 
 def finish(path, refit, log_path):

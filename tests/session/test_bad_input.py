@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,9 @@ from sklearn.base import clone
 
 from skactive import LabelingSession
 from skactive._lock import LockedError
+from skactive.session import read_labels
+
+from .written import as_version_1
 
 
 @pytest.fixture
@@ -30,15 +34,23 @@ def write_some(open_session):
     return ids
 
 
-def test_a_torn_last_line_is_dropped_and_reported(open_session, journal):
+def test_a_torn_last_line_is_moved_aside_and_reported(open_session, journal):
     ids = write_some(open_session)
     whole = journal.read_bytes()
-    journal.write_bytes(whole + b'{"v":1,"seq":5,"t":"2026')
-    with pytest.warns(UserWarning, match=r"torn.*24 bytes.*seq\":5") as caught:
+    torn = b'{"v":2,"seq":6,"t":"2026'
+    journal.write_bytes(whole + torn)
+    with pytest.warns(UserWarning, match=r"torn.*24 bytes.*seq\":6") as caught:
         session = open_session()
     assert caught[0].filename.endswith("conftest.py")  # where it was opened
     assert session.labels == {ids[0]: "ham", ids[1]: "spam"}
+    session.close()
     assert journal.read_bytes() == whole
+    aside = journal.with_name("journal.jsonl.torn")
+    assert aside.read_bytes() == torn + b"\n"
+    journal.write_bytes(whole + b'{"v"')
+    with pytest.warns(UserWarning, match="torn"):
+        open_session()
+    assert aside.read_bytes() == torn + b'\n{"v"\n'
 
 
 @pytest.mark.parametrize(
@@ -51,7 +63,8 @@ def test_a_torn_last_line_is_dropped_and_reported(open_session, journal):
         (lambda b: b.split(b"\n", 1)[0] + b"\n" + b, "line 2 .*is event 1, where eve"),
         (lambda b: b"\n" + b, "line 1 .* is damaged"),
         (lambda b: b"[1]\n" + b, "line 1 .* must be an event with"),
-        (lambda b: b.replace(b'"v":1', b'"v":2', 1), "line 1 .*format version 2"),
+        (lambda b: b.replace(b'"v":1', b'"v":3', 1), "line 1 .*format version 3"),
+        (lambda b: b.replace(b'"v":1', b'"v":2', 1), "line 1 .*has no checksum"),
         (
             lambda b: b.replace(b'"tell"', b'"shout"', 1),
             "line 2 .*'shout' is not known",
@@ -61,10 +74,13 @@ def test_a_torn_last_line_is_dropped_and_reported(open_session, journal):
         (lambda b: b.replace(b'["eggs"]', b"[]"), "line 3 .*makes no sense"),
         (lambda b: b.replace(b'"ids":[', b'"ids":[999,', 1), "line 1 .*the id 999"),
         (lambda b: b.replace(b',"labels":["eggs"]', b""), "line 3 .*KeyError"),
+        (lambda b: b.replace(b'"of":3', b'"on":3'), "line 4 .*KeyError: 'of'"),
+        (lambda b: b.replace(b'"tell"', b'"begin"', 1), "line 2 .*first event"),
     ],
 )
-def test_damage_elsewhere_names_the_line(open_session, journal, damage, match):
+def test_damage_of_version_1_names_the_line(open_session, journal, damage, match):
     write_some(open_session)
+    as_version_1(journal.parent)
     damaged = damage(journal.read_bytes())
     journal.write_bytes(damaged)
     with pytest.raises(ValueError, match=match):
@@ -72,6 +88,77 @@ def test_damage_elsewhere_names_the_line(open_session, journal, damage, match):
     assert journal.read_bytes() == damaged  # nothing guessed, nothing changed
     with pytest.raises(ValueError, match=match):
         open_session()  # and nothing left locked
+
+
+@pytest.mark.parametrize(
+    ("damage", "match"),
+    [
+        (lambda b: b.replace(b'"ham"', b'"jam"', 1), "line 3 .*the checksum is of"),
+        (lambda b: b.replace(b"}", b" }", 1), "line 1 .*checksum must be at the end"),
+        (lambda b: b.replace(b'"crc"', b'"CRC"', 1), "line 1 .*has no checksum"),
+        (lambda b: b.replace(b"\n", b"", 1), "line 1 .* is damaged"),
+        (lambda b: b.split(b"\n", 1)[1], "line 1 .*is event 2, where event 1 belongs"),
+        (lambda b: b[:-1] + b"\v", "line 5 .* is damaged"),
+        (lambda b: b[:-1] + b"J", "line 5 .* is damaged"),
+        (lambda b: b + b'{"v":1,"seq":6,"t":"","event":"ask"}\n', "none after a newer"),
+    ],
+)
+def test_damage_names_the_line(open_session, journal, damage, match):
+    write_some(open_session)
+    damaged = damage(journal.read_bytes())
+    journal.write_bytes(damaged)
+    with pytest.raises(ValueError, match=match):
+        open_session()
+    assert journal.read_bytes() == damaged
+    assert not journal.with_name("journal.jsonl.torn").exists()
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_last_line_that_only_lacks_its_newline_counts(open_session, journal, version):
+    with open_session() as session:
+        session.tell(3, "ham", unasked=True)
+    if version == 1:
+        as_version_1(journal.parent)
+    whole = journal.read_bytes()
+    journal.write_bytes(whole[:-1])
+    assert read_labels(journal.parent) == {3: "ham"}
+    session = open_session()
+    assert session.labels == {3: "ham"}
+    assert journal.read_bytes() == whole
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(b"")])
+def test_a_journal_that_was_deleted_or_emptied_is_refused(
+    open_session, journal, version, damage
+):
+    write_some(open_session)
+    if version == 1:
+        as_version_1(journal.parent)
+    damage(journal)
+    with pytest.raises(ValueError, match=r"journal\.jsonl' must hold the events of"):
+        open_session()
+    with pytest.raises(ValueError, match=r"journal\.jsonl' must hold the events of"):
+        read_labels(journal.parent)
+
+
+def test_a_session_of_version_1_goes_on(open_session, journal):
+    ids = write_some(open_session)
+    as_version_1(journal.parent)
+    old = journal.read_bytes()
+    with open_session() as session:
+        assert session.labels == {ids[0]: "ham", ids[1]: "spam"}
+        session.tell(ids[2], "eggs")
+    assert journal.read_bytes().startswith(old)
+    assert b'"crc"' not in old
+    expected = {ids[0]: "ham", ids[1]: "spam", ids[2]: "eggs"}
+    assert open_session().labels == read_labels(journal.parent) == expected
+
+
+def test_a_session_that_was_killed_while_it_began_begins_again(open_session, journal):
+    open_session().close()
+    journal.with_name("manifest.json").unlink()  # which is written last
+    assert open_session().labels == {}
 
 
 def test_the_same_texts_in_another_container_are_the_same_pool(tmp_path, learner):
@@ -249,7 +336,7 @@ def test_a_strategy_that_returns_nonsense_is_named(
     session = open_session(learner=odd)
     with pytest.raises((ValueError, TypeError), match="nonsense_scores"):
         session.ask()
-    assert journal.read_bytes() == b""
+    assert journal.read_bytes().count(b"\n") == 1
     session.tell(0, "ham", unasked=True)
 
 
@@ -336,8 +423,8 @@ def test_a_lost_or_newer_manifest_is_refused(open_session, journal):
     write_some(open_session)
     manifest = journal.with_name("manifest.json")
     content = json.loads(manifest.read_text())
-    manifest.write_text(json.dumps({**content, "format_version": 2}))
-    with pytest.raises(ValueError, match=r"version 2; this version .* reads 1"):
+    manifest.write_text(json.dumps({**content, "format_version": 3}))
+    with pytest.raises(ValueError, match=r"version 3; this version .* reads 1 and 2"):
         open_session()
     manifest.unlink()
     with pytest.raises(ValueError, match=r"holds a 'journal\.jsonl' and no 'manifest"):
@@ -356,4 +443,4 @@ def test_a_clock_that_goes_backwards_changes_nothing(open_session, monkeypatch):
     assert session.labels == {a: "eggs", b: "spam"}
     times = [event["time"] for event in session.history(a)]
     assert times == sorted(times, reverse=True)  # as the clock had it
-    assert [event["seq"] for event in session.history(a)] == [1, 2, 3]
+    assert [event["seq"] for event in session.history(a)] == [2, 3, 4]

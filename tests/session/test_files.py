@@ -10,14 +10,14 @@ import sys
 import pytest
 
 from skactive import _files, _lock
-from skactive._files import (
-    LineWriter,
-    append_line,
-    make_folder,
-    read_lines,
-    write_atomic,
-)
+from skactive._files import make_folder, write_atomic
+from skactive._lines import LineWriter, read_lines
 from skactive._lock import Lock, LockedError
+
+
+def append_line(path, record):
+    with LineWriter(path) as writer:
+        writer.write(record)
 
 
 def test_lines_come_back_as_they_went_in(tmp_path):

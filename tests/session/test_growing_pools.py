@@ -226,7 +226,7 @@ def test_only_the_last_hashes_are_kept(open_texts, tmp_path):
     tell_some(open_texts)
     open_texts(TEXTS[::-1]).close()
     open_texts([*TEXTS, "new"]).close()
-    assert [p.name for p in (tmp_path / "s").glob("pool*")] == ["pool-4.npy"]
+    assert [p.name for p in (tmp_path / "s").glob("pool*")] == ["pool-5.npy"]
 
 
 def test_a_pool_whose_hashes_are_lost_is_refused(open_texts, tmp_path):

@@ -246,7 +246,7 @@ def test_another_seed_is_not_followed(open_session, learner):
 
 def test_the_manifest_says_what_the_session_was_begun_with(open_session):
     begun = manifest(open_session())
-    assert begun["format_version"] == 1
+    assert begun["format_version"] == 2
     assert begun["pool"]["n"] == 60
     assert begun["base_seed"] == 0
     assert begun["learner"]["strategy"] == {

@@ -133,7 +133,7 @@ def test_a_batch_says_what_its_model_knew(open_session, slow, data):
     tell(session, data, 50)
     session.ask()
     models = [e["model"] for e in session._journal.events if e["event"] == "ask"]
-    assert models == [1, 1]
+    assert models == [2, 2]
 
 
 def test_an_error_in_the_background_comes_up_once_and_the_old_model_stays(

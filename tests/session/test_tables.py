@@ -174,7 +174,7 @@ def test_labels_move_to_a_pool_that_grew(open_texts):
     imported = new.import_labels(old.path, ignore_unknown=True)
     assert new.labels == {"e": "pos"}
     assert imported.unknown == ["a"]
-    with pytest.raises(FileNotFoundError, match="or the folder of a session, got"):
+    with pytest.raises(FileNotFoundError, match="must be the folder of a session, got"):
         new.import_labels(os.path.dirname(old.path))
 
 
