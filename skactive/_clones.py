@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from sklearn.base import clone
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.dummy import DummyClassifier
+from sklearn.frozen import FrozenEstimator
 
-__all__ = ["seeded_clone", "unseeded"]
+from ._random import round_seed
+
+__all__ = ["fresh_estimator", "seeded_clone", "unseeded"]
 
 
 def seeded_clone(estimator, rng):
@@ -55,3 +60,30 @@ def unseeded(estimator):
         for name, value in sorted(estimator.get_params().items())
         if name.split("__")[-1] == "random_state" and value is None
     ]
+
+
+def fresh_estimator(estimator, y, seed, n_rounds):
+    """Clone an estimator for training and seed what in it is not seeded.
+
+    Parameters
+    ----------
+    estimator : estimator
+    y : ndarray of shape (m,) or (m, n_outputs)
+        The labels to train on. If they are all of one class, a classifier, which would
+        mostly refuse them, is replaced by a `DummyClassifier`.
+    seed, n_rounds : int
+        The base seed and the round, as in :func:`skactive._random.round_seed`.
+
+    Returns
+    -------
+    estimator : estimator
+    """
+    frozen = isinstance(estimator, FrozenEstimator)
+    single_class = y.ndim == 1 and np.all(y == y[0])
+    if is_classifier(estimator) and single_class and not frozen:
+        return DummyClassifier(strategy="most_frequent")
+    estimator = clone(estimator)
+    names = unseeded(estimator)
+    seeds = {name: round_seed(seed, n_rounds, name, len(y)) for name in names}
+    estimator.set_params(**seeds)
+    return estimator  # a FrozenEstimator's set_params returns nothing

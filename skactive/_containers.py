@@ -2,12 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Set
+
 import numpy as np
 from scipy import sparse
 
 from ._sklearn import num_samples, safe_indexing
 
-__all__ = ["concatenate", "snapshot", "take_row", "take_rows"]
+__all__ = [
+    "as_container",
+    "concatenate",
+    "refuse_unordered",
+    "snapshot",
+    "take_row",
+    "take_rows",
+]
+
+
+def as_container(X):
+    """Return `X`; a pyarrow array, which scikit-learn cannot index, as a list."""
+    is_arrow_array = hasattr(X, "to_pylist") and not hasattr(X, "schema")
+    return X.to_pylist() if is_arrow_array else X
+
+
+def refuse_unordered(values, name):
+    """Raise if `values` is a mapping or a set, whose items are in no order.
+
+    Parameters
+    ----------
+    values : object
+    name : str
+        What to call the argument in the error message.
+
+    Raises
+    ------
+    TypeError
+    """
+    if isinstance(values, Mapping | Set):
+        what = "list(...)" if isinstance(values, Set) else "list(....values())"
+        raise TypeError(
+            f"{name!r} must be a sequence with one entry per item, got a "
+            f"{type(values).__name__}. Pass a list in the order of the items, such as "
+            f"{what.replace('...', name, 1)}."
+        )
 
 
 def take_rows(X, positions):

@@ -14,6 +14,8 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ._containers import as_container
+
 __all__ = ["DelegationMixin"]
 
 _DELEGATED = (
@@ -51,7 +53,7 @@ class DelegationMixin:
     def _delegate(self, method, X, *args, **params):
         check_is_fitted(self)
         params = self._route(method, params)
-        return getattr(self.estimator_, method)(X, *args, **params)
+        return getattr(self.estimator_, method)(as_container(X), *args, **params)
 
     @available_if(_estimator_has("predict"))
     def predict(self, X, **params):

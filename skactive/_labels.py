@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import warnings
+from numbers import Integral
+
 import numpy as np
+from scipy import sparse
+from sklearn.base import is_classifier
 from sklearn.utils.validation import column_or_1d
 
+from ._containers import as_container, refuse_unordered
 from ._sklearn import num_samples
 
-__all__ = ["as_labels", "join_fit_params", "join_labels", "kind_of"]
+__all__ = [
+    "as_labels",
+    "join_fit_params",
+    "join_labels",
+    "kind_of",
+    "warn_of_minus_one",
+]
 
 _FAMILIES = {"b": "bool", "i": "number", "u": "number", "f": "number"}
 
@@ -44,9 +56,11 @@ def as_labels(y, n_samples, *, name="y", items="X"):
     """
     if y is None:
         raise ValueError(f"{name!r} requires y to be passed, but the target y is None.")
+    y = y.toarray() if sparse.issparse(y) else as_container(y)
+    refuse_unordered(y, name)
     if not hasattr(y, "__len__") and hasattr(y, "__array__"):
         y = np.asarray(y)
-    if isinstance(y, str) or not hasattr(y, "__len__"):
+    if isinstance(y, str) or not hasattr(y, "__len__") or getattr(y, "ndim", 1) == 0:
         raise TypeError(
             f"{name!r} must be a sequence with one label per item, got {y!r}. Wrap a "
             "single label in a list."
@@ -63,6 +77,16 @@ def as_labels(y, n_samples, *, name="y", items="X"):
         values = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
     if values.dtype == object and values.ndim == 1:
         values = _from_objects(values, name)
+    elif values.dtype == object and values.ndim == 2:
+        values = np.array(values.tolist())
+    if values.dtype.kind not in "biufUT" or values.ndim > 2:
+        raise TypeError(
+            f"{name!r} must hold labels that are str, int, float or bool, in one or "
+            f"two dimensions; got an array of shape {values.shape} and dtype "
+            f"{values.dtype}. Convert them, for example to str."
+        )
+    if values.dtype.kind in "UT" and values.ndim == 1 and (values == "").any():
+        _refuse_missing(np.flatnonzero(values == ""), name)
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         finite = np.isfinite(values.reshape(n_samples, -1)).all(axis=1)
         _refuse_missing(np.flatnonzero(~finite), name)
@@ -81,7 +105,13 @@ def _from_objects(values, name):
     families = {_family(v) for v in values}
     if len(families) > 1:
         _refuse_mixture(families, name)
-    return np.array(values.tolist())
+    labels = np.array(values.tolist())
+    if labels.dtype.kind in "fO" and all(isinstance(v, Integral) for v in values):
+        raise ValueError(
+            f"{name!r} must hold labels that fit into 64 bits, got "
+            f"{max(values, key=abs)}. Use smaller numbers, or str labels."
+        )
+    return labels
 
 
 def _is_missing(value):
@@ -108,8 +138,8 @@ def _refuse_missing(positions, name):
     shown = ", ".join(map(str, positions[:5]))
     more = f" and {len(positions) - 5} more" if len(positions) > 5 else ""
     raise ValueError(
-        f"{name!r} has no label at positions {shown}{more} (None, NaN or infinity). "
-        "Pass only the items that have one; the pool goes to query."
+        f"{name!r} has no label at positions {shown}{more} (None, NaN, infinity or an "
+        "empty string). Pass only the items that have one; the pool goes to query."
     )
 
 
@@ -117,6 +147,35 @@ def _refuse_mixture(families, name="y"):
     raise TypeError(
         f"{name!r} mixes labels of the kinds {sorted(families)}. Use one kind for "
         "every label, in every call."
+    )
+
+
+def warn_of_minus_one(y, estimator, before=None):
+    """Warn once if a classifier gets the label -1, which could mean "no label".
+
+    Labels out of -1 and 1 are two classes, for certain.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,) or (n, n_outputs)
+        The new labels, from :func:`as_labels`.
+    estimator : estimator
+    before : ndarray of shape (m,) or None, default=None
+        The earlier labels. If they hold -1, the warning was given.
+    """
+    numbers = y.ndim == 1 and y.dtype.kind in "if"
+    if not numbers or not (y == -1).any() or not is_classifier(estimator):
+        return
+    if before is None:
+        before = y[:0]
+    if (before == -1).any() or np.isin(np.unique([*before, *y]), [-1, 1]).all():
+        return
+    warnings.warn(
+        "'y' holds the label -1, which is trained as a class of its own. If it marks "
+        "items without a label, as in scikit-learn's semi-supervised estimators, pass "
+        "only the items that have one; the pool goes to query.",
+        UserWarning,
+        stacklevel=3,
     )
 
 

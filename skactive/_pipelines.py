@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from sklearn import get_config
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
-__all__ = ["carries_over", "continue_from", "split_estimator"]
+__all__ = [
+    "carries_over",
+    "continue_from",
+    "find_sample_weight",
+    "has_sampler",
+    "resample",
+    "split_estimator",
+]
 
 
 def split_estimator(estimator):
@@ -20,24 +29,107 @@ def split_estimator(estimator):
     Returns
     -------
     front : Pipeline or None
-        All steps of a pipeline but the last; None for anything else.
+        All steps of a pipeline but the last and the samplers of imbalanced-learn, which
+        are steps of training only. None if there is no such step.
     final : estimator
     """
+    estimator = _unwrap(estimator)
+    if not isinstance(estimator, Pipeline):
+        return None, estimator
+    inner, final = split_estimator(estimator.steps[-1][1])
+    steps = [step for step in estimator.steps[:-1] if not _is_sampler(step[1])]
+    if inner is not None:
+        steps.append(("last", inner))
+    return Pipeline(steps, memory=estimator.memory) if steps else None, final
+
+
+def _unwrap(estimator):
+    """Return what a `FrozenEstimator` holds, and the best estimator of a search."""
     while True:
         if isinstance(estimator, FrozenEstimator):
             estimator = estimator.estimator
         elif hasattr(estimator, "best_estimator_"):
             estimator = estimator.best_estimator_
         else:
-            break
+            return estimator
+
+
+def _is_sampler(step):
+    return hasattr(step, "fit_resample")
+
+
+def has_sampler(estimator):
+    """Whether a step of a pipeline resamples the training data.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted or not.
+
+    Returns
+    -------
+    has_sampler : bool
+    """
+    estimator = _unwrap(estimator)
+    return isinstance(estimator, Pipeline) and any(
+        _is_sampler(step) or has_sampler(step) for _, step in estimator.steps
+    )
+
+
+def resample(estimator, X, y):
+    """Return what the final estimator of a fitted pipeline was trained on.
+
+    Parameters
+    ----------
+    estimator : Pipeline
+        Its samplers sample again, which gives the same rows where their `random_state`
+        is an int.
+    X : container of m items
+    y : array-like of shape (m,)
+
+    Returns
+    -------
+    inputs : container of r rows
+    y : array-like of shape (r,)
+    """
+    estimator = _unwrap(estimator)
     if not isinstance(estimator, Pipeline):
-        return None, estimator
-    front = estimator[:-1] if len(estimator) > 1 else None
-    inner, final = split_estimator(estimator[-1])
-    if inner is None:
-        return front, final
-    steps = [] if front is None else front.steps
-    return Pipeline([*steps, ("last", inner)]), final
+        return X, y
+    for _, step in estimator.steps[:-1]:
+        if _is_sampler(step):
+            X, y = clone(step).fit_resample(X, y)
+        elif step is not None and step != "passthrough":
+            X = step.transform(X)
+    return resample(estimator.steps[-1][1], X, y)
+
+
+def find_sample_weight(estimator, params):
+    """Find the sample weights of the final estimator among parameters of `fit`.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A pipeline, a search over one, or anything else.
+    params : dict of str to object
+        What its `fit` is called with.
+
+    Returns
+    -------
+    sample_weight : array-like of shape (m,) or None
+    """
+    name, final = "", estimator
+    while isinstance(final, Pipeline) or hasattr(final, "best_estimator_"):
+        if isinstance(final, Pipeline):
+            step, final = final.steps[-1]
+            name += f"{step}__"
+        else:
+            final = final.estimator
+    if not get_config()["enable_metadata_routing"] or final is estimator:
+        return params.get(name + "sample_weight")
+    # With metadata routing, the final estimator says under which name it takes them.
+    requests = getattr(final.get_metadata_routing(), "fit", None)
+    name = None if requests is None else requests.requests.get("sample_weight")
+    return params.get("sample_weight" if name is True else name)
 
 
 def carries_over(estimator):

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from numbers import Integral
+
 import numpy as np
 
+from ._containers import as_container, refuse_unordered
 from ._sklearn import num_samples
 
-__all__ = ["as_positions", "check_picks", "count_items"]
+__all__ = [
+    "NothingToAskError",
+    "as_positions",
+    "check_n_queries",
+    "check_picks",
+    "count_items",
+    "read_items",
+]
+
+
+class NothingToAskError(ValueError):
+    """No candidate is left."""
 
 
 def count_items(X, *, name="X"):
@@ -34,6 +48,7 @@ def count_items(X, *, name="X"):
             f"{name!r} must be a sequence of items, got a single {type(X).__name__}. "
             f"Wrap it in a list: [{name}]."
         )
+    refuse_unordered(X, name)
     try:
         n = num_samples(X)
     except TypeError as exc:
@@ -48,7 +63,24 @@ def count_items(X, *, name="X"):
     return n
 
 
-def as_positions(candidates, n_pool, *, name="candidates"):
+def read_items(X):
+    """Return a container of items that can be indexed, and how many it holds."""
+    X = as_container(X)
+    return X, count_items(X)
+
+
+def check_n_queries(n_queries, default):
+    """Check how many items are asked for; None means `default`."""
+    if n_queries is None:
+        return default
+    if not isinstance(n_queries, Integral) or isinstance(n_queries, bool):
+        raise TypeError(f"'n_queries' must be an int, got {n_queries!r}.")
+    if n_queries <= 0:
+        raise ValueError(f"'n_queries' must be at least 1, got {n_queries}.")
+    return int(n_queries)
+
+
+def as_positions(candidates, n_pool, *, name="candidates", X=None):
     """Read positions from indices or a boolean mask.
 
     Parameters
@@ -59,6 +91,8 @@ def as_positions(candidates, n_pool, *, name="candidates"):
         Size of the pool.
     name : str, default="candidates"
         What to call the argument in error messages.
+    X : container of n_pool items or None, default=None
+        The pool. A pandas index is accepted only where its labels are the positions.
 
     Returns
     -------
@@ -78,7 +112,15 @@ def as_positions(candidates, n_pool, *, name="candidates"):
     >>> as_positions([False, True, True], 3)
     array([1, 2])
     """
-    given = np.asarray(candidates)
+    _refuse_labels(candidates, n_pool, name, X)
+    refuse_unordered(candidates, name)
+    try:
+        given = np.asarray(candidates)
+    except ValueError as exc:  # a ragged list
+        raise TypeError(
+            f"{name!r} must be positions in X or a boolean mask over it, got "
+            f"{type(candidates).__name__}: {exc}"
+        ) from exc
     if given.size == 0 and given.ndim == 1:
         given = given.astype(np.intp)
     if given.ndim != 1 or given.dtype.kind not in "iub":
@@ -94,8 +136,8 @@ def as_positions(candidates, n_pool, *, name="candidates"):
             )
         positions = np.flatnonzero(given)
     else:
+        outside = given[(given < 0) | (given >= n_pool)]
         positions = given.astype(np.intp)
-        outside = positions[(positions < 0) | (positions >= n_pool)]
         if outside.size:
             raise ValueError(
                 f"{name!r} must lie in [0, {n_pool}), the positions in X; got "
@@ -108,11 +150,25 @@ def as_positions(candidates, n_pool, *, name="candidates"):
                 f"{twice[0]}. Name each once."
             )
     if positions.size == 0:
-        raise ValueError(
-            f"{name!r} is empty: nothing is left to ask about. Stop the loop, or bring "
+        raise NothingToAskError(
+            f"{name!r} is empty: nothing is left to ask about. Stop the loop, or pass "
             "more items."
         )
     return positions
+
+
+def _refuse_labels(candidates, n_pool, name, X):
+    """Refuse a pandas index whose labels are not positions."""
+    if not hasattr(candidates, "get_indexer"):
+        return
+    index = getattr(X, "index", None)
+    if hasattr(index, "equals") and index.equals(type(index)(range(n_pool))):
+        return
+    raise TypeError(
+        f"{name!r} must be positions in X or a boolean mask over it, got a pandas "
+        f"{type(candidates).__name__}, which holds labels of rows. Pass "
+        f"X.index.get_indexer({name}), or {name}.to_numpy() if these are positions."
+    )
 
 
 def check_picks(picks, n, n_candidates, name):

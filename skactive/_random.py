@@ -1,4 +1,4 @@
-"""One seed per (base seed, round, purpose), without any global generator."""
+"""Seeds derived from a base seed, a round and a purpose; no global generator."""
 
 from __future__ import annotations
 
@@ -37,13 +37,14 @@ def base_seed(random_state):
     return int(random_state)
 
 
-def _sequence(seed, round_number, purpose):
+def _sequence(seed, round_number, purpose, counts):
     # crc32 gives each purpose a number that is the same in every process, which
     # hash() of a str is not.
-    return np.random.SeedSequence([seed, round_number, zlib.crc32(purpose.encode())])
+    purpose = zlib.crc32(purpose.encode())
+    return np.random.SeedSequence([seed, round_number, purpose, *counts])
 
 
-def round_rng(seed, round_number, purpose):
+def round_rng(seed, round_number, purpose, *counts):
     """Make the generator of one round and one purpose.
 
     Parameters
@@ -54,6 +55,8 @@ def round_rng(seed, round_number, purpose):
         Which round of the loop, from 0.
     purpose : str
         What the numbers are for; two purposes never share a stream.
+    *counts : int
+        What else the stream depends on, such as the number of labels. Not negative.
 
     Returns
     -------
@@ -66,22 +69,23 @@ def round_rng(seed, round_number, purpose):
     >>> bool(a.random() == b.random())
     True
     """
-    return np.random.default_rng(_sequence(seed, round_number, purpose))
+    return np.random.default_rng(_sequence(seed, round_number, purpose, counts))
 
 
-def round_seed(seed, round_number, purpose):
+def round_seed(seed, round_number, purpose, *counts):
     """Derive an int in [0, 2**31) for an estimator's `random_state`.
 
     Parameters
     ----------
-    seed, round_number, purpose
+    seed, round_number, purpose, *counts
         As in :func:`round_rng`.
 
     Returns
     -------
     seed : int
     """
-    return int(_sequence(seed, round_number, purpose).generate_state(1)[0]) % 2**31
+    sequence = _sequence(seed, round_number, purpose, counts)
+    return int(sequence.generate_state(1)[0]) % 2**31
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from functools import cache, wraps
 from inspect import signature
 
 from sklearn import config_context, get_config
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.base import _fit_context as fit_context
 from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._param_validation import (
@@ -23,6 +23,7 @@ __all__ = [
     "BaseComposition",
     "HasMethods",
     "Interval",
+    "IsPredictor",
     "LinearClassifierMixin",  # noqa: F822
     "QuickParamsMixin",
     "StrOptions",
@@ -90,6 +91,20 @@ class QuickParamsMixin:
     @cache
     def _get_param_names(cls):
         return BaseEstimator._get_param_names.__func__(cls)
+
+
+class IsPredictor(HasMethods):
+    """Constraint on a parameter: an estimator that predicts, at least once fitted."""
+
+    def __init__(self):
+        super().__init__(["fit", "predict"])
+
+    def is_satisfied_by(self, val):
+        """Whether `val` has `fit`, and `predict` or the tags of what will have it."""
+        if super().is_satisfied_by(val):
+            return True
+        can_fit = hasattr(val, "fit") and not isinstance(val, type)
+        return can_fit and (is_classifier(val) or is_regressor(val))
 
 
 def is_linear_classifier(estimator):

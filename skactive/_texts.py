@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy import sparse
 
-__all__ = ["as_texts", "refuse_surrogates"]
+from ._containers import take_rows
+from ._positions import NothingToAskError
+
+__all__ = ["as_texts", "drop_known_texts", "refuse_surrogates"]
 
 _HINT = "Pass a sequence of str, or of (str, str) pairs."
 
@@ -59,6 +63,66 @@ def as_texts(X, *, name="X"):
     if all(issubclass(t, tuple | list | np.ndarray) for t in types):
         return _pairs(items, name)
     _refuse(items, name, lambda item: isinstance(item, str), "a str")
+
+
+def drop_known_texts(X, candidates, X_labeled=None):
+    """Leave out candidates whose text has a label, and all but the first of equals.
+
+    Parameters
+    ----------
+    X : container of n items
+        The pool. Nothing is left out unless it holds texts or pairs of texts.
+    candidates : ndarray of int, shape (c,), or None
+        Positions in `X`; None means all.
+    X_labeled : container of m items or None, default=None
+        The items with a label.
+
+    Returns
+    -------
+    candidates : ndarray of int or None
+        The positions that are left, in their order. The argument itself if nothing
+        was left out.
+
+    Raises
+    ------
+    NothingToAskError
+        If nothing is left.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skactive._texts import drop_known_texts
+    >>> drop_known_texts(["a", "b", "c", "b"], np.array([0, 3, 1]), ["a"])
+    array([3])
+    """
+    texts = _find_texts(X, candidates)
+    if texts is None:
+        return candidates
+    # The first of equal texts is the last to be written.
+    first = dict(zip(reversed(texts), range(len(texts) - 1, -1, -1), strict=True))
+    for text in _find_texts(X_labeled) or ():
+        first.pop(text, None)
+    if len(first) == len(texts):
+        return candidates
+    if not first:
+        raise NothingToAskError(
+            "nothing is left to ask about: every candidate is a text with a label. "
+            "Stop the loop, or pass more texts."
+        )
+    kept = np.sort(np.fromiter(first.values(), np.intp, len(first)))
+    return kept if candidates is None else candidates[kept]
+
+
+def _find_texts(X, positions=None):
+    """List the items at some positions, or None unless all are texts or pairs."""
+    numeric = isinstance(X, np.ndarray) and X.dtype.kind in "fiubc"
+    if X is None or numeric or sparse.issparse(X):
+        return None
+    try:
+        as_texts(take_rows(X, np.arange(1)))  # a look at one is cheap
+        return as_texts(X if positions is None else take_rows(X, positions))
+    except (TypeError, ValueError):
+        return None
 
 
 def refuse_surrogates(texts, *, name="X"):

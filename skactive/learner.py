@@ -5,21 +5,23 @@ from __future__ import annotations
 from numbers import Integral
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.dummy import DummyClassifier
-from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ._clones import unseeded
+from ._clones import fresh_estimator
 from ._containers import concatenate, snapshot
 from ._delegation import DelegationMixin
-from ._labels import as_labels, join_fit_params, join_labels
-from ._pipelines import continue_from
-from ._positions import as_positions, check_picks, count_items
-from ._random import base_seed, round_rng, round_seed
-from ._sklearn import HasMethods, Interval, QuickParamsMixin, fit_context
+from ._labels import as_labels, join_fit_params, join_labels, warn_of_minus_one
+from ._params import check_bool
+from ._pipelines import continue_from, find_sample_weight
+from ._positions import as_positions, check_n_queries, check_picks, read_items
+from ._random import base_seed, round_rng
+from ._sklearn import HasMethods, Interval, IsPredictor, QuickParamsMixin, fit_context
+from ._texts import drop_known_texts
 from ._threads import one_blas_thread
 from .registry import resolve
+from .strategies.base import check_gives_scores
 from .view import PoolView
 
 __all__ = ["ActiveLearner"]
@@ -28,12 +30,11 @@ __all__ = ["ActiveLearner"]
 class ActiveLearner(
     DelegationMixin, QuickParamsMixin, MetaEstimatorMixin, BaseEstimator
 ):
-    """Estimator that asks for the labels it learns from.
+    """Meta-estimator that says which items to label next.
 
-    `fit` trains a clone of `estimator` on the first labels, `query` says which items
+    `fit` trains a clone of `estimator` on the first labels, `query` chooses the items
     of a pool to label next, `teach` adds their labels and trains again. Everything
-    else (`predict`, `score`, ...) is the fitted estimator's own, so a learner can be
-    cloned, pickled, piped, searched over and cross-validated.
+    else (`predict`, `score`, ...) is that of the fitted estimator.
 
     Parameters
     ----------
@@ -44,15 +45,15 @@ class ActiveLearner(
         `"distribution:name"`, an instance of a strategy, or a function `f(view)` that
         returns one score per candidate, the highest asked first.
     batch_size : int, default=10
-        How many items `query` asks for unless told otherwise.
+        How many items `query` asks for by default.
     cold_start : str, strategy or callable, default="random"
         A strategy that needs no model. It is used before any label is known and while
         all labels are of one class.
     random_state : int, RandomState instance or None, default=None
-        Seeds the strategies, with a seed of its own for every round, and each
-        `random_state` inside `estimator` that is None. With an int the same calls give
-        the same answers, whatever the number of workers. The global generators are
-        neither read nor moved.
+        Seeds the strategies and each `random_state` inside `estimator` that is None.
+        Every round and every number of labels has its own seed. With an int, the same
+        calls give the same answers, whatever the number of workers. The global
+        generators are neither read nor moved.
 
     Attributes
     ----------
@@ -60,30 +61,27 @@ class ActiveLearner(
         The fitted clone of `estimator`. While all labels are of one class, a
         :class:`~sklearn.dummy.DummyClassifier` that predicts it.
     strategy_ : Strategy
-        `strategy` as it was when the model was last trained. `query` always goes by
-        the present value of the parameter.
+        `strategy` as it was when the model was last trained. `query` uses the current
+        value of the parameter.
     classes_ : ndarray of shape (n_classes,)
-        The classes that `estimator_` knows. Only for classifiers.
+        The classes of `estimator_`. Only for classifiers.
     X_labeled_ : container of m items
-        The labelled items, in the container they came in.
+        The labeled items, in the container they came in; a pyarrow array as a list.
     y_labeled_ : ndarray of shape (m,)
         Their labels.
     n_rounds_ : int
         How often `teach` was called since `fit`.
-    n_features_in_ : int
-        Where `estimator_` has it.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Where `estimator_` has it.
+    n_features_in_, feature_names_in_
+        As in `estimator_`.
 
     See Also
     --------
-    skactive.get_strategy : Make a strategy by name.
     skactive.simulate : Run the loop on data whose labels are known.
 
     Notes
     -----
-    `X` is never converted or checked here: texts in any container, text pairs, arrays,
-    sparse matrices and data frames reach `estimator` as they are.
+    Texts in any container, text pairs, arrays, sparse matrices and data frames reach
+    `estimator` as they are; only a pyarrow array becomes a list.
 
     References
     ----------
@@ -103,7 +101,7 @@ class ActiveLearner(
     """
 
     _parameter_constraints = {
-        "estimator": [HasMethods(["fit", "predict"])],
+        "estimator": [IsPredictor()],
         "strategy": [str, HasMethods("select"), callable],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "cold_start": [str, HasMethods("select"), callable],
@@ -134,7 +132,7 @@ class ActiveLearner(
         X : container of n items
             What `estimator` takes.
         y : array-like of shape (n,)
-            Their labels: `str`, `int` or `bool`.
+            Their labels: `str`, `int` or `bool`. The label -1 is a class.
         **fit_params : dict
             Passed to the `fit` of `estimator`, routed where metadata routing is
             enabled. What has one value per item is kept for later rounds.
@@ -143,8 +141,9 @@ class ActiveLearner(
         -------
         self : ActiveLearner
         """
-        n = count_items(X)
+        X, n = read_items(X)
         y = as_labels(y, n)
+        warn_of_minus_one(y, self.estimator)
         return self._learn(
             snapshot(X),
             y,
@@ -156,30 +155,31 @@ class ActiveLearner(
         )
 
     def teach(self, X, y, *, refit=True, **fit_params):
-        """Add labels and, unless told otherwise, train on all of them.
+        """Add labels and, by default, train on all labels.
 
-        If training fails the new labels are not kept, and the learner stays as it
-        was.
+        If training fails, the learner stays as it was, without the new labels.
 
         Parameters
         ----------
         X : container of n items
-            The items, in the container that `fit` got.
+            The items, in a container as `fit` got.
         y : array-like of shape (n,)
-            Their labels; classes not seen before are welcome.
+            Their labels; new classes are allowed.
         refit : bool, default=True
-            Whether to train now. Otherwise the labels are stored for the next
-            `refit` or `teach`.
+            Whether to train now. Otherwise the labels are only stored, and `query`
+            uses the model as it is.
         **fit_params : dict
-            As in `fit`. Sample weights that were not given count as 1.
+            As in `fit`. Sample weights that were not given are 1.
 
         Returns
         -------
         self : ActiveLearner
         """
         self._validate_params()
-        n = count_items(X)
+        check_bool("refit", refit)
+        X, n = read_items(X)
         y = as_labels(y, n)
+        warn_of_minus_one(y, self.estimator, getattr(self, "y_labeled_", None))
         if not hasattr(self, "X_labeled_"):
             X_all, y_all, n_rounds, seed = snapshot(X), y, 1, self._seed()
             kept = join_fit_params({}, 0, fit_params, n)
@@ -201,41 +201,42 @@ class ActiveLearner(
         )
 
     def refit(self, **fit_params):
-        """Train a fresh clone of the present `estimator` on all labels.
+        """Train a fresh clone of the current `estimator` on all labels.
 
         A last step with `warm_start` and a method `continue_from`, such as
-        :class:`skactive.logistic.SequentialLogisticRegression`, begins at the last
-        solution, in `teach` as well. `fit` forgets it.
+        :class:`skactive.logistic.SequentialLogisticRegression`, starts from the
+        previous solution, in `teach` as well.
 
         Parameters
         ----------
         **fit_params : dict
-            Passed to the `fit` of `estimator` this once; what has one value per item
-            has one for each of `y_labeled_`.
+            Passed to the `fit` of `estimator` this once; one value per item of
+            `y_labeled_` where they are aligned with items.
 
         Returns
         -------
         self : ActiveLearner
         """
         self._validate_params()
-        if not hasattr(self, "X_labeled_"):
-            check_is_fitted(self, "X_labeled_", msg=_NO_LABELS)
-        kept = self._kept_params
+        check_is_fitted(self, "X_labeled_", msg=_NO_LABELS)
         return self._learn(
             self.X_labeled_,
             self.y_labeled_,
             self._base_seed,
             self.n_rounds_,
-            kept,
-            passed={**kept, **fit_params},
+            self._kept_params,
+            passed={**self._kept_params, **fit_params},
             last=getattr(self, "estimator_", None),
         )
 
-    def query(self, X, n_queries=None, *, candidates=None):
+    def query(self, X, n_queries=None, *, candidates=None, return_scores=False):
         """Choose items to label next.
 
-        Changes nothing that a prediction depends on; asked twice, it gives the same
-        answer.
+        A query changes nothing that a prediction depends on. The same query gives the
+        same answer until labels are added.
+
+        Texts, and pairs of texts, that equal one with a label are left out, and of
+        equal candidates only the first is asked. Numeric rows are not compared.
 
         Parameters
         ----------
@@ -247,53 +248,77 @@ class ActiveLearner(
         candidates : array-like of int, or of bool of shape (n,), or None, default=None
             Positions in `X`, or a mask over it, that may be asked about. None means
             all.
+        return_scores : bool, default=False
+            Whether to return the scores as well. Only strategies that score each
+            candidate on its own have them.
 
         Returns
         -------
         positions : ndarray of int, shape (n_queries,)
             Positions in `X`, best first, without repeats.
+        scores : ndarray of shape (n_queries,)
+            The score that the strategy gave each of them; higher scores are asked
+            first. Only returned if `return_scores` is True.
 
         Raises
         ------
         ValueError
-            If the pool or the candidates are empty, or the strategy is unknown or
-            gives nonsense.
+            If the pool or the candidates are empty, every candidate is a text with a
+            label, or the strategy is unknown or returns invalid positions or scores.
         TypeError
-            If the strategy needs something that the estimator lacks.
+            If the strategy needs something that the estimator lacks, or has no scores
+            to return.
         """
         self._validate_params()
-        n_pool = count_items(X)
-        n_queries = self._check_n_queries(n_queries)
+        check_bool("return_scores", return_scores)
+        X, n_pool = read_items(X)
+        n_queries = check_n_queries(n_queries, self.batch_size)
         if candidates is not None:
-            candidates = as_positions(candidates, n_pool)
+            candidates = as_positions(candidates, n_pool, X=X)
+        X_labeled = getattr(self, "X_labeled_", None)
+        candidates = drop_known_texts(X, candidates, X_labeled)
 
-        # Without a model that tells classes apart, only a cold start can answer.
+        # Without a model of two classes, only a cold start can answer.
         model = self._model()
         argument = "cold_start" if model is None else "strategy"
         given = getattr(self, argument)
         strategy = resolve(given, argument=argument)
         name = given if isinstance(given, str) else repr(given)
+        if return_scores:
+            check_gives_scores(strategy, name)
 
-        has_labels = hasattr(self, "y_labeled_")
-        round_number = self.n_rounds_ + 1 if has_labels else 0
+        y_labeled = getattr(self, "y_labeled_", None)
+        n_labeled = 0 if y_labeled is None else len(y_labeled)
+        round_number = self.n_rounds_ + 1 if n_labeled else 0
+        # A second query of a round has fewer candidates and so another generator.
+        # The numbers by position stay: the items not asked yet remain a random sample.
+        place = self._seed(), round_number, argument, n_labeled
+        n_candidates = n_pool if candidates is None else len(candidates)
         view = PoolView(
             X,
             estimator=model,
             unfitted=self.estimator,
-            X_labeled=self.X_labeled_ if has_labels else None,
-            y_labeled=self.y_labeled_ if has_labels else None,
+            X_labeled=X_labeled,
+            y_labeled=y_labeled,
+            trained=getattr(self, "_trained", None),
             requires=getattr(strategy, "requires", None),
             optional=getattr(strategy, "optional", frozenset()),
             name=name,
-            rng=round_rng(self._seed(), round_number, argument),
+            rng=round_rng(*place, n_candidates),
+            position_rng=round_rng(*place),
             memory=getattr(self, "_memory", None),
         )
         if candidates is not None:
             view = view.take(candidates)
 
         n = min(n_queries, len(view))
-        picks = check_picks(strategy.select(view, n), n, len(view), name)
-        return picks if candidates is None else candidates[picks]
+        if return_scores:
+            picks, scores = strategy.select_scored(view, n)
+        else:
+            picks = strategy.select(view, n)
+        positions = check_picks(picks, n, len(view), name)
+        positions = positions if candidates is None else candidates[positions]
+        return (positions, scores) if return_scores else positions
 
     def _learn(self, X, y, seed, n_rounds, kept, passed, last, train=True):
         """Train if asked to, and only then take over the labels."""
@@ -301,7 +326,7 @@ class ActiveLearner(
         resolve(self.cold_start, argument="cold_start")
         if train:
             params = self._route("fit", passed)
-            estimator = self._fresh_estimator(y, seed, n_rounds)
+            estimator = fresh_estimator(self.estimator, y, seed, n_rounds)
             if isinstance(estimator, DummyClassifier):
                 params = {}
             continue_from(estimator, last)
@@ -309,11 +334,10 @@ class ActiveLearner(
                 estimator.fit(X, y, **params)
             self.estimator_ = estimator
             self.strategy_ = strategy
-        self.X_labeled_ = X
-        self.y_labeled_ = y
-        self.n_rounds_ = n_rounds
+            self._trained = len(y), find_sample_weight(estimator, params)
+        self.X_labeled_, self.y_labeled_ = X, y
+        self.n_rounds_, self._base_seed = n_rounds, seed
         self._kept_params = kept
-        self._base_seed = seed
         if last is None or not hasattr(self, "_memory"):
             self._memory = {}  # of queries, which check what they find there
         return self
@@ -321,18 +345,6 @@ class ActiveLearner(
     def _resume(self, X, y, n_rounds):
         """Take over all labels of an earlier process and train as it did last."""
         return self._learn(X, y, self._seed(), n_rounds, {}, {}, last=None)
-
-    def _fresh_estimator(self, y, seed, n_rounds):
-        """Clone `estimator` and seed what in it is not seeded."""
-        frozen = isinstance(self.estimator, FrozenEstimator)
-        single_class = y.ndim == 1 and np.all(y == y[0])
-        if is_classifier(self.estimator) and single_class and not frozen:
-            # Most classifiers refuse a single class, yet a loop may begin so.
-            return DummyClassifier(strategy="most_frequent")
-        estimator = clone(self.estimator)
-        seeds = {name: round_seed(seed, n_rounds, name) for name in unseeded(estimator)}
-        estimator.set_params(**seeds)
-        return estimator  # a FrozenEstimator's set_params returns nothing
 
     def _model(self):
         """Get the fitted estimator, if it tells at least two classes apart."""
@@ -343,7 +355,7 @@ class ActiveLearner(
         return model
 
     def _seed(self):
-        """Get the base seed; drawn once where `random_state` itself fixes none."""
+        """Return the base seed; drawn once unless `random_state` is an int."""
         if hasattr(self, "_base_seed"):
             return self._base_seed
         if isinstance(self.random_state, Integral):
@@ -353,23 +365,11 @@ class ActiveLearner(
         return self._unfitted_seed
 
     def __getstate__(self):
-        state = dict(super().__getstate__())
-        state.pop("_memory", None)
-        return state
-
-    def _check_n_queries(self, n_queries):
-        if n_queries is None:
-            return self.batch_size
-        if not isinstance(n_queries, Integral) or isinstance(n_queries, bool):
-            raise TypeError(f"'n_queries' must be an int, got {n_queries!r}.")
-        if n_queries <= 0:
-            raise ValueError(f"'n_queries' must be at least 1, got {n_queries}.")
-        return int(n_queries)
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_memory"}
 
 
 # Labels, up to which BLAS is kept on one thread while a model is trained.
 _SMALL = 2048
 
-_NO_LABELS = (
-    "This %(name)s has no labels to refit on. Call fit(X, y) or teach(X, y) first."
-)
+_NO_LABELS = "This %(name)s has no labels to refit on. Call fit or teach first."

@@ -64,6 +64,7 @@ def predict_proba(final, inputs, name, n_jobs=1):
     proba : ndarray of shape (n, k)
     """
     proba = _by_rows(final, final.predict_proba, inputs, n_jobs)
+    _refuse_nan(proba, final, "probabilities")
     if isinstance(proba, list) or np.ndim(proba) != 2:
         raise TypeError(
             f"strategy {name!r} needs one distribution over the classes for each "
@@ -133,7 +134,23 @@ def decide(final, inputs, n_jobs=1):
     -------
     decision : ndarray of shape (n,) or (n, c)
     """
-    return np.asarray(_by_rows(final, final.decision_function, inputs, n_jobs))
+    decision = np.asarray(_by_rows(final, final.decision_function, inputs, n_jobs))
+    _refuse_nan(decision, final, "decision values")
+    return decision
+
+
+def _refuse_nan(values, final, what):
+    """Raise if a model predicts NaN; a strategy is then not to blame."""
+    values = np.asarray(values)
+    if values.dtype.kind != "f" or not np.isnan(values.sum()):
+        return
+    rows = np.isnan(values.reshape(len(values), -1)).any(axis=1)
+    if rows.any():
+        raise ValueError(
+            f"'estimator' must predict finite {what}, and {type(final).__name__} "
+            f"predicts NaN for {rows.sum()} of {len(rows)} items. Check its training "
+            "data, its parameters and the items it predicts for."
+        )
 
 
 def class_scores(final, inputs, k, name, n_jobs=1):

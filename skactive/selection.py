@@ -10,7 +10,7 @@ __all__ = ["stochastic_n", "top_n"]
 
 
 def top_n(scores, n, rng):
-    """Positions of the n highest scores, best first, ties broken at random.
+    """Return the positions of the n highest scores, best first, ties at random.
 
     Parameters
     ----------
@@ -18,8 +18,9 @@ def top_n(scores, n, rng):
         Higher is better. Infinities are allowed, NaN is not (and not looked for).
     n : int
         How many to choose, at most `n_candidates`.
-    rng : numpy.random.Generator
-        Breaks ties; each member of a tie is equally likely at each of its places.
+    rng : numpy.random.Generator or ndarray of shape (n_candidates,)
+        Breaks ties: a generator, or one random number per candidate, such as
+        `view.uniform()`. The highest number of a tie comes first.
 
     Returns
     -------
@@ -45,7 +46,9 @@ def top_n(scores, n, rng):
     reached = np.flatnonzero(scores >= threshold)
     # A random key decides inside a tie, at the border of the batch as within it.
     # Read backwards rather than by negated scores, which not every number type has.
-    order = np.lexsort((-rng.random(reached.shape[0]), scores[reached]))[::-1]
+    given = isinstance(rng, np.ndarray)
+    keys = rng[reached] if given else -rng.random(reached.shape[0])
+    order = np.lexsort((keys, scores[reached]))[::-1]
     return reached[order[:n]]
 
 

@@ -33,20 +33,26 @@ class SharedView:
         unfitted=None,
         X_labeled=None,
         y_labeled=None,
+        trained=None,
         requires=None,
         optional=frozenset(),
         name="strategy",
         rng=None,
+        position_rng=None,
         memory=None,
     ):
         self._X = X
         self.estimator = estimator
         self._X_labeled = X_labeled
         self._y_labeled = y_labeled
+        self._trained = trained
         self._requires = requires
         self._optional = optional
         self._name = name
         self.rng = np.random.default_rng() if rng is None else rng
+        if position_rng is None:
+            position_rng = self.rng.spawn(1)[0]
+        self._position_rng = position_rng
         self._model = unfitted if estimator is None else estimator
         self._front, self._final = split_estimator(self._model)
         if estimator is None:
@@ -114,6 +120,21 @@ class SharedView:
         other.__dict__.pop("_items", None)
         other.__dict__["_seeds"] = self._root._seeds
         return other
+
+    def uniform(self):
+        """Draw one random number per candidate.
+
+        A number belongs to a position in the pool, not to a place among the candidates:
+        two queries of one round that differ in their candidates draw the same numbers
+        for what they share. Each call of a query draws new numbers.
+
+        Returns
+        -------
+        numbers : ndarray of float64, shape (n,)
+            Uniform in [0, 1).
+        """
+        numbers = self._position_rng.random(len(self._root))
+        return numbers if self._parent is None else numbers[self._pool_positions]
 
     # How quantities are computed: once here, or taken from the parent's.
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 from joblib import effective_n_jobs
-from scipy import sparse
 
 from . import measures, quantities
 from ._chunks import LazyRows, chunk_size, map_chunks
+from ._containers import take_rows
+from ._pipelines import has_sampler, resample
 from ._sklearn import is_linear_classifier
 from .quantities import read_only, take_from
 from .tracked import TrackedView
@@ -35,6 +36,9 @@ class PoolView(TrackedView):
         The m items labelled so far.
     y_labeled : ndarray of shape (m,) or None, default=None
         Their labels.
+    trained : tuple of (int, array-like or None) or None, default=None
+        How many of these items, the first ones, the model was trained on, and their
+        sample weights. None means all of them, without weights.
     requires : frozenset of str or None, default=None
         What the strategy declared to look at; None allows everything.
     optional : frozenset of str, default=frozenset()
@@ -43,6 +47,9 @@ class PoolView(TrackedView):
         What to call the strategy in error messages.
     rng : numpy.random.Generator
         The generator of this query.
+    position_rng : numpy.random.Generator or None, default=None
+        The generator of the random numbers that belong to positions in the pool, see
+        `uniform`. None derives one from `rng`.
     memory : dict or None, default=None
         What a learner keeps from query to query; it is written to.
 
@@ -131,7 +138,7 @@ class PoolView(TrackedView):
             source, draw = self.draws(n_draws), read_only
         else:
             source, draw = self._input_rows, self._sampler(n_draws)
-        dense = getattr(source, "ndim", None) == 2 and not sparse.issparse(source)
+        dense = isinstance(source, np.ndarray | LazyRows) and source.ndim == 2
         width = source.shape[1] if dense and source.dtype.kind in "fiub" else 0
         size = chunk_size(8 * (n_draws * len(self.classes) + width))
         # A model that draws by itself may hold one network, or one device.
@@ -169,10 +176,7 @@ class PoolView(TrackedView):
     def labeled(self):
         """View of the m labelled items under the same model, in the order taught."""
         self._check_allowed("labeled")
-        root = self._root
-        if "labeled" not in root._computed:
-            root._computed["labeled"] = self.on(root._X_labeled)
-        return root._computed["labeled"]
+        return self._view_labeled()
 
     @property
     def labeled_features(self):
@@ -187,9 +191,32 @@ class PoolView(TrackedView):
 
     @property
     def n_labeled(self):
-        """How many items are labelled so far, m."""
+        """How many items are labeled so far, m."""
         y = self._root._y_labeled
         return 0 if y is None else len(y)
+
+    @property
+    def trained(self):
+        """View of the r rows that the model was trained on.
+
+        These are the labeled items, without those that were only stored, by
+        `teach(refit=False)`. Of a pipeline with a sampler of imbalanced-learn, they are
+        the resampled rows.
+        """
+        self._check_allowed("labeled")
+        return self._training[0]
+
+    @property
+    def y_trained(self):
+        """Labels of the rows that the model was trained on, ndarray of shape (r,)."""
+        self._check_allowed("labeled")
+        return read_only(self._training[1])
+
+    @property
+    def sample_weight(self):
+        """Weights of the rows that the model was trained on, shape (r,), or None."""
+        self._check_allowed("labeled")
+        return read_only(self._training[2])
 
     @property
     def gradients(self):
@@ -247,6 +274,33 @@ class PoolView(TrackedView):
 
     # How they are computed.
 
+    def _view_labeled(self):
+        root = self._root
+        if "labeled" not in root._computed:
+            root._computed["labeled"] = root.on(root._X_labeled)
+        return root._computed["labeled"]
+
+    @property
+    def _training(self):
+        """View, labels and weights of the rows that the model was trained on."""
+        root = self._root
+        if "training" not in root._computed:
+            root._computed["training"] = root._find_training()
+        return root._computed["training"]
+
+    def _find_training(self):
+        n, weight = self._trained or (self.n_labeled, None)
+        X, y = self._X_labeled, self._y_labeled[:n]
+        if n < self.n_labeled:
+            X = take_rows(X, np.arange(n))
+        if has_sampler(self._model):
+            rows, y = resample(self._model, X, y)
+            view = self.on(rows)
+            view._front = None  # the rows went through it
+            return view, y, None
+        weight = None if weight is None else np.asarray(weight)
+        return self.on(X) if n < self.n_labeled else self._view_labeled(), y, weight
+
     def _sampler(self, n_draws):
         """Draw the models, once for every view of this query."""
         root = self._root
@@ -254,8 +308,9 @@ class PoolView(TrackedView):
         if key not in root._computed:
             train = {}
             if root._X_labeled is not None and not hasattr(self._final, "sample_proba"):
-                train["X_train"] = root._apply_front(root._X_labeled)
-                train["y_train"] = root._y_labeled
+                trained, y, weight = self._training
+                train = {"X_train": trained._inputs, "y_train": y}
+                train["sample_weight"] = weight
             root._computed[key] = quantities.sampler(
                 self._final, n_draws, root._seeds[0], **train
             )

@@ -13,7 +13,7 @@ from tqdm import tqdm
 from .._containers import take_rows
 from .._labels import as_labels
 from .._pipelines import carries_over
-from .._positions import count_items
+from .._positions import NothingToAskError, count_items
 from .._random import base_seed, round_rng
 from .._sklearn import HasMethods, validate_params
 from ..initial import Oracle, choose_initial
@@ -282,7 +282,10 @@ def play(learner, X, oracle, asked, n_rounds, done=(), retrain=True):
             if not unlabelled.any():
                 return
             start = perf_counter()
-            asked = learner.query(X, candidates=unlabelled)
+            try:
+                asked = learner.query(X, candidates=unlabelled)
+            except NothingToAskError:  # what is left repeats texts with a label
+                return
             query_seconds = perf_counter() - start
         labels = oracle.label(asked, number)
         unlabelled[asked] = False

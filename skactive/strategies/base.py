@@ -9,7 +9,13 @@ from sklearn.base import BaseEstimator
 
 from ..selection import top_n
 
-__all__ = ["FunctionStrategy", "PointwiseStrategy", "Strategy", "check_scores"]
+__all__ = [
+    "FunctionStrategy",
+    "PointwiseStrategy",
+    "Strategy",
+    "check_gives_scores",
+    "check_scores",
+]
 
 
 class Strategy(BaseEstimator, ABC):
@@ -119,7 +125,30 @@ class PointwiseStrategy(Strategy):
         -------
         positions : ndarray of int, shape (n,)
         """
-        return top_n(check_scores(self.score(view), view, self), n, view.rng)
+        return self.select_scored(view, n)[0]
+
+    def select_scored(self, view, n):
+        """Choose as `select` does, and return the scores as well.
+
+        Parameters
+        ----------
+        view : skactive.view.PoolView
+            The candidates and what the model says of them.
+        n : int
+            How many to choose.
+
+        Returns
+        -------
+        positions : ndarray of int, shape (n,)
+        scores : ndarray of shape (n,)
+            The scores of what was chosen.
+        """
+        scores = check_scores(self.score(view), view, self)
+        positions = self._choose(scores, view, n)
+        return positions, scores[positions]
+
+    def _choose(self, scores, view, n):
+        return top_n(scores, n, view.uniform())
 
 
 class FunctionStrategy(PointwiseStrategy):
@@ -156,6 +185,28 @@ class FunctionStrategy(PointwiseStrategy):
         scores : ndarray of shape (n_candidates,)
         """
         return self.function(view)
+
+
+def check_gives_scores(strategy, name):
+    """Raise unless a strategy scores each candidate on its own and chooses by that.
+
+    Parameters
+    ----------
+    strategy : Strategy
+    name : str
+        What to call it in the error message.
+
+    Raises
+    ------
+    TypeError
+    """
+    select = getattr(type(strategy), "select", None)
+    if select is not PointwiseStrategy.select:
+        raise TypeError(
+            "'return_scores' must be False for strategies that choose a batch as a "
+            f"whole, such as {name!r}. Use a pointwise strategy, such as 'margin', "
+            "'entropy' or 'bald', or leave return_scores out."
+        )
 
 
 def check_scores(scores, view, strategy):

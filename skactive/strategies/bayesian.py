@@ -6,7 +6,7 @@ from .. import measures
 from .._params import check_count, check_option
 from ..joint import select_jointly
 from ..selection import stochastic_n
-from .base import PointwiseStrategy, Strategy, check_scores
+from .base import PointwiseStrategy, Strategy
 
 __all__ = ["BALD", "BatchBALD", "MCDropout"]
 
@@ -23,24 +23,11 @@ class _Draws(PointwiseStrategy):
 
     requires = frozenset({"draws"})
 
-    def select(self, view, n):
-        """Choose the n highest scores, or draw by them.
-
-        Parameters
-        ----------
-        view : skactive.view.PoolView
-            The candidates and what draws of the model say of them.
-        n : int
-            How many to choose.
-
-        Returns
-        -------
-        positions : ndarray of int, shape (n,)
-        """
+    def _choose(self, scores, view, n):
+        """Choose the n highest scores, or draw by them."""
         check_option("selection", self.selection, ("top", "power", "softmax"))
         if self.selection == "top":
-            return super().select(view, n)
-        scores = check_scores(self.score(view), view, self)
+            return super()._choose(scores, view, n)
         return stochastic_n(
             scores, n, view.rng, method=self.selection, coldness=self.coldness
         )

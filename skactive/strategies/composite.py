@@ -11,6 +11,7 @@ import numpy as np
 
 from .._params import check_count
 from .._positions import check_picks
+from ..selection import top_n
 from .base import Strategy
 
 __all__ = ["SEALS", "ClassBalanced", "Prefilter", "Subsample"]
@@ -103,7 +104,7 @@ class Subsample(_Composite):
         size = max(n, _as_count(self.size, len(view)))
         if size >= len(view):
             return self._ask("strategy", view, n)
-        sample = np.sort(view.rng.choice(len(view), size, replace=False))
+        sample = np.sort(top_n(view.uniform(), size, view.rng))
         return sample[self._ask("strategy", view.take(sample), n)]
 
 
@@ -236,8 +237,8 @@ class SEALS(_Composite):
         picks = near[self._ask("strategy", view.take(near), min(n, len(near)))]
         if len(picks) < n:
             others = np.setdiff1d(np.arange(len(view)), near, assume_unique=True)
-            fill = view.rng.choice(others, n - len(picks), replace=False)
-            picks = np.concatenate([picks, fill])
+            fill = top_n(view.uniform()[others], n - len(picks), view.rng)
+            picks = np.concatenate([picks, others[fill]])
         return picks
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 from scipy import sparse
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.utils.class_weight import compute_class_weight
 
 from .. import measures
@@ -46,8 +49,9 @@ class GORAL(PointwiseStrategy):
         goal, as an optimist would have it.
     penalty : float or "auto", default="auto"
         Strength of the squared penalty on the weights, as in the training loss.
-        "auto" is 1 / C of `LogisticRegression`, alpha times the number of labelled
-        items of `SGDClassifier`, and 1 for other estimators.
+        "auto" is 1 / C of `LogisticRegression`, alpha times the number of labeled
+        items of `SGDClassifier`, those of its parts for `OneVsRestClassifier`, and 1
+        for other estimators.
     max_dense : int, default=4096
         Up to so many parameters of the last layer the Hessian is factorised; above,
         conjugate gradients solve the one equation that is needed.
@@ -60,9 +64,10 @@ class GORAL(PointwiseStrategy):
     expected decrease of the goal, counting increases as zero) or square.
 
     Influences agree with those of actual training to first order for estimators
-    that minimise the loss above: `LogisticRegression` with an L2 penalty, whose
-    `class_weight` and `fit_intercept` are taken into account. For others, fine-tuned
-    networks included, they are those of a last layer alone that stands at a minimum.
+    that minimize the loss above: `LogisticRegression` with an L2 penalty, whose
+    `class_weight`, `fit_intercept` and sample weights are taken into account. For
+    others, fine-tuned networks included, they are those of a last layer alone that
+    stands at a minimum.
 
     Cost: O(n k d) in all, and once O(m k² d² + k³ d³), or O(m k d) for each step of
     conjugate gradients.
@@ -131,15 +136,17 @@ class GORAL(PointwiseStrategy):
 
     def _influence(self, view):
         """Effect on the goal of labelling each candidate as each class, (n, k)."""
-        model, m = view.final_estimator, view.n_labeled
+        model, m = view.final_estimator, len(view.y_trained)
         weights = _class_weights(model, view)
-        labeled = view.labeled
-        labeled_proba = np.asarray(labeled.proba, dtype=np.float64)
+        trained_proba = np.asarray(view.trained.proba, dtype=np.float64)
         one_logit = _has_one_logit(model)
+        row_weights = weights[_encode(view.y_trained, view.classes, "y_labeled")]
+        if view.sample_weight is not None:
+            row_weights = row_weights * view.sample_weight
         hessian = SoftmaxHessian(
-            labeled.gradients[1],
-            labeled_proba[:, 1] if one_logit else labeled_proba,
-            sample_weight=weights[_encode(view.y_labeled, view.classes)],
+            view.trained.gradients[1],
+            trained_proba[:, 1] if one_logit else trained_proba,
+            sample_weight=row_weights,
             penalty=_penalty(model, m) if self.penalty == "auto" else self.penalty,
             intercept=getattr(model, "fit_intercept", True),
             limit=self.max_dense,
@@ -168,7 +175,7 @@ class GORAL(PointwiseStrategy):
                 f"X_val; got shape {y_val.shape}."
             )
         slopes = proba.copy()
-        slopes[np.arange(len(proba)), _encode(y_val, view.classes)] -= 1
+        slopes[np.arange(len(proba)), _encode(y_val, view.classes, "y_val")] -= 1
         return slopes / len(proba), items.gradients[1]
 
     def _check_parameters(self):
@@ -215,16 +222,15 @@ def entropy_slopes(proba):
     return -proba * (logs + entropy[:, None]) + 0.0  # no -0
 
 
-def _encode(y, classes):
+def _encode(y, classes, name):
     """Columns of the labels' classes."""
     codes = {label: code for code, label in enumerate(classes.tolist())}
     try:
         return np.array([codes[label] for label in y.tolist()], dtype=np.intp)
     except KeyError as exc:
         raise ValueError(
-            f"y_val holds the label {exc.args[0]!r}, which the model has not seen. It "
-            f"knows {', '.join(map(repr, codes))}; leave other items out of X_val and "
-            "y_val."
+            f"{name!r} must hold classes of the model, {', '.join(map(repr, codes))}; "
+            f"got the label {exc.args[0]!r}. Leave items of other classes out."
         ) from exc
 
 
@@ -234,7 +240,9 @@ def _has_one_logit(model):
 
 
 def _penalty(model, m):
-    """Precision of the weights in the sum of m losses that the model minimised."""
+    """Precision of the weights in the sum of m losses that the model minimized."""
+    if isinstance(model, OneVsRestClassifier):
+        model = model.estimators_[0]
     for name in ("C_", "C"):
         if hasattr(model, name):
             strength = 1 / np.mean(getattr(model, name))
@@ -250,7 +258,12 @@ def _class_weights(model, view):
     class_weight = getattr(model, "class_weight", None)
     if class_weight is None:
         return np.ones(len(view.classes))
-    return compute_class_weight(class_weight, classes=view.classes, y=view.y_labeled)
+    counted = {}
+    if "sample_weight" in inspect.signature(compute_class_weight).parameters:
+        counted["sample_weight"] = view.sample_weight
+    return compute_class_weight(
+        class_weight, classes=view.classes, y=view.y_trained, **counted
+    )
 
 
 def _chunk_size(inputs, k):

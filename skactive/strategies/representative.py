@@ -184,21 +184,21 @@ class Representative(Strategy):
         gap = measures.margin(view.class_scores)
         inside = self._look_inside(gap, n, view)
         if len(inside) <= n:
-            return top_n(-gap, n, view.rng)
+            return top_n(-gap, n, view.uniform())
         if len(inside) > ROWS_PER_QUERY * n:
-            inside = view.rng.choice(inside, ROWS_PER_QUERY * n, replace=False)
-            inside.sort()  # a memory map is read faster in order
+            drawn = top_n(view.uniform()[inside], ROWS_PER_QUERY * n, view.rng)
+            inside = inside[np.sort(drawn)]  # a memory map is read faster in order
         features = float_rows(view.features[inside])
         centers = k_means(features, n, view.rng)[0]
         picks = inside[nearest_rows(features, centers, view.rng)]
-        return picks[top_n(-gap[picks], n, view.rng)]
+        return picks[top_n(-gap[picks], n, view.uniform()[picks])]
 
     def _look_inside(self, gap, n, view):
         """Positions of the candidates inside the margin."""
         if self.margin != "auto":
             return np.flatnonzero(gap < self.margin)
         if hasattr(view.final_estimator, "predict_proba"):
-            return top_n(-gap, min(len(gap), round(self.factor * n)), view.rng)
+            return top_n(-gap, min(len(gap), round(self.factor * n)), view.uniform())
         return np.flatnonzero(gap < 1)
 
 

@@ -35,16 +35,19 @@ class Random(PointwiseStrategy):
     def score(self, view):
         """Draw a uniform number for each candidate.
 
+        A number belongs to a position in the pool, so that the queries of one round
+        are random samples without replacement.
+
         Parameters
         ----------
         view : skactive.view.PoolView
-            The candidates; only their number and the generator are used.
+            The candidates; only their positions are used.
 
         Returns
         -------
         scores : ndarray of shape (n_candidates,)
         """
-        return view.rng.random(len(view))
+        return view.uniform()
 
 
 class Entropy(PointwiseStrategy):

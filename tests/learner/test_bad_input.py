@@ -1,11 +1,13 @@
 """Bad input: which argument, what was expected, what came, what to do."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.linear_model import Ridge
 from sklearn.naive_bayes import GaussianNB
 
 from skactive import ActiveLearner
@@ -189,3 +191,96 @@ def test_what_the_strategy_needs_is_checked_before_any_work():
     with pytest.raises(TypeError, match=message):
         learner.query(X)
     assert Counting.calls == 0
+
+
+@pytest.mark.parametrize("method", ["fit", "teach", "query"])
+@pytest.mark.parametrize(
+    ("items", "kind"), [({"k1": "text"}, "dict"), ({"x1", "x2"}, "set")]
+)
+def test_items_without_an_order_are_refused_by_name(method, items, kind):
+    args = (items,) if method == "query" else (items, ["a"] * len(items))
+    with pytest.raises(TypeError, match=f"'X' must be a sequence .* got a {kind}"):
+        getattr(make(), method)(*args)
+
+
+@pytest.mark.parametrize("labels", [{0: "a", 1: "b"}, {"a", "b"}])
+def test_labels_without_an_order_are_refused_by_name(labels):
+    with pytest.raises(TypeError, match="'y' must be a sequence"):
+        make().teach(X[:2], labels)
+
+
+def test_items_without_a_length_are_refused_by_name():
+    with pytest.raises(TypeError, match="'X' must be a sequence of items, got <gen"):
+        make().query(row for row in X)
+
+
+@pytest.mark.parametrize("large", [10**25, -(10**25), 2**64])
+def test_labels_beyond_64_bits_are_refused(large):
+    with pytest.raises(ValueError, match=f"must hold labels that fit .* got {large}"):
+        make().fit(X[:3], [1, large, 2])
+
+
+def test_an_empty_string_is_a_missing_label():
+    for labels in (["a", "", "b"], np.array(["a", "", "b"]), pd.Series(["a", "", "b"])):
+        with pytest.raises(ValueError, match="no label at positions 1 "):
+            make().fit(X[:3], labels)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[D]"),
+        [b"a", b"b"],
+        [1j, 2j],
+        np.zeros((2, 1, 1)),
+        np.array(3),
+    ],
+)
+def test_labels_of_other_kinds_are_refused_by_name(labels):
+    with pytest.raises(TypeError, match="'y' must"):
+        make().fit(X[:2], labels)
+
+
+def test_a_pandas_index_is_no_list_of_positions():
+    pool = pd.DataFrame(X, index=np.arange(300, 360))
+    learner = make().fit(pool.iloc[SEED], y[SEED])
+    with pytest.raises(TypeError, match=r"pandas Index.*X.index.get_indexer\(cand"):
+        learner.query(pool, candidates=pool.index[:10])
+    with pytest.raises(TypeError, match=r"or candidates\.to_numpy"):
+        learner.query(pool.to_numpy(), candidates=pool.index[:10])
+    picks = learner.query(pool, candidates=pool.index.get_indexer(pool.index[:10]))
+    assert set(picks) == set(range(10))
+
+
+def test_a_pandas_index_that_counts_from_zero_is_one_of_positions():
+    pool = pd.DataFrame(X)
+    learner = make().fit(pool.iloc[SEED], y[SEED])
+    assert set(learner.query(pool, candidates=pool.index[:10])) == set(range(10))
+
+
+def test_a_label_of_minus_one_is_warned_of_once():
+    with pytest.warns(UserWarning, match="label -1, which is trained as a class"):
+        learner = make().fit(X[:3], [0, 1, -1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        learner.teach(X[3:5], [-1, 0])
+        make().fit(X[:3], [-1, 1, -1])
+        ActiveLearner(Ridge(), "random").fit(X[:3], [-1.0, 0.0, 3.0])
+    with pytest.warns(UserWarning, match="label -1"):
+        make().fit(X[:2], [0, 1]).teach(X[2:3], [-1])
+
+
+@pytest.mark.parametrize("strategy", ["margin", "entropy"])
+def test_a_model_that_predicts_nan_is_to_blame(strategy):
+    class Broken(GaussianNB):
+        def predict_proba(self, X):
+            return np.where(X[:, :1] > 2, np.nan, super().predict_proba(X))
+
+    learner = ActiveLearner(Broken(), strategy).fit(X, y)
+    with pytest.raises(ValueError, match=r"Broken predicts NaN for .* of 60 items"):
+        learner.query(X)
+
+
+def test_options_that_are_no_bool_are_named():
+    with pytest.raises(TypeError, match="'refit' must be True or False, got 'no'"):
+        make().teach(X, y, refit="no")

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -97,3 +98,15 @@ def test_text_pairs_pass_through():
     assert_array_equal(learner.query(pairs, 3), learner.query(as_array, 3))
     learner.teach(as_array[4:6], labels[4:6])
     assert [tuple(pair) for pair in learner.X_labeled_] == pairs[:6]
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_texts_and_labels_in_arrow_arrays(chunked):
+    wrap = pa.array if not chunked else (lambda values: pa.chunked_array([values]))
+    pipe = make_pipeline(TfidfVectorizer(), LogisticRegression())
+    learner = ActiveLearner(pipe, random_state=0)
+    learner.fit(wrap(WORDS[:2]), wrap(SENTIMENT[:2]))
+    picks = learner.query(wrap(WORDS), 2)
+    learner.teach(wrap([WORDS[i] for i in picks]), wrap([SENTIMENT[i] for i in picks]))
+    assert learner.X_labeled_ == [*WORDS[:2], *(WORDS[i] for i in picks)]
+    assert_array_equal(learner.predict(wrap(WORDS)), learner.predict(WORDS))

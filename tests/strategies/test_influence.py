@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV, SGDClassifier
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -228,6 +229,7 @@ def test_the_penalty_is_that_of_the_model():
         (LogisticRegressionCV(Cs=[0.5], cv=2, scoring="accuracy"), 2.0),
         (SGDClassifier(loss="log_loss", alpha=0.1, random_state=0), 0.1 * len(X)),
         (exact(C=np.inf), 1e-8),
+        (OneVsRestClassifier(exact(C=0.25)), 4.0),
     ]:
         assert_allclose(score(model), score(model, penalty), rtol=1e-6)
     assert not np.allclose(score(exact()), score(exact(), 2.0))
@@ -321,7 +323,7 @@ def test_validation_labels_must_fit():
     with pytest.raises(ValueError, match=r"of the 11 items of X_val; got shape \(5,"):
         learner.fit(X, y).query(pool)
     learner.set_params(strategy__y_val=np.full(11, "z"))
-    with pytest.raises(ValueError, match="y_val holds the label 'z', which the model"):
+    with pytest.raises(ValueError, match=r"'y_val' must hold classes .* the label 'z'"):
         learner.query(pool)
 
 
