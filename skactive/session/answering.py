@@ -9,7 +9,7 @@ import numpy as np
 
 from skactive._params import check_bool
 from skactive._threads import synchronized
-from skactive.session.answers import kind_of, read_labels
+from skactive.session.answers import kind_of, read_labels, warn_of_new_classes
 from skactive.session.pool import shorten
 from skactive.session.tables import import_table
 
@@ -23,8 +23,10 @@ class AnsweringMixin:
     def tell(self, ids, labels=None, *, unasked=False, annotator=None):
         """Give labels; they are on the disk when this returns.
 
-        A batch can be answered in parts and in any order. A new label for an item that
-        has one takes its place; both stay in the item's history.
+        A batch can be answered in parts and in any order. A new label by the same
+        annotator replaces the one before; both stay in the item's history. Labels by
+        several annotators are kept side by side, see `answers`; the majority of the
+        annotators settles the label of the item, and of a tie the last answer.
 
         Parameters
         ----------
@@ -40,13 +42,19 @@ class AnsweringMixin:
         Raises
         ------
         ValueError
-            If an id is unknown, occurs twice or was never asked, or a label is
-            missing; an empty string is a missing label. Nothing was then recorded.
+            If an id is unknown, occurs twice or was never asked, or a label is missing
+            or none of `classes`; an empty string is a missing label. Nothing was then
+            recorded.
         TypeError
             If labels are of several kinds, or ids or labels are in no order, as in a
             set.
         OSError
             If the disk is full or fails. Nothing was then recorded; repeat the call.
+
+        Warns
+        -----
+        UserWarning
+            If a label is a new class that looks like another one.
         """
         self._sync()
         check_bool("unasked", unasked)
@@ -61,7 +69,7 @@ class AnsweringMixin:
                 )
             ids, labels = [ids], [labels]
         ids = self._pool.read_ids(ids)
-        labels = read_labels(labels, ids, self._kind())
+        labels = self._read_labels(labels, ids)
         is_new = self._check_asked(ids, unasked)
         self._record(
             "tell",
@@ -148,6 +156,7 @@ class AnsweringMixin:
         for number, ids in self._state.open.items():
             if number not in self._to_show and not ids.keys().isdisjoint(last["ids"]):
                 self._to_show.append(number)
+        self._known_classes = None
         self._models.prepare()
         return {key: last[key] for key in ("event", "ids", "labels") if key in last}
 
@@ -210,12 +219,12 @@ class AnsweringMixin:
             text,
             self._pool,
             self._state.answers,
-            self._kind(),
+            self._kind() or (self.classes and kind_of(self.classes[0])),
             ignore_unknown,
         )
         if labels:
             ids = list(labels)
-            labels = read_labels(list(labels.values()), ids, self._kind())
+            labels = self._read_labels(list(labels.values()), ids)
             self._record(
                 "tell",
                 ids=ids,
@@ -237,6 +246,16 @@ class AnsweringMixin:
                 "never were. Pass unasked=True if that is meant. Nothing was recorded."
             )
         return bool(never)
+
+    def _read_labels(self, labels, ids):
+        labels = read_labels(labels, ids, self._kind(), self.classes)
+        told = {label for label in labels if isinstance(label, str)}
+        if self.classes is None and not told <= (self._known_classes or set()):
+            given = self._state.answers.values()
+            known = self._classes_before | {str(answer.label) for answer in given}
+            warn_of_new_classes(labels, known, stacklevel=4)
+            self._known_classes = known | told
+        return labels
 
     def _kind(self):
         """Name the kind of the labels so far, or None."""

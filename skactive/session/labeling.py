@@ -5,17 +5,22 @@ from __future__ import annotations
 import json
 import threading
 import warnings
-from numbers import Integral
 
 import numpy as np
 
 from skactive._containers import take_rows
-from skactive._params import check_path
+from skactive._params import check_count, check_path
 from skactive._positions import check_picks
 from skactive._threads import synchronized
 from skactive.persistence.versions import warn_of_versions
 from skactive.session.answering import AnsweringMixin
-from skactive.session.answers import kind_of
+from skactive.session.answers import (
+    check_annotator,
+    check_classes,
+    check_n,
+    kind_of,
+    read_labels,
+)
 from skactive.session.batch import Batch
 from skactive.session.journal import Journal
 from skactive.session.manifest import (
@@ -39,9 +44,8 @@ class LabelingSession(AnsweringMixin, ReadingMixin):
     """Label a pool with the help of a learner; every answer is on the disk at once.
 
     `ask` gives the next items, `tell` takes their labels. Both are written to a
-    journal before they count, and the journal alone is the truth: a process can be
-    killed at any instant and the session opened again with the same call, which goes
-    on where it was.
+    journal before they count. A process can be killed at any instant; the same call
+    opens the session again.
 
     Parameters
     ----------
@@ -54,15 +58,22 @@ class LabelingSession(AnsweringMixin, ReadingMixin):
     path : str or path-like
         A folder: a new one, or that of a session to go on with.
     ids : sequence of str or int, default=None
-        What to call the items, so that labels stay with them. None takes the index
-        of a pandas object, and otherwise positions.
+        Names of the items. None takes the index of a pandas object, and otherwise
+        positions. When the session is opened again, items with ids are found by id,
+        and their content must be the same; items known by position are found by
+        content.
     refit : bool or "background", default=True
         When to train. True: on all labels before each `ask` that follows new ones.
         False: only when `refit` is called. "background": in a thread while the next
-        batch is labelled; `ask` goes by the newest model that is ready, and waits only
-        for the first.
+        batch is labeled; `ask` uses the newest model that is ready, and waits only for
+        the first.
     annotator : str, default=None
         Who answers; noted with every event.
+    classes : sequence of labels, default=None
+        The labels that are allowed. They are kept in the folder; None takes those.
+        Without any, a new class that looks like another one brings a warning.
+    n_labels : int, default=None
+        Number of labels that is the target of the bar; None means the whole pool.
     verbose : int, default=0
         Whether to show a bar of the labels, with the model's age.
 
@@ -70,6 +81,10 @@ class LabelingSession(AnsweringMixin, ReadingMixin):
     ----------
     labels : dict of id to label
         The present labels, in the order in which the items got their first one.
+    answers : dict of id to dict of annotator to label
+        The last label by each annotator.
+    classes : list or None
+        The labels that are allowed.
     skipped : list of ids
     open_batches : list of Batch
         Items asked and not yet answered, by batch.
@@ -85,8 +100,8 @@ class LabelingSession(AnsweringMixin, ReadingMixin):
     LockedError
         If the session is open elsewhere, a `RuntimeError` that says where.
     ValueError
-        If the pool is another than the session's, ids are not unique, or the journal
-        is damaged, naming the line.
+        If a labeled item is missing from the pool or an item changed, ids are not
+        unique, or the journal is damaged, naming the line.
     FileExistsError
         If the folder holds something else.
 
@@ -130,6 +145,8 @@ class LabelingSession(AnsweringMixin, ReadingMixin):
         *,
         refit=True,
         annotator=None,
+        classes=None,
+        n_labels=None,
         verbose=0,
     ):
         if not (hasattr(learner, "query") and hasattr(learner, "teach")):
@@ -139,7 +156,10 @@ class LabelingSession(AnsweringMixin, ReadingMixin):
             )
         check_refit(refit)
         check_path("path", path)
-        self._annotator = _check_annotator(annotator)
+        if n_labels is not None:
+            check_count("'n_labels'", n_labels)
+        classes = check_classes(classes)
+        self._annotator = check_annotator(annotator)
         # Every public method holds `_lock` while it reads or changes the state.
         # Training and choosing hold only `_choosing`, so that nobody's answer waits
         # for them. Whoever needs both takes `_choosing` first.
@@ -149,13 +169,15 @@ class LabelingSession(AnsweringMixin, ReadingMixin):
         self._bar = None
         self._journal = Journal(path)
         try:
-            self._begin_or_resume(learner)
+            self._begin_or_resume(learner, classes)
             seed = self._journal.manifest["base_seed"]
             base = fresh_learner(learner, seed)
             taught = getattr(learner, "X_labeled_", ())
             self._taught = find_taught(pool=self._pool, contents=hash_items(taught))
             known = getattr(learner, "y_labeled_", None)
             self._kind_before = None if known is None else kind_of(known[0])
+            self._classes_before = set() if known is None else set(map(str, known))
+            self._known_classes = None
             self._models = Models(
                 base, self._pool, self._journal, self._state, refit, self._lock
             )
@@ -163,15 +185,15 @@ class LabelingSession(AnsweringMixin, ReadingMixin):
             self._to_show = list(self._state.open)
             self._models.prepare()
             if verbose:
-                self._open_bar()
+                self._open_bar(n_labels or len(self._pool))
         except BaseException:
             self.close()
             raise
 
-    def _begin_or_resume(self, learner):
+    def _begin_or_resume(self, learner, classes):
         journal, pool = self._journal, self._pool
         if journal.manifest is None:
-            journal.begin(*new_manifest(learner, pool))
+            journal.begin(*new_manifest(learner, pool, classes))
             return
         warn_of_versions(journal.manifest.get("versions", {}))
         follow_pool(journal, pool)
@@ -188,13 +210,19 @@ class LabelingSession(AnsweringMixin, ReadingMixin):
                 stacklevel=3,
             )
             self._record("learner", learner=description)
+        if classes is not None and classes != self.classes:
+            labels = self._state.answers
+            read_labels([a.label for a in labels.values()], list(labels), None, classes)
+            self._record("classes", classes=classes)
 
     def ask(self, n=None, *, annotator=None, refit=None):
         """Choose the next items; they are in the journal before they are shown.
 
-        Items that wait for an answer are not asked again. After a session was opened
-        again, the batches that were open are given out once more before any new one,
-        with the items that are left of them.
+        Items that wait for an answer are not asked again. A text that occurs several
+        times in the pool is asked once. Items that the learner was taught before the
+        session are not asked. After a session was opened again, the batches that were
+        open are given out once more before any new one, with the items that are left
+        of them.
 
         Parameters
         ----------
@@ -219,7 +247,7 @@ class LabelingSession(AnsweringMixin, ReadingMixin):
             If the disk fails. Nothing was then asked; asked again, it will be the same.
         """
         annotator = self._who(annotator)
-        n = _check_n(n)
+        n = check_n(n)
         with self._choosing:
             if (batch := self._show_again(annotator)) is not None:
                 return batch
@@ -308,7 +336,7 @@ class LabelingSession(AnsweringMixin, ReadingMixin):
             self._bar.set_postfix(model_age=self.model_age)
 
     def _who(self, annotator):
-        return self._annotator if annotator is None else _check_annotator(annotator)
+        return self._annotator if annotator is None else check_annotator(annotator)
 
     def _free(self):
         """Mask what may be asked: one copy of each text, unless one was dealt with.
@@ -336,28 +364,12 @@ class LabelingSession(AnsweringMixin, ReadingMixin):
             wrong = self._pool.ids[picks[~free[picks]][0]]
             raise ValueError(
                 f"strategy {name!r} must select among the candidates, got {wrong!r}, "
-                "which is labelled, skipped or waiting. Repair it."
+                "which is labeled, skipped or waiting. Repair it."
             )
         return picks
 
-    def _open_bar(self):
+    def _open_bar(self, total):
         from tqdm import tqdm
 
         n = len(self._state.answers)
-        self._bar = tqdm(desc="labels", total=len(self._pool), initial=n, unit="label")
-
-
-def _check_n(n):
-    if n is None:
-        return None
-    if not isinstance(n, Integral) or isinstance(n, bool):
-        raise TypeError(f"'n' must be an int or None, got {n!r}.")
-    if n < 1:
-        raise ValueError(f"'n' must be at least 1, got {n}.")
-    return int(n)
-
-
-def _check_annotator(annotator):
-    if annotator is not None and not isinstance(annotator, str):
-        raise TypeError(f"'annotator' must be a str or None, got {annotator!r}.")
-    return annotator
+        self._bar = tqdm(desc="labels", total=total, initial=n, unit="label")

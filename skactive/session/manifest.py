@@ -35,13 +35,14 @@ HASHES = "pool.npy"
 _LONGEST = 200
 
 
-def new_manifest(learner, pool):
+def new_manifest(learner, pool, classes=None):
     """Describe a new session.
 
     Parameters
     ----------
     learner : ActiveLearner
     pool : Pool
+    classes : list, default=None
 
     Returns
     -------
@@ -56,6 +57,8 @@ def new_manifest(learner, pool):
         "base_seed": base_seed(learner.random_state),
         "versions": collect_versions(),
     }
+    if classes is not None:
+        manifest["classes"] = classes
     return manifest, {HASHES: dump_hashes(hashes)}
 
 

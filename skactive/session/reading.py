@@ -25,6 +25,23 @@ class ReadingMixin:
 
     @property
     @synchronized
+    def answers(self):
+        """The last label by each annotator, dict of id to dict of annotator to label.
+
+        As a table, one column for each annotator: ``pandas.DataFrame(answers).T``.
+        """
+        return {
+            id: {given.annotator: given.label for given in answer.given}
+            for id, answer in self._state.answers.items()
+        }
+
+    @property
+    def classes(self):
+        """The labels that are allowed, list; None allows any."""
+        return self._state.classes or self._journal.manifest.get("classes")
+
+    @property
+    @synchronized
     def skipped(self):
         """Items set aside, list of ids."""
         return list(self._state.skipped)
@@ -106,15 +123,18 @@ class ReadingMixin:
         """Write a table: CSV, JSONL or Parquet, by the suffix of its name.
 
         The file appears whole or not at all. Columns are `id`, the text (`text`, or
-        `text_1` and `text_2`) where items are texts, `label`, `annotator` and `time`.
+        `text_1` and `text_2`) or else `content_hash`, `label`, `annotator` and `time`.
+        In CSV, a text that a spreadsheet would run as a formula gets an apostrophe in
+        front, which `import_labels` takes away again.
 
         Parameters
         ----------
         path : str or path-like
             A file that may exist; Parquet needs pyarrow.
-        what : {"labels", "open"}, default="labels"
-            All labelled items, or the items that wait for an answer, with an empty
-            `label` for someone to fill in and `import_labels` to read.
+        what : {"labels", "answers", "open"}, default="labels"
+            The label of each labeled item; or the answer of each annotator, in rows of
+            their own; or the items that wait for an answer, with an empty `label` for
+            someone to fill in and `import_labels` to read.
         """
         if not self._journal.closed:
             self._sync()
@@ -134,5 +154,5 @@ class ReadingMixin:
     def __repr__(self):
         return (
             f"LabelingSession({self.path!r}: {len(self._state.answers)} of "
-            f"{len(self._pool)} labelled)"
+            f"{len(self._pool)} labeled)"
         )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 
 from skactive._params import check_path
 from skactive.session.journal import MANIFEST, read_events, read_manifest
@@ -13,12 +14,34 @@ __all__ = ["Answer", "State", "read_labels", "read_session"]
 
 @dataclass(frozen=True)
 class Answer:
-    """The label of an item, and where it came from."""
+    """The label of an item, and where it came from.
+
+    Attributes
+    ----------
+    label : str, int, float, bool or list
+    annotator : str or None
+    time : str
+    seq : int
+        Number of the event.
+    given : tuple of Answer
+        Of the answer that settles an item: the last one of each annotator, in order.
+    """
 
     label: object
     annotator: str | None
     time: str
     seq: int
+    given: tuple = ()
+
+
+def _settle(before, new):
+    """Settle an item by the majority of its annotators; of a tie by the last answer."""
+    given = () if before is None else before.given
+    given = (*(a for a in given if a.annotator != new.annotator), new)
+    votes = Counter(repr(answer.label) for answer in given)
+    last_first = reversed(given)
+    best = max(last_first, key=lambda answer: votes[repr(answer.label)])
+    return replace(best, given=given)
 
 
 class State:
@@ -45,6 +68,8 @@ class State:
     asked : set of ids
     learner : dict or None
         The last learner that was described after the first.
+    classes : list or None
+        The last classes that were given after the first.
     labels_seq : int
         The last event that changed a label; 0 without labels.
     labels_round : int
@@ -65,7 +90,7 @@ class State:
         self.open = {}
         self.batches = {}
         self.asked = set()
-        self.learner = None
+        self.learner = self.classes = None
         self.labels_seq = self.labels_round = self.model_seq = 0
         self.undoable = []
         self._before = []  # for each of these, what its items were before it
@@ -143,7 +168,8 @@ class State:
     def _tell(self, event):
         by, time, seq = event.get("by"), event["t"], event["seq"]
         for id, label in zip(event["ids"], event["labels"], strict=True):
-            self.answers[id] = Answer(label, by, time, seq)
+            answer = Answer(label, by, time, seq)
+            self.answers[id] = _settle(self.answers.get(id), answer)
             self.skipped.pop(id, None)
             self._close(id)
         self._note_labels(seq)
@@ -192,6 +218,9 @@ class State:
     def _learner(self, event):
         self.learner = event["learner"]
 
+    def _set_classes(self, event):
+        self.classes = event["classes"]
+
     def _note_labels(self, seq):
         self.labels_seq, self.labels_round = seq, len(self.batches)
 
@@ -214,6 +243,7 @@ _APPLY = {
     "refit": State._refit,
     "learner": State._learner,
     "pool": State._move,
+    "classes": State._set_classes,
 }
 
 

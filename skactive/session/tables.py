@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from skactive._files import write_atomic
-from skactive._params import check_path
+from skactive._params import check_option, check_path
 from skactive._tables import is_untyped, read_cells
 from skactive.session.answers import is_missing
 from skactive.session.cells import escape, find_reading, unescape
@@ -56,17 +56,20 @@ def export_table(path, what, pool, state):
             f"'path' must end in one of {', '.join(_WRITERS)}, which names the format; "
             f"got {str(path)!r}."
         )
-    if what not in ("labels", "open"):
-        raise ValueError(f"'what' must be 'labels' or 'open', got {what!r}.")
+    check_option("'what'", what, ("labels", "answers", "open"))
     if not path.parent.is_dir():
         raise FileNotFoundError(
             f"'path' must be in a folder that exists, got {str(path)!r}. Make "
             f"{str(path.parent)!r} first."
         )
-    ids = list(state.answers)
-    if what == "open":
-        ids = [id for number in sorted(state.open) for id in state.open[number]]
-    answers = [state.answers.get(id) if what == "labels" else None for id in ids]
+    rows = list(state.answers.items())
+    if what == "answers":
+        rows = [(id, given) for id, answer in rows for given in answer.given]
+    elif what == "open":
+        rows = [
+            (id, None) for number in sorted(state.open) for id in state.open[number]
+        ]
+    ids, answers = [id for id, _ in rows], [answer for _, answer in rows]
     columns = {
         "id": ids,
         **_item_columns(pool, ids),

@@ -347,7 +347,7 @@ def test_a_strategy_that_returns_nonsense_is_named(
         ([0, 1, 2, 60], "got 60"),
         ([0.5] * 4, "dtype float64"),
         ([0, 1], "got 2 of them"),
-        ([0, 1, 2, 7], "among the candidates, got 7, which is labelled"),
+        ([0, 1, 2, 7], "among the candidates, got 7, which is labeled"),
     ],
 )
 def test_what_goes_into_the_journal_is_looked_at(
@@ -373,6 +373,7 @@ def test_what_goes_into_the_journal_is_looked_at(
         ({"ids": "a" * 60}, TypeError, "must be a sequence of n ids"),
         ({"ids": set(range(60))}, TypeError, "must be a sequence of n ids"),
         ({"refit": "later"}, ValueError, "'refit' must be True, False or 'backgro"),
+        ({"n_labels": 0}, ValueError, "'n_labels' must be an int of at least 1"),
         ({"annotator": 3}, TypeError, "'annotator' must be a str or None, got 3"),
         ({"learner": "margin"}, TypeError, "'learner' must be an ActiveLearner, got"),
         ({"X": []}, ValueError, "'X' holds no items"),

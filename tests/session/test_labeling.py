@@ -279,6 +279,13 @@ def test_a_bar_shows_labels_and_the_age_of_the_model(open_session, capsys):
     assert "model_age=2" in shown
 
 
+def test_a_bar_has_a_target(open_session, capsys):
+    session = open_session(verbose=1, n_labels=20)
+    session.tell([1, 2], ["ham", "spam"], unasked=True)
+    session.close()
+    assert "2/20" in capsys.readouterr().err
+
+
 def test_a_closed_session_can_be_read_but_not_written(open_session):
     session = open_session()
     batch = session.ask()
@@ -294,4 +301,4 @@ def test_a_closed_session_can_be_read_but_not_written(open_session):
 def test_repr_counts(open_session):
     session = open_session()
     session.tell(3, "ham", unasked=True)
-    assert repr(session).endswith("1 of 60 labelled)")
+    assert repr(session).endswith("1 of 60 labeled)")

@@ -209,7 +209,7 @@ def test_what_cannot_be_written_is_refused(open_session, tmp_path):
     session = open_session()
     with pytest.raises(ValueError, match=r"must end in one of \.csv, \.jsonl, \.parq"):
         session.export(tmp_path / "x.xlsx")
-    with pytest.raises(ValueError, match="'what' must be 'labels' or 'open', got 'al"):
+    with pytest.raises(ValueError, match="'what' must be one of 'labels', 'ans"):
         session.export(tmp_path / "x.csv", what="all")
     with pytest.raises(FileNotFoundError, match="in a folder that exists"):
         session.export(tmp_path / "none" / "x.csv")
