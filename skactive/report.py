@@ -2,27 +2,46 @@
 
 from __future__ import annotations
 
+import html
+import io
 import json
+import os
+import re
+from collections.abc import Mapping
 from pathlib import Path
 
-import numpy as np
-
 from ._files import write_atomic
-from .analysis import area_under_curve, diagnose, group_runs, ledger_table, welch_t
+from ._sklearn import validate_params
+from .analysis import (
+    align_runs,
+    area_under_curve,
+    diagnose,
+    group_runs,
+    holm,
+    ledger_table,
+    paired_t,
+    welch_t,
+)
 from .analysis import learning_curve as average
+from .analysis._groups import name_metric, pair_runs, sort_runs
 from .experiments import read_runs
+from .runs import plain
 
 __all__ = ["format_report", "summarize_runs", "write_report"]
 
 BASELINE = "random"
+UNDECIDED = "undecided"
+# What is computed once for all runs that share an encoder is no cost of a strategy.
+_OF_A_RUN = ("retraining", "acquisition", "final_training")
 
 
+@validate_params({"metric": [str, None], "baseline": [str]})
 def summarize_runs(runs, *, metric=None, baseline=BASELINE):
-    """Compare the strategies of runs on one data set with a baseline.
+    """Compare the strategies of runs of one learner on one data set with a baseline.
 
     Parameters
     ----------
-    runs : sequence of Run
+    runs : dict of str to list of Run, or sequence of Run
         With several strategies and seeds, named in `info`.
     metric : str or None, default=None
         None is the first of the first run.
@@ -32,9 +51,19 @@ def summarize_runs(runs, *, metric=None, baseline=BASELINE):
     Returns
     -------
     summary : dict
-        Plain values: "metric", "n_labeled" and, for each strategy by falling last
-        score, its curve, the area under it, the seconds of each phase and, beside
-        the baseline, Welch's test of the last score and the diagnosis.
+        Plain values. "metric", "baseline", "n_labeled" (the label counts that all
+        runs cover), "precomputation_seconds" (of the run that took longest: an
+        experiment encodes once and every run records it) and "strategies": for each,
+        by falling last score, "n_runs", "mean" and "std" at each count, "area" (the
+        mean over the curve), "seconds" of a run in the other phases and, except for
+        the baseline, "diagnosis" and "test". The test is of the last score: a paired
+        t test where both ran with the same seeds, otherwise Welch's, with "p_holm"
+        corrected for the number of strategies.
+
+    Raises
+    ------
+    ValueError
+        If runs of one strategy differ in data set or learner.
 
     Examples
     --------
@@ -48,80 +77,199 @@ def summarize_runs(runs, *, metric=None, baseline=BASELINE):
     >>> list(summarize_runs(runs)["strategies"])
     ['margin', 'random']
     """
-    groups = group_runs(runs)
-    curves = {name: average(group, metric) for name, group in groups.items()}
-    metric = next(iter(curves.values())).metric
-    ledger = ledger_table(groups)
+    groups = sort_runs(runs)
+    members = [run for group in groups.values() for run in group]
+    metric = name_metric(members, metric)
+    grid, _ = align_runs(members, metric)
+    curves = {name: average(group, metric, grid=grid) for name, group in groups.items()}
+    ledger = ledger_table(groups, phases=_OF_A_RUN)
     strategies = {}
     for name in sorted(groups, key=lambda name: -curves[name].mean[-1]):
         curve, seconds = curves[name], ledger.mean[ledger.names.index(name)]
-        # A single point is its own area.
-        areas = [
-            area_under_curve(run, metric) if len(run.rounds) > 1 else run.curve(metric)
-            for run in groups[name]
-        ]
-        strategies[name] = {
+        found = strategies[name] = {
             "n_runs": curve.n_runs,
-            "n_labeled": curve.n_labeled.tolist(),
             "mean": curve.mean.tolist(),
             "std": curve.std.tolist(),
-            "area": float(np.mean(areas)),
+            # A single point is its own area.
+            "area": area_under_curve(curve) if len(grid) > 1 else float(curve.mean[0]),
             "seconds": dict(zip(ledger.phases, seconds.tolist(), strict=True)),
         }
         if baseline in groups and name != baseline:
-            beside = [curves[n].scores[:, -1] for n in (name, baseline)]
-            if min(map(len, beside)) > 1:
-                test = welch_t(*beside)
-                strategies[name]["welch_t"] = {
-                    "difference": test.difference,
-                    "t": test.statistic,
-                    "df": test.df,
-                    "p_value": test.p_value,
-                }
-            found = diagnose(groups[name], groups[baseline], metric=metric)
-            strategies[name]["diagnosis"] = found.to_dict()
-    return {"metric": metric, "baseline": baseline, "strategies": strategies}
+            pair = groups[name], groups[baseline]
+            found["diagnosis"] = diagnose(*pair, metric=metric).to_dict()
+            test = _test(*pair, curve.scores[:, -1], curves[baseline].scores[:, -1])
+            if test is not None:
+                found["test"] = test
+    _correct([found["test"] for found in strategies.values() if "test" in found])
+    return {
+        "metric": metric,
+        "baseline": baseline,
+        "n_labeled": grid.tolist(),
+        "precomputation_seconds": max(run.ledger["precomputation"] for run in members),
+        "strategies": strategies,
+    }
 
 
+def _test(runs, baseline_runs, scores, baseline_scores):
+    """Test the last scores, in pairs where the seeds are shared; None of one run."""
+    if min(len(runs), len(baseline_runs)) < 2:
+        return None
+    pairs = pair_runs(runs, baseline_runs)
+    if pairs is None:
+        found = welch_t(scores, baseline_scores)
+    else:
+        first, second = map(list, zip(*pairs, strict=True))
+        found = paired_t(scores[first], baseline_scores[second])
+    return {
+        "name": found.test,
+        "difference": found.difference,
+        "interval": list(found.interval),
+        "t": found.statistic,
+        "df": found.df,
+        "p_value": found.p_value,
+    }
+
+
+def _correct(tests):
+    """Add Holm's p, over all strategies that are compared with the baseline."""
+    for test, p in zip(tests, holm([t["p_value"] for t in tests]), strict=True):
+        test["p_holm"] = float(p)
+
+
+@validate_params({"summaries": [Mapping]})
 def format_report(summaries):
     """Write what was found as Markdown.
 
     Parameters
     ----------
     summaries : dict of str to dict
-        By data set, from :func:`summarize_runs`.
+        By the heading of each table, from :func:`summarize_runs`.
 
     Returns
     -------
     text : str
+        Names are escaped: what a strategy is called cannot break the table.
     """
-    parts = []
-    for name, summary in summaries.items():
-        strategies = summary["strategies"]
-        counts = next(iter(strategies.values()))["n_labeled"]
-        shown = sorted({0, len(counts) // 2, len(counts) - 1})
-        n_runs = max(found["n_runs"] for found in strategies.values())
-        head = ["strategy", *(f"{counts[i]} labels" for i in shown), "area"]
-        head += [f"last less {summary['baseline']}", "Welch's t", "verdict", "seconds"]
-        rows = [_row(name, found, shown) for name, found in strategies.items()]
-        lines = [head, ["---"] * len(head), *rows]
-        table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-        parts.append(
-            f"## {name}\n\n{summary['metric']}, mean ± standard deviation of up to "
-            f"{n_runs} runs\n\n{table}"
+    if any(
+        not isinstance(s, Mapping) or "strategies" not in s for s in summaries.values()
+    ):
+        raise ValueError(
+            "'summaries' must hold what summarize_runs returns, by the heading of each "
+            "table."
         )
+    parts = [_format(heading, summary) for heading, summary in summaries.items()]
     return "\n\n".join(parts) + "\n"
 
 
+def _format(heading, summary):
+    strategies, counts = summary["strategies"], summary["n_labeled"]
+    shown = sorted({0, len(counts) // 2, len(counts) - 1})
+    baseline, metric = _escape(summary["baseline"]), _escape(summary["metric"])
+    n_runs = sorted({found["n_runs"] for found in strategies.values()})
+    runs = " to ".join(map(str, dict.fromkeys([n_runs[0], n_runs[-1]])))
+    compared = any("diagnosis" in found for found in strategies.values())
+    head = ["strategy", *(f"{counts[i]:g} labels" for i in shown), "over the curve"]
+    if compared:
+        at_end = f"{counts[-1]:g} labels, less {baseline}"
+        head += [at_end, "p", "p (Holm)", f"curve, less {baseline}", "verdict"]
+    head += ["retraining, s", "acquisition, s"]
+    rows = [_row(name, found, shown, compared) for name, found in strategies.items()]
+    lines = [head, ["---"] * len(head), *rows]
+    parts = [
+        f"## {_escape(heading)}",
+        f"{metric}, mean ± standard deviation of {runs} run{'s' * (runs != '1')}.",
+        "\n".join(f"| {' | '.join(cells)} |" for cells in lines),
+    ]
+    if compared:
+        parts.append(_explain(summary))
+    encoding = summary["precomputation_seconds"]
+    if encoding > 0:
+        parts.append(
+            f"Encoding took {encoding:.1f} s, once for all runs; no row counts it."
+        )
+    return "\n\n".join(parts)
+
+
+def _row(name, found, shown, compared):
+    cells = [_escape(name)]
+    for i in shown:
+        spread = f" ± {found['std'][i]:.3f}" if found["n_runs"] > 1 else ""
+        cells.append(f"{found['mean'][i]:.3f}{spread}")
+    cells.append(f"{found['area']:.3f}")
+    if compared:
+        cells += _compare(found)
+    seconds = found["seconds"]
+    return [*cells, *(f"{seconds[p]:.1f}" for p in ("retraining", "acquisition"))]
+
+
+def _compare(found):
+    """Write the test of the last score, and the verdict with what it rests on."""
+    test, diagnosis = found.get("test"), found.get("diagnosis")
+    cells = [""] * 5
+    if test:
+        cells[0] = _with_interval(test["difference"], test["interval"])
+        mark = "" if test["name"].startswith("paired") else " (Welch)"
+        cells[1] = f"{_say_p(test['p_value'])}{mark}"
+        cells[2] = _say_p(test["p_holm"])
+    if diagnosis:
+        cells[3] = _with_interval(diagnosis["gap"], diagnosis["gap_interval"])
+        verdict = diagnosis["verdict"].partition(":")[0]
+        if verdict == UNDECIDED:
+            verdict += f": {diagnosis['reason'][0].lower()}{diagnosis['reason'][1:]}"
+        if diagnosis["seeds_needed"] is not None:
+            verdict += f"; about {diagnosis['seeds_needed']} seeds would decide"
+        cells[4] = verdict
+    return cells
+
+
+def _with_interval(gap, interval):
+    if interval is None:
+        return f"{gap:+.3f}"
+    return f"{gap:+.3f} [{interval[0]:+.3f}, {interval[1]:+.3f}]"
+
+
+def _say_p(p):
+    return f"{p:.3f}" if p >= 0.001 else "< 0.001"
+
+
+def _explain(summary):
+    found = summary["strategies"].values()
+    tests = [f["test"] for f in found if "test" in f]
+    diagnosis = next(f["diagnosis"] for f in found if "diagnosis" in f)
+    text = (
+        f"The verdict rests on the mean score over the curve, less "
+        f"{_escape(summary['baseline'])}'s, with a {diagnosis['confidence']:.0%} "
+        f"interval over runs: a strategy *pays* where the interval is above "
+        f"0, and *does not pay* where a gain of {diagnosis['worthwhile']:g} is ruled "
+        "out. It is not corrected for the number of strategies."
+    )
+    if not tests:
+        return text
+    names = {test["name"] for test in tests}
+    kinds = {
+        "paired t test": "paired by seed",
+        "Welch's t test": "Welch's where the seeds differ (marked)",
+    }
+    used = " or ".join(kind for name, kind in kinds.items() if name in names)
+    return (
+        f"p is of a t test of the last score, {used}; p (Holm) is corrected for the "
+        f"{len(tests)} strategies of this table. In brackets are 95% intervals. {text}"
+    )
+
+
+@validate_params({"folder": [str, os.PathLike], "metric": [str, None]})
 def write_report(folder, *, metric=None):
     """Read an experiment's folder and write report.md, report.json and pictures.
+
+    A table and pictures for each data set and learner. If something fails, nothing
+    is written.
 
     Parameters
     ----------
     folder : str or path-like
         Where :func:`skactive.experiments.run_experiment` wrote its runs.
     metric : str or None, default=None
-        None is the first of each data set's first run.
+        None is the first of each table's first run.
 
     Returns
     -------
@@ -131,8 +279,10 @@ def write_report(folder, *, metric=None):
 
     Raises
     ------
+    FileNotFoundError
+        If the folder holds no runs.
     ValueError
-        If the folder holds no runs, or no scores.
+        If the runs hold no scores, or not the metric.
     ImportError
         If matplotlib is not installed.
     """
@@ -140,67 +290,84 @@ def write_report(folder, *, metric=None):
     runs = read_runs(folder)
     if not runs:
         raise ValueError(
-            f"'folder' must hold the runs of an experiment, got {str(folder)!r}, which "
-            "holds none. Run `skactive simulate` or run_experiment(..., folder=) first."
+            f"'folder' must hold the runs of an experiment, got {str(folder)!r}, in "
+            "which none is finished. Run `skactive simulate` or run_experiment(..., "
+            "folder=) first."
         )
-    data = {}
-    for run in runs:
-        data.setdefault(str(run.info.get("data", "data")), []).append(run)
+    sections = _split(runs)
     summaries = {
-        name: summarize_runs(group, metric=metric) for name, group in data.items()
+        heading: summarize_runs(group, metric=metric)
+        for heading, group in sections.items()
     }
     text = format_report(summaries)
-    written = [folder / "report.md", folder / "report.json"]
-    write_atomic(written[0], text.encode())
-    record = json.dumps(summaries, indent=1, allow_nan=True)
-    write_atomic(written[1], record.encode())
-    for name, group in data.items():
-        suffix = "" if len(data) == 1 else f"-{_as_filename(name)}"
-        written += _draw(group, metric, folder, suffix)
-    return text, written
+    record = json.dumps(plain(summaries), indent=1, allow_nan=False)
+    contents = {"report.md": text.encode(), "report.json": record.encode()}
+    for heading, group in sections.items():
+        suffix = "" if len(sections) == 1 else f"-{_as_filename(heading)}"
+        for kind, picture in _draw(group, summaries[heading]).items():
+            contents[f"{kind}{suffix}.png"] = picture
+    for name, content in contents.items():
+        write_atomic(folder / name, content)
+    return text, [folder / name for name in contents]
 
 
-def _row(name, found, shown):
-    cells = [name]
-    for i in shown:
-        spread = f" ± {found['std'][i]:.3f}" if found["n_runs"] > 1 else ""
-        cells.append(f"{found['mean'][i]:.3f}{spread}")
-    cells.append(f"{found['area']:.3f}")
-    test = found.get("welch_t")
-    if test:
-        cells.append(f"{test['difference']:+.3f}")
-        cells.append(f"t {test['t']:.2f}, df {test['df']:.1f}, p {test['p_value']:.3f}")
-    else:
-        cells += ["", ""]
-    cells.append(found.get("diagnosis", {}).get("verdict", ""))
-    return [*cells, f"{sum(found['seconds'].values()):.1f}"]
+def _split(runs):
+    """Sort runs by data set, and by learner where there are several."""
+    learners = {run.info.get("learner") for run in runs}
+    sections = {}
+    for run in runs:
+        names = [run.info.get("data", "data")]
+        if len(learners) > 1:
+            names.append(run.info.get("learner", "learner"))
+        sections.setdefault(", ".join(map(str, names)), []).append(run)
+    return sections
 
 
-def _draw(runs, metric, folder, suffix):
-    """Draw the curves, the seconds and the overlap with the baseline."""
+def _draw(runs, summary):
+    """Draw the curves, the seconds and the overlap with the baseline, as PNG."""
     from .plotting import ActiveLearningCurveDisplay, LedgerDisplay, OverlapDisplay
     from .plotting._axes import import_figure
 
     Figure = import_figure()
     groups = group_runs(runs)
+    metric, encoding = summary["metric"], summary["precomputation_seconds"]
+
+    def draw_seconds(ax):
+        LedgerDisplay.from_runs(groups, phases=_OF_A_RUN, ax=ax)
+        if encoding > 0:
+            ax.set_xlabel(f"seconds of a run; encoding, once for all: {encoding:.1f} s")
+
     pictures = {
         "curves": lambda ax: ActiveLearningCurveDisplay.from_runs(
             groups, metric=metric, ax=ax
-        ),
-        "ledger": lambda ax: LedgerDisplay.from_runs(groups, ax=ax),
-    }
-    if BASELINE in groups and len(groups) > 1:
-        pictures["overlap"] = lambda ax: OverlapDisplay.from_runs(
-            groups, BASELINE, ax=ax
         )
-    written = []
+    }
+    if any(any(found["seconds"].values()) for found in summary["strategies"].values()):
+        pictures["ledger"] = draw_seconds
+    paired = {
+        name: group
+        for name, group in groups.items()
+        if BASELINE in groups and pair_runs(group, groups[BASELINE]) is not None
+    }
+    if len(paired) > 1:
+        pictures["overlap"] = lambda ax: OverlapDisplay.from_runs(
+            paired, BASELINE, ax=ax
+        )
+    drawn = {}
     for kind, draw in pictures.items():
         # Not through pyplot: a page needs no window and leaves none behind.
         figure = Figure(figsize=(8, 5), layout="constrained")
         draw(figure.subplots())
-        written.append(folder / f"{kind}{suffix}.png")
-        figure.savefig(written[-1], dpi=150)
-    return written
+        stream = io.BytesIO()
+        figure.savefig(stream, dpi=150, format="png")
+        drawn[kind] = stream.getvalue()
+    return drawn
+
+
+def _escape(name):
+    """Write a name so that Markdown and HTML show it as it is."""
+    text = html.escape(" ".join(str(name).split()), quote=False)
+    return re.sub(r"([\\`*\[\]|#])", r"\\\1", text)
 
 
 def _as_filename(name):

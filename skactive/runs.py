@@ -10,7 +10,7 @@ import numpy as np
 
 from ._files import write_atomic
 
-__all__ = ["Run"]
+__all__ = ["Run", "plain"]
 
 _FORMAT = "skactive.Run"
 _VERSION = 1
@@ -229,7 +229,7 @@ class Run:
         record : dict
             What `json.dumps` takes and `from_dict` reads; NaN becomes None.
         """
-        return _plain(
+        return plain(
             {
                 "format": _FORMAT,
                 "version": _VERSION,
@@ -309,12 +309,12 @@ class Run:
             raise ValueError(f"{str(path)!r} holds no run: {exc}") from exc
 
 
-def _plain(value):
+def plain(value):
     """Turn numpy's values into Python's, tuples into lists and NaN into None."""
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | np.ndarray):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):

@@ -2,12 +2,15 @@
 
 import csv
 import json
+import re
 
 import numpy as np
 import pytest
-from scipy.stats import ttest_ind
+from scipy.stats import ttest_ind, ttest_rel
 
 from skactive.__main__ import main
+from skactive.analysis import holm
+from skactive.plotting import LedgerDisplay
 from skactive.report import format_report, summarize_runs, write_report
 from skactive.runs import Run
 
@@ -67,34 +70,82 @@ def command(table, tiny_bert, tmp_path):
 # The page
 
 
-def test_strategies_stand_by_their_last_score_with_welchs_test():
+def test_strategies_stand_by_their_last_score():
     summary = summarize_runs(RUNS)
     assert list(summary["strategies"]) == ["margin", "random"]
+    assert summary["n_labeled"] == [10, 20, 30]
     margin = summary["strategies"]["margin"]
-    assert margin["n_labeled"] == [10, 20, 30]
     assert margin["mean"] == pytest.approx([0.62, 0.72, 0.82])
     assert margin["area"] == pytest.approx(0.72)
-    assert margin["seconds"]["precomputation"] == 2
     assert margin["seconds"]["retraining"] == 3
+
+
+def test_runs_that_share_seeds_are_tested_in_pairs():
+    found = summarize_runs(RUNS)["strategies"]
+    test, expected = found["margin"]["test"], ttest_rel([6, 6.1, 6.5], [5, 5.2, 5.3])
+    assert test["name"] == "paired t test"
+    assert test["t"] == pytest.approx(expected.statistic)
+    assert test["p_value"] == pytest.approx(expected.pvalue)
+    limits = expected.confidence_interval()
+    assert test["interval"] == pytest.approx([limits.low / 10, limits.high / 10])
+    assert "test" not in found["random"]
+
+
+def test_runs_of_other_seeds_are_tested_by_welch():
+    others = [Run(r.rounds, info={**r.info, "seed": 9 + i}) for i, r in enumerate(RUNS)]
+    found = summarize_runs([*RUNS[:3], *others[3:]])
+    test = found["strategies"]["margin"]["test"]
     expected = ttest_ind([0.8, 0.81, 0.85], [0.7, 0.72, 0.73], equal_var=False)
-    assert margin["welch_t"]["t"] == pytest.approx(expected.statistic)
-    assert margin["welch_t"]["p_value"] == pytest.approx(expected.pvalue)
-    assert "welch_t" not in summary["strategies"]["random"]
+    assert test["name"] == "Welch's t test"
+    assert test["p_value"] == pytest.approx(expected.pvalue)
+    assert "(Welch)" in format_report({"table": found})
+
+
+def test_p_values_are_corrected_over_the_strategies():
+    more = make_runs({"entropy": [0.5, 0.6, 0.55], "badge": [0.9, 0.91, 0.95]})
+    found = summarize_runs(RUNS + more)["strategies"]
+    tests = [found[name]["test"] for name in ("margin", "entropy", "badge")]
+    expected = holm([test["p_value"] for test in tests])
+    assert [test["p_holm"] for test in tests] == pytest.approx(expected)
+    assert max(test["p_holm"] - test["p_value"] for test in tests) > 0
 
 
 def test_the_page_says_all_that_was_found():
     text = format_report({"table": summarize_runs(RUNS)})
     margin = next(line for line in text.splitlines() if line.startswith("| margin"))
-    assert "0.820 ± 0.026 | 0.720 | +0.103" in margin
-    assert "undecided: more seeds needed" in margin
+    assert "0.820 ± 0.026 | 0.720 | +0.103 [+0.065, +0.141] | 0.007 | 0.007" in margin
+    assert "undecided: 3 runs are too few: it takes 5 at least" in margin
     assert "## table" in text
+    assert "p (Holm) is corrected for the 1 strategies of this table" in text
+
+
+def test_the_page_says_how_many_seeds_would_decide():
+    runs = make_runs(
+        {
+            "random": [0.5, 0.6, 0.55, 0.52, 0.58],
+            "margin": [0.6, 0.53, 0.5, 0.6, 0.55],
+        }
+    )
+    summary = summarize_runs(runs)
+    seeds = summary["strategies"]["margin"]["diagnosis"]["seeds_needed"]
+    text = format_report({"table": summary})
+    assert f"; about {seeds} seeds would decide |" in text
+
+
+def test_shared_encoding_is_counted_once():
+    summary = summarize_runs(RUNS)
+    assert summary["precomputation_seconds"] == 2
+    assert "precomputation" not in summary["strategies"]["margin"]["seconds"]
+    text = format_report({"table": summary})
+    assert "| retraining, s | acquisition, s |" in text
+    assert "Encoding took 2.0 s, once for all runs; no row counts it." in text
 
 
 @pytest.mark.parametrize("names", [["margin"], ["random"]])
 def test_one_strategy_or_one_seed_has_nothing_to_be_compared_with(names):
     summary = summarize_runs(make_runs({name: [0.5] for name in names}))
-    assert all("welch_t" not in found for found in summary["strategies"].values())
-    format_report({"table": summary})
+    assert all("test" not in found for found in summary["strategies"].values())
+    assert "Holm" not in format_report({"table": summary})
 
 
 def test_a_single_round_is_its_own_area():
@@ -103,18 +154,96 @@ def test_a_single_round_is_its_own_area():
     assert found["area"] == pytest.approx(found["mean"][0]) == pytest.approx(0.62)
 
 
-def test_two_data_sets_have_a_section_and_pictures_each(tmp_path):
-    runs = RUNS + make_runs({"random": [0.4, 0.5], "margin": [0.5, 0.6]}, "a/b")
+def test_a_run_of_one_round_beside_longer_ones():
+    short = Run(RUNS[3].rounds[:1], info=RUNS[3].info)
+    summary = summarize_runs([*RUNS[:3], short, *RUNS[4:]])
+    assert summary["n_labeled"] == [10]
+    assert summary["strategies"]["margin"]["area"] == pytest.approx(0.62)
+
+
+def test_runs_of_two_learners_are_not_mixed():
+    other = [Run(run.rounds, info={**run.info, "learner": "nb"}) for run in RUNS]
+    with pytest.raises(ValueError, match="'runs' under 'random' differ in 'learner'"):
+        summarize_runs(RUNS + other)
+
+
+@pytest.mark.parametrize("name", ["a|b", "<script>alert(1)</script>", "[x](http://y)"])
+def test_names_cannot_break_the_page(name):
+    runs = make_runs({"random": [0.5, 0.6], name: [0.5, 0.7]}, data=name)
+    text = format_report({name: summarize_runs(runs)})
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert len({len(re.findall(r"(?<!\\)\|", row)) for row in rows}) == 1
+    assert "<script>" not in text
+    assert "[x](" not in text
+
+
+def write_runs(folder, runs):
     lines = [
         json.dumps({"names": [], "plan": {}, "run": run.to_dict()}) for run in runs
     ]
-    (tmp_path / "runs.jsonl").write_text("\n".join(lines) + "\n")
+    (folder / "runs.jsonl").write_text("\n".join(lines) + "\n")
+
+
+def test_two_data_sets_have_a_section_and_pictures_each(tmp_path):
+    runs = RUNS + make_runs({"random": [0.4, 0.5], "margin": [0.5, 0.6]}, "a/b")
+    write_runs(tmp_path, runs)
     text, written = write_report(tmp_path)
     assert text.count("## ") == 2
     assert (tmp_path / "report.md").read_text() == text
     assert set(json.loads((tmp_path / "report.json").read_text())) == {"table", "a/b"}
     assert {path.name for path in written} >= {"curves-a_b.png", "ledger-table.png"}
     assert all(path.stat().st_size > 0 for path in written)
+
+
+def test_two_learners_have_a_table_each(tmp_path):
+    runs = [
+        Run(run.rounds, info={**run.info, "learner": learner})
+        for learner in ("lr", "nb")
+        for run in RUNS
+    ]
+    write_runs(tmp_path, runs)
+    text, written = write_report(tmp_path)
+    assert [line for line in text.splitlines() if line.startswith("## ")] == [
+        "## table, lr",
+        "## table, nb",
+    ]
+    assert tmp_path / "overlap-table__nb.png" in written
+
+
+def test_a_strategy_without_a_partner_of_its_seed_has_no_overlap(tmp_path):
+    write_runs(tmp_path, RUNS[:-1])
+    _, written = write_report(tmp_path)
+    assert [path.name for path in written if path.suffix == ".png"] == [
+        "curves.png",
+        "ledger.png",
+    ]
+
+
+def test_nothing_is_written_if_it_fails(tmp_path, monkeypatch):
+    def fail(*args, **kwargs):
+        raise ValueError("no picture")
+
+    write_runs(tmp_path, RUNS)
+    monkeypatch.setattr("skactive.plotting.OverlapDisplay.from_runs", fail)
+    with pytest.raises(ValueError, match="no picture"):
+        write_report(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["runs.jsonl"]
+
+
+def test_the_seconds_of_the_picture_leave_encoding_out(tmp_path, monkeypatch):
+    drawn = []
+    from_runs = LedgerDisplay.from_runs
+
+    def draw(*args, **kwargs):
+        drawn.append(from_runs(*args, **kwargs))
+        return drawn[-1]
+
+    write_runs(tmp_path, RUNS)
+    monkeypatch.setattr(LedgerDisplay, "from_runs", draw)
+    write_report(tmp_path)
+    assert list(drawn[0].bars_) == ["retraining"]
+    label = drawn[0].ax_.get_xlabel()
+    assert label == "seconds of a run; encoding, once for all: 2.0 s"
 
 
 # The commands
@@ -217,6 +346,13 @@ def test_labels_that_only_the_test_part_has_are_left_out(
 def test_a_folder_without_runs_is_refused(tmp_path, capsys):
     assert main(["report", str(tmp_path)]) == 1
     assert "error" in capsys.readouterr().err
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path, capsys):
+    assert main(["report", str(tmp_path / "nowhere")]) == 1
+    error = capsys.readouterr().err
+    assert "'folder' must hold the runs of an experiment, got" in error
+    assert "which has no runs.jsonl. Run `skactive simulate`" in error
 
 
 def test_a_table_must_be_named(capsys):

@@ -7,9 +7,17 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from .._sklearn import validate_params
 from ..runs import Run
 
-__all__ = ["as_runs", "group_runs", "known_points", "name_metric", "pair_runs"]
+__all__ = [
+    "as_runs",
+    "group_runs",
+    "known_points",
+    "name_metric",
+    "pair_runs",
+    "sort_runs",
+]
 
 
 def as_runs(runs, name="runs"):
@@ -50,33 +58,40 @@ def as_runs(runs, name="runs"):
     return runs
 
 
+@validate_params({"by": [str, list, tuple]})
 def group_runs(runs, by="strategy"):
-    """Sort runs into groups by something that they say of themselves.
+    """Sort runs into groups by what they say of themselves.
 
     Parameters
     ----------
     runs : dict of str to list of Run, or sequence of Run
         A dict is taken as the groups.
-    by : str, default="strategy"
-        A key of `info`.
+    by : str or sequence of str, default="strategy"
+        One key of `info`, or several.
 
     Returns
     -------
     groups : dict of str to list of Run
-        In the order in which they first appear.
+        In the order in which they first appear. The names of groups by several keys
+        are joined by commas.
 
     Raises
     ------
     ValueError
-        If a run does not say it.
+        If a run does not hold a key.
 
     Examples
     --------
     >>> from skactive.analysis import group_runs
     >>> from skactive.runs import Run
-    >>> runs = [Run(info={"strategy": name}) for name in ("margin", "random", "margin")]
+    >>> runs = [
+    ...     Run(info={"strategy": name, "learner": "lr"})
+    ...     for name in ("margin", "random", "margin")
+    ... ]
     >>> {name: len(group) for name, group in group_runs(runs).items()}
     {'margin': 2, 'random': 1}
+    >>> list(group_runs(runs, by=("learner", "strategy")))
+    ['lr, margin', 'lr, random']
     """
     if isinstance(runs, Mapping):
         groups = {
@@ -85,14 +100,63 @@ def group_runs(runs, by="strategy"):
         if not groups:
             raise ValueError("'runs' is empty: pass at least one Run.")
         return groups
+    keys = _as_keys(by)
     groups = {}
     for i, run in enumerate(as_runs(runs)):
-        if run.info.get(by) is None:
+        missing = [key for key in keys if run.info.get(key) is None]
+        if missing:
             raise ValueError(
-                f"'runs' must say their {by!r} in `info`, and the run at {i} does "
-                "not. Pass a dict from name to runs."
+                f"'by' must name keys that all runs hold in `info`; the run at {i} of "
+                f"'runs' has no {missing[0]!r}. Pass a dict from name to runs."
             )
-        groups.setdefault(str(run.info[by]), []).append(run)
+        name = ", ".join(str(run.info[key]) for key in keys)
+        groups.setdefault(name, []).append(run)
+    return groups
+
+
+def _as_keys(by):
+    keys = (by,) if isinstance(by, str) else tuple(by)
+    if not keys or not all(isinstance(key, str) for key in keys):
+        raise ValueError(
+            f"'by' must be a key of `info`, or a sequence of several; got {by!r}."
+        )
+    return keys
+
+
+def sort_runs(runs, by="strategy"):
+    """Sort runs into groups, and refuse to average what does not belong together.
+
+    Parameters
+    ----------
+    runs : dict of str to list of Run, or sequence of Run
+        A dict is taken as the groups.
+    by : str or sequence of str, default="strategy"
+        Keys of `info`.
+
+    Returns
+    -------
+    groups : dict of str to list of Run
+
+    Raises
+    ------
+    ValueError
+        If there are none, or a list mixes data sets, learners or strategies under one
+        name.
+    """
+    groups = group_runs(runs, by)
+    if isinstance(runs, Mapping):
+        return groups
+    for name, group in groups.items():
+        for key in ("data", "learner", "strategy", "protocol"):
+            found = {json.dumps(run.info.get(key), default=str) for run in group}
+            if key not in _as_keys(by) and len(found) > 1:
+                values = ", ".join(sorted(found))
+                raise ValueError(
+                    f"'runs' under {name!r} differ in {key!r}: {values}. Their mean "
+                    "would mix these. Pass the runs of one, name several keys as "
+                    f"'by', such as ({key!r}, 'strategy'), or pass a dict from name "
+                    "to runs."
+                )
     return groups
 
 

@@ -10,7 +10,13 @@ from sklearn.utils import check_random_state
 
 from .._chunks import chunk_size, chunks
 
-__all__ = ["METHODS", "bootstrap_difference", "bootstrap_mean", "find_band"]
+__all__ = [
+    "METHODS",
+    "bootstrap_difference",
+    "bootstrap_mean",
+    "find_band",
+    "student",
+]
 
 METHODS = ("bootstrap", "t", "std", "percentile")
 
@@ -93,6 +99,32 @@ def bootstrap_difference(a, b, confidence, n_resamples, random_state):
         (_draw_weights(len(b), n_resamples, rng), -b),
     ]
     return _percentiles(parts, confidence, min(len(a), len(b)))
+
+
+def student(a, b, paired):
+    """Compute the difference of two means over runs, for a t test or an interval.
+
+    Parameters
+    ----------
+    a : ndarray of shape (n, ...)
+    b : ndarray of shape (m, ...)
+    paired : bool
+        Whether row i of both belongs together; otherwise Welch's formulas are used.
+
+    Returns
+    -------
+    difference, error, df : ndarray of shape (...)
+        The difference, its standard error and the degrees of freedom.
+    """
+    difference = a.mean(axis=0) - b.mean(axis=0)
+    if paired:
+        error = (a - b).std(axis=0, ddof=1) / np.sqrt(len(a))
+        return difference, error, np.full_like(error, len(a) - 1)
+    v, w = a.var(axis=0, ddof=1) / len(a), b.var(axis=0, ddof=1) / len(b)
+    varies = v + w > 0
+    total, parts = (v + w) ** 2, v**2 / (len(a) - 1) + w**2 / (len(b) - 1)
+    df = np.divide(total, parts, out=np.full_like(v, len(a) + len(b) - 2), where=varies)
+    return difference, np.sqrt(v + w), df
 
 
 def widened_tail(confidence, n):

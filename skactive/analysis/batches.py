@@ -68,6 +68,8 @@ def representativeness(batch, pool, k=10, *, n_jobs=1):
 
     One over the mean, over the batch, of an item's mean distance to its k nearest
     others in the pool [1]_. The item itself is not among them; items equal to it are.
+    Distances are averaged before they are inverted, as the published code does. This
+    is the harmonic mean of the items' densities, not their arithmetic mean.
 
     Parameters
     ----------
@@ -88,8 +90,12 @@ def representativeness(batch, pool, k=10, *, n_jobs=1):
 
     Notes
     -----
+    The harmonic mean stays finite where an item has k copies, at distance 0. In
+    return a single outlier decides: a batch of a dense and a lone item has a low
+    value, whereas the arithmetic mean of the densities would hide the lone one.
+
     The published code of [1]_ counts the item itself, at distance 0, as an eleventh
-    neighbour; its values are 11/10 of these.
+    neighbor; its values are 11/10 of these.
 
     References
     ----------

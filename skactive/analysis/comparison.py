@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+from ..runs import Run
+from ._intervals import student
 from ._tables import format_number
 
 __all__ = ["TestResult", "paired_t", "welch_t", "wilcoxon"]
@@ -29,6 +31,8 @@ class TestResult:
     difference : float
         The first mean less the second; for the signed-rank test the median of the
         differences.
+    interval : tuple of (float, float) or None
+        95% confidence interval of the difference by a t test.
     """
 
     __test__ = False  # pytest takes classes of this name for tests
@@ -38,6 +42,7 @@ class TestResult:
     df: float | None
     p_value: float
     difference: float
+    interval: tuple | None = None
 
     def __str__(self):
         symbol = "W" if self.df is None else "t"
@@ -79,8 +84,7 @@ def welch_t(a, b):
     Welch's t test: difference +0.03, t = 2.32, df = 2.94, p = 0.104
     """
     a, b = _as_scores(a, "a"), _as_scores(b, "b")
-    found = stats.ttest_ind(a, b, equal_var=False)
-    return _to_result("Welch's t test", found, a.mean() - b.mean(), found.df)
+    return _test("Welch's t test", *student(a, b, paired=False))
 
 
 def paired_t(a, b):
@@ -102,8 +106,7 @@ def paired_t(a, b):
     paired t test: difference +0.03, t = 5.20, df = 2, p = 0.035
     """
     a, b = _as_pairs(a, b)
-    found = stats.ttest_rel(a, b)
-    return _to_result("paired t test", found, (a - b).mean(), found.df)
+    return _test("paired t test", *student(a, b, paired=True))
 
 
 def wilcoxon(a, b):
@@ -153,17 +156,34 @@ def wilcoxon(a, b):
     )
 
 
-def _to_result(test, found, difference, df):
-    # Where nothing varies and nothing differs, scipy leaves t and p undefined.
-    p_value = 1.0 if np.isnan(found.pvalue) else found.pvalue
-    statistic = 0.0 if np.isnan(found.statistic) else found.statistic
+def _test(test, difference, error, df):
+    if error > 0:
+        statistic = difference / error
+    else:  # nothing varies
+        statistic = np.copysign(np.inf, difference) if difference else 0.0
+    half = stats.t.isf(0.025, df) * error
     return TestResult(
-        test, float(statistic), float(df), float(p_value), float(difference)
+        test,
+        float(statistic),
+        float(df),
+        float(2 * stats.t.sf(abs(statistic), df)),
+        float(difference),
+        (float(difference - half), float(difference + half)),
     )
 
 
 def _as_scores(values, name):
-    values = np.asarray(values, dtype=float)
+    if any(isinstance(value, Run) for value in np.ravel(np.array(values, object))):
+        raise TypeError(
+            f"{name!r} must be scores, got runs. Pass one score for each run, such as "
+            "[run.scores[-1] for run in runs]."
+        )
+    try:
+        values = np.asarray(values, dtype=float)
+    except (TypeError, ValueError) as exc:
+        raise TypeError(
+            f"{name!r} must be scores, one number for each run; got {values!r}."
+        ) from exc
     if values.ndim != 1 or values.size < 2:
         raise ValueError(
             f"{name!r} must be at least two scores in one dimension, got an array of "

@@ -7,11 +7,17 @@ from dataclasses import asdict, dataclass
 from numbers import Real
 
 import numpy as np
+from scipy import stats
 from scipy.integrate import trapezoid
 
 from ._evidence import compare_coverage, compare_redundancy, count_labels
 from ._groups import as_runs, name_metric, pair_runs
-from ._intervals import bootstrap_difference, bootstrap_mean, check_options
+from ._intervals import (
+    bootstrap_difference,
+    bootstrap_mean,
+    check_options,
+    student,
+)
 from .curves import align_runs, learning_curve
 
 __all__ = ["Diagnosis", "diagnose"]
@@ -167,7 +173,8 @@ def diagnose(
 
     The gap is the mean score over the curve (the area under it, by the trapezoidal
     rule, over the range of labels) less the baseline's, or that of the last scores.
-    Its bootstrap interval over runs decides:
+    Its interval over runs decides, at each end the wider one of the bootstrap and of
+    Student's t (Welch's, where runs are not paired):
 
     - all of it below `worthwhile`: does not pay;
     - else all of it above 0: pays;
@@ -208,6 +215,11 @@ def diagnose(
     other seeds, not of other data. Of several strategies, the best looks better than
     it is: use `holm` on their tests.
 
+    At a confidence of 95%, a strategy that is no better than the baseline should pay
+    in 2.5% of the cases. In a simulation it did in 2.5% with five pairs of runs and
+    2.4% with six, where differences scatter normally; the bootstrap alone gave 4.1%
+    and 3.4%. Where single runs fall far below the others, five pairs gave 10%.
+
     Examples
     --------
     >>> from skactive.analysis import diagnose
@@ -220,7 +232,7 @@ def diagnose(
     >>> print(diagnose(margin, random))
     Active learning pays
     The gain over the curve is above 0
-    accuracy over 50 to 150 labels, less random's: +0.0875 (95% interval +0.0692 to +0.1058); 6 runs against 6, paired by seed
+    accuracy over 50 to 150 labels, less random's: +0.0875 (95% interval +0.0679 to +0.1071); 6 runs against 6, paired by seed
     accuracy at 150 labels, less random's: +0.0500 (95% interval +0.0500 to +0.0500)
     random's last accuracy, 0.7000: after 89 labels, random after 150 (61 saved)
     """  # noqa: E501
@@ -291,9 +303,14 @@ def _compare(ours, theirs, pairs, options):
         return gaps, None
     if pairs is not None:
         first, second = np.transpose(pairs)
-        low, high = bootstrap_mean(ours[first] - theirs[second], *options)
+        ours, theirs = ours[first], theirs[second]
+        low, high = bootstrap_mean(ours - theirs, *options)
     else:
         low, high = bootstrap_difference(ours, theirs, *options)
+    # Of few runs the bootstrap is too narrow, of skewed scores Student's interval.
+    gap, error, df = student(ours, theirs, paired=pairs is not None)
+    half = stats.t.isf((1 - options[0]) / 2, df) * error
+    low, high = np.minimum(low, gap - half), np.maximum(high, gap + half)
     limits = zip(low.tolist(), high.tolist(), strict=True)
     return gaps, dict(zip(WHERE, limits, strict=True))
 

@@ -50,12 +50,7 @@ def score_against_time(run, metric=None, *, phases=("retraining",)):
     (array([2., 5.]), array([0.5 , 0.75]))
     """
     (run,) = as_runs(run, "run")
-    unknown = set(phases) - set(PHASES)
-    if isinstance(phases, str) or unknown:
-        raise ValueError(
-            f"'phases' must be a sequence of names among {list(PHASES)}, got "
-            f"{phases!r}."
-        )
+    phases = _as_phases(phases, PHASES)
     scores = run.curve(name_metric([run], metric))
     seconds = np.zeros(len(run.rounds))
     if "retraining" in phases:
@@ -66,6 +61,15 @@ def score_against_time(run, metric=None, *, phases=("retraining",)):
         seconds += run.ledger["precomputation"]
     known = ~np.isnan(scores)
     return seconds[known], scores[known]
+
+
+def _as_phases(phases, known):
+    listed = list(phases) if isinstance(phases, list | tuple | set) else [phases]
+    if isinstance(phases, str) or not all(phase in known for phase in listed):
+        raise ValueError(
+            f"'phases' must be a sequence of names among {list(known)}, got {phases!r}."
+        )
+    return listed
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,8 +197,8 @@ class LedgerTable:
     names : list of str
         Strategies or protocols.
     phases : list of str
-        "precomputation", "retraining", "acquisition", "final_training".
-    mean, std : ndarray of shape (s, 4)
+        Out of "precomputation", "retraining", "acquisition", "final_training".
+    mean, std : ndarray of shape (s, n_phases)
         Seconds of a run; `std` divides by n - 1 and is NaN for a single run.
     n_runs : list of int
     """
@@ -207,7 +211,7 @@ class LedgerTable:
 
     @property
     def total(self):
-        """Mean seconds of a run in all phases, ndarray of shape (s,)."""
+        """Mean seconds of a run in these phases, ndarray of shape (s,)."""
         return self.mean.sum(axis=1)
 
     def to_frame(self):
@@ -226,13 +230,16 @@ class LedgerTable:
         return format_table(header, rows)
 
 
-def ledger_table(runs):
+def ledger_table(runs, *, phases=None):
     """Seconds of each phase of the loop, in the mean over runs.
 
     Parameters
     ----------
     runs : dict of str to list of Run, or sequence of Run
         A sequence is grouped by the strategy that each run names.
+    phases : sequence of str or None, default=None
+        The phases to tabulate; None is all four. Leave "precomputation" out where
+        runs share it, since each of them counts it in full.
 
     Returns
     -------
@@ -249,7 +256,8 @@ def ledger_table(runs):
     margin               30           2          0.5               0   32.5     1
     """
     groups = group_runs(runs)
-    phases = list(next(iter(groups.values()))[0].ledger)
+    known = list(next(iter(groups.values()))[0].ledger)
+    phases = known if phases is None else _as_phases(phases, known)
     spent = [
         np.array([[run.ledger[phase] for phase in phases] for run in group])
         for group in groups.values()

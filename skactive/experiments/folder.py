@@ -7,6 +7,7 @@ import os
 from .._files import make_folder
 from .._lines import LineWriter, read_lines
 from .._lock import Lock
+from .._sklearn import validate_params
 from ..runs import Run
 from ..simulation.plan import find_changes, fingerprint, make_plan
 
@@ -20,6 +21,7 @@ class OtherSettingsError(ValueError):
     """A folder holds a run of the same names with other settings."""
 
 
+@validate_params({"folder": [str, os.PathLike]})
 def read_runs(folder):
     """Read the runs that `run_experiment` keeps in a folder.
 
@@ -35,11 +37,19 @@ def read_runs(folder):
     Raises
     ------
     FileNotFoundError
-        If there are none.
+        If the folder holds no runs.
     ValueError
         If the file is damaged, naming the line.
     """
-    return [Run.from_dict(line["run"]) for line in _read_lines(folder)]
+    try:
+        lines = _read_lines(folder)
+    except FileNotFoundError as exc:
+        raise FileNotFoundError(
+            f"'folder' must hold the runs of an experiment, got {os.fspath(folder)!r}, "
+            f"which has no {_FILE}. Run `skactive simulate` or run_experiment(..., "
+            "folder=) first."
+        ) from exc
+    return [Run.from_dict(line["run"]) for line in lines]
 
 
 class Results:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from numbers import Real
 
 from ..analysis import learning_curve
+from ..analysis._groups import sort_runs
 from ._axes import add_legend, draw_band, draw_line, label_axes, open_axes
-from ._groups import sort_runs
 from ._style import GREY, assign_styles
 
 __all__ = ["ActiveLearningCurveDisplay"]
@@ -96,8 +96,8 @@ class ActiveLearningCurveDisplay:
             A list is sorted by what the runs say of themselves.
         metric : str or None, default=None
             One that all runs hold; None is the first run's first.
-        by : str, default="strategy"
-            The key of `info` that a list is sorted by.
+        by : str or sequence of str, default="strategy"
+            The key of `info` that a list is sorted by, or several keys.
         band : {"bootstrap", "t", "std", "percentile"} or None, default="bootstrap"
             What surrounds the mean, as `method` of
             :func:`skactive.analysis.learning_curve`; None draws none.

@@ -7,13 +7,16 @@ import textwrap
 import numpy as np
 
 from ..analysis import ledger_table
+from ..analysis._groups import sort_runs
+from ..runs import Run
 from ._axes import add_legend, inches_wide, label_axes, open_axes
-from ._groups import sort_runs
 from ._style import HATCHES, PHASE_COLORS
 
 __all__ = ["LedgerDisplay"]
 
 _INK = "#333333"
+# By phase, so that each has one look whatever is left out.
+_LOOKS = dict(zip(Run().ledger, zip(PHASE_COLORS, HATCHES, strict=True), strict=True))
 
 
 class LedgerDisplay:
@@ -57,15 +60,18 @@ class LedgerDisplay:
         self.table = table
 
     @classmethod
-    def from_runs(cls, runs, *, by="strategy", log=False, ax=None):
+    def from_runs(cls, runs, *, by="strategy", phases=None, log=False, ax=None):
         """Average the seconds of runs and draw them.
 
         Parameters
         ----------
         runs : dict of str to list of Run, or sequence of Run
             A list is sorted by what the runs say of themselves.
-        by : str, default="strategy"
-            The key of `info` that a list is sorted by, such as "protocol".
+        by : str or sequence of str, default="strategy"
+            The key of `info` that a list is sorted by, such as "protocol", or several.
+        phases : sequence of str or None, default=None
+            The phases to draw, as in :func:`skactive.analysis.ledger_table`; None is
+            all. Leave "precomputation" out where runs share it.
         log, ax
             As in :meth:`plot`.
 
@@ -78,7 +84,8 @@ class LedgerDisplay:
         ValueError
             If there are no runs.
         """
-        return cls(table=ledger_table(sort_runs(runs, by))).plot(ax, log=log)
+        table = ledger_table(sort_runs(runs, by), phases=phases)
+        return cls(table=table).plot(ax, log=log)
 
     def plot(self, ax=None, *, log=False):
         """Draw the bars.
@@ -157,13 +164,14 @@ class LedgerDisplay:
         ax.set_xlim(10**start, 10 ** (high + 0.16 * (high - start)))
 
     def _add_bars(self, ax, i, rows, seconds, height, left=None):
+        color, hatch = _LOOKS[self.table.phases[i]]
         self.bars_[self.table.phases[i]] = ax.barh(
             rows,
             seconds,
             height,
             left,
-            facecolor=PHASE_COLORS[i % len(PHASE_COLORS)],
-            hatch=HATCHES[i % len(HATCHES)],
+            facecolor=color,
+            hatch=hatch,
             edgecolor=_INK,
             linewidth=0.6,
         )

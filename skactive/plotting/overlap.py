@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..analysis import mean_jaccard
+from ..analysis._groups import sort_runs
 from ._axes import add_legend, draw_band, draw_line, label_axes, open_axes
-from ._groups import sort_runs
 from ._style import GREY, assign_styles
 
 __all__ = ["OverlapDisplay"]
@@ -91,8 +91,8 @@ class OverlapDisplay:
         reference : str, Run or list of Run
             The name of one of the groups, which is then not compared with itself; or
             other runs, paired with the others by their seed.
-        by : str, default="strategy"
-            The key of `info` that a list is sorted by.
+        by : str or sequence of str, default="strategy"
+            The key of `info` that a list is sorted by, or several keys.
         cumulative, include_initial : bool
             As in :func:`skactive.analysis.jaccard`.
         baseline

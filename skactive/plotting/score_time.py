@@ -7,8 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..analysis import score_against_time
+from ..analysis._groups import sort_runs
 from ._axes import add_legend, draw_line, label_axes, open_axes
-from ._groups import as_mapping, sort_runs
+from ._groups import as_mapping
 from ._histories import read_history
 from ._style import GREY, assign_styles
 
@@ -149,8 +150,8 @@ class ScoreTimeDisplay:
             A list is sorted by what the runs say of themselves.
         metric : str or None, default=None
             One that all runs hold; None is the first run's first.
-        by : str, default="strategy"
-            The key of `info` that a list is sorted by.
+        by : str or sequence of str, default="strategy"
+            The key of `info` that a list is sorted by, or several keys.
         phases : sequence of str, default=("retraining",)
             What counts as time, of "precomputation", "retraining" and "acquisition".
         baseline

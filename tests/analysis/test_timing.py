@@ -158,7 +158,10 @@ def test_groups():
     }  # fmt: skip
     assert list(group_runs(runs, "seed")) == ["0", "1", "2", "3"]
     assert group_runs({"x": runs[0]}) == {"x": [runs[0]]}
-    with pytest.raises(ValueError, match=r"say their 'data' in `info`.* at 0 does"):
+    with pytest.raises(
+        ValueError,
+        match=r"'by' must name keys that all runs .* at 0 of 'runs' has no 'data'",
+    ):
         group_runs(runs, "data")
     with pytest.raises(ValueError, match="'runs' is empty"):
         group_runs({})
