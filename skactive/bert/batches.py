@@ -47,7 +47,8 @@ def tokenize(checkpoint, texts, max_length):
     Raises
     ------
     ValueError
-        If `max_length` leaves no room beside the special tokens.
+        If `max_length` leaves no room beside the special tokens, and if the model has
+        no embedding of a token.
     """
     tokenizer = checkpoint.tokenizer
     n_special = tokenizer.num_special_tokens_to_add(pair=isinstance(texts[0], tuple))
@@ -64,7 +65,8 @@ def tokenize(checkpoint, texts, max_length):
             padding=False,
             return_attention_mask=False,
         )
-    ids = out["input_ids"]
+    ids, types = out["input_ids"], out.get("token_type_ids")
+    checkpoint.check_tokens(ids, types)
     encodings = getattr(out, "encodings", None)
     if encodings is not None:
         n_truncated = sum(bool(encoding.overflowing) for encoding in encodings)
@@ -77,7 +79,7 @@ def tokenize(checkpoint, texts, max_length):
         with checkpoint.tokenizer_lock:
             whole = tokenizer(full, verbose=False)["input_ids"] if full else []
         n_truncated = sum(len(row) > max_length for row in whole)
-    return Tokens(ids, out.get("token_type_ids"), n_truncated)
+    return Tokens(ids, types, n_truncated)
 
 
 def cut(lengths, batch_tokens):

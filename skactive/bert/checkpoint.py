@@ -10,15 +10,16 @@ import warnings
 from collections import OrderedDict
 from contextlib import contextmanager
 from functools import cached_property
+from pickle import UnpicklingError
 
-from safetensors import SafetensorError
+import numpy as np
 
 from skactive._random import fork_torch, generator_lock
 
 __all__ = ["Checkpoint", "quiet"]
 
-_LOADING_ERRORS = (OSError, ValueError, KeyError, RuntimeError, ImportError)
 _KEPT = 2
+_CODE = frozenset({"AutoConfig", "AutoModel", "AutoModelForMaskedLM", "AutoTokenizer"})
 # These count positions from the padding index, so the first rows of their table of
 # position embeddings belong to no token. MPNet takes 1 whatever its configuration says.
 _POSITIONS_AFTER_PADDING = frozenset(
@@ -65,22 +66,61 @@ class Checkpoint:
                 f"'model' must be a folder that holds a model, got {name!r}, which has "
                 "no config.json. Pass the folder that save_pretrained wrote."
             )
+        self.config = None
+        self._refuse_code()
         with quiet(), self._explained("configuration"):
             from transformers import AutoConfig
 
-            self.config = AutoConfig.from_pretrained(name, revision=revision)
+            self.config = AutoConfig.from_pretrained(
+                name, revision=revision, trust_remote_code=False
+            )
+            self.width = self.config.hidden_size
+            self.depth = self.config.num_hidden_layers
         with quiet(), self._explained("tokenizer"):
             from transformers import AutoTokenizer
 
-            self.tokenizer = AutoTokenizer.from_pretrained(name, revision=revision)
+            self.tokenizer = AutoTokenizer.from_pretrained(
+                name, revision=revision, trust_remote_code=False
+            )
             # Without its files transformers makes one that knows no word.
             if set(self.tokenizer.get_vocab()) <= {*self.tokenizer.all_special_tokens}:
                 raise ValueError("its vocabulary is empty")
+            self.tokenizer_digest = _digest_tokenizer(self.tokenizer)
+            self.max_positions = _max_positions(self.config, self.tokenizer)
         self.tokenizer_lock = threading.Lock()
-        self.tokenizer_digest = _digest_tokenizer(self.tokenizer)
-        self.width = self.config.hidden_size
-        self.depth = self.config.num_hidden_layers
-        self.max_positions = _max_positions(self.config, self.tokenizer)
+
+    def _refuse_code(self):
+        """Raise an error where the configuration names code of the model's own.
+
+        This holds also for a model type that transformers knows: its own class may
+        compute something else than the class that the configuration names.
+        """
+        for filename in ("config.json", "tokenizer_config.json"):
+            settings = self.read_json(filename, dict) or {}
+            named = settings.get("auto_map") or ()
+            if isinstance(named, list) or _CODE.intersection(named):
+                key = "auto_map"
+            elif "/" in str(settings.get("attn_implementation")):  # a kernel's name
+                key = "attn_implementation"
+            else:
+                continue
+            raise ValueError(
+                "'model' must be a model that transformers runs with its own code, got "
+                f"{self.name!r}, whose {filename} names other code under {key!r}. "
+                "Code that comes with a model is never run. Pass another model."
+            )
+
+    def read_json(self, filename, kind):
+        """Read one of the model's JSON files; None where there is no such file."""
+        path = self._file(filename)
+        if path is None:
+            return None
+        with self._explained(filename):
+            with open(path, encoding="utf-8") as stream:
+                content = json.load(stream)
+            if not isinstance(content, kind):
+                raise ValueError(f"it holds a {type(content).__name__}")
+        return content
 
     @cached_property
     def digest(self):
@@ -97,14 +137,20 @@ class Checkpoint:
             if path := self._file(weights):
                 return [config, path]
             if index := self._file(f"{weights}.index.json"):
-                with open(index, encoding="utf-8") as stream:
-                    shards = sorted(set(json.load(stream)["weight_map"].values()))
-                return [config, index, *map(self._file, shards)]
+                return [config, index, *self._shards(f"{weights}.index.json")]
         raise ValueError(
             f"'model' must hold weights, got {self.name!r}, which has neither "
             "model.safetensors nor pytorch_model.bin. Save the model with "
             "save_pretrained."
         )
+
+    def _shards(self, index):
+        content = self.read_json(index, dict)
+        with self._explained(index):
+            for shard in sorted(set(content["weight_map"].values())):
+                if shard != os.path.basename(shard) or not (path := self._file(shard)):
+                    raise ValueError(f"its shard {shard!r} is not there")
+                yield path
 
     def _file(self, filename):
         if self.local:
@@ -127,6 +173,34 @@ class Checkpoint:
         names = ("bos", "eos", "cls", "sep", "pad", "mask")
         ids = (getattr(self.tokenizer, f"{name}_token_id") for name in names)
         return frozenset(i for i in ids if i is not None)
+
+    @property
+    def pad_id(self):
+        """Id to fill a batch with, which no text attends to."""
+        pad_id = self.tokenizer.pad_token_id or 0
+        # A token that was added for padding alone may have no embedding.
+        return pad_id if pad_id < getattr(self.config, "vocab_size", np.inf) else 0
+
+    def check_tokens(self, ids, types):
+        """Raise an error where tokens have no embedding in the model.
+
+        Parameters
+        ----------
+        ids : list of list of int
+        types : list of list of int or None
+        """
+        for what, rows, count in (
+            ("token ids", ids, getattr(self.config, "vocab_size", None)),
+            ("token types", types, getattr(self.config, "type_vocab_size", None)),
+        ):
+            largest = max((max(row) for row in rows or () if row), default=0)
+            if count and largest >= count:
+                raise ValueError(
+                    "'model' must have a tokenizer that fits its weights, got "
+                    f"{self.name!r}, whose tokenizer makes {what} up to {largest}, "
+                    f"whereas the model has embeddings up to {count - 1}. Save the "
+                    "tokenizer that the model was trained with in its folder."
+                )
 
     def module(self, device, dtype, *, masked_lm=False):
         """Load the encoder, or take it from the few kept in this process.
@@ -158,15 +232,29 @@ class Checkpoint:
             _modules.move_to_end(key)
             return _modules[key]
 
-    def _load(self):
+    def load(self, kind):
+        """Load the weights into an auto class of transformers; give its report, too."""
         # Weights that the checkpoint lacks, most often the pooler's, are drawn at
         # random: from a fork, so that no user's stream of numbers moves.
         with quiet(), self._explained("weights"), fork_torch(0):
-            from transformers import AutoModel
-
-            module, report = AutoModel.from_pretrained(
-                self.name, revision=self.revision, output_loading_info=True
+            module, report = kind.from_pretrained(
+                self.name,
+                revision=self.revision,
+                trust_remote_code=False,
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,  # refused below, by name
             )
+            for name, found, expected in sorted(report["mismatched_keys"]):
+                raise ValueError(
+                    f"{name!r} has the shape {tuple(found)}, whereas config.json asks "
+                    f"for {tuple(expected)}"
+                )
+        return module, report
+
+    def _load(self):
+        from transformers import AutoModel
+
+        module, report = self.load(AutoModel)
         missing = sorted(k for k in report["missing_keys"] if "pooler" not in k)
         if missing:
             warnings.warn(
@@ -176,6 +264,13 @@ class Checkpoint:
                 "config.json.",
                 UserWarning,
                 stacklevel=2,
+            )
+        takes = getattr(module, "input_modalities", "text")  # transformers 5
+        if takes not in ("text", ["text"], ("text",)):
+            raise ValueError(
+                f"'model' must be an encoder of texts alone, got {self.name!r}, a "
+                f"{self.config.model_type!r} model, which takes {takes!r}. Pass a text "
+                "encoder, such as 'bert-base-uncased'."
             )
         if self.config.is_encoder_decoder:
             module = module.get_encoder()
@@ -189,10 +284,7 @@ class Checkpoint:
             self._refuse_masked_lm(
                 f"a {self.config.model_type!r} model, which has none"
             )
-        with quiet(), self._explained("weights"), fork_torch(0):
-            module, report = AutoModelForMaskedLM.from_pretrained(
-                self.name, revision=self.revision, output_loading_info=True
-            )
+        module, report = self.load(AutoModelForMaskedLM)
         # What is missing was drawn at random: its surprise would mean nothing.
         if missing := sorted(report["missing_keys"]):
             lacks = f"{missing[0]!r} and {len(missing) - 1} more of its parameters"
@@ -210,7 +302,7 @@ class Checkpoint:
     def _explained(self, what):
         try:
             yield
-        except (*_LOADING_ERRORS, SafetensorError) as exc:
+        except Exception as exc:  # of whatever library reads the file
             if self.local:
                 raise ValueError(
                     f"'model' must be a folder with a model and its tokenizer, got "
@@ -246,12 +338,18 @@ def _convert(module, device, dtype):
 
 
 def _first_line(exc):
-    lines = str(exc).strip().splitlines()
-    return f"{type(exc).__name__}: {lines[0] if lines else ''}".rstrip(": .")
+    if isinstance(exc, UnpicklingError):
+        return "pytorch_model.bin holds more than tensors, which might run code"
+    lines = str(exc).strip().splitlines() or [""]
+    if lines[0].endswith(":"):
+        lines[0] = " ".join(line.strip() for line in lines[:2])
+    return f"{type(exc).__name__}: {lines[0]}".rstrip(": .")
 
 
 def _max_positions(config, tokenizer):
     limits = [tokenizer.model_max_length]  # 1e30 where the tokenizer knows none
+    if limits[0] < 1:
+        raise ValueError(f"its model_max_length is {limits[0]}")
     positions = getattr(config, "max_position_embeddings", None)
     if positions is not None and positions > 0:
         if config.model_type in _POSITIONS_AFTER_PADDING:

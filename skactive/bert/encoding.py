@@ -90,7 +90,7 @@ class EncodingRun:
         from skactive.bert.packed import PackedEncoder
 
         module = self.checkpoint.module(self.device, self.dtype)
-        pad_id = self.checkpoint.tokenizer.pad_token_id or 0
+        pad_id = self.checkpoint.pad_id
         packs = self.device.type == "cpu" and PackedEncoder.supports(module)
         with self.progress(len(texts)) as progress:
             for chunk in parts:

@@ -47,7 +47,7 @@ class Batches:
         use_prefix,
         padded=False,
     ):
-        self.pad_id = checkpoint.tokenizer.pad_token_id or 0
+        self.pad_id = checkpoint.pad_id
         self.device = next(network.parameters()).device
         self.max_length, self.batch_tokens = max_length, batch_tokens
         self.packed = network.takes_packed and not padded

@@ -90,7 +90,7 @@ class SurprisalMixin:
         precision = "float32" if on_cpu else self.precision
         dtype = choose_precision(precision, device)
         module = checkpoint.module(device, dtype, masked_lm=True)
-        pad_id = checkpoint.tokenizer.pad_token_id or 0
+        pad_id = checkpoint.pad_id
         special = checkpoint.special_ids
         batch_tokens = _BATCH_TOKENS.get(device.type, _BATCH_TOKENS["cpu"])
         most = int(_LOGITS / (_TARGETS * checkpoint.config.vocab_size))

@@ -115,11 +115,10 @@ def _write_encoder(source, folder):
         return
     from transformers import AutoModel
 
-    from skactive._random import fork_torch
     from skactive.bert.checkpoint import quiet
 
-    with quiet(), fork_torch(0):  # as the encoder itself was loaded
-        model = AutoModel.from_pretrained(source.name, revision=source.revision)
+    model, _ = source.load(AutoModel)
+    with quiet():
         model.save_pretrained(folder)
 
 

@@ -1,12 +1,17 @@
 """What BertFeatures refuses: texts, parameters, folders and names without a model."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
+from transformers import CLIPConfig, CLIPModel
 
-from skactive.bert import BertFeatures
+from skactive.bert import BertClassifier, BertFeatures
 
-from ..conftest import TEXTS, save_encoder
+from ..conftest import TEXTS, save_encoder, save_tokenizer
+from .counting import uncached
 from .encoding import run_python
 
 
@@ -103,6 +108,99 @@ def test_refuses_damaged_weights(tmp_path):
     weights.write_bytes(weights.read_bytes()[:100])
     with pytest.raises(ValueError, match=r"'model'.*weights cannot be loaded"):
         BertFeatures(str(tmp_path), cache=None).transform(TEXTS)
+
+
+def change_json(path, **entries):
+    path.write_text(json.dumps(json.loads(path.read_text()) | entries))
+
+
+def test_refuses_weights_of_other_sizes_than_the_configuration(tmp_path):
+    save_encoder(tmp_path)
+    change_json(tmp_path / "config.json", hidden_size=32)
+    match = r"'embeddings\.LayerNorm\.bias' has the shape \(16,\), .* for \(32,\)"
+    with pytest.raises(ValueError, match=match):
+        BertFeatures(tmp_path, cache=None).transform(TEXTS)
+
+
+def test_refuses_a_pickle_of_more_than_tensors(tmp_path):
+    save_encoder(tmp_path)
+    (tmp_path / "model.safetensors").unlink()
+    torch.save({"a": Path("/")}, tmp_path / "pytorch_model.bin")
+    match = r"'model'.*weights cannot be loaded \(pytorch_model\.bin holds more than"
+    with pytest.raises(ValueError, match=match) as info:
+        BertFeatures(tmp_path, cache=None).transform(TEXTS)
+    assert "weights_only" not in str(info.value)
+
+
+def test_refuses_a_tokenizer_that_its_library_cannot_read(tmp_path):
+    save_encoder(tmp_path)
+    path = tmp_path / "tokenizer.json"
+    path.write_text(path.read_text().replace('"WordPiece"', '"WordPigce"'))
+    with pytest.raises(ValueError, match=r"'model'.*tokenizer cannot be loaded \(Exc"):
+        BertFeatures(tmp_path).transform(TEXTS)
+
+
+@pytest.mark.parametrize("length", [-3, "abc"])
+def test_refuses_a_tokenizer_with_an_impossible_length(tmp_path, length):
+    save_encoder(tmp_path)
+    change_json(tmp_path / "tokenizer_config.json", model_max_length=length)
+    with pytest.raises(ValueError, match=r"'model'.*tokenizer cannot be loaded"):
+        BertFeatures(tmp_path).transform(TEXTS)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "X", "message"),
+    [
+        ({"vocab_size": 50}, TEXTS, r"token ids up to \d+, .* up to 49"),
+        ({"type_vocab_size": 1}, [("a", "b")] * 2, "token types up to 1, .* up to 0"),
+    ],
+)
+@pytest.mark.parametrize("make", [uncached, BertClassifier])
+def test_refuses_a_tokenizer_of_another_model(tmp_path, make, overrides, X, message):
+    save_encoder(tmp_path, **overrides)
+    with pytest.raises(ValueError, match=f"'model' must have a tokenizer .*{message}"):
+        make(tmp_path).fit(X, np.arange(len(X))).transform(X)
+
+
+def test_a_padding_token_without_an_embedding_does_no_harm(tmp_path):
+    save_encoder(tmp_path, "DistilBert")
+    expected = uncached(tmp_path).transform(TEXTS)
+    change_json(tmp_path / "tokenizer_config.json", pad_token="[NEW]")
+    features = uncached(tmp_path).transform(TEXTS)
+    np.testing.assert_allclose(features, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("index", "message"),
+    [
+        ({}, "KeyError: 'weight_map'"),
+        ({"weight_map": {"a": "none.safetensors"}}, "'none.safetensors' is not there"),
+        ({"weight_map": {"a": "../b.safetensors"}}, "'../b.safetensors' is not there"),
+    ],
+)
+def test_refuses_an_index_of_weights_that_are_not_there(tmp_path, index, message):
+    folder = tmp_path / "model"
+    folder.mkdir()
+    save_encoder(folder)
+    (folder / "model.safetensors").rename(tmp_path / "b.safetensors")
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    with pytest.raises(ValueError, match=f"'model'.*index.json .*{message}"):
+        BertFeatures(folder).transform(TEXTS)
+
+
+def test_refuses_a_model_of_images_and_texts(tmp_path):
+    vocab_size = save_tokenizer(tmp_path)
+    sizes = {"hidden_size": 16, "intermediate_size": 24, "num_attention_heads": 2}
+    config = CLIPConfig(
+        text_config={**sizes, "num_hidden_layers": 1, "vocab_size": vocab_size},
+        vision_config={**sizes, "num_hidden_layers": 1, "image_size": 32},
+        projection_dim=8,
+        hidden_size=16,
+        num_hidden_layers=1,
+    )
+    CLIPModel(config).save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match=r"'model' must be .* texts alone.*'clip'"):
+        BertFeatures(tmp_path, cache=None).transform(TEXTS)
 
 
 def test_warns_of_weights_that_are_not_there(tmp_path):
