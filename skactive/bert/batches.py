@@ -66,7 +66,7 @@ def tokenize(checkpoint, texts, max_length):
             return_attention_mask=False,
         )
     ids, types = out["input_ids"], out.get("token_type_ids")
-    checkpoint.check_tokens(ids, types)
+    _check_ids(checkpoint, ids, types)
     encodings = getattr(out, "encodings", None)
     if encodings is not None:
         n_truncated = sum(bool(encoding.overflowing) for encoding in encodings)
@@ -80,6 +80,23 @@ def tokenize(checkpoint, texts, max_length):
             whole = tokenizer(full, verbose=False)["input_ids"] if full else []
         n_truncated = sum(len(row) > max_length for row in whole)
     return Tokens(ids, types, n_truncated)
+
+
+def _check_ids(checkpoint, ids, types):
+    """Raise an error where tokens have no embedding in the model."""
+    config = checkpoint.config
+    for what, rows, count in (
+        ("token ids", ids, getattr(config, "vocab_size", None)),
+        ("token types", types, getattr(config, "type_vocab_size", None)),
+    ):
+        largest = max((max(row) for row in rows or () if row), default=0)
+        if count and largest >= count:
+            raise ValueError(
+                "'model' must have a tokenizer that fits its weights, got "
+                f"{checkpoint.name!r}, whose tokenizer makes {what} up to {largest}, "
+                f"whereas the model has embeddings up to {count - 1}. Save the "
+                "tokenizer that the model was trained with in its folder."
+            )
 
 
 def cut(lengths, batch_tokens):

@@ -181,27 +181,6 @@ class Checkpoint:
         # A token that was added for padding alone may have no embedding.
         return pad_id if pad_id < getattr(self.config, "vocab_size", np.inf) else 0
 
-    def check_tokens(self, ids, types):
-        """Raise an error where tokens have no embedding in the model.
-
-        Parameters
-        ----------
-        ids : list of list of int
-        types : list of list of int or None
-        """
-        for what, rows, count in (
-            ("token ids", ids, getattr(self.config, "vocab_size", None)),
-            ("token types", types, getattr(self.config, "type_vocab_size", None)),
-        ):
-            largest = max((max(row) for row in rows or () if row), default=0)
-            if count and largest >= count:
-                raise ValueError(
-                    "'model' must have a tokenizer that fits its weights, got "
-                    f"{self.name!r}, whose tokenizer makes {what} up to {largest}, "
-                    f"whereas the model has embeddings up to {count - 1}. Save the "
-                    "tokenizer that the model was trained with in its folder."
-                )
-
     def module(self, device, dtype, *, masked_lm=False):
         """Load the encoder, or take it from the few kept in this process.
 
