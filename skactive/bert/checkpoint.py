@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import threading
 import warnings
 from collections import OrderedDict
-from contextlib import contextmanager
 from functools import cached_property
-from pickle import UnpicklingError
 
 import numpy as np
 
 from skactive._random import fork_torch, generator_lock
+from skactive.bert.files import ModelFiles, digest_file, quiet
 
-__all__ = ["Checkpoint", "quiet"]
+__all__ = ["Checkpoint"]
 
 _KEPT = 2
-_CODE = frozenset({"AutoConfig", "AutoModel", "AutoModelForMaskedLM", "AutoTokenizer"})
 # These count positions from the padding index, so the first rows of their table of
 # position embeddings belong to no token. MPNet takes 1 whatever its configuration says.
 _POSITIONS_AFTER_PADDING = frozenset(
@@ -31,7 +28,6 @@ _POSITIONS_AFTER_PADDING = frozenset(
 
 _lock = threading.RLock()
 _modules = OrderedDict()  # (digest, device, dtype, masked_lm) -> torch.nn.Module
-_digests = {}  # (path, size, mtime) -> hex
 
 
 class Checkpoint:
@@ -61,14 +57,9 @@ class Checkpoint:
 
     def __init__(self, name, revision, *, local):
         self.name, self.revision, self.local = name, revision, local
-        if local and not os.path.isfile(os.path.join(name, "config.json")):
-            raise ValueError(
-                f"'model' must be a folder that holds a model, got {name!r}, which has "
-                "no config.json. Pass the folder that save_pretrained wrote."
-            )
-        self.config = None
-        self._refuse_code()
-        with quiet(), self._explained("configuration"):
+        self.source = ModelFiles(name, revision, local=local)
+        self.source.refuse_code()
+        with quiet(), self.source.explained("configuration"):
             from transformers import AutoConfig
 
             self.config = AutoConfig.from_pretrained(
@@ -76,7 +67,8 @@ class Checkpoint:
             )
             self.width = self.config.hidden_size
             self.depth = self.config.num_hidden_layers
-        with quiet(), self._explained("tokenizer"):
+        self.source.commit = getattr(self.config, "_commit_hash", None)
+        with quiet(), self.source.explained("tokenizer"):
             from transformers import AutoTokenizer
 
             self.tokenizer = AutoTokenizer.from_pretrained(
@@ -89,83 +81,17 @@ class Checkpoint:
             self.max_positions = _max_positions(self.config, self.tokenizer)
         self.tokenizer_lock = threading.Lock()
 
-    def _refuse_code(self):
-        """Raise an error where the configuration names code of the model's own.
-
-        This holds also for a model type that transformers knows: its own class may
-        compute something else than the class that the configuration names.
-        """
-        for filename in ("config.json", "tokenizer_config.json"):
-            settings = self.read_json(filename, dict) or {}
-            named = settings.get("auto_map") or ()
-            if isinstance(named, list) or _CODE.intersection(named):
-                key = "auto_map"
-            elif "/" in str(settings.get("attn_implementation")):  # a kernel's name
-                key = "attn_implementation"
-            else:
-                continue
-            raise ValueError(
-                "'model' must be a model that transformers runs with its own code, got "
-                f"{self.name!r}, whose {filename} names other code under {key!r}. "
-                "Code that comes with a model is never run. Pass another model."
-            )
-
-    def read_json(self, filename, kind):
-        """Read one of the model's JSON files; None where there is no such file."""
-        path = self._file(filename)
-        if path is None:
-            return None
-        with self._explained(filename):
-            with open(path, encoding="utf-8") as stream:
-                content = json.load(stream)
-            if not isinstance(content, kind):
-                raise ValueError(f"it holds a {type(content).__name__}")
-        return content
+    def files(self):
+        """List the configuration and the files that `from_pretrained` reads."""
+        return self.source.weights()
 
     @cached_property
     def digest(self):
         """SHA-256 over the configuration and the content of the weights' files."""
         total = hashlib.sha256()
         for path in self.files():
-            total.update(_digest_file(path).encode())
+            total.update(digest_file(path).encode())
         return total.hexdigest()
-
-    def files(self):
-        """List the configuration and the files that `from_pretrained` reads."""
-        config = self._file("config.json")
-        for weights in ("model.safetensors", "pytorch_model.bin"):
-            if path := self._file(weights):
-                return [config, path]
-            if index := self._file(f"{weights}.index.json"):
-                return [config, index, *self._shards(f"{weights}.index.json")]
-        raise ValueError(
-            f"'model' must hold weights, got {self.name!r}, which has neither "
-            "model.safetensors nor pytorch_model.bin. Save the model with "
-            "save_pretrained."
-        )
-
-    def _shards(self, index):
-        content = self.read_json(index, dict)
-        with self._explained(index):
-            for shard in sorted(set(content["weight_map"].values())):
-                if shard != os.path.basename(shard) or not (path := self._file(shard)):
-                    raise ValueError(f"its shard {shard!r} is not there")
-                yield path
-
-    def _file(self, filename):
-        if self.local:
-            path = os.path.join(self.name, filename)
-            return path if os.path.isfile(path) else None
-        with quiet(), self._explained("weights"):
-            from transformers.utils import cached_file
-
-            return cached_file(
-                self.name,
-                filename,
-                revision=getattr(self.config, "_commit_hash", None) or self.revision,
-                _raise_exceptions_for_missing_entries=False,
-                _raise_exceptions_for_connection_errors=False,
-            )
 
     @cached_property
     def special_ids(self):
@@ -215,7 +141,7 @@ class Checkpoint:
         """Load the weights into an auto class of transformers; give its report, too."""
         # Weights that the checkpoint lacks, most often the pooler's, are drawn at
         # random: from a fork, so that no user's stream of numbers moves.
-        with quiet(), self._explained("weights"), fork_torch(0):
+        with quiet(), self.source.explained("weights"), fork_torch(0):
             module, report = kind.from_pretrained(
                 self.name,
                 revision=self.revision,
@@ -277,25 +203,6 @@ class Checkpoint:
             "trained on for sentences or for a task."
         )
 
-    @contextmanager
-    def _explained(self, what):
-        try:
-            yield
-        except Exception as exc:  # of whatever library reads the file
-            if self.local:
-                raise ValueError(
-                    f"'model' must be a folder with a model and its tokenizer, got "
-                    f"{self.name!r}, whose {what} cannot be loaded "
-                    f"({_first_line(exc)}). Save both there with save_pretrained."
-                ) from exc
-            at = "" if self.revision is None else f" at revision {self.revision!r}"
-            raise ValueError(
-                f"'model' must be a local folder or a name on the hub, got "
-                f"{self.name!r}{at}, whose {what} cannot be loaded from the hub or its "
-                f"cache ({_first_line(exc)}). Check the name and the connection, or "
-                "pass a local folder."
-            ) from exc
-
 
 def _convert(module, device, dtype):
     """Change the type of an encoder's weights, where possible not of LayerNorm's.
@@ -314,15 +221,6 @@ def _convert(module, device, dtype):
     for norm, weights in exact:
         norm.float().load_state_dict(weights)
     return module
-
-
-def _first_line(exc):
-    if isinstance(exc, UnpicklingError):
-        return "pytorch_model.bin holds more than tensors, which might run code"
-    lines = str(exc).strip().splitlines() or [""]
-    if lines[0].endswith(":"):
-        lines[0] = " ".join(line.strip() for line in lines[:2])
-    return f"{type(exc).__name__}: {lines[0]}".rstrip(": .")
 
 
 def _max_positions(config, tokenizer):
@@ -349,28 +247,3 @@ def _digest_tokenizer(tokenizer):
         vocabulary = sorted(tokenizer.get_vocab().items())
         content = json.dumps([type(tokenizer).__name__, vocabulary, settings])
     return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _digest_file(path):
-    found = os.stat(path)
-    key = (path, found.st_size, found.st_mtime_ns)
-    if key not in _digests:
-        with open(path, "rb") as stream:
-            _digests[key] = hashlib.file_digest(stream, "sha256").hexdigest()
-    return _digests[key]
-
-
-@contextmanager
-def quiet():
-    """Silence the progress bars and load reports of transformers, then restore."""
-    from transformers.utils import logging
-
-    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(verbosity)
-        if bars:
-            logging.enable_progress_bar()

@@ -173,13 +173,13 @@ class DiskRows:
         """Copy rows to their positions; `Gone` if a shard cannot be read any more."""
         for number, part in _split(self._starts, rows):
             name, first = self._names[number], self._starts[number]
+            width, places = features.shape[1], positions[part]
             try:
-                array = self.shards.open(name, features.shape[1])
+                self.shards.read(name, width, rows[part] - first, features, places)
             except DamagedShard as exc:
                 self._start_over()
                 self._give_up(name, exc)
                 raise Gone from exc
-            copy_rows(array, rows[part] - first, features, positions[part])
 
     def _give_up(self, name, reason):
         unreadable = isinstance(reason, UnreadableShard)

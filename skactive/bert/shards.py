@@ -8,16 +8,17 @@ import json
 import os
 import time
 import uuid
-from collections import OrderedDict
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
 
+from skactive._chunks import chunk_size
+
 __all__ = ["DamagedShard", "ShardFolder", "UnreadableShard", "digest_text"]
 
 _FORMAT = 1
-_MAPS_KEPT = 64  # each holds a file handle, of which a process has few
+_GAP = 16  # rows that are rather read than skipped: each piece is a call of the system
 _LEFTOVER_SECONDS = 24 * 3600
 
 
@@ -81,8 +82,7 @@ class ShardFolder:
         content = json.dumps(self.recipe, sort_keys=True).encode()
         self.folder = self.root / hashlib.sha256(content).hexdigest()[:32]
         self._listed, self._left_out = set(), set()
-        self._checked = {}  # name -> shape, of the shards found sound
-        self._maps = OrderedDict()  # name -> array mapped into memory
+        self._checked = {}  # name -> (file, start of the rows), of those found sound
         self._is_swept = False
 
     # Reading --------------------------------------------------------------------
@@ -114,7 +114,6 @@ class ShardFolder:
     def leave_out(self, name):
         """List a shard no more."""
         self._left_out.add(name)
-        self._maps.pop(name, None)
 
     def read_digests(self, name):
         """Read which texts a shard holds.
@@ -146,57 +145,73 @@ class ShardFolder:
         return json.loads((self.folder / f"{name}.json").read_text("utf-8"))
 
     def check(self, name, width):
-        """Read every byte of a shard, once per process; raise as `open` does."""
+        """Read every byte of a shard, once per process; raise as `read` does."""
         if name not in self._checked:
-            self.open(name, width)
+            with self._opened(name, width):
+                pass
 
-    def open(self, name, width):
-        """Map a shard into memory, after checking it if that was not done yet.
+    def read(self, name, width, rows, out, positions):
+        """Copy rows of a shard as in `out[positions] = shard[rows]`.
+
+        The file is read, not mapped into memory: reading a mapped file that another
+        process has truncated would kill this process.
 
         Parameters
         ----------
         name : str
         width : int
             Features per text.
-
-        Returns
-        -------
-        features : ndarray of shape (n, width)
-            Read-only.
+        rows : ndarray of int of shape (b,)
+        out : ndarray of shape (n, width)
+        positions : ndarray of int of shape (b,)
 
         Raises
         ------
         DamagedShard
-            With the reason.
+            With the reason. Some of `out` may be written then.
         """
-        if name not in self._maps:
-            self._maps[name] = self._open(name, width)
-            while len(self._maps) > _MAPS_KEPT:
-                self._maps.popitem(last=False)
-        self._maps.move_to_end(name)
-        return self._maps[name]
+        order = np.argsort(rows, kind="stable")
+        row_bytes = width * self.dtype.itemsize
+        steps = np.diff(rows[order] // chunk_size(row_bytes))
+        cuts = np.flatnonzero((steps > 0) | (np.diff(rows[order]) > _GAP)) + 1
+        with self._opened(name, width) as (stream, start):
+            for part in np.split(order, cuts):
+                first, last = rows[part[0]], rows[part[-1]]
+                piece = np.empty((last - first + 1, width), self.dtype)
+                stream.seek(start + int(first) * row_bytes)
+                if stream.readinto(piece) != piece.nbytes:
+                    raise DamagedShard("the file has become shorter")
+                out[positions[part]] = piece[rows[part] - first]
 
-    def _open(self, name, width):
-        path = self.folder / f"{name}.npy"
+    @contextmanager
+    def _opened(self, name, width):
+        """Open a shard, whose every byte was checked since the file last changed."""
         try:
-            if name not in self._checked:
-                manifest = self._manifest(name)
-                with open(path, "rb") as stream:
-                    checksum = hashlib.file_digest(stream, "sha256").hexdigest()
-                if checksum != manifest["sha256"]:
-                    raise DamagedShard("its checksum is not the manifest's")
-                shape = len(manifest["texts"]), width
-            else:
-                shape = self._checked[name]
-            features = np.load(path, mmap_mode="r", allow_pickle=False)
-            if features.shape != shape:
-                raise DamagedShard(f"its shape is {features.shape}, not {shape}")
+            with open(self.folder / f"{name}.npy", "rb", buffering=0) as stream:
+                found = os.fstat(stream.fileno())
+                file = found.st_ino, found.st_size, found.st_mtime_ns
+                if self._checked.get(name, (None,))[0] != file:
+                    self._checked[name] = file, self._check(stream, name, width)
+                yield stream, self._checked[name][1]
         except (FileNotFoundError, EOFError, ValueError, KeyError, TypeError) as exc:
             raise DamagedShard(f"{type(exc).__name__}: {exc}") from exc
         except OSError as exc:
             raise UnreadableShard(f"{type(exc).__name__}: {exc}") from exc
-        self._checked[name] = shape
-        return np.asarray(features)
+
+    def _check(self, stream, name, width):
+        """Compare a file with its manifest, and tell where its rows start."""
+        manifest = self._manifest(name)
+        if hashlib.file_digest(stream, "sha256").hexdigest() != manifest["sha256"]:
+            raise DamagedShard("its checksum is not the manifest's")
+        stream.seek(0)
+        np.lib.format.read_magic(stream)
+        shape, transposed, dtype = np.lib.format.read_array_header_1_0(stream)
+        expected = len(manifest["texts"]), width
+        if shape != expected or dtype != self.dtype or transposed:
+            raise DamagedShard(
+                f"it holds {dtype} of shape {shape}, not {self.dtype} of {expected}"
+            )
+        return stream.tell()
 
     def remove(self, name):
         """Remove a damaged shard, as far as the folder allows it.

@@ -115,7 +115,7 @@ def _write_encoder(source, folder):
         return
     from transformers import AutoModel
 
-    from skactive.bert.checkpoint import quiet
+    from skactive.bert.files import quiet
 
     model, _ = source.load(AutoModel)
     with quiet():

@@ -138,16 +138,17 @@ def test_a_folder_is_read_a_few_rows_at_a_time(tmp_path, monkeypatch):
     set_cache_limit(0)
     get(POOL, tmp_path, width=WIDE)
     clear_cache()
-    sizes = []
+    sizes, empty = [], np.empty
 
-    def copy(source, rows, target, positions):
-        sizes.append(len(rows))
-        return copy_rows(source, rows, target, positions)
+    def noting(shape, *arguments):
+        sizes.append(shape[0])
+        return empty(shape, *arguments)
 
-    monkeypatch.setattr("skactive.bert.rows.copy_rows", copy)
-    monkeypatch.setattr("skactive.bert.mapped.chunk_size", lambda n: 7)
+    monkeypatch.setattr("skactive.bert.shards.chunk_size", lambda n: 7)
+    monkeypatch.setattr("skactive.bert.shards.np.empty", noting)
     features, _ = get(POOL[::-1], tmp_path, width=WIDE)
     assert sum(sizes) == len(POOL)
+    assert max(sizes) == 7
     np.testing.assert_array_equal(features, rows_of(POOL[::-1], WIDE))
 
 

@@ -4,8 +4,10 @@ import hashlib
 import json
 import os
 import shutil
+import sys
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -63,28 +65,37 @@ def test_a_folder_is_read_without_a_warning(filled):
     assert not features.flags.writeable
 
 
-def test_shards_are_mapped_into_memory_and_read_only(filled):
+def test_rows_are_read_in_any_order_and_more_than_once(filled):
     shards = ShardFolder(filled, RECIPE, "float32")
-    array = shards.open(next(shards.new_shards()), WIDTH)
-    assert isinstance(array.base, np.memmap)
-    with pytest.raises(ValueError, match="read-only"):
-        array[0, 0] = 1.0
+    path = next(path for path in files_of(filled) if len(np.load(path)) == 4)
+    out = np.zeros((6, WIDTH), dtype=np.float32)
+    rows, positions = np.array([3, 0, 3, 1]), np.array([0, 5, 2, 4])
+    shards.read(path.stem, WIDTH, rows, out, positions)
+    expected = np.zeros_like(out)
+    expected[positions] = np.load(path)[rows]
+    np.testing.assert_array_equal(out, expected)
 
 
-def test_few_files_are_held_open(filled, monkeypatch):
-    monkeypatch.setattr("skactive.bert.shards._MAPS_KEPT", 2)
-    shards = ShardFolder(filled, RECIPE, "float32")
-    for name in [*shards.new_shards()] * 2:
-        shards.open(name, WIDTH)
-        assert len(shards._maps) <= 2
-    np.testing.assert_array_equal(get_quietly(TEXTS, filled)[0], rows_of(TEXTS))
-    np.testing.assert_array_equal(
-        get_quietly(TEXTS[::-1], filled)[0], rows_of(TEXTS[::-1])
-    )
+@pytest.mark.parametrize("gap", [0, 1, 2, 16])
+def test_rows_far_apart_are_read_one_by_one(tmp_path, monkeypatch, gap):
+    monkeypatch.setattr("skactive.bert.shards._GAP", gap)
+    texts = [f"text {i}" for i in range(50)]
+    get(texts, tmp_path)
+    clear_cache()
+    some = texts[40:3:-5] + texts[::7]
+    np.testing.assert_array_equal(get_quietly(some, tmp_path)[0], rows_of(some))
+
+
+def test_no_file_is_held_open_or_mapped(filled):
+    get(TEXTS, filled)
+    if sys.platform == "linux":
+        with open("/proc/self/maps") as stream:
+            assert str(filled) not in stream.read()
+        links = [os.path.realpath(link) for link in Path("/proc/self/fd").iterdir()]
+        assert not any(link.startswith(str(filled)) for link in links)
 
 
 def test_content_is_read_for_its_checksum_once_per_process(filled, monkeypatch):
-    monkeypatch.setattr("skactive.bert.shards._MAPS_KEPT", 1)
     get(TEXTS, filled)
     monkeypatch.setattr(hashlib, "file_digest", None)
     assert get_quietly(TEXTS[::-1], filled)[1] == []

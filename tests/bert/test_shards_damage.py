@@ -3,6 +3,8 @@
 import hashlib
 import json
 import os
+import re
+import sys
 import warnings
 
 import numpy as np
@@ -21,6 +23,7 @@ from .counting import (
     get_quietly,
     rows_of,
 )
+from .encoding import run_python
 
 pytestmark = pytest.mark.usefixtures("fresh_cache")
 
@@ -180,8 +183,54 @@ def test_each_damage_is_an_error_once_where_warnings_are_errors(filled, damage):
 def test_damage_is_reported_by_the_folder_itself(filled):
     shards = ShardFolder(filled, RECIPE, "float32")
     path = next(path for path in files_of(filled) if len(np.load(path)) == 4)
-    with pytest.raises(DamagedShard, match=r"its shape is \(4, 3\), not \(4, 5\)"):
-        shards.open(path.stem, 5)
+    with pytest.raises(DamagedShard, match=r"shape \(4, 3\), not float32 of \(4, 5\)"):
+        shards.check(path.stem, 5)
     flip_a_bit(path)
     with pytest.raises(DamagedShard, match="checksum"):
-        shards.open(path.stem, WIDTH)
+        shards.check(path.stem, WIDTH)
+
+
+def test_a_shard_truncated_after_it_was_read_is_computed_again(tmp_path):
+    # In a process of its own: reading a mapped file that was truncated kills it.
+    script = """
+import os, sys, warnings
+from pathlib import Path
+import numpy as np
+from tests.bert.counting import TEXTS, files_of, get, rows_of
+folder = Path(sys.argv[1])
+texts = [f"text {i}" for i in range(3000)]
+get(texts[:2000], folder, width=9)
+for path in files_of(folder):
+    os.truncate(path, 200)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    features, encoded = get(texts[5:2900], folder, width=9)
+np.testing.assert_array_equal(features, rows_of(texts[5:2900], 9))
+print(len(encoded), *{str(w.message) for w in caught}, sep="\\n")
+"""
+    out = run_python(script, tmp_path, PYTHONPATH=os.pathsep.join(sys.path))
+    assert out.returncode == 0, out.stderr
+    assert out.stdout.startswith("2895\n")
+    assert re.search("damaged .* computed again", out.stdout)
+
+
+@pytest.mark.parametrize("n_bytes", [-1, 4])
+def test_a_shard_of_another_length_is_checked_again(filled, n_bytes):
+    get(TEXTS, filled)
+    path = files_of(filled)[0]
+    os.truncate(path, path.stat().st_size + n_bytes)
+    with pytest.warns(UserWarning, match="damaged .* computed again"):
+        features, encoded = get(TEXTS[::-1], filled)
+    assert encoded
+    np.testing.assert_array_equal(features, rows_of(TEXTS[::-1]))
+
+
+def test_a_shard_cut_while_it_is_read_is_damaged(filled, monkeypatch):
+    shards = ShardFolder(filled, RECIPE, "float32")
+    path = files_of(filled)[0]
+    shards.check(path.stem, WIDTH)
+    file, start = shards._checked[path.stem]
+    shards._checked[path.stem] = file, start + 4  # as if the end had gone since
+    rows = np.arange(len(np.load(path)))
+    with pytest.raises(DamagedShard, match="has become shorter"):
+        shards.read(path.stem, WIDTH, rows, np.empty((4, WIDTH)), rows)

@@ -19,6 +19,17 @@ def small_shards(monkeypatch):
     monkeypatch.setattr("skactive.bert.store._SHARD_TEXTS", 4)
 
 
+def fail_to_open(monkeypatch, number):
+    """Let no shard be opened."""
+
+    def refuse(path, *arguments, **options):
+        if str(path).endswith(".npy"):
+            raise OSError(number, os.strerror(number))
+        return open(path, *arguments, **options)
+
+    monkeypatch.setattr("skactive.bert.shards.open", refuse, raising=False)
+
+
 def fail_after(monkeypatch, owner, name, n_good, number=errno.ENOSPC):
     """Let a function of the system work a few times, then fail for good."""
     real, calls = getattr(owner, name), []
@@ -156,11 +167,8 @@ def test_warnings_as_errors_do_not_lose_what_was_encoded(tmp_path):
 
 
 def test_shards_that_cannot_be_read_back_are_kept_in_memory(tmp_path, monkeypatch):
-    def load(*arguments, **options):
-        raise OSError(errno.EMFILE, "too many open files")
-
-    monkeypatch.setattr(np, "load", load)
-    with pytest.warns(UserWarning, match="cannot be read .*too many open files"):
+    fail_to_open(monkeypatch, errno.EMFILE)
+    with pytest.warns(UserWarning, match="cannot be read .*[Tt]oo many open files"):
         features, _ = get(TEXTS, tmp_path)
     np.testing.assert_array_equal(features, rows_of(TEXTS))
     features, encoded = get_quietly(TEXTS[::-1], tmp_path)
@@ -175,15 +183,16 @@ def test_a_folder_that_can_be_written_but_not_listed(tmp_path, monkeypatch):
     assert get(TEXTS[3:], tmp_path)[1] == []
 
 
-@pytest.mark.parametrize(("owner", "name"), [(Path, "read_text"), (np, "load")])
-def test_files_that_cannot_be_read_now_are_not_removed(
-    tmp_path, monkeypatch, owner, name
-):
+@pytest.mark.parametrize("what", ["manifest", "array"])
+def test_files_that_cannot_be_read_now_are_not_removed(tmp_path, monkeypatch, what):
     get(TEXTS, tmp_path)
     clear_cache()
     before = set(tmp_path.glob("*/*"))
     with monkeypatch.context() as patch:
-        fail_after(patch, owner, name, 0, errno.EACCES)
+        if what == "array":
+            fail_to_open(patch, errno.EACCES)
+        else:
+            fail_after(patch, Path, "read_text", 0, errno.EACCES)
         with pytest.warns(UserWarning, match="cannot be read .*PermissionError"):
             features, encoded = get(TEXTS, tmp_path)
     np.testing.assert_array_equal(features, rows_of(TEXTS))
@@ -194,7 +203,6 @@ def test_files_that_cannot_be_read_now_are_not_removed(
 
 
 def test_a_shard_that_vanishes_between_look_up_and_reading(tmp_path, monkeypatch):
-    monkeypatch.setattr("skactive.bert.shards._MAPS_KEPT", 1)
     get(TEXTS, tmp_path)
     for path in tmp_path.glob("*/shard-*"):
         path.unlink()
