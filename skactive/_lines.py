@@ -78,7 +78,7 @@ class LineWriter:
     def _begin(self, length):
         """Find the end of the whole lines, and have the file end there."""
         self.size, tail = _find_tail(self._handle, length)
-        self._attempted = len(tail)  # bytes after `size` that may be cut off
+        self._attempt = tail  # what may be cut off after `size`
         self._clean = not tail
         if tail and not _is_torn(tail):
             try:
@@ -118,7 +118,7 @@ class LineWriter:
         if not self._clean:  # an earlier failure could not be cleared away then
             self._cut()
         self._check(self.size)
-        self._clean, self._attempted = False, len(line)
+        self._clean, self._attempt = False, line
         try:
             written = _files._write(self._handle, line)
             if written != len(line):
@@ -147,19 +147,21 @@ class LineWriter:
             raise RuntimeError(
                 f"{self._path!r} was deleted or replaced while it was open. {_AFTER}"
             )
-        self._check_length(length, length)
+        if os.fstat(self._handle).st_size != length:
+            raise self._changed()
 
-    def _check_length(self, shortest, longest):
-        length = os.fstat(self._handle).st_size
-        if not shortest <= length <= longest:
-            raise RuntimeError(
-                f"{self._path!r} was changed by another program while it was open: it "
-                f"has {length} bytes, {longest} are expected. {_AFTER}"
-            )
+    def _changed(self):
+        return RuntimeError(
+            f"{self._path!r} was changed by another program while it was open. {_AFTER}"
+        )
 
     def _cut(self):
         """Cut off what this writer left after the last good line."""
-        self._check_length(self.size, self.size + self._attempted)
+        os.lseek(self._handle, self.size, os.SEEK_SET)
+        rest = os.read(self._handle, len(self._attempt) + 1)
+        is_shorter = os.fstat(self._handle).st_size < self.size
+        if is_shorter or not self._attempt.startswith(rest):
+            raise self._changed()
         _files._ftruncate(self._handle, self.size)
         _files._fsync(self._handle)
         self._clean = True

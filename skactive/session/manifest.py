@@ -233,7 +233,7 @@ def choose_seed(learner, stored):
 
 def _offer(strategy):
     """Name the distribution and the major version, where there are any."""
-    if not isinstance(strategy, dict) or "dist" not in strategy:
+    if not isinstance(strategy, dict) or not {"dist", "version"} <= strategy.keys():
         return None
     return f"{strategy['dist']} {major(strategy['version'])}"
 
