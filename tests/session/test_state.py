@@ -1,5 +1,6 @@
 """The fold of events: at once, one by one, and by an oracle that keeps no state."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -58,7 +59,10 @@ def oracle(events):
     return {
         "labels": dict(told),
         "order": list(dict.fromkeys(id for id, _ in told)),
-        "skipped": {id for id, e in last.items() if e["event"] == "skip"},
+        "skipped": sorted(
+            (id for id, e in last.items() if e["event"] == "skip"),
+            key=lambda id: (last[id]["seq"], last[id]["ids"].index(id)),
+        ),
         "where": {id: e["batch"] for id, e in last.items() if e["event"] == "ask"},
         "undoable": [e for e in held if e["event"] in ("tell", "skip", "release")],
         "labels_seq": max(
@@ -80,9 +84,13 @@ def test_a_fold_is_what_the_whole_list_says(steps):
         labels = {id: answer.label for id, answer in state.answers.items()}
         assert labels == expected["labels"]
         assert list(labels) == expected["order"]
-        assert set(state.skipped) == expected["skipped"] - set(labels)
+        assert list(state.skipped) == expected["skipped"]
         where = {id: number for number, ids in state.open.items() for id in ids}
         assert where == expected["where"]
+        assert list(state.open) == sorted(set(where.values()))
+        for number, ids in state.open.items():
+            asked, _ = state.batches[number]
+            assert list(ids) == [id for id in asked if id in ids]
         assert state.undoable == expected["undoable"]
         assert state.labels_seq == expected["labels_seq"]
         assert state.seq == len(events)
@@ -96,3 +104,35 @@ def test_an_interrupted_fold_begins_anew():
     state.answers[7] = "half"
     state.fold(events)
     assert set(state.answers) == {0, 2}
+
+
+def test_an_undo_looks_at_no_event_but_its_own(monkeypatch):
+    steps = [("ask", [0, 1], "x"), *[("tell", [id], "x") for id in range(8)]]
+    events = make_events([*steps, ("undo", [0], "x"), ("undo", [0], "x")])
+    state, applied = State(POOL), []
+    real = State._apply
+
+    def apply(self, event):
+        applied.append(event["seq"])
+        real(self, event)
+
+    monkeypatch.setattr(State, "_apply", apply)
+    for n in range(len(events) + 1):
+        state.fold(events[:n])
+    assert applied == list(range(1, 12))
+    assert list(state.answers) == [0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("of", [1, 2, 9])
+def test_an_undo_of_anything_but_the_last_answer_makes_no_sense(of):
+    events = make_events([("ask", [0, 1], "x"), *[("tell", [i], "x") for i in (0, 1)]])
+    undo = {"v": 1, "seq": 4, "t": "", "event": "undo", "of": of, "what": "tell"}
+    with pytest.raises(ValueError, match=f"line 4 .*no event {of} to take back"):
+        State(POOL).fold([*events, undo])
+
+
+def test_an_item_that_waits_cannot_be_asked_again():
+    events = make_events([("ask", [0, 1], "x"), ("ask", [2], "x")])
+    events[1]["ids"] = [1]
+    with pytest.raises(ValueError, match=r"line 2 .*the item 1 waits for an"):
+        State(POOL).fold(events)
