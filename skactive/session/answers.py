@@ -160,7 +160,8 @@ def warn_of_new_classes(labels, known, stacklevel):
 
 def _find_close(label, known):
     """Find the class that a label looks like, unless they differ by a number."""
-    looks = {name.strip().casefold(): name for name in sorted(known)}
+    names = sorted(name for name in known if isinstance(name, str))
+    looks = {name.strip().casefold(): name for name in names}
     own = label.strip().casefold()
     stem = re.sub(r"[0-9]+", "", own)
     near = get_close_matches(own, looks, n=1, cutoff=0.8)

@@ -10,7 +10,6 @@ import numpy as np
 
 from skactive._containers import take_rows
 from skactive._params import check_count, check_path
-from skactive._positions import check_picks
 from skactive._threads import synchronized
 from skactive.persistence.versions import warn_of_versions
 from skactive.session.answering import AnsweringMixin
@@ -35,7 +34,7 @@ from skactive.session.models import Models, check_refit
 from skactive.session.pool import Pool, hash_items
 from skactive.session.reading import ReadingMixin
 from skactive.session.state import State
-from skactive.session.training import fresh_learner, seeded_for
+from skactive.session.training import choose, fresh_learner, seeded_for
 
 __all__ = ["LabelingSession"]
 
@@ -259,7 +258,8 @@ class LabelingSession(AnsweringMixin, ReadingMixin):
                     nothing = np.empty(0, dtype=np.intp)
                     items = take_rows(self._pool.X, nothing)
                     return Batch((), items, None, annotator)
-                picks = self._query(model, n, free)
+                learner = seeded_for(model.learner, len(self._state.batches) + 1)
+                picks = choose(learner, self._pool, n, free)
                 with self._lock:
                     self._sync()
                     # Another thread may have answered some of them by now.
@@ -350,23 +350,6 @@ class LabelingSession(AnsweringMixin, ReadingMixin):
         for ids in (state.answers, state.skipped, *state.open.values()):
             taken[copies[self._pool.positions(ids)]] = True
         return (copies == np.arange(len(copies))) & ~taken
-
-    def _query(self, model, n, free):
-        learner = seeded_for(model.learner, len(self._state.batches) + 1)
-        n = learner.batch_size if n is None else n
-        picks = learner.query(self._pool.X, n, candidates=free)
-        # The journal outlives this process: look at what goes in, whoever made it.
-        name = getattr(learner, "strategy", learner)
-        name = name if isinstance(name, str) else repr(name)
-        n = min(n, int(free.sum()))
-        picks = check_picks(picks, n, len(free), name)
-        if not free[picks].all():
-            wrong = self._pool.ids[picks[~free[picks]][0]]
-            raise ValueError(
-                f"strategy {name!r} must select among the candidates, got {wrong!r}, "
-                "which is labeled, skipped or waiting. Repair it."
-            )
-        return picks
 
     def _open_bar(self, total):
         from tqdm import tqdm

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from skactive._positions import count_items
+from skactive._positions import read_items
 from skactive._texts import as_texts
 from skactive.session.batch import Batch
 
@@ -50,8 +50,7 @@ class Pool:
     """
 
     def __init__(self, X, ids=None):
-        self.X = X
-        n = count_items(X)
+        self.X, n = read_items(X)
         if ids is None and hasattr(X, "iloc") and hasattr(X, "index"):
             self.ids = _check_ids(X.index, n, "the index of 'X_pool'")
         elif ids is None:
@@ -60,7 +59,7 @@ class Pool:
             self.ids = _check_ids(ids, n, "'ids'")
         self.ids_are_positions = ids is None and list(self.ids) == list(range(n))
         self._positions = {id: position for position, id in enumerate(self.ids)}
-        self.contents = hash_items(X)
+        self.contents = hash_items(self.X)
         if self.ids_are_positions and not self.contents.all():
             kind = type(as_list(X)[int(np.argmin(self.contents))]).__name__
             raise TypeError(

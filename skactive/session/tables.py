@@ -37,8 +37,8 @@ class ImportedLabels:
         They had it before.
     conflicts : list of (id, label of the session, label of the file)
         They keep the session's.
-    unknown : list of ids
-        The pool does not have them.
+    unknown : list
+        Ids of items that the pool does not have; their texts where there are no ids.
     """
 
     added: list = field(default_factory=list)

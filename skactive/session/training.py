@@ -6,13 +6,24 @@ import copy
 import threading
 from dataclasses import dataclass, field
 
+import numpy as np
 import sklearn
 from sklearn.base import clone
 
 from skactive._containers import take_rows
+from skactive._positions import NothingToAskError, check_picks
 from skactive._random import round_seed
+from skactive._texts import drop_known_texts
 
-__all__ = ["BackgroundTrainer", "Model", "Task", "fresh_learner", "seeded_for", "train"]
+__all__ = [
+    "BackgroundTrainer",
+    "Model",
+    "Task",
+    "choose",
+    "fresh_learner",
+    "seeded_for",
+    "train",
+]
 
 
 @dataclass(frozen=True)
@@ -114,6 +125,46 @@ def seeded_for(learner, number):
         seed = round_seed(learner.random_state, number, "batch")
         learner = clone(learner).set_params(random_state=seed)
     return learner
+
+
+def choose(learner, pool, n, free):
+    """Choose items with a learner, and check what goes into the journal.
+
+    Parameters
+    ----------
+    learner : ActiveLearner
+    pool : Pool
+    n : int or None
+        How many; None means the learner's `batch_size`.
+    free : ndarray of bool, shape (n_pool,)
+        What may be asked.
+
+    Returns
+    -------
+    picks : ndarray of int
+        Positions in the pool.
+    """
+    n = min(learner.batch_size if n is None else n, int(free.sum()))
+    # A learner leaves out texts whose label it knows. That label may have been taken
+    # back since the learner was trained.
+    candidates = np.flatnonzero(free)
+    try:
+        picks = learner.query(pool.X, n, candidates=free)
+    except NothingToAskError:
+        return candidates[:n]
+    if np.size(picks) < n:
+        known = getattr(learner, "X_labeled_", None)
+        n = min(n, len(drop_known_texts(pool.X, candidates, known)))
+    name = getattr(learner, "strategy", learner)
+    name = name if isinstance(name, str) else repr(name)
+    picks = check_picks(picks, n, len(free), name)
+    if not free[picks].all():
+        wrong = pool.ids[picks[~free[picks]][0]]
+        raise ValueError(
+            f"strategy {name!r} must select among the candidates, got {wrong!r}, "
+            "which is labeled, skipped or waiting. Repair it."
+        )
+    return picks
 
 
 class BackgroundTrainer:

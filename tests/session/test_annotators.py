@@ -73,6 +73,15 @@ def test_other_labels_than_the_classes_are_refused(open_session):
     session.tell([3, 4], ["no", "disaster"], unasked=True)
 
 
+@pytest.mark.parametrize("label", ["0", True, 2, 0.5])
+def test_classes_are_of_one_kind(open_session, label):
+    session = open_session(classes=[0, 1])
+    with pytest.raises(
+        ValueError, match=r"among the classes of the session, 0, 1; got"
+    ):
+        session.tell(3, label, unasked=True)
+
+
 def test_imports_are_held_to_the_classes(open_session, tmp_path):
     session = open_session(classes=["0", "1"])
     (tmp_path / "x.csv").write_text("id,label\n3,0\n4,1\n")

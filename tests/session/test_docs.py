@@ -7,6 +7,7 @@ import numpy as np
 
 from skactive import datasets
 
+TWEETS = "text,category\nfire in town,disaster\nnice day,no\nflood,\nlunch,\nrain,\n"
 PAGE = Path(__file__).parent.parent.parent / "docs" / "sessions.md"
 
 
@@ -20,11 +21,15 @@ def test_the_python_of_the_page_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(datasets, "load_docstrings", load_few)
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
+    (tmp_path / "tweets.csv").write_text(TWEETS)
     names = {}
     for block in blocks:
         exec(compile(block, PAGE.name, "exec"), names)
     assert len(names["session"].labels) == 40
     assert names["rule"].reason() == "LabelBudget(n=40)"
+    labeled = (tmp_path / "tweets_labeled.csv").read_text("utf-8").splitlines()
+    assert labeled[1].startswith("0,fire in town,disaster,")
+    assert len(labeled) == 6
     assert (tmp_path / "labels.csv").read_text("utf-8").count("\n") >= 41
     assert capsys.readouterr().out.endswith("[] []\n")

@@ -6,8 +6,11 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from sklearn.base import clone
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
-from skactive import LabelingSession
+from skactive import ActiveLearner, LabelingSession
 
 from .written import events
 
@@ -261,9 +264,12 @@ def test_objects_without_content_need_ids(open_texts):
 
 def test_columns_of_arrow_are_lists(open_texts):
     told = tell_some(open_texts)
-    for X in (pa.chunked_array([TEXTS[:5], TEXTS[5:]]), pl.Series(TEXTS)):
+    arrow = pa.chunked_array([TEXTS[:5], TEXTS[5:]])
+    for X in (arrow, pa.array(TEXTS), pl.Series(TEXTS)):
         with open_texts(X) as session:
             assert by_text(session, TEXTS) == told
+            assert next(item for _, item in session.ask(1)) in TEXTS
+            session.release()
 
 
 def test_copies_of_a_text_are_asked_once(open_texts):
@@ -293,3 +299,16 @@ def test_what_the_learner_was_taught_is_not_asked(open_session, learner, data):
         assert session.labels == {}
     session = open_session(np.r_[X[:1], X], path=session.path + "2", learner=taught)
     assert sorted(session.ask(60).ids) == [1, *range(21, 61)]
+
+
+def test_texts_whose_label_was_taken_back_are_asked_with_the_old_model(open_texts):
+    vectorizer = TfidfVectorizer(token_pattern=r"\w+")
+    model = make_pipeline(vectorizer, LogisticRegression())
+    learner = ActiveLearner(model, batch_size=4, random_state=0)
+    session = open_texts(learner=learner)
+    session.tell({0: "a", 1: "b"}, unasked=True)
+    session.refit()
+    session.undo()
+    first = session.ask(12)
+    assert sorted(first.ids) == list(range(2, 12))  # the old model knows the others
+    assert session.ask(12).ids == (0, 1)

@@ -305,6 +305,7 @@ def test_ids_that_look_alike_in_a_csv_are_refused(open_texts, tmp_path):
 FORMULAS = ["=1+1", "+1", "-1", "@x", "\t=1", "\r=1", "'=1", "''=1", "'a'", "'", ""]
 
 
+@pytest.mark.filterwarnings("ignore:new classes look like others")
 def test_a_csv_holds_no_formulas_and_comes_back(open_texts, tmp_path):
     ids = [f"{text}id" for text in FORMULAS]
     labels = [text or "none" for text in FORMULAS]
