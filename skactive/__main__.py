@@ -13,11 +13,11 @@ from ._cli import (
     add_count,
     add_loop_options,
     check_names,
+    load_labeled,
     one_line,
     open_model,
     prepare_folder,
     say,
-    take_columns,
 )
 from ._commands import add_report, add_simulate
 
@@ -214,6 +214,7 @@ def _run_demo(args):
         X,
         y,
         model=model,
+        max_length=args.max_length,
         strategies=strategies,
         n_initial=args.initial,
         n_rounds=args.rounds,
@@ -245,15 +246,14 @@ def _check_table_options(args):
 
 
 def _load_data(args):
-    from .datasets import load_docstrings, load_table
-
     if args.data is None:
+        from .datasets import load_docstrings
+
         print("Reading docstrings of installed libraries ...", file=sys.stderr)
         X, y = load_docstrings(return_X_y=True)
         return X, y, "docstrings"
-    text = take_columns(args.text)
     try:
-        X, y = load_table(args.data, text=text, label=args.label, return_X_y=True)
+        X, y = load_labeled(args.data, args.text, args.label)
     except (ValueError, OSError) as exc:
         raise ValueError(f"argument --data: {exc}") from exc
     return X, y, Path(args.data).name

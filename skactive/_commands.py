@@ -10,10 +10,10 @@ from ._cli import (
     add_count,
     add_loop_options,
     check_names,
+    load_labeled,
     open_model,
     prepare_folder,
     say,
-    take_columns,
 )
 
 __all__ = ["add_report", "add_simulate"]
@@ -106,7 +106,9 @@ def _run_simulate(args):
     model = open_model(args.model)
     data = {Path(args.file).stem: _load(args)}
     # On disk, so that worker processes and a second call find the features.
-    features = BertFeatures(model, cache=str(args.out / "features"))
+    features = BertFeatures(
+        model, cache=str(args.out / "features"), max_length=args.max_length
+    )
     learner = ActiveLearner(
         make_pipeline(features, LogisticRegression()), batch_size=args.batch_size
     )
@@ -149,10 +151,7 @@ def _load(args):
     """Read the tables and set the test part aside; texts that occur twice go."""
     import numpy as np
 
-    from .datasets import load_table
-
-    text = take_columns(args.text)
-    X, y = load_table(args.file, text=text, label=args.label, return_X_y=True)
+    X, y = load_labeled(args.file, args.text, args.label)
     X, y = _without_doubles(X, y)
     order = np.random.default_rng(0).permutation(len(X))
     if args.test_file is None:
@@ -160,9 +159,7 @@ def _load(args):
         X_test, y_test = _take(X, y, order[:n_test])
         X, y = _take(X, y, order[n_test : n_test + args.pool])
     else:
-        X_test, y_test = load_table(
-            args.test_file, text=text, label=args.label, return_X_y=True
-        )
+        X_test, y_test = load_labeled(args.test_file, args.text, args.label)
         X_test, y_test = _take(X_test, y_test, np.arange(min(args.test, len(X_test))))
         measured = set(map(_key, X_test))
         order = [i for i in order if _key(X[i]) not in measured]

@@ -14,7 +14,7 @@ __all__ = ["is_untyped", "read_cells", "read_columns"]
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")  # what fits into 64 bits for sure
 
 
-def read_columns(path, *, texts, label=None):
+def read_columns(path, *, texts, label=None, missing_labels="raise"):
     """Read text columns and a label column from a file.
 
     Parameters
@@ -24,7 +24,9 @@ def read_columns(path, *, texts, label=None):
     texts : list of str
         Columns that must hold a text in every row.
     label : str, default=None
-        A column that must hold a label in every row, all of one type.
+        A column of labels, all of one type.
+    missing_labels : {"raise", "drop", "keep"}, default="raise"
+        What to do with rows without a label. "keep" reads None.
 
     Returns
     -------
@@ -38,15 +40,25 @@ def read_columns(path, *, texts, label=None):
     """
     wanted = list(dict.fromkeys([*texts, label] if label is not None else texts))
     columns, places, place = read_cells(path, wanted)
+    if label is not None and missing_labels == "drop":
+        kept = [i for i, x in enumerate(columns[label]) if not _is_missing_label(x)]
+        if not kept:
+            raise ValueError(f"column {label!r} of {str(path)!r} holds no label.")
+        columns = {name: [cells[i] for i in kept] for name, cells in columns.items()}
+        places = [places[i] for i in kept]
 
     for column, values in columns.items():
+        if column == label and missing_labels == "keep":
+            continue
         is_missing = _is_missing_label if column == label else _is_missing
         missing = [at for at, x in zip(places, values, strict=True) if is_missing(x)]
         if missing:
+            advice = "Fill these rows or leave them out of the file."
+            if column == label:
+                advice = "Fill these rows, or pass missing_labels='drop' or 'keep'."
             raise ValueError(
                 f"column {column!r} of {str(path)!r} has no value at {len(missing)} "
-                f"of {len(values)} rows: {place} {_shorten(missing)}. Fill these rows "
-                "or leave them out of the file."
+                f"of {len(values)} rows: {place} {_shorten(missing)}. {advice}"
             )
     for column in texts:
         other = [
@@ -62,10 +74,15 @@ def read_columns(path, *, texts, label=None):
                 "of texts."
             )
     if label is not None:
-        labels = _one_type(columns[label], label, path, places, place)
+        known = [i for i, x in enumerate(columns[label]) if not _is_missing_label(x)]
+        labels = [columns[label][i] for i in known]
+        if labels:
+            labels = _one_type(labels, label, path, [places[i] for i in known], place)
         if is_untyped(path) and all(map(_INTEGER.fullmatch, labels)):
             labels = [int(literal) for literal in labels]
-        columns[label] = labels
+        columns[label] = [None] * len(places)
+        for i, value in zip(known, labels, strict=True):
+            columns[label][i] = value
     return columns
 
 
@@ -92,9 +109,11 @@ def read_cells(path, wanted, optional=()):
     """
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
+        is_excel = path.suffix.lower().startswith(".xls")
+        advice = "Save it as CSV UTF-8" if is_excel else "Convert or rename the file"
         raise ValueError(
             f"'path' must end in one of {', '.join(_READERS)}, which names the format; "
-            f"got {str(path)!r}. Convert or rename the file."
+            f"got {str(path)!r}. {advice}."
         )
     if not path.is_file():
         kind = "a folder" if path.is_dir() else "no file"
@@ -138,7 +157,10 @@ def _read_delimited(path, wanted, optional, **dialect):
             if not header:
                 raise ValueError(f"{str(path)!r} is empty: it has no header line.")
             wanted = _add_optional(wanted, optional, header)
-            positions = [_position(column, header, path) for column in wanted]
+            positions = [
+                _position(column, header, path, _delimiter_hint(header))
+                for column in wanted
+            ]
             values, lines, start = [], [], reader.line_num + 1
             for row in reader:
                 if row and len(row) != len(header):
@@ -173,6 +195,11 @@ def _read_jsonl(path, wanted, optional):
                     f"line {number} of {str(path)!r} is not JSON: {exc.msg} at column "
                     f"{exc.colno}. Each line must be one JSON object."
                 ) from exc
+            except (ValueError, RecursionError) as exc:  # huge numbers, deep nesting
+                raise ValueError(
+                    f"line {number} of {str(path)!r} cannot be read: {exc}. Each line "
+                    "must be one JSON object of texts and labels."
+                ) from exc
             if not isinstance(record, dict):
                 raise ValueError(
                     f"line {number} of {str(path)!r} must be a JSON object such as "
@@ -205,9 +232,12 @@ def _read_parquet(path, wanted, optional):
             for column in wanted:
                 _position(column, names, path)
             table = file.read(columns=wanted)
-    except pa.ArrowInvalid as exc:
-        raise ValueError(f"{str(path)!r} is not a Parquet file: {exc}") from exc
-    columns = {column: table.column(column).to_pylist() for column in wanted}
+            columns = {column: table.column(column).to_pylist() for column in wanted}
+    except (pa.ArrowException, OSError, OverflowError) as exc:
+        raise ValueError(
+            f"{str(path)!r} is damaged, or is not a Parquet file: {exc}. Write "
+            "it again."
+        ) from exc
     return columns, list(range(table.num_rows)), "rows (counted from 0)"
 
 
@@ -225,7 +255,19 @@ def _add_optional(wanted, optional, names):
     return list(dict.fromkeys([*wanted, *(name for name in optional if name in names)]))
 
 
-def _position(column, names, path):
+def _delimiter_hint(header):
+    """Return a sentence if a header of one field looks split by another delimiter."""
+    if len(header) == 1:
+        for delimiter in (";", "\t", "|", ","):
+            if delimiter in header[0]:
+                return (
+                    f" The delimiter looks like {delimiter!r}; save the file with "
+                    "commas as .csv, or with tabs as .tsv."
+                )
+    return ""
+
+
+def _position(column, names, path, more=""):
     """Find a column, or say which ones there are."""
     if names.count(column) == 1:
         return names.index(column)
@@ -240,7 +282,7 @@ def _position(column, names, path):
     hint = f" Did you mean {close[0]!r}?" if close else ""
     raise ValueError(
         f"{str(path)!r} has no column {column!r}.{hint} Its columns: "
-        f"{', '.join(map(repr, names[:20]))}{', ...' if len(names) > 20 else ''}."
+        f"{', '.join(map(repr, names[:20]))}{', ...' if len(names) > 20 else ''}.{more}"
     )
 
 
@@ -255,6 +297,13 @@ def _is_missing_label(value):
 def _one_type(labels, column, path, places, place):
     """Return labels of one type: str, int, float or bool."""
     types = {type(label) for label in labels}
+    for at, value in zip(places, labels, strict=True):
+        if type(value) is int and not -(2**63) <= value < 2**63:
+            raise ValueError(
+                f"column {column!r} of {str(path)!r} must hold labels of at most 64 "
+                f"bits, got an int of {value.bit_length()} bits at {place} {at}. Write "
+                "it as text."
+            )
     if types <= {int, float} and len(types) == 2:
         return [float(label) for label in labels]
     if len(types) == 1 and types <= {str, int, float, bool}:

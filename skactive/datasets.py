@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import importlib.util
+import os
 from numbers import Integral
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from ._docstrings import mask_names, read_docstrings
+from ._sklearn import Interval, StrOptions, validate_params
 from ._tables import read_columns
 
 __all__ = ["load_docstrings", "load_table"]
@@ -41,6 +43,13 @@ Texts per library: {counts}
 """
 
 
+@validate_params(
+    {
+        "max_per_library": [Interval(Integral, 1, None, closed="left"), None],
+        "return_X_y": ["boolean"],
+    },
+    prefer_skip_nested_validation=True,
+)
 def load_docstrings(*, max_per_library=2500, return_X_y=False):
     """Load docstrings of numpy, scipy, scikit-learn and torch, labelled by library.
 
@@ -101,15 +110,6 @@ def load_docstrings(*, max_per_library=2500, return_X_y=False):
     >>> len(docstrings.data), docstrings.target.shape
     (400, (400,))
     """
-    if max_per_library is not None and (
-        isinstance(max_per_library, bool)
-        or not isinstance(max_per_library, Integral)
-        or max_per_library < 1
-    ):
-        raise ValueError(
-            "'max_per_library' must be an int in the range [1, inf) or None, got "
-            f"{max_per_library!r}."
-        )
     # Find all packages before any is parsed: an error comes at once.
     folders = {label: _package_folder(label) for label in _LIBRARIES}
 
@@ -168,7 +168,17 @@ def _version(label):
         return "of unknown version"
 
 
-def load_table(path, *, text, label=None, return_X_y=False):
+@validate_params(
+    {
+        "path": [str, os.PathLike],
+        "text": [str, list, tuple],
+        "label": [str, None],
+        "missing_labels": [StrOptions({"raise", "drop", "keep"})],
+        "return_X_y": ["boolean"],
+    },
+    prefer_skip_nested_validation=True,
+)
+def load_table(path, *, text, label=None, missing_labels="raise", return_X_y=False):
     r"""Load texts, or pairs of texts, and their labels from a table in a file.
 
     Parameters
@@ -181,6 +191,10 @@ def load_table(path, *, text, label=None, return_X_y=False):
         The column that holds the texts, or the two columns of text pairs.
     label : str, default=None
         The column that holds the labels. By default, none are read.
+    missing_labels : {"raise", "drop", "keep"}, default="raise"
+        What to do with rows that have a text but no label. "raise" is an error that
+        names them. "drop" leaves them out. "keep" reads None as their label, in a
+        target of dtype object, so that they can serve as the unlabeled pool.
     return_X_y : bool, default=False
         Return ``(data, target)`` in place of a Bunch. Needs `label`.
 
@@ -240,24 +254,28 @@ def load_table(path, *, text, label=None, return_X_y=False):
             "'text' must be the name of one column, or of two for pairs of texts; got "
             f"{text!r}."
         )
-    if label is not None and not isinstance(label, str):
-        raise TypeError(f"'label' must be a column's name or None, got {label!r}.")
     if label in text_columns:
         raise ValueError(f"'text' and 'label' both name the column {label!r}.")
     if return_X_y and label is None:
         raise ValueError("'return_X_y' needs labels: name their column as 'label'.")
 
     path = Path(path)
-    columns = read_columns(path, texts=text_columns, label=label)
+    columns = read_columns(
+        path, texts=text_columns, label=label, missing_labels=missing_labels
+    )
     texts = [columns[column] for column in text_columns]
     data = texts[0] if len(texts) == 1 else list(zip(*texts, strict=True))
-    target = None if label is None else np.array(columns[label])
+    target = None
+    if label is not None:
+        kept = object if missing_labels == "keep" else None
+        target = np.array(columns[label], dtype=kept)
     if return_X_y:
         return data, target
-    named = target is not None and target.dtype.kind != "f"
+    names = [] if target is None else sorted(set(columns[label]) - {None})
+    named = target is not None and not any(isinstance(name, float) for name in names)
     return Bunch(
         data=data,
         target=target,
-        target_names=[str(name) for name in np.unique(target)] if named else None,
+        target_names=[str(name) for name in names] if named else None,
         DESCR=f"{len(data)} rows of {path}",
     )

@@ -10,6 +10,7 @@ from itertools import product
 from time import perf_counter
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from threadpoolctl import threadpool_limits
@@ -66,6 +67,7 @@ def run_demo(
     y,
     *,
     model,
+    max_length=128,
     strategies=("entropy", "margin"),
     n_initial=50,
     n_rounds=9,
@@ -90,6 +92,8 @@ def run_demo(
         Their classes.
     model : str
         Name or folder of the encoder.
+    max_length : int, default=128
+        Tokens after which a text is cut.
     strategies : sequence of str, default=("entropy", "margin")
         Names of strategies to compare with "random", which is always run.
     n_initial : int, default=50
@@ -144,7 +148,8 @@ def run_demo(
 
     # Encode every text once; the loops then find the features in the cache.
     before = perf_counter()
-    BertFeatures(model, verbose=int(verbose)).fit_transform(X)
+    features = BertFeatures(model, max_length=max_length)
+    clone(features).set_params(verbose=int(verbose)).fit_transform(X)
     encoding_seconds = perf_counter() - before
 
     runs = []
@@ -153,7 +158,7 @@ def run_demo(
         pool, test = order[:pool_size], order[pool_size:]
         test = test[np.isin(y[test], y[pool])]  # no label could teach other classes
         learner = ActiveLearner(
-            make_pipeline(BertFeatures(model), LogisticRegression(max_iter=1000)),
+            make_pipeline(features, LogisticRegression(max_iter=1000)),
             strategy=strategy,
             batch_size=batch_size,
             random_state=seed,
@@ -175,7 +180,8 @@ def run_demo(
     return {
         "parameters": {
             "model": model,
-            "estimator": "make_pipeline(BertFeatures(model), "
+            "max_length": max_length,
+            "estimator": "make_pipeline(BertFeatures(model, max_length=max_length), "
             "LogisticRegression(max_iter=1000))",
             "strategies": strategies,
             "n_initial": n_initial,

@@ -249,7 +249,7 @@ def test_text_that_is_not_utf8(tmp_path):
 
 def test_a_file_that_is_not_parquet(tmp_path):
     pytest.importorskip("pyarrow")
-    with pytest.raises(ValueError, match=r"t.parquet' is not a Parquet file"):
+    with pytest.raises(ValueError, match=r"t.parquet' is damaged, or is not a Parq"):
         load_table(_write(tmp_path / "t.parquet", "text\na\n"), text="text")
 
 
@@ -275,3 +275,87 @@ def test_text_and_label_must_differ(tmp_path):
 def test_return_X_y_needs_a_label(tmp_path):
     with pytest.raises(ValueError, match=r"'return_X_y' needs labels"):
         load_table(tmp_path / "t.csv", text="a", return_X_y=True)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+def test_rows_without_a_label_are_dropped_on_request(tmp_path, suffix):
+    columns = {"text": TEXTS, "label": ["x", None, "y"]}
+    path = _write_table(tmp_path / f"t{suffix}", columns)
+    table = load_table(path, text="text", label="label", missing_labels="drop")
+    assert table.data == [TEXTS[0], TEXTS[2]]
+    assert table.target.tolist() == ["x", "y"]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+def test_rows_without_a_label_are_kept_as_none_on_request(tmp_path, suffix):
+    columns = {"text": TEXTS, "label": ["x", None, "y"]}
+    path = _write_table(tmp_path / f"t{suffix}", columns)
+    table = load_table(path, text="text", label="label", missing_labels="keep")
+    assert table.data == TEXTS
+    assert table.target.tolist() == ["x", None, "y"]
+    assert table.target_names == ["x", "y"]
+
+
+def test_kept_labels_of_csv_are_int_if_all_are_literals(tmp_path):
+    path = _write(tmp_path / "t.csv", "text,label\na,1\nb,\nc,2\n")
+    table = load_table(path, text="text", label="label", missing_labels="keep")
+    assert table.target.tolist() == [1, None, 2]
+
+
+def test_a_column_without_any_label_cannot_be_dropped(tmp_path):
+    path = _write(tmp_path / "t.csv", "text,label\na,\nb,\n")
+    with pytest.raises(ValueError, match=r"column 'label' of .* holds no label"):
+        load_table(path, text="text", label="label", missing_labels="drop")
+
+
+def test_missing_labels_name_the_way_out(tmp_path):
+    path = _write(tmp_path / "t.csv", "text,label\na,1\nb,\n")
+    with pytest.raises(ValueError, match=r"lines 3. .*missing_labels='drop' or 'keep'"):
+        load_table(path, text="text", label="label")
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t", "|"])
+def test_another_delimiter_is_named(tmp_path, delimiter):
+    path = _write(tmp_path / "t.csv", f"text{delimiter}label\na{delimiter}1\n")
+    with pytest.raises(ValueError, match=r"has no column 'text'.*delimiter looks like"):
+        load_table(path, text="text")
+
+
+def test_an_excel_file_says_what_to_do(tmp_path):
+    with pytest.raises(ValueError, match=r"t.xlsx'. Save it as CSV UTF-8"):
+        load_table(_write(tmp_path / "t.xlsx", ""), text="text")
+
+
+@pytest.mark.parametrize(
+    "value", ["9" * 5000, "[" * 100_000 + "]" * 100_000], ids=["digits", "nesting"]
+)
+def test_json_that_python_refuses_is_told_by_line(tmp_path, value):
+    path = _write(tmp_path / "t.jsonl", f'{{"text": "a"}}\n{{"text": {value}}}\n')
+    with pytest.raises(ValueError, match=r"line 2 of .*t.jsonl' cannot be read"):
+        load_table(path, text="text")
+
+
+def test_a_damaged_parquet_file_is_named(tmp_path):
+    path = _write_table(tmp_path / "t.parquet", {"text": TEXTS * 50})
+    content = bytearray(path.read_bytes())
+    for at in range(4, len(content) - 8, 3):
+        content[at] ^= 0xFF
+    path.write_bytes(bytes(content))
+    with pytest.raises(ValueError, match=r"t.parquet' is damaged, or is not a Parquet"):
+        load_table(path, text="text")
+
+
+def test_labels_beyond_64_bits_are_refused(tmp_path):
+    path = _write(tmp_path / "t.jsonl", '{"text": "a", "label": 1%s}' % ("0" * 25))
+    with pytest.raises(ValueError, match=r"at most 64 bits, got an int of 84 bits"):
+        load_table(path, text="text", label="label")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("path", 5), ("text", 5), ("label", 5), ("return_X_y", "no")],
+)
+def test_arguments_of_load_table_are_named(tmp_path, name, value):
+    arguments = {"path": tmp_path / "t.csv", "text": "text", "label": "label"}
+    with pytest.raises(ValueError, match=f"'{name}' parameter of load_table"):
+        load_table(**{**arguments, name: value})

@@ -217,9 +217,9 @@ def test_return_X_y_and_fewer_texts_per_library(docstrings, monkeypatch):
     assert set(X) <= set(docstrings.data)
 
 
-@pytest.mark.parametrize("value", [0, -1, 2.5, True, "all"])
+@pytest.mark.parametrize("value", [0, -1, 2.5, "all"])
 def test_max_per_library_must_be_positive(value):
-    with pytest.raises(ValueError, match=r"'max_per_library' must be an int .* got"):
+    with pytest.raises(ValueError, match=r"'max_per_library' parameter .* an int"):
         load_docstrings(max_per_library=value)
 
 
