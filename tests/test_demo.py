@@ -60,7 +60,8 @@ def test_every_strategy_runs_on_every_seed(record):
 def test_the_record_says_how_it_was_made(record, tiny_bert):
     assert record["parameters"] == {
         "model": tiny_bert,
-        "estimator": "make_pipeline(BertFeatures(model), "
+        "max_length": 128,
+        "estimator": "make_pipeline(BertFeatures(model, max_length=max_length), "
         "LogisticRegression(max_iter=1000))",
         "strategies": ["random", "margin"],
         **SETTING,

@@ -358,3 +358,24 @@ def test_a_folder_that_is_not_there_is_named(tmp_path, capsys):
 def test_a_table_must_be_named(capsys):
     assert main(["simulate"]) == 2
     assert "FILE" in capsys.readouterr().err
+
+
+def test_simulate_leaves_out_rows_without_a_label(command, table, capsys):
+    with table.open("a", newline="") as file:
+        csv.writer(file).writerows([[f"a text of no class {i}", ""] for i in range(30)])
+    assert main(command) == 0
+    err = capsys.readouterr().err
+    assert "30 of 150 rows have no 'label' and are left out" in err
+    assert "80 texts to choose from, 40 to measure on" in err
+
+
+def test_simulate_cuts_texts_at_max_length(command, monkeypatch):
+    seen = []
+
+    def stop(learner, *args, **kwargs):
+        seen.append(learner.get_params()["estimator__bertfeatures__max_length"])
+        raise ValueError("seen")
+
+    monkeypatch.setattr("skactive.experiments.run_experiment", stop)
+    assert main([*command, "--max-length", "17"]) == 1
+    assert seen == [17]
