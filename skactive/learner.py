@@ -176,6 +176,11 @@ class ActiveLearner(
         self : ActiveLearner
         """
         self._validate_params()
+        if hasattr(self, "estimator_") and not hasattr(self, "X_labeled_"):
+            raise ValueError(
+                "this learner was saved without its labeled items (data=False), so "
+                "there is nothing to add labels to. Call fit(X, y) with all of them."
+            )
         check_bool("refit", refit)
         X, n = read_items(X)
         y = as_labels(y, n)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from skactive._sklearn import validate_params
 from skactive.persistence.arrays import ARRAY_DECODERS, encode_array
 from skactive.persistence.codec import OBJECT_FILE, Reader, Writer, read_json
 from skactive.persistence.estimators import ESTIMATOR_DECODERS, encode_estimator
@@ -30,10 +31,24 @@ _DECODERS = {
 }
 
 
-def save(estimator, folder, *, overwrite=False):
+_PATH = [str, os.PathLike]
+_NAMES = [list, tuple, set, frozenset, None]
+
+
+@validate_params(
+    {
+        "folder": _PATH,
+        "overwrite": ["boolean"],
+        "data": ["boolean"],
+        "bundle": ["boolean"],
+        "trusted": _NAMES,
+    },
+    prefer_skip_nested_validation=False,
+)
+def save(estimator, folder, *, overwrite=False, data=True, bundle=False, trusted=None):
     """Save an estimator to a folder that runs no code when it is loaded.
 
-    The folder appears whole or not at all: it is written beside its place and then
+    The folder appears whole or not at all: it is written beside its target and then
     renamed. `manifest.json` in it lists the SHA-256 of every file.
 
     Parameters
@@ -48,6 +63,20 @@ def save(estimator, folder, *, overwrite=False):
     overwrite : bool, default=False
         Whether to replace a folder that `save` wrote before. Any other folder that
         holds files is left alone in any case.
+    data : bool, default=True
+        Whether to save the labeled items of an `ActiveLearner` and their labels. False
+        saves a model for production: the loaded learner predicts, but `teach` and
+        `refit` raise an error until `fit` is called. Data that an estimator or a
+        strategy holds itself, such as the neighbors of `KNeighborsClassifier` and the
+        vocabulary of a vectorizer, is saved in any case.
+    bundle : bool, default=False
+        Whether to copy the pretrained encoder and the tokenizer of each `BertFeatures`
+        into the folder. The loaded estimator uses the copy. Without it, the model must
+        be found under its name where the folder is loaded.
+    trusted : list of str or None, default=None
+        Full names of types and functions that may be part of a scikit-learn estimator
+        besides those that skops trusts, such as `"sklearn.tree._tree.Tree"` for random
+        forests. They must be passed to `load`, too.
 
     Returns
     -------
@@ -72,10 +101,10 @@ def save(estimator, folder, *, overwrite=False):
 
     Notes
     -----
-    A fitted `BertClassifier` or `BertRegressor` comes with its trained weights and
+    A fitted `BertClassifier` or `BertRegressor` is saved with its trained weights and
     with a copy of the pretrained encoder and its tokenizer, so the folder is enough to
-    predict and to train on. `BertFeatures` has parameters only: its model is opened by
-    name.
+    predict and to continue training. Of a `BertFeatures`, only the parameters are
+    saved unless `bundle` is True.
 
     Examples
     --------
@@ -97,23 +126,49 @@ def save(estimator, folder, *, overwrite=False):
             "such as an ActiveLearner."
         )
     with new_folder(folder, overwrite) as (target, temporary):
-        writer = Writer(temporary, _ENCODERS)
+        writer = Writer(
+            temporary, _ENCODERS, data=data, bundle=bundle, trusted=_as_names(trusted)
+        )
         node = writer.encode(estimator, "")
         writer.write_json(OBJECT_FILE, {"object": node, "models": writer.models})
     return os.fspath(target)
 
 
-def load(folder):
+def _as_names(trusted):
+    """Return the names of trusted types as a set."""
+    for name in trusted or ():
+        if not isinstance(name, str):
+            raise TypeError(
+                f"'trusted' must hold full names, as str; got {name!r} among them. The "
+                "error that is raised without it lists the names."
+            )
+    return frozenset(trusted or ())
+
+
+@validate_params(
+    {"folder": _PATH, "model": [*_PATH, dict, None], "trusted": _NAMES},
+    prefer_skip_nested_validation=False,
+)
+def load(folder, *, model=None, trusted=None):
     """Load an estimator that :func:`save` wrote, running no code from the folder.
 
-    Every file is checked against the SHA-256 in `manifest.json` before any is used, and
-    only skactive's own classes, registered strategies and what skops trusts of
-    scikit-learn are ever made.
+    Every file is checked against the SHA-256 in `manifest.json` before any is used.
+    Only skactive's own classes, registered strategies, and what skops trusts of
+    scikit-learn are created.
 
     Parameters
     ----------
     folder : str or path-like
         What `save` wrote.
+    model : str, path-like, dict or None, default=None
+        Folder or hub name of the pretrained encoder, in place of the saved parameter
+        `model` of each BERT estimator: for a model folder that has moved. The weights
+        must be the same for the predictions to be the same. A dict maps saved names to
+        new ones.
+    trusted : list of str or None, default=None
+        Full names of further types and functions that skops may create, as in `save`.
+        Pass only names that you know: creating them may run their code, and the data
+        of a compiled type such as a tree is not checked.
 
     Returns
     -------
@@ -146,8 +201,9 @@ def load(folder):
     Its parameter `model`, from which it trains again, is what it was; where that is
     not found on this machine, it is the copy in the folder.
 
-    Hashes show damage and careless changes. They are no signature: who can change
-    files can change the manifest too. Loading runs no code all the same.
+    The hashes reveal damage and accidental changes. They are no signature: whoever can
+    change the files can change the manifest, too. Loading runs no code in that case
+    either.
     """
     root, files = open_folder(folder)
     if OBJECT_FILE not in files:
@@ -155,7 +211,6 @@ def load(folder):
             f"'manifest.json' in {os.fspath(folder)!r} must list {OBJECT_FILE!r}, and "
             "does not. Save again."
         )
-    content = read_json(root / OBJECT_FILE)
-    reader = Reader(root, files, _DECODERS)
-    reader.read_models(content)
-    return reader.decode(content["object"], "")
+    names = _as_names(trusted)
+    reader = Reader(root, files, _DECODERS, model=model, trusted=names)
+    return reader.read(read_json(root / OBJECT_FILE))

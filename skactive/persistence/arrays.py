@@ -99,10 +99,10 @@ def _decode_array(node, where, reader):
     path = reader.path(node["file"])
     try:
         return np.load(path, allow_pickle=False)
-    except (ValueError, OSError, EOFError) as exc:
+    except Exception as exc:  # also MemoryError, and TokenError for the header
         raise Refusal(
             f"{node['file']!r} must be an array of numbers or texts that numpy loads "
-            f"without pickle, and is not ({exc}). Save again."
+            f"without pickle, and is not ({type(exc).__name__}: {exc}). Save again."
         ) from exc
 
 

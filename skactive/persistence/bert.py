@@ -10,7 +10,7 @@ import numpy as np
 
 from skactive.persistence.codec import OBJECT_FILE, Refusal, at
 
-__all__ = ["encode_weights", "restore"]
+__all__ = ["encode_weights", "find_model", "restore", "write_encoder"]
 
 _TRAINED = "_trained"
 _DIGEST = "_checkpoint_digest"
@@ -50,13 +50,21 @@ def encode_weights(estimator, where, writer):
     return state, {"weights": name, "pretrained": pretrained, "loss": loss}
 
 
+def write_encoder(features, where, writer):
+    """Copy the encoder of a `BertFeatures`; return its folder."""
+    from skactive.bert.hub import open_checkpoint
+
+    opened = open_checkpoint(features.model, features.revision)
+    return _copy_once(opened, _model_at(where), writer)
+
+
 def _copy_pretrained(estimator, digest, where, writer):
-    """Copy the encoder that training began with, once for each; give its folder."""
+    """Copy the encoder that training began with; return its folder."""
     from skactive.bert.hub import open_checkpoint
 
     recipe = estimator._recipe
     model, revision = recipe["module"]["model"], recipe["module"]["revision"]
-    place = at(f"{where}.model" if where else "model")
+    place = _model_at(where)
     opened = open_checkpoint(model, revision)
     if opened.digest != digest:
         raise ValueError(
@@ -68,16 +76,25 @@ def _copy_pretrained(estimator, digest, where, writer):
     names = [recipe.get("first_name", (model, revision))]
     if os.fspath(estimator.model) == model:
         names.append((model, estimator.revision))
-    key = digest, opened.tokenizer_digest
-    if key not in writer.encoders:
-        writer.encoders[key] = _write_pretrained(opened, place, writer)
-    name = writer.encoders[key]
+    name = _copy_once(opened, place, writer)
     known = {(entry["model"], entry["revision"]) for entry in writer.models}
     for asked in dict.fromkeys(names):
         if asked not in known:
             keys = ("model", "revision", "folder")
             writer.models.append(dict(zip(keys, (*asked, name), strict=True)))
     return name
+
+
+def _model_at(where):
+    return at(f"{where}.model" if where else "model")
+
+
+def _copy_once(opened, place, writer):
+    """Copy an encoder unless an equal one was copied; return its folder."""
+    key = opened.digest, opened.tokenizer_digest
+    if key not in writer.encoders:
+        writer.encoders[key] = _write_pretrained(opened, place, writer)
+    return writer.encoders[key]
 
 
 def _write_pretrained(opened, place, writer):
@@ -138,9 +155,7 @@ def restore(cls, params, state, node, where, reader):
     -------
     estimator : BertClassifier or BertRegressor
     """
-    copied = reader.models.get((os.fspath(params["model"]), params["revision"]))
-    if copied is not None and not _is_here(params["model"], params["revision"]):
-        params["model"] = copied
+    params = find_model(params, reader)
     estimator = cls(**params)
     if "weights" not in node:
         vars(estimator).update(state)
@@ -150,7 +165,6 @@ def restore(cls, params, state, node, where, reader):
             f"{OBJECT_FILE!r} names the loss {node['loss']!r} at {at(where)}, which "
             f"may not be loaded. Allowed are {', '.join(_LOSSES)}."
         )
-    from safetensors import SafetensorError
     from safetensors.numpy import load_file
     from torch import nn
 
@@ -165,10 +179,16 @@ def restore(cls, params, state, node, where, reader):
     recipe["criterion"] = getattr(nn, node["loss"])
     path = reader.path(node["weights"])
     try:
-        tensors = load_file(path)
         digest = open_checkpoint(module["model"]).digest
+    except Exception as exc:  # of whatever library reads a file in it
+        raise Refusal(
+            f"{node['pretrained']!r} must be a folder with a pretrained encoder, and "
+            f"cannot be loaded ({type(exc).__name__}: {exc})."
+        ) from exc
+    try:
+        tensors = load_file(path)
         estimator.__setstate__({**params, **state, _TRAINED: tensors, _DIGEST: digest})
-    except (SafetensorError, ValueError, RuntimeError) as exc:
+    except Exception as exc:
         raise Refusal(
             f"{node['weights']!r} does not fit the network of {node['pretrained']!r} "
             f"({type(exc).__name__}: {exc}). Save again, or install the versions that "
@@ -181,6 +201,33 @@ def restore(cls, params, state, node, where, reader):
             f"or has too many, such as {other[0]!r}. Save again."
         )
     return estimator
+
+
+def find_model(params, reader, folder=None):
+    """Replace `model`, and `revision`, in the parameters of an estimator.
+
+    Parameters
+    ----------
+    params : dict
+    reader : Reader
+    folder : str or None, default=None
+        A folder of the saved ones that is used in any case. None is the copy of the
+        same name, where the model itself is not on this machine.
+
+    Returns
+    -------
+    params : dict
+    """
+    model, revision = params["model"], params["revision"]
+    found = reader.replacement(model)
+    if found is None and folder is not None:
+        found = reader.subfolder(folder)
+    if found is not None:
+        return {**params, "model": found, "revision": None}
+    copied = reader.models.get((os.fspath(model), revision))
+    if copied is not None and not _is_here(model, revision):
+        return {**params, "model": copied}
+    return params
 
 
 def _is_here(model, revision):

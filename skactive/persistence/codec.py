@@ -38,6 +38,10 @@ class Writer:
         An empty folder.
     encoders : sequence of callable
         `encoder(value, where, writer)` gives what JSON takes, or NotImplemented.
+    data, bundle : bool
+        As in :func:`skactive.save`.
+    trusted : frozenset of str
+        As in :func:`skactive.save`.
 
     Attributes
     ----------
@@ -47,8 +51,9 @@ class Writer:
         The folders of those copied so far, by the hashes of weights and tokenizer.
     """
 
-    def __init__(self, folder, encoders):
+    def __init__(self, folder, encoders, *, data, bundle, trusted):
         self.folder = folder
+        self.data, self.bundle, self.trusted = data, bundle, trusted
         self.models = []
         self.encoders = {}
         self._encoders = encoders
@@ -131,6 +136,10 @@ class Reader:
         The names of those files.
     decoders : dict of str to callable
         `decoder(node, where, reader)` for each tag.
+    model : str, path-like, dict or None
+        As in :func:`skactive.load`.
+    trusted : frozenset of str
+        As in :func:`skactive.load`.
 
     Attributes
     ----------
@@ -138,21 +147,59 @@ class Reader:
         By name and revision, the folder of a pretrained encoder that was saved.
     """
 
-    def __init__(self, folder, files, decoders):
+    def __init__(self, folder, files, decoders, *, model, trusted):
         self.folder = folder
         self.models = {}
+        self.trusted = trusted
+        self._model = model
+        self._replaced = set()
         self._files = files
+        self._used = set()
         self._decoders = decoders
 
-    def read_models(self, content):
-        """Take over the table of pretrained encoders."""
+    def read(self, content):
+        """Decode the content of the object file.
+
+        Parameters
+        ----------
+        content : what JSON gives
+
+        Returns
+        -------
+        estimator : estimator
+        """
         try:
             for entry in content["models"]:
                 key = entry["model"], entry["revision"]
                 self.models[key] = self.subfolder(entry["folder"])
-            content["object"]
-        except (KeyError, TypeError) as exc:
+            estimator = self.decode(content["object"], "")
+        except (Refusal, ImportError):
+            raise
+        except Exception as exc:
             raise _unreadable("", exc) from exc
+        if not hasattr(estimator, "get_params") or hasattr(estimator, "select"):
+            raise Refusal(
+                f"{OBJECT_FILE!r} must hold an estimator, and holds a "
+                f"{type(estimator).__name__}. Save again, or copy the folder again."
+            )
+        asked = set(self._model) if isinstance(self._model, dict) else {None}
+        if self._model is not None and asked != self._replaced:
+            names = sorted(map(str, asked - self._replaced - {None}))
+            raise ValueError(
+                "'model' must replace an encoder of the saved estimator, which has "
+                f"none{' named ' if names else ''}{', '.join(names)}. Leave it out."
+            )
+        return estimator
+
+    def replacement(self, model):
+        """Return what stands in for the encoder of a name, or None."""
+        name = os.fspath(model)
+        if not isinstance(self._model, dict):
+            self._replaced.add(None)
+            return self._model
+        if name in self._model:
+            self._replaced.add(name)
+        return self._model.get(name)
 
     def decode(self, node, where):
         """Decode one value.
@@ -177,18 +224,24 @@ class Reader:
             )
         try:
             return decoder(node, where, self)
-        except Refusal:
+        except (Refusal, ImportError):
             raise
-        except (LookupError, TypeError, ValueError, AttributeError) as exc:
+        except Exception as exc:  # what the content is made into may raise anything
             raise _unreadable(where, exc) from exc
 
     def path(self, name):
-        """Give the path of a file that the manifest lists."""
+        """Return the path of a file that the manifest lists and that is used once."""
         if name not in self._files:
             raise Refusal(
                 f"{OBJECT_FILE!r} names the file {name!r}, which 'manifest.json' does "
                 "not list. Save again."
             )
+        if name in self._used:  # files that name each other would never end
+            raise Refusal(
+                f"{OBJECT_FILE!r} uses the file {name!r} more than once, as "
+                "skactive.save does not. Do not trust the folder."
+            )
+        self._used.add(name)
         return self.folder / name
 
     def subfolder(self, name):

@@ -25,9 +25,19 @@ _HOMES = {
     "FrozenEstimator": "sklearn.frozen",
     "Pipeline": "sklearn.pipeline",
 }
+_DATA = ("X_labeled_", "y_labeled_", "_kept_params")  # of an ActiveLearner
 _FINE_TUNED = ("BertClassifier", "BertRegressor")
 _REQUESTS = "_metadata_request"
 _FIRST_SKOPS = (0, 15)  # before it, what skops trusts by itself had holes
+# Plain objects with attributes, which skops does not trust because they are private.
+_PLAIN = frozenset(
+    {
+        "sklearn.calibration._CalibratedClassifier",
+        "sklearn.calibration._SigmoidCalibration",
+        "sklearn.calibration._TemperatureScaling",
+        "sklearn.utils._bunch.Bunch",
+    }
+)
 
 
 def encode_estimator(value, where, writer):
@@ -65,10 +75,15 @@ def _encode_known(value, name, where, writer):
         state, more = bert.encode_weights(value, where, writer)
         node |= more
     else:
-        state = dict(vars(value))
+        state = dict(value.__getstate__())
+        state.pop("_sklearn_version", None)
+    if name == "BertFeatures" and writer.bundle:
+        node["pretrained"] = bert.write_encoder(value, where, writer)
     requests = state.pop(_REQUESTS, None)
     special = {}
     if name == "ActiveLearner":
+        if not writer.data:
+            state = {k: v for k, v in state.items() if k not in _DATA}
         choices = ("strategy", "cold_start", "strategy_")
         special = dict.fromkeys(choices, encode_choice) | {"X_labeled_": encode_items}
 
@@ -122,7 +137,7 @@ def _encode_by_skops(value, where, writer):
     node["file"], path = writer.new_file("sklearn", where, ".skops")
     try:
         skops.dump(value, path)
-        unknown = skops.get_untrusted_types(file=path)
+        unknown = _find_unknown(skops, path, writer.trusted)
     except Exception as exc:  # whatever the parts of an estimator raise
         raise TypeError(
             f"{at(where)} cannot be saved by skops, got {value!r} "
@@ -131,10 +146,18 @@ def _encode_by_skops(value, where, writer):
     if unknown:
         raise TypeError(
             f"{at(where)} must hold only types that skops trusts to be saved, got "
-            f"{type(value).__name__} with {', '.join(unknown)}. Use another estimator; "
-            "steps of a Pipeline or FeatureUnion may be BERT estimators."
+            f"{type(value).__name__} with {', '.join(unknown)}. If you trust these, "
+            f"pass trusted={unknown} to save and to load; otherwise pickle the "
+            "estimator with joblib.dump. BERT estimators may be steps of a Pipeline or "
+            "FeatureUnion only."
         )
     return node
+
+
+def _find_unknown(skops, path, trusted):
+    """List the types in a file that nobody trusts."""
+    found = skops.get_untrusted_types(file=path)
+    return sorted(set(found) - _PLAIN - trusted)
 
 
 def _import_skops(where):
@@ -161,8 +184,9 @@ def _decode_by_skops(node, where, reader):
     path = reader.path(node["file"])
     skops = _import_skops(where)
     try:
-        unknown = skops.get_untrusted_types(file=path)
-        value = None if unknown else skops.load(path)
+        unknown = _find_unknown(skops, path, reader.trusted)
+        trusted = sorted(_PLAIN | reader.trusted)
+        value = None if unknown else skops.load(path, trusted=trusted)
     except Exception as exc:  # a damaged file raises whatever its parts do
         raise Refusal(
             f"{node['file']!r} cannot be loaded by skops ({type(exc).__name__}: {exc})."
@@ -171,8 +195,9 @@ def _decode_by_skops(node, where, reader):
     if unknown:
         raise Refusal(
             f"{node['file']!r} holds types that are not trusted: "
-            f"{', '.join(unknown)}. It was not loaded. Do not trust the folder, or "
-            "install the version of skops that wrote it."
+            f"{', '.join(unknown)}. It was not loaded. If you trust the folder and "
+            f"these types, pass trusted={unknown}; some may need the version of skops "
+            "that wrote the folder."
         )
     if type(value).__qualname__ != node["class"] or not hasattr(value, "get_params"):
         raise Refusal(
@@ -199,6 +224,8 @@ def _decode_known(node, where, reader):
     if name in _FINE_TUNED:
         estimator = bert.restore(cls, params, state, node, where, reader)
     else:
+        if name == "BertFeatures":
+            params = bert.find_model(params, reader, node.get("pretrained"))
         estimator = cls(**params)
         vars(estimator).update(state)
     return _set_requests(estimator, node.get("requests"))

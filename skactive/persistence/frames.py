@@ -113,7 +113,9 @@ def _decode_pandas(node, where, reader):
         frame = _read_pandas(path, node)
     except ImportError as exc:
         raise ImportError(_NO_PYARROW.format(at(where))) from exc
-    except (ValueError, OSError) as exc:
+    except Refusal:
+        raise
+    except Exception as exc:  # pyarrow and pandas have errors of their own
         raise _damaged(node, exc) from exc
     if not node["series"]:
         return frame

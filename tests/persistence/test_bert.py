@@ -268,3 +268,44 @@ def test_parameters_that_need_code_are_refused(tmp_path, params, match):
     with pytest.raises(TypeError, match=match):
         save(BertClassifier(**params), tmp_path / "saved")
     assert list(tmp_path.iterdir()) == []
+
+
+def _features_pipeline(model):
+    features = BertFeatures(model, precision="float32", cache=None)
+    return make_pipeline(features, LogisticRegression()).fit(TEXTS, LABELS)
+
+
+def test_bundled_features_need_no_other_folder(model, tmp_path):
+    original = _features_pipeline(model)
+    proba = original.predict_proba(TEXTS)
+    folder = save(original, tmp_path / "saved", bundle=True)
+    loaded = _elsewhere(folder, model, tmp_path)
+    np.testing.assert_array_equal(loaded.predict_proba(TEXTS), proba)
+    again = load(save(loaded, tmp_path / "again", bundle=True))
+    np.testing.assert_array_equal(again.predict_proba(TEXTS), proba)
+
+
+def test_one_encoder_of_several_steps_is_bundled_once(model, tmp_path):
+    steps = [BertFeatures(model, pooling=pooling) for pooling in ("mean", "cls")]
+    folder = save(make_pipeline(*steps), tmp_path / "saved", bundle=True)
+    assert len(list(Path(folder).glob("pretrained/*"))) == 1
+
+
+@pytest.mark.parametrize("by_name", [False, True])
+def test_a_moved_model_folder_is_named_when_loading(model, tmp_path, by_name):
+    original = _features_pipeline(model)
+    proba = original.predict_proba(TEXTS)
+    folder = save(original, tmp_path / "saved")
+    moved = shutil.move(model, tmp_path / "moved")
+    loaded = load(folder, model={str(model): moved} if by_name else moved)
+    assert loaded[0].model == moved
+    np.testing.assert_array_equal(loaded.predict_proba(TEXTS), proba)
+
+
+def test_a_model_that_replaces_nothing_is_refused(tiny_bert, tmp_path):
+    folder = save(_features_pipeline(tiny_bert), tmp_path / "saved")
+    with pytest.raises(ValueError, match=r"'model' must replace an .* named no"):
+        load(folder, model={"no such": tiny_bert})
+    folder = save(make_pipeline("passthrough"), tmp_path / "plain")
+    with pytest.raises(ValueError, match="'model' must replace an encoder"):
+        load(folder, model=tiny_bert)

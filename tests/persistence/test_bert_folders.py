@@ -1,5 +1,6 @@
 """Folders of BERT estimators that are not as they were written."""
 
+import json
 import shutil
 
 import numpy as np
@@ -103,3 +104,32 @@ def test_a_device_that_is_not_here_falls_back_with_a_warning(saved):
     with pytest.warns(UserWarning, match="cuda:7"):
         loaded = load(saved)
     assert len(loaded.predict(TEXTS)) == len(TEXTS)
+
+
+def _tamper(name, change):
+    def apply(saved):
+        (path,) = saved.glob(f"pretrained/*/{name}")
+        path.write_text(json.dumps(change(json.loads(path.read_text()))))
+
+    return apply
+
+
+_CODE = {"auto_map": {"AutoConfig": "evil.EvilConfig", "AutoModel": "evil.EvilModel"}}
+
+
+@pytest.mark.parametrize(
+    "tamper",
+    [
+        _tamper("tokenizer.json", lambda content: {**content, "model": {"type": "x"}}),
+        _tamper("tokenizer.json", lambda content: [1]),
+        _tamper("config.json", lambda content: {**content, **_CODE, "model_type": "e"}),
+        _tamper("config.json", lambda content: [1]),
+    ],
+    ids=["tokenizer", "list", "type", "config"],
+)
+def test_a_tampered_encoder_is_refused_and_named(saved, tamper, monkeypatch):
+    monkeypatch.setattr("builtins.input", None)  # nobody is asked about code
+    tamper(saved)
+    _reseal(saved)
+    with pytest.raises(ValueError, match=r"pretrained/\w+-\w+' .*cannot be loaded"):
+        load(saved)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.preprocessing import StandardScaler
 
+import skactive
 from skactive import load, save
 from skactive.persistence import versions
 
@@ -147,6 +148,63 @@ def test_what_cannot_be_understood_is_refused(saved, part, more):
 def test_an_object_file_of_another_shape_is_refused(saved, content):
     _rewrite(saved, "object.json", lambda c: content or [1])
     with pytest.raises(ValueError, match=r"'object.json' cannot be understood"):
+        load(saved)
+
+
+_MARGIN = {"@": "strategy", "name": "margin", "dist": "skactive"}
+_MARGIN |= {"version": skactive.__version__, "params": {}}
+
+
+@pytest.mark.parametrize(
+    ("node", "kind"),
+    [
+        (None, "NoneType"),
+        (5, "int"),
+        ([], "list"),
+        ({"@": "set", "items": []}, "set"),
+        (_MARGIN, "Margin"),
+    ],
+)
+def test_an_object_that_is_no_estimator_is_refused(saved, node, kind):
+    def change(content):
+        content["object"] = node
+
+    _rewrite(saved, "object.json", change)
+    with pytest.raises(ValueError, match=f"must hold an estimator, and holds a {kind}"):
+        load(saved)
+
+
+def test_deep_nesting_is_refused(saved):
+    node = 1
+    for _ in range(900):
+        node = [node]
+    _rewrite(saved, "object.json", lambda c: c["object"]["params"].update(a=node))
+    with pytest.raises(ValueError, match=r"'object.json' cannot be understood"):
+        load(saved)
+
+
+def test_files_that_name_each_other_are_refused(tmp_path):
+    learner = _learner().teach(TEXTS, LABELS, refit=False)
+    folder = Path(save(learner, tmp_path / "saved"))
+    name = "items/X_labeled_.json"
+    _rewrite(folder, name, lambda c: [{"@": "json", "file": name}] * 10)
+    with pytest.raises(ValueError, match=f"uses the file '{name}' more than once"):
+        load(folder)
+
+
+def _header(shape):
+    return f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}"
+
+
+@pytest.mark.parametrize(
+    "header", [_header("(1000000000000,)"), "{'descr': '<f8', (", _header("(-1,)")]
+)
+def test_an_array_with_a_false_header_is_refused(saved, header):
+    length = len(header).to_bytes(2, "little")
+    content = b"\x93NUMPY\x01\x00" + length + header.encode()
+    (saved / "arrays" / "y_labeled_.npy").write_bytes(content)
+    _reseal(saved, "arrays/y_labeled_.npy")
+    with pytest.raises(ValueError, match=r"'arrays/y_labeled_.npy' must be an array"):
         load(saved)
 
 

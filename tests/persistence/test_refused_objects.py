@@ -10,7 +10,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from skactive import save
+from skactive import load, save
 from skactive.simulation import SimulatedLearner
 from skactive.strategies.uncertainty import Margin
 
@@ -43,7 +43,10 @@ def test_what_needs_pickle_is_refused_with_its_place(tmp_path, estimator, match)
         (make_pipeline(StandardScaler(), Mine()), r"'steps\[1\]\[1\]' must hold only"),
         (FunctionTransformer(_by_first), "skops trusts .*_by_first"),
         (GridSearchCV(Mine(), {}), r"skops trusts .*\.Mine"),
-        (RandomForestClassifier(2).fit(X, Y), r"sklearn\.tree\._tree\.Tree"),
+        (
+            RandomForestClassifier(2).fit(X, Y),
+            r"pass trusted=\['sklearn\.tree\._tree\.Tree'\] to save .* joblib\.dump",
+        ),
     ],
     ids=["own", "step", "function", "nested", "trees"],
 )
@@ -72,3 +75,31 @@ def test_an_array_of_objects_inside_a_structure_is_refused(tmp_path):
     array = np.zeros(2, dtype=[("a", object)])
     with pytest.raises(TypeError, match="'batch_size' must be an array of numbers"):
         save(_learner().set_params(batch_size=array), tmp_path / "saved")
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        *(("folder", folder) for folder in (5, None, b"saved")),
+        *(("overwrite", overwrite) for overwrite in ("no", 1, None)),
+        *(("data", 0), ("bundle", "yes"), ("trusted", "os.system")),
+    ],
+)
+def test_a_wrong_argument_of_save_is_named(tmp_path, argument, value):
+    arguments = {"estimator": _learner(), "folder": tmp_path / "saved"}
+    with pytest.raises((TypeError, ValueError), match=f"'{argument}' parameter of sav"):
+        save(**arguments | {argument: value})
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"), [("folder", 5), ("model", 5), ("trusted", "os.system")]
+)
+def test_a_wrong_argument_of_load_is_named(saved, argument, value):
+    with pytest.raises((TypeError, ValueError), match=f"'{argument}' parameter of loa"):
+        load(**{"folder": saved} | {argument: value})
+
+
+def test_trusted_types_are_named_by_str(tmp_path):
+    with pytest.raises(TypeError, match="'trusted' must hold full names, as str; got"):
+        save(_learner(), tmp_path / "saved", trusted=[RandomForestClassifier])

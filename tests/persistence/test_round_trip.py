@@ -5,11 +5,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import (
+    RandomForestClassifier,
+    StackingClassifier,
+    VotingClassifier,
+)
+from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 
 from skactive import ActiveLearner, load, save
 
@@ -229,3 +237,50 @@ def test_nan_and_negative_zero_come_back(tmp_path):
     nan, zero = _round_trip(learner, tmp_path).batch_size
     assert np.isnan(nan)
     assert np.signbit(zero)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        CalibratedClassifierCV(LinearSVC(), cv=2),
+        CalibratedClassifierCV(LinearSVC(), method="isotonic", cv=2),
+        VotingClassifier([("lr", LogisticRegression())]),
+        StackingClassifier([("lr", LogisticRegression())], cv=2),
+    ],
+    ids=["sigmoid", "isotonic", "voting", "stacking"],
+)
+def test_plain_private_types_of_scikit_learn_come_back(tmp_path, estimator):
+    loaded = _round_trip(estimator.fit(X, Y), tmp_path)
+    np.testing.assert_array_equal(loaded.predict(X), estimator.predict(X))
+
+
+def test_a_forest_comes_back_where_its_trees_are_trusted(tmp_path):
+    forest = RandomForestClassifier(3, random_state=0).fit(X, Y)
+    trusted = ["sklearn.tree._tree.Tree"]
+    folder = save(forest, tmp_path / "saved", trusted=trusted)
+    loaded = load(folder, trusted=trusted)
+    np.testing.assert_array_equal(loaded.predict_proba(X), forest.predict_proba(X))
+    with pytest.raises(ValueError, match=r"pass trusted=\['sklearn.tree._tree.Tree'\]"):
+        load(folder)
+
+
+def test_a_learner_is_saved_without_its_data(tmp_path):
+    learner = ActiveLearner(LogisticRegression(), random_state=0)
+    learner.fit(X[:20], Y[:20], sample_weight=np.ones(20))
+    folder = save(learner, tmp_path / "saved", data=False)
+    assert not (tmp_path / "saved" / "arrays").exists()
+    loaded = load(folder)
+    np.testing.assert_array_equal(loaded.predict(X), learner.predict(X))
+    with pytest.raises(ValueError, match="saved without its labeled items"):
+        loaded.teach(X[20:22], Y[20:22])
+    with pytest.raises(NotFittedError, match="no labels to refit on"):
+        loaded.refit()
+    assert loaded.fit(X[:20], Y[:20]).teach(X[20:22], Y[20:22]).n_rounds_ == 1
+
+
+@pytest.mark.parametrize("strategy", ["coreset", "seals"])
+def test_what_queries_remember_is_not_saved(tmp_path, strategy):
+    learner = _learner(strategy=strategy).fit(X[:20], Y[:20])
+    asked = learner.query(X)
+    loaded = _round_trip(learner, tmp_path)
+    np.testing.assert_array_equal(loaded.query(X), asked)
