@@ -176,16 +176,13 @@ class ActiveLearner(
         self : ActiveLearner
         """
         self._validate_params()
-        if hasattr(self, "estimator_") and not hasattr(self, "X_labeled_"):
-            raise ValueError(
-                "this learner was saved without its labeled items (data=False), so "
-                "there is nothing to add labels to. Call fit(X, y) with all of them."
-            )
         check_bool("refit", refit)
         X, n = read_items(X)
         y = as_labels(y, n)
         warn_of_minus_one(y, self.estimator, getattr(self, "y_labeled_", None))
         if not hasattr(self, "X_labeled_"):
+            if hasattr(self, "estimator_"):
+                raise ValueError("this learner holds no labels (data=False). Call fit.")
             X_all, y_all, n_rounds, seed = snapshot(X), y, 1, self._seed()
             kept = join_fit_params({}, 0, fit_params, n)
         else:
@@ -355,9 +352,8 @@ class ActiveLearner(
         """Get the fitted estimator, if it tells at least two classes apart."""
         model = getattr(self, "estimator_", None)
         classes = getattr(model, "classes_", None)
-        if isinstance(classes, np.ndarray) and len(classes) < 2:
-            return None
-        return model
+        is_single = isinstance(classes, np.ndarray) and len(classes) < 2
+        return None if is_single else model
 
     def _seed(self):
         """Return the base seed; drawn once unless `random_state` is an int."""
@@ -376,5 +372,4 @@ class ActiveLearner(
 
 # Labels, up to which BLAS is kept on one thread while a model is trained.
 _SMALL = 2048
-
 _NO_LABELS = "This %(name)s has no labels to refit on. Call fit or teach first."

@@ -59,6 +59,7 @@ class Checkpoint:
         self.name, self.revision, self.local = name, revision, local
         self.source = ModelFiles(name, revision, local=local)
         self.source.refuse_code()
+        self.source.refuse_endless()
         with quiet(), self.source.explained("configuration"):
             from transformers import AutoConfig
 

@@ -12,6 +12,7 @@ __all__ = ["ModelFiles", "digest_file", "quiet"]
 
 _CODE = frozenset({"AutoConfig", "AutoModel", "AutoModelForMaskedLM", "AutoTokenizer"})
 
+_MOST_LAYERS = 1000
 _digests = {}  # (path, size, mtime) -> hex
 
 
@@ -62,6 +63,20 @@ class ModelFiles:
                 f"{self.name!r}, whose {filename} names other code under {key!r}. "
                 "Code that comes with a model is never run. Pass another model."
             )
+
+    def refuse_endless(self):
+        """Raise an error where the configuration names more layers than any model has.
+
+        Transformers would build them all before it looks at the weights.
+        """
+        for key, value in (self.read_json("config.json", dict) or {}).items():
+            is_number = "layers" in key or "group" in key
+            if is_number and isinstance(value, int) and value > _MOST_LAYERS:
+                raise ValueError(
+                    f"'model' must have at most {_MOST_LAYERS} layers, got "
+                    f"{self.name!r}, whose config.json says {key}={value}. It cannot "
+                    "be loaded. Pass another model."
+                )
 
     def read_json(self, filename, kind):
         """Read one of the model's JSON files; None where there is no such file."""

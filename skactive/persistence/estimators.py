@@ -25,7 +25,7 @@ _HOMES = {
     "FrozenEstimator": "sklearn.frozen",
     "Pipeline": "sklearn.pipeline",
 }
-_DATA = ("X_labeled_", "y_labeled_", "_kept_params")  # of an ActiveLearner
+_DATA = ("X_labeled_", "y_labeled_", "_kept_params", "_trained")  # of an ActiveLearner
 _FINE_TUNED = ("BertClassifier", "BertRegressor")
 _REQUESTS = "_metadata_request"
 _FIRST_SKOPS = (0, 15)  # before it, what skops trusts by itself had holes

@@ -1,6 +1,7 @@
 """What BertFeatures refuses: texts, parameters, folders and names without a model."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -242,3 +243,12 @@ def test_model_by_name_from_the_hub_cache(tmp_path, hub_home, exact):
     np.testing.assert_allclose(
         np.load(target), exact.transform(["the film is a joy"]), atol=1e-5
     )
+
+
+def test_more_layers_than_a_model_can_have_are_refused(tiny_bert, tmp_path):
+    folder = shutil.copytree(tiny_bert, tmp_path / "model")
+    config = json.loads((folder / "config.json").read_text())
+    config["num_hidden_layers"] = 10**7
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ValueError, match="says num_hidden_layers=10000000"):
+        BertFeatures(folder).fit_transform(["a text"])

@@ -122,10 +122,12 @@ _CODE = {"auto_map": {"AutoConfig": "evil.EvilConfig", "AutoModel": "evil.EvilMo
     [
         _tamper("tokenizer.json", lambda content: {**content, "model": {"type": "x"}}),
         _tamper("tokenizer.json", lambda content: [1]),
+        _tamper("config.json", lambda content: {**content, **_CODE}),
         _tamper("config.json", lambda content: {**content, **_CODE, "model_type": "e"}),
+        _tamper("config.json", lambda content: {**content, "num_hidden_layers": 10**7}),
         _tamper("config.json", lambda content: [1]),
     ],
-    ids=["tokenizer", "list", "type", "config"],
+    ids=["tokenizer", "list", "code", "type", "layers", "config"],
 )
 def test_a_tampered_encoder_is_refused_and_named(saved, tamper, monkeypatch):
     monkeypatch.setattr("builtins.input", None)  # nobody is asked about code
