@@ -45,14 +45,13 @@ def find_moves(before, pool, labeled, others):
     hint = ""
     if pool.ids_are_positions and not by_position:
         hint = ". Pass the ids of the session as ids="
-    column = 1 if by_position else 0
-    if not np.isin(
-        before[:, column], (hash_ids(pool.ids), pool.contents)[column]
-    ).any():
+    keys = hash_ids(pool.ids)
+    column, now = (1, pool.contents) if by_position else (0, keys)
+    if not np.isin(before[:, column], now).any():
         what = "items" if by_position else "ids"
         raise ValueError(f"none of its {len(pool)} {what} was in that pool{hint}")
     if not by_position:
-        if faults := _find_faults(before, pool, labeled):
+        if faults := _find_faults(before, pool, keys, labeled):
             raise ValueError("; ".join(faults) + hint)
         return {id: None for id in others if id not in pool}
     found = _match_contents(before[:, 1].tolist(), pool, labeled)
@@ -65,14 +64,12 @@ def find_moves(before, pool, labeled, others):
     return {id: now for id, now in moves.items() if id != now}
 
 
-def _find_faults(before, pool, labeled):
+def _find_faults(before, pool, keys, labeled):
     faults = []
     if lost := [id for id in labeled if id not in pool]:
         faults.append(f"{len(lost)} labeled items are missing: {shorten(lost)}")
     was = dict(before.tolist())
-    now = zip(
-        pool.ids, hash_ids(pool.ids).tolist(), pool.contents.tolist(), strict=True
-    )
+    now = zip(pool.ids, keys.tolist(), pool.contents.tolist(), strict=True)
     changed = [
         id for id, key, content in now if content and was.get(key, content) != content
     ]

@@ -1,16 +1,22 @@
 """A session opened with another pool: every label stays with its text."""
 
+from collections import Counter
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner, LabelingSession
+from skactive.session.matching import find_moves
+from skactive.session.pool import Pool
 
 from .written import events
 
@@ -312,3 +318,26 @@ def test_texts_whose_label_was_taken_back_are_asked_with_the_old_model(open_text
     first = session.ask(12)
     assert sorted(first.ids) == list(range(2, 12))  # the old model knows the others
     assert session.ask(12).ids == (0, 1)
+
+
+LETTERS = st.lists(st.sampled_from("abcde"), min_size=1, max_size=8)
+
+
+@settings(max_examples=200, deadline=None)
+@given(LETTERS, LETTERS, st.data())
+def test_moves_keep_every_label_at_its_content(before, now, data):
+    positions = st.lists(st.sampled_from(range(len(before))), unique=True)
+    labeled = data.draw(positions)
+    others = [i for i in data.draw(positions) if i not in labeled]
+    hashes = Pool(before).fingerprint()[1]
+    enough = not Counter(before[i] for i in labeled) - Counter(now)
+    if not enough or not set(before) & set(now):
+        with pytest.raises(ValueError, match=r"missing or changed|none of its"):
+            find_moves(hashes, Pool(now), labeled, others)
+        return
+    moves = find_moves(hashes, Pool(now), labeled, others)
+    found = {id: moves.get(id, id) for id in [*labeled, *others]}
+    kept = {id: place for id, place in found.items() if place is not None}
+    assert all(now[place] == before[id] for id, place in kept.items())
+    assert len(set(kept.values())) == len(kept)
+    assert kept.keys() >= set(labeled)
