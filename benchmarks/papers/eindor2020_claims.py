@@ -18,7 +18,7 @@ from eindor2020_scores import (
     seconds,
 )
 from scipy.stats import binomtest, friedmanchisquare, spearmanr
-from verdicts import above, below, said
+from verdicts import UNCORRECTED, above, below, said
 
 from skactive.analysis import compare_over_datasets
 
@@ -40,7 +40,7 @@ RULES = (
     " test at p < 0.05, of scores over pairs, of seconds over data sets. The "
     "scenarios of one data set share texts, so p over pairs are too small rather than"
     " too large. *In most data sets*: the exact interval of the share of data sets "
-    "against one half, which fewer than six data sets cannot decide."
+    f"against one half, which fewer than six data sets cannot decide. {UNCORRECTED}"
 )
 
 

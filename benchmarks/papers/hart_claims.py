@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.stats import levene
 from scipy.stats import t as student
-from verdicts import above
+from verdicts import UNCORRECTED, above
 from verdicts import said as written
 
 from skactive.analysis import paired_t
@@ -33,7 +33,7 @@ RULES = (
     "the paper's F1 cannot be that of the disasters. Folds are compared in pairs "
     "(their training texts overlap, so these p are too small rather than too large), "
     "initialisations by Welch's test, spreads by that of Brown and Forsythe. "
-    "Differences stand with their 95 % intervals."
+    f"Differences stand with their 95 % intervals. {UNCORRECTED}"
 )
 
 

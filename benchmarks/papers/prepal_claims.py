@@ -3,7 +3,7 @@
 import numpy as np
 from prepal_figures import select, undisturbed, whole_runs
 from prepal_paper import PHASES, name_of, paper
-from verdicts import above, always, below, said, within
+from verdicts import UNCORRECTED, above, always, below, said, within
 
 TWO_CLASSES = ("sst2", "cola", "qnli", "qnli_dev", "imdb")
 MARGIN = 2.0  # points
@@ -311,5 +311,5 @@ def rules():
         "value. Of ratios of seconds, all runs of AL+FT have to reach the limit, or "
         "all to miss it. A data set on which no function ends more than "
         f"{MARGIN:g} points above the commonest class decides nothing, as nothing was "
-        "learned there."
+        f"learned there. {UNCORRECTED}"
     )

@@ -6,6 +6,12 @@ A verdict is True or False, or None where the interval holds values of both kind
 import numpy as np
 from scipy.stats import t as student
 
+UNCORRECTED = (
+    "Rows for which nothing else is said stand alone: they are not corrected for the "
+    "number of rows on the page, and a row whose claim is not true still holds in one "
+    "case of 40."
+)
+
 
 def interval(values):
     """Limits of Student's 95 % interval of a mean; of one value, none."""

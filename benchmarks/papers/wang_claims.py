@@ -96,12 +96,14 @@ def _on_group(records, settings, group, names, k, here):
     )
     note = _on_cut_runs(records, settings, names, here)
     figure = PAPER[group]["cost"][k]
+    basis = f"; one data set, {here} of {settings.depth} layers"
     rows = [
         _row(
             f"{what} cost {figure:.1f} points",
             f"{figure:.2f} %",
             cost,
             partial(below, size=figure + POINT),
+            note=basis if len(names) == 1 else "",
         )
     ]
     figure = PAPER[group]["saving"].get(k)

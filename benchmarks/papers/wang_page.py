@@ -2,6 +2,7 @@
 
 from common import DATA
 from pages import BUSY, claims_table
+from verdicts import UNCORRECTED
 from wang_claims import TENTH, make_claims
 from wang_tables import (
     epochs_table,
@@ -217,5 +218,7 @@ def _on_size():
     return (
         "*Large* names the tasks that are large in the paper, with 67,000 texts and "
         "more. Here they have no more than the small ones had there, so what comes out "
-        "for them says nothing against the paper's large tasks."
+        "for them says nothing against the paper's large tasks. A row that names only "
+        "one task of a group rests on that data set and on one depth of a small "
+        "encoder: it says nothing of the other tasks of the group. " + UNCORRECTED
     )
