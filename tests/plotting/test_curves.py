@@ -60,6 +60,20 @@ def test_without_bands(three_strategies, ax):
     assert set(display.bands_.values()) == {None}
 
 
+def test_many_bands_are_whiskers_beside_the_last_points(make_run, ax):
+    runs = {
+        f"s{i}": [make_run([0.1, 0.2 + i / 10 + shift]) for shift in (-0.05, 0, 0.05)]
+        for i in range(5)
+    }
+    display = _draw(runs, ax)
+    whiskers = [band.get_segments()[0] for band in display.bands_.values()]
+    assert_allclose(whiskers[4][:, 1], [0.6, 0.7])  # 0.65 ± 0.05
+    places = [whisker[0, 0] for whisker in whiskers]
+    assert sorted(places, reverse=True) == places  # the best stands first
+    assert min(places) > display.lines_["s0"].get_xdata()[-1]
+    assert display.legend_.get_title().get_text().endswith("deviation\nat the end")
+
+
 def test_one_run_has_no_band(make_run, ax):
     display = _draw({"margin": make_run([0.5, 0.75])}, ax)
     assert len(ax.collections) == 0
