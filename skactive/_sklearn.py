@@ -68,7 +68,7 @@ def validate_params(parameter_constraints, *, prefer_skip_nested_validation=Fals
             validate_parameter_constraints(
                 parameter_constraints,
                 {name: given.arguments[name] for name in parameter_constraints},
-                caller_name=function.__qualname__,
+                caller_name=function.__qualname__.removesuffix(".__init__"),
             )
             with config_context(
                 skip_parameter_validation=prefer_skip_nested_validation

@@ -9,10 +9,12 @@ import numpy as np
 from ._labels import as_labels
 from ._positions import as_positions
 from ._random import round_rng
+from ._sklearn import validate_params
 
 __all__ = ["Oracle", "choose_initial"]
 
 
+@validate_params({"rng": [np.random.Generator]})
 def choose_initial(initial, n_initial, y, rng):
     """Choose the items whose labels are known at the start.
 

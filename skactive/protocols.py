@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from sklearn.base import clone
 
+from ._sklearn import HasMethods, validate_params
 from .simulation import simulate
 
 __all__ = [
@@ -43,6 +44,12 @@ GRIESSHABER = MappingProxyType(
 )
 
 
+@validate_params(
+    {
+        "learner": [HasMethods(["query", "teach", "get_params"])],
+        "estimator": [HasMethods(["fit", "get_params"]), None],
+    }
+)
 def al_lr(learner, X, y, *, estimator=None, **options):
     """Label with a light estimator and keep it (AL+LR).
 
@@ -79,6 +86,12 @@ def al_lr(learner, X, y, *, estimator=None, **options):
     return _keep("AL+LR", learner, estimator, X, y, options)
 
 
+@validate_params(
+    {
+        "learner": [HasMethods(["query", "teach", "get_params"])],
+        "estimator": [HasMethods(["fit", "get_params"]), None],
+    }
+)
 def al_ft(learner, X, y, *, estimator=None, **options):
     """Fine-tune an encoder in every round and keep the last one (AL+FT).
 
@@ -100,6 +113,13 @@ def al_ft(learner, X, y, *, estimator=None, **options):
     return _keep("AL+FT", learner, estimator, X, y, options)
 
 
+@validate_params(
+    {
+        "learner": [HasMethods(["query", "teach", "get_params"])],
+        "estimator": [HasMethods(["fit", "get_params"]), None],
+        "final_estimator": [HasMethods(["fit", "get_params"]), None],
+    }
+)
 def prepal(learner, X, y, *, final_estimator, estimator=None, **options):
     """Label with a light estimator on representations, then fine-tune once (PRepAL).
 
@@ -149,6 +169,13 @@ def prepal(learner, X, y, *, final_estimator, estimator=None, **options):
     return _hand_over("PRepAL", learner, estimator, final_estimator, X, y, options)
 
 
+@validate_params(
+    {
+        "learner": [HasMethods(["query", "teach", "get_params"])],
+        "estimator": [HasMethods(["fit", "get_params"]), None],
+        "final_estimator": [HasMethods(["fit", "get_params"]), None],
+    }
+)
 def transfer(learner, X, y, *, final_estimator, estimator=None, **options):
     """Label with one encoder, then fine-tune another on those labels (Transfer).
 
@@ -182,6 +209,13 @@ def transfer(learner, X, y, *, final_estimator, estimator=None, **options):
     return _hand_over("Transfer", learner, estimator, final_estimator, X, y, options)
 
 
+@validate_params(
+    {
+        "learner": [HasMethods(["query", "teach", "get_params"])],
+        "estimator": [HasMethods(["fit", "get_params"]), None],
+        "final_estimator": [HasMethods(["fit", "get_params"]), None],
+    }
+)
 def proxy(learner, X, y, *, final_estimator, estimator=None, **options):
     """Label with a small model in place of the large one that is trained at the end.
 

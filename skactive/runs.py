@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
 from ._files import write_atomic
+from ._sklearn import HasMethods, validate_params
 
 __all__ = ["Run", "plain"]
 
@@ -65,6 +68,15 @@ class Run:
     3.0
     """
 
+    @validate_params(
+        {
+            "rounds": ["array-like", HasMethods("__iter__")],
+            "info": [Mapping, None],
+            "ledger": [Mapping, None],
+            "final_scores": [Mapping, None],
+            "stopped_by": [str, None],
+        }
+    )
     def __init__(
         self,
         rounds=(),
@@ -82,6 +94,7 @@ class Run:
         self.final_scores = dict(final_scores or {})
         self.stopped_by = stopped_by
 
+    @validate_params({"record": [Mapping]})
     def append(self, record):
         """Add a round.
 
@@ -90,6 +103,10 @@ class Run:
         record : dict
             As in `rounds`.
         """
+        if "asked" not in record:
+            raise ValueError(
+                f"'record' must hold 'asked', the positions of the round; got {record}."
+            )
         asked = [int(position) for position in record["asked"]]
         before = self.rounds[-1]["n_labeled"] if self.rounds else 0
         self.rounds.append(
@@ -125,6 +142,7 @@ class Run:
         """Primary score after each round, ndarray of shape (r,); NaN where unknown."""
         return self.curve()
 
+    @validate_params({"metric": [str, None]})
     def curve(self, metric=None):
         """Get one metric after each round.
 
@@ -276,6 +294,7 @@ class Run:
             raise ValueError(f"'record' is incomplete: it lacks {missing}.")
         return cls(**{key: record[key] for key in _FIELDS})
 
+    @validate_params({"path": [str, os.PathLike]})
     def to_json(self, path):
         """Write the record to a file, whole or not at all.
 
@@ -287,6 +306,7 @@ class Run:
         write_atomic(path, f"{text}\n".encode())
 
     @classmethod
+    @validate_params({"path": [str, os.PathLike]})
     def from_json(cls, path):
         """Read a file that `to_json` wrote.
 

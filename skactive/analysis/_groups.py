@@ -46,7 +46,12 @@ def as_runs(runs, name="runs"):
         raise TypeError(
             f"{name!r} must be a Run or a list of them, got a {type(runs).__name__}."
         )
-    runs = list(runs)
+    try:
+        runs = list(runs)
+    except TypeError as exc:  # an array without dimensions
+        raise TypeError(
+            f"{name!r} must be a Run or a list of them, got {runs!r}."
+        ) from exc
     for i, run in enumerate(runs):
         if not isinstance(run, Run):
             raise TypeError(

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from numbers import Real
+
 import numpy as np
 from scipy.integrate import trapezoid
 
+from .._sklearn import validate_params
 from ._groups import known_points
 from .curves import LearningCurve, learning_curve
 
 __all__ = ["area_under_curve", "deficiency", "labels_to_reach"]
 
 
+@validate_params(
+    {
+        "metric": [str, None],
+        "start": [Real, None],
+        "stop": [Real, None],
+    }
+)
 def area_under_curve(curve, metric=None, *, start=None, stop=None):
     """Area under a learning curve, as a share of the area under a score of 1.
 
@@ -61,6 +71,7 @@ def area_under_curve(curve, metric=None, *, start=None, stop=None):
     return float(trapezoid(heights, grid) / (stop - start))
 
 
+@validate_params({"metric": [str, None], "best": [Real, None]})
 def deficiency(runs, baseline_runs, metric=None, *, best=None):
     """How much of the baseline's way to the best score is left to go, on average.
 
@@ -136,6 +147,13 @@ def _as_curve(runs, metric):
     return learning_curve(runs, metric, method="std")
 
 
+@validate_params(
+    {
+        "score": [Real],
+        "metric": [str, None],
+        "interpolate": ["boolean"],
+    }
+)
 def labels_to_reach(curve, score, metric=None, *, interpolate=False):
     """Count the labels after which a score is first reached.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numbers import Integral
+
 import numpy as np
 from scipy import sparse
 from sklearn.preprocessing import normalize
@@ -9,6 +11,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from .._chunks import as_floats, chunk_size, chunks
 from .._positions import as_positions
+from .._sklearn import validate_params
 from ..neighbors import nearest
 from ._groups import as_runs
 
@@ -20,6 +23,7 @@ __all__ = [
 ]
 
 
+@validate_params({"n_jobs": [Integral, None]})
 def diversity(batch, pool, *, n_jobs=1):
     """How well a batch covers the pool.
 
@@ -63,6 +67,7 @@ def _diversity(batch, pool, n_jobs=1):
     return _invert(distances.mean(dtype=np.float64))
 
 
+@validate_params({"k": [Integral], "n_jobs": [Integral, None]})
 def representativeness(batch, pool, k=10, *, n_jobs=1):
     """How dense the pool is around the items of a batch: KNN density.
 
@@ -179,6 +184,7 @@ def _redundancy(batch, pool):
 _MEASURES = ("diversity", "representativeness", "redundancy")
 
 
+@validate_params({"measures": [list, tuple, None], "k": [Integral]})
 def describe_batches(run, features, *, measures=None, k=10):
     """Measure each batch of a run among what was unlabelled when it was chosen.
 
@@ -237,7 +243,13 @@ def describe_batches(run, features, *, measures=None, k=10):
 
 
 def _check(batch, pool, batch_name="batch", pool_name="pool"):
-    pool = as_floats(pool)
+    try:
+        pool = as_floats(pool)
+    except (TypeError, ValueError) as exc:
+        raise TypeError(
+            f"{pool_name!r} must be numeric features of shape (n, d), got a "
+            f"{type(pool).__name__}: {exc}."
+        ) from exc
     if pool.ndim != 2:
         raise ValueError(
             f"{pool_name!r} must be features of shape (n, d), got an array of shape "

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from .._sklearn import validate_params
 from ._tables import format_table, make_frame
 from .comparison import wilcoxon
 
@@ -115,6 +117,7 @@ class Comparison:
         return format_table([*header, f"p ({self.correction})"], rows)
 
 
+@validate_params({"scores": [Mapping], "baseline": [str], "correction": [str]})
 def compare_over_datasets(scores, baseline="random", *, correction="holm"):
     """Compare strategies with a baseline over data sets.
 
@@ -167,7 +170,10 @@ def compare_over_datasets(scores, baseline="random", *, correction="holm"):
 
 
 def _as_p_values(p_values):
-    p_values = np.asarray(p_values, dtype=float)
+    try:
+        p_values = np.asarray(p_values, dtype=float)
+    except (TypeError, ValueError) as exc:
+        raise TypeError(f"'p_values' must be numbers, got {p_values!r}.") from exc
     if p_values.ndim != 1 or not ((p_values >= 0) & (p_values <= 1)).all():
         raise ValueError(
             f"'p_values' must be numbers from 0 to 1 in one dimension, got {p_values}."

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._labels import as_labels
-from .._positions import as_positions
-from .._sklearn import num_samples
+from .._positions import as_positions, count_items
 from ._groups import as_runs
 from ._tables import format_table, make_frame
 
@@ -90,7 +89,7 @@ def class_coverage(run, y):
     {'ham': 1, 'spam': 4}
     """
     (run,) = as_runs(run, "run")
-    y = as_labels(y, num_samples(y))
+    y = as_labels(y, count_items(y, name="y"))
     if y.ndim != 1:
         raise ValueError(f"'y' must hold one label per item, got the shape {y.shape}.")
     classes, codes = np.unique(y, return_inverse=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from .._sklearn import validate_params
 from ._groups import as_runs, known_points, name_metric
 from ._intervals import find_band
 from ._tables import format_number, format_table, make_frame
@@ -64,6 +65,7 @@ class LearningCurve:
         return f"{title}\n{format_table(['labels', 'mean', 'low', 'high'], rows)}"
 
 
+@validate_params({"metric": [str, None]})
 def align_runs(runs, metric=None, *, grid=None):
     """Bring the scores of runs to the same numbers of labels.
 
@@ -139,6 +141,13 @@ def _as_grid(grid, start, stop):
     return grid
 
 
+@validate_params(
+    {
+        "metric": [str, None],
+        "method": [str],
+        "random_state": ["random_state"],
+    }
+)
 def learning_curve(
     runs,
     metric=None,
@@ -220,6 +229,13 @@ def learning_curve(
     )
 
 
+@validate_params(
+    {
+        "metric": [str, None],
+        "method": [str],
+        "random_state": ["random_state"],
+    }
+)
 def band_width(
     runs,
     metric=None,

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import stats
 from scipy.integrate import trapezoid
 
+from .._sklearn import validate_params
 from ._evidence import compare_coverage, compare_redundancy, count_labels
 from ._groups import as_runs, name_metric, pair_runs
 from ._intervals import (
@@ -156,6 +157,13 @@ class Diagnosis:
         ]
 
 
+@validate_params(
+    {
+        "metric": [str, None],
+        "by": [str],
+        "random_state": ["random_state"],
+    }
+)
 def diagnose(
     runs,
     baseline_runs,

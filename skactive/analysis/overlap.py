@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 from scipy import stats
 
+from .._sklearn import validate_params
 from ._groups import as_runs, pair_runs
 from ._tables import format_number, format_table, make_frame
 
 __all__ = ["Overlap", "chance_jaccard", "jaccard", "mean_jaccard"]
 
 
+@validate_params({"cumulative": ["boolean"], "include_initial": ["boolean"]})
 def jaccard(run_a, run_b, *, cumulative=True, include_initial=False):
     """Jaccard similarity of what two runs asked for, round by round.
 
@@ -113,6 +116,7 @@ class Overlap:
         return f"{title}\n{format_table(['labels', *list(columns)[1:]], rows)}"
 
 
+@validate_params({"cumulative": ["boolean"], "include_initial": ["boolean"]})
 def mean_jaccard(runs_a, runs_b, *, cumulative=True, include_initial=False):
     """Jaccard similarity of two protocols, in the mean over pairs of runs.
 
@@ -201,6 +205,7 @@ def _set_sizes(run, rounds, cumulative, include_initial):
     return np.cumsum(sizes) if cumulative else np.array(sizes)
 
 
+@validate_params({"n_a": [Integral], "n_b": [Integral], "n_pool": [Integral]})
 def chance_jaccard(n_a, n_b, n_pool):
     """Compute the expected Jaccard similarity of two random subsets of a pool.
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._sklearn import validate_params
 from ._groups import as_runs, group_runs, name_metric
 from ._tables import format_number, format_table, make_frame
 
@@ -20,6 +21,7 @@ __all__ = [
 PHASES = ("precomputation", "retraining", "acquisition")
 
 
+@validate_params({"metric": [str, None], "phases": [str, list, tuple]})
 def score_against_time(run, metric=None, *, phases=("retraining",)):
     """Score of each round's model against the seconds spent until it was trained.
 
@@ -107,6 +109,13 @@ class EqualTime:
         return format_table(header, rows)
 
 
+@validate_params(
+    {
+        "metric": [str, None],
+        "chosen_by": [str, None],
+        "phases": [str, list, tuple],
+    }
+)
 def equal_time(
     runs, seconds=None, metric=None, *, chosen_by=None, phases=("retraining",)
 ):
@@ -160,7 +169,12 @@ def equal_time(
     ]
     if seconds is None:
         seconds = np.linspace(0, max(spent), 6)[1:]
-    seconds = np.atleast_1d(np.asarray(seconds, dtype=float))
+    try:
+        seconds = np.atleast_1d(np.asarray(seconds, dtype=float))
+    except (TypeError, ValueError) as exc:
+        raise TypeError(
+            f"'seconds' must be time budgets, numbers of at least 0; got {seconds!r}."
+        ) from exc
     if seconds.ndim != 1 or not (seconds >= 0).all():
         raise ValueError(
             f"'seconds' must be time budgets of at least 0, got {seconds}."
@@ -230,6 +244,7 @@ class LedgerTable:
         return format_table(header, rows)
 
 
+@validate_params({"phases": [str, list, tuple, None]})
 def ledger_table(runs, *, phases=None):
     """Seconds of each phase of the loop, in the mean over runs.
 

@@ -14,7 +14,7 @@ from tqdm import tqdm
 
 from .._containers import take_rows
 from .._positions import count_items
-from .._sklearn import validate_params
+from .._sklearn import Interval, validate_params
 from ..simulation import simulate
 from ..simulation.loop import CONSTRAINTS
 from ..simulation.plan import describe
@@ -35,7 +35,11 @@ __all__ = ["run_experiment"]
 @validate_params(
     {
         **CONSTRAINTS,
-        "n_jobs": [Integral, None],
+        "n_jobs": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Integral, None, -1, closed="right"),
+            None,
+        ],
         "folder": [str, os.PathLike, None],
     }
 )

@@ -7,6 +7,7 @@ from numbers import Real
 
 import numpy as np
 
+from .._sklearn import validate_params
 from ..analysis import learning_curve
 from ..analysis._groups import sort_runs
 from ._axes import add_legend, draw_band, draw_line, label_axes, open_axes
@@ -76,6 +77,16 @@ class ActiveLearningCurveDisplay:
         self.baseline = baseline
 
     @classmethod
+    @validate_params(
+        {
+            "metric": [str, None],
+            "band": [str, None],
+            "baseline": [str, None],
+            "score_name": [str, None],
+            "line_kw": [dict, None],
+            "band_kw": [dict, None],
+        }
+    )
     def from_runs(
         cls,
         runs,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
+from .._sklearn import HasMethods, validate_params
 from ._axes import add_legend, label_axes, open_axes
 from ._groups import as_mapping
 from ._style import GREY, HATCHES
@@ -68,6 +71,7 @@ class LayerChangeDisplay:
         self.changes = changes
 
     @classmethod
+    @validate_params({"log": ["boolean"]})
     def from_estimator(cls, estimator, *, ax=None, log=False):
         """Draw what training has changed in fitted estimators.
 
@@ -93,6 +97,12 @@ class LayerChangeDisplay:
         return cls(changes=changes).plot(ax, log=log)
 
     @classmethod
+    @validate_params(
+        {
+            "changes": [Mapping, HasMethods(["__getitem__", "keys"])],
+            "log": ["boolean"],
+        }
+    )
     def from_changes(cls, changes, *, ax=None, log=False):
         """Draw changes that were kept.
 
@@ -194,6 +204,11 @@ def _find_changes(estimator):
 
 
 def _check(changes, name):
+    if not hasattr(changes, "keys"):
+        raise TypeError(
+            f"'changes' of {name!r} must be a dict of arrays or a data frame, as "
+            f"'layer_changes_' is; got {changes!r}."
+        )
     missing = [key for key in _KEYS if key not in changes]
     if missing:
         raise ValueError(

@@ -6,6 +6,7 @@ import textwrap
 
 import numpy as np
 
+from .._sklearn import validate_params
 from ..analysis import ledger_table
 from ..analysis._groups import sort_runs
 from ..runs import Run
@@ -60,6 +61,7 @@ class LedgerDisplay:
         self.table = table
 
     @classmethod
+    @validate_params({"log": ["boolean"]})
     def from_runs(cls, runs, *, by="strategy", phases=None, log=False, ax=None):
         """Average the seconds of runs and draw them.
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from .._sklearn import validate_params
 from ..analysis import mean_jaccard
 from ..analysis._groups import sort_runs
 from ._axes import add_legend, draw_band, draw_line, label_axes, open_axes
@@ -69,6 +70,15 @@ class OverlapDisplay:
         self.baseline = baseline
 
     @classmethod
+    @validate_params(
+        {
+            "cumulative": ["boolean"],
+            "include_initial": ["boolean"],
+            "baseline": [str, None],
+            "line_kw": [dict, None],
+            "band_kw": [dict, None],
+        }
+    )
     def from_runs(
         cls,
         runs,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from .._sklearn import validate_params
 from ..analysis import score_against_time
 from ..analysis._groups import sort_runs
 from ._axes import add_legend, draw_line, label_axes, open_axes
@@ -83,6 +84,7 @@ class ScoreTimeDisplay:
         self.baseline = baseline
 
     @classmethod
+    @validate_params({"score": [str], "xscale": [str]})
     def from_history(
         cls, histories, *, score="valid_score", budgets=None, ax=None, xscale="auto"
     ):
@@ -126,6 +128,14 @@ class ScoreTimeDisplay:
         return display.plot(ax, budgets=budgets, xscale=xscale)
 
     @classmethod
+    @validate_params(
+        {
+            "metric": [str, None],
+            "phases": [str, list, tuple],
+            "baseline": [str, None],
+            "xscale": [str],
+        }
+    )
     def from_runs(
         cls,
         runs,

@@ -10,10 +10,18 @@ from .._containers import take_rows
 from .._labels import as_labels
 from .._positions import count_items
 from .._random import base_seed, round_rng
+from .._sklearn import validate_params
 
 __all__ = ["find_class", "make_imbalanced"]
 
 
+@validate_params(
+    {
+        "minority": [str, Real, "boolean"],
+        "random_state": ["random_state"],
+        "return_positions": ["boolean"],
+    }
+)
 def make_imbalanced(
     X, y, *, minority, prior=None, ratio=None, random_state=None, return_positions=False
 ):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from .._labels import as_labels
 from .._positions import as_positions, count_items
 from .._random import base_seed, round_rng
-from .._sklearn import num_samples
+from .._sklearn import num_samples, validate_params
 from .._texts import as_texts
 from .imbalance import find_class
 
@@ -73,6 +73,7 @@ class Seed(NamedTuple):
         return y
 
 
+@validate_params({"random_state": ["random_state"]})
 def reference_seed(X, n=100, *, random_state=None):
     """Draw the first items at random: the reference, for balanced pools.
 
@@ -100,6 +101,13 @@ def reference_seed(X, n=100, *, random_state=None):
     return Seed(drawn, np.zeros(len(drawn), dtype=bool))
 
 
+@validate_params(
+    {
+        "positive": [str, Real, "boolean"],
+        "negative": [str, Real, "boolean", None],
+        "random_state": ["random_state"],
+    }
+)
 def unbiased_seed(
     y, n=100, *, positive, negative=None, n_assumed=None, random_state=None
 ):
@@ -141,7 +149,7 @@ def unbiased_seed(
     >>> len(seed.positions), seed.negative
     (10, 'ham')
     """
-    y = as_labels(y, num_samples(y))
+    y = as_labels(y, count_items(y, name="y"))
     is_positive = find_class(y, positive, "positive")
     classes = np.unique(y).tolist()
     if negative is None:
@@ -165,6 +173,12 @@ def unbiased_seed(
     return _assume(found, rest, n_assumed, negative, rng, "items in the rest of 'y'")
 
 
+@validate_params(
+    {
+        "n_assumed": [Integral, None],
+        "random_state": ["random_state"],
+    }
+)
 def keyword_seed(
     X, pattern, n=100, *, negative=None, n_assumed=None, random_state=None
 ):

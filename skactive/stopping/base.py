@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 
 from sklearn.base import BaseEstimator
 
+from ..runs import Run
+
 __all__ = ["StoppingRule"]
 
 
@@ -81,6 +83,11 @@ class StoppingRule(BaseEstimator, ABC):
         -------
         stop : bool
         """
+        if not isinstance(run, Run):
+            raise TypeError(
+                f"'run' must be a Run with the rounds so far, got a "
+                f"{type(run).__name__}."
+            )
         if not hasattr(self, "n_checks_"):
             self.start()
         self.n_checks_ += 1

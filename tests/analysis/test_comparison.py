@@ -16,6 +16,7 @@ from skactive.analysis import (
     welch_t,
     wilcoxon,
 )
+from skactive.runs import Run
 
 A = [27.5, 21.0, 19.0, 23.6, 17.0, 17.9, 16.9, 20.1, 21.9, 22.6, 23.1, 19.6, 19.0,
      21.7, 21.4]  # fmt: skip
@@ -203,3 +204,26 @@ def test_comparison_as_a_frame():
     pytest.importorskip("pandas")
     frame = compare_over_datasets(SCORES).to_frame()
     assert list(frame) == ["strategy", "median_difference", "p_value", "p_holm"]
+
+
+@pytest.mark.parametrize("test", [paired_t, welch_t, wilcoxon])
+def test_runs_in_place_of_scores_are_named(test):
+    with pytest.raises(
+        TypeError, match=r"'a' must be scores, got runs\. Pass one score"
+    ):
+        test([Run(), Run()], [0.1, 0.2])
+    with pytest.raises(TypeError, match="'b' must be scores, one number for each run"):
+        test([0.1, 0.2], ["x", "y"])
+
+
+def test_the_interval_of_a_t_test_is_that_of_scipy():
+    a, b = np.array([0.82, 0.84, 0.86]), np.array([0.80, 0.81, 0.82])
+    expected = stats.ttest_rel(a, b).confidence_interval()
+    assert_allclose(paired_t(a, b).interval, expected)
+    expected = stats.ttest_ind(a, b, equal_var=False).confidence_interval()
+    assert_allclose(welch_t(a, b).interval, expected)
+
+
+def test_differences_that_do_not_vary_have_an_interval_of_no_width():
+    assert paired_t([0.5, 0.75], [0.25, 0.5]).interval == (0.25, 0.25)
+    assert paired_t([0.5, 0.75], [0.25, 0.5]).p_value == 0

@@ -95,6 +95,14 @@ def test_under_no_difference_it_seldom_pays():
     assert verdicts.count("undecided: more seeds needed") > 100
 
 
+def test_of_few_runs_the_interval_is_at_least_students():
+    gaps = np.array([0.01, 0.03, 0.02, 0.05, 0.04])
+    ours = [make(RISE + gap, seed=s) for s, gap in enumerate(gaps)]
+    found = diagnose(ours, [make(RISE, seed=s) for s in range(5)])
+    half = 2.776445 * gaps.std(ddof=1) / np.sqrt(5)  # Student's t, 4 degrees
+    assert_allclose(found.gap_interval, [0.03 - half, 0.03 + half], rtol=1e-5)
+
+
 def test_the_gap_is_the_mean_over_the_curve():
     ours = [make([0.5, 0.7, 0.9, 0.8], seed=s) for s in range(5)]
     theirs = [make([0.5, 0.6, 0.7, 0.75], seed=s) for s in range(5)]

@@ -169,6 +169,25 @@ def test_groups():
         group_runs({"x": [1]})
 
 
+def test_groups_by_several_keys():
+    runs = [
+        Run(info={"strategy": s, "learner": learner})
+        for s in ("a", "b")
+        for learner in ("lr", "nb")
+    ]
+    groups = group_runs(runs, by=("learner", "strategy"))
+    assert list(groups) == ["lr, a", "nb, a", "lr, b", "nb, b"]
+    with pytest.raises(ValueError, match="'by' must be a key of `info`, or a sequence"):
+        group_runs(runs, by=[])
+
+
+def test_phases_of_a_ledger_by_name():
+    table = ledger_table({"a": RUN}, phases=["acquisition"])
+    assert (table.phases, table.mean.shape) == (["acquisition"], (1, 1))
+    with pytest.raises(ValueError, match="'phases' must be a sequence of names among"):
+        ledger_table({"a": RUN}, phases=["asking"])
+
+
 def test_frames():
     pytest.importorskip("pandas")
     assert list(equal_time({"a": RUN}, [20]).to_frame()) == ["seconds", "a"]

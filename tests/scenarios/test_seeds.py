@@ -97,7 +97,10 @@ def test_the_other_of_two_classes_is_assumed():
         ({"negative": "egg"}, "'negative' must be another class than 'spam'"),
         ({"y": [*Y, "egg"]}, r"'negative' must be given.* but 2: \['egg', 'ham'\]"),
         ({"y": Y[60:]}, "'negative' must be given.* but 0"),
-        ({"random_state": "x"}, "cannot be used to seed"),
+        (
+            {"random_state": "x"},
+            "The 'random_state' parameter of unbiased_seed must be",
+        ),
     ],
 )
 def test_an_unbiased_seed_that_cannot_be_had_is_refused(params, message):
