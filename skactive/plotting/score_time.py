@@ -197,6 +197,12 @@ class ScoreTimeDisplay:
             if any(training) and None not in scores:
                 last = np.mean([seconds[-1] for seconds, _ in points])
                 finals[name] = (last + np.mean(training), np.mean(scores))
+        phases = list(phases)
+        if not phases:
+            raise ValueError(
+                "'phases' must hold at least one of 'precomputation', 'retraining' and "
+                "'acquisition', got none."
+            )
         what = [*phases, *(["final training"] if finals else [])]
         display = cls(
             curves=curves,

@@ -25,8 +25,8 @@ SEED = os.environ.get("SKACTIVE_FUZZ_SEED", "0")
 LIMITS = {
     "learner": (0.40, 9),
     "strategies": (0.35, 9),
-    "simulation": (0.50, 9),
-    "summaries": (0.40, 9),
+    "simulation": (0.05, 0),
+    "summaries": (0.03, 0),
     "bert": (0.05, 9),
     "tables": (0.50, 9),
     "session": (0.35, 9),
