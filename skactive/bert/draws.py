@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from skactive._chunks import chunk_size, chunks
 from skactive._random import base_seed, fork_torch, round_seed
 from skactive._texts import as_texts
+from skactive._threads import in_torch_threads, one_torch_thread
 
 __all__ = ["DrawsMixin", "draws_available"]
 
@@ -81,9 +82,9 @@ class DrawsMixin:
                 draw = head.fold(masks, relative=relative)
             else:
                 draw = partial(head.draw, masks=masks)
-            width = max(linear.out_features for linear in head.dense)
-            device = next(head.parameters()).device
-            return self._draw_by_chunks(X, draw, 8 * n_draws * width, device, link)
+        width = max(linear.out_features for linear in head.dense)
+        device = next(head.parameters()).device
+        return self._draw_by_chunks(X, draw, 8 * n_draws * width, device, link)
 
     def _draw_normal(self, X, n_draws, seed, link, relative):
         """Draw from the normal distribution of the outputs under dropout."""
@@ -104,8 +105,7 @@ class DrawsMixin:
         points = normal_points(n_draws, layer.size, seed)
         draw = partial(layer.draw, points=points)
         row_bytes = 8 * layer.size * (n_draws + 4 * layer.size)
-        with torch.no_grad():
-            return self._draw_by_chunks(X, draw, row_bytes, torch.device("cpu"), link)
+        return self._draw_by_chunks(X, draw, row_bytes, torch.device("cpu"), link)
 
     def _draw_by_chunks(self, X, draw, row_bytes, device, link):
         """Represent texts, then call a function on chunks of what the head takes."""
@@ -114,10 +114,15 @@ class DrawsMixin:
         summaries = self._summaries(X)
         size = chunk_size(row_bytes, _CHUNK.get(device.type, _LARGE_CHUNK))
         out = None
+
+        @torch.no_grad()
+        def draw_rows(rows):
+            # A copy, as what is kept is read-only, which torch does not know.
+            return rows, link(draw(torch.tensor(summaries[rows], device=device)))
+
         with self._room():
-            for rows in chunks(len(summaries), max(size, _ROWS)):
-                # A copy, as what is kept is read-only, which torch does not know.
-                outputs = link(draw(torch.tensor(summaries[rows], device=device)))
+            tasks = chunks(len(summaries), max(size, _ROWS))
+            for rows, outputs in in_torch_threads(draw_rows, tasks, device):
                 if out is None:
                     out = np.empty((len(summaries), *outputs.shape[1:]))
                 out[rows] = outputs.numpy()
@@ -141,12 +146,10 @@ class DrawsMixin:
         """Run the network, or a head that cannot draw by itself, once per draw."""
         import torch
 
-        from skactive.bert.dropout import SharedMasks, dropout_on
-
         texts = as_texts(X)
         network = self.net_.module_
         full = self.mc_dropout == "full"
-        draws = [SharedMasks(round_seed(seed, t, "draw")) for t in range(n_draws)]
+        seeds = [round_seed(seed, t, "draw") for t in range(n_draws)]
         out = None
         with fork_torch(seed), torch.no_grad(), self._room():
             # Below the cut there is dropout too: a whole draw starts from tokens.
@@ -154,33 +157,63 @@ class DrawsMixin:
                 network, self._checkpoint(), texts, from_tokens=full
             )
             passes = _whole_passes if full else _head_passes
-            for positions, t, states in passes(network, batches, draws):
-                with dropout_on(network.head), draws[t] as masks:
-                    masks.begin("head", len(positions))
-                    rows = link(network.decode(*states)).numpy()
+            for positions, t, rows in passes(network, batches, seeds, link):
                 if out is None:
                     out = np.empty((len(texts), n_draws, rows.shape[1]))
                 out[positions, t] = rows
         return out
 
 
-def _whole_passes(network, batches, draws):
-    """Run the encoder under each draw; its masks are forgotten after each."""
-    from skactive.bert.dropout import dropout_on
+def _whole_passes(network, batches, seeds, link):
+    """Run the whole network under each draw."""
+    import torch
 
-    for t, masks in enumerate(draws):
-        for positions in batches.by_length():
-            inputs = batches.take(positions)
-            with dropout_on(network), masks:
-                masks.begin("encoder", len(positions))
-                states = network.represent(**inputs)
-            yield positions, t, states
-        masks.forget()
+    from skactive.bert.dropout import SharedMasks, dropout_on
+    from skactive.bert.heads import HEADS
+
+    @torch.no_grad()
+    def run(task):
+        positions, t, masks = task
+        inputs = batches.take(positions)
+        with masks:
+            masks.begin("encoder", len(positions))
+            states = network.represent(**inputs)
+            masks.begin("head", len(positions))
+            outputs = network.decode(*states)
+        return positions, t, link(outputs).numpy()
+
+    def tasks():
+        for t, seed in enumerate(seeds):
+            masks = SharedMasks(seed)
+            for positions in batches.by_length():
+                yield positions, t, masks
+
+    with dropout_on(network):
+        if network.takes_packed and type(network.head) in HEADS.values():
+            yield from in_torch_threads(run, tasks(), batches.device)
+        else:  # it may draw from torch's generator, in an order that must not vary
+            with one_torch_thread():
+                yield from map(run, tasks())
 
 
-def _head_passes(network, batches, draws):
-    """Run the encoder once, for all draws."""
-    for positions in batches.by_length():
-        states = network.represent(**batches.take(positions))
-        for t in range(len(draws)):
-            yield positions, t, states
+def _head_passes(network, batches, seeds, link):
+    """Run the encoder once, and the head under each draw."""
+    import torch
+
+    from skactive.bert.dropout import SharedMasks, dropout_on
+
+    draws = [SharedMasks(seed) for seed in seeds]
+
+    @torch.no_grad()
+    def run(positions):
+        return positions, network.represent(**batches.take(positions))
+
+    tasks = batches.by_length()
+    for positions, states in in_torch_threads(run, tasks, batches.device):
+        for t, masks in enumerate(draws):
+            with one_torch_thread():
+                with dropout_on(network.head), masks:
+                    masks.begin("head", len(positions))
+                    outputs = network.decode(*states)
+                rows = link(outputs).numpy()
+            yield positions, t, rows

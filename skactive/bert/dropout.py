@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import threading
 from contextlib import contextmanager
 
 import numpy as np
@@ -51,7 +52,8 @@ class SharedMasks(TorchFunctionMode):
 
     While it is active, each dropout of a forward pass, that of attention included,
     takes a mask that depends on the seed, on which dropout of the pass it is, and on
-    the place in the text: not on the batch. So all texts meet the same model.
+    the place in the text: not on the batch. So all texts meet the same model. Several
+    threads may use it at once, each for a pass of its own.
 
     Parameters
     ----------
@@ -74,6 +76,7 @@ class SharedMasks(TorchFunctionMode):
         super().__init__()
         self.seed = seed
         self._masks = {}  # (part, number of the dropout in it) -> mask
+        self._pass = threading.local()
 
     def begin(self, part, n_texts):
         """Say that the next dropout is the first of a part of a forward pass.
@@ -86,11 +89,7 @@ class SharedMasks(TorchFunctionMode):
         n_texts : int
             In the batch.
         """
-        self._part, self._n_texts, self._call = part, n_texts, 0
-
-    def forget(self):
-        """Let go of the masks; they would be drawn the same again."""
-        self._masks.clear()
+        self._pass.part, self._pass.n_texts, self._pass.call = part, n_texts, 0
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -132,16 +131,17 @@ class SharedMasks(TorchFunctionMode):
 
     def _mask(self, x, p):
         """Mask for one call, without the batch's dimension, scaled by 1 / (1 - p)."""
-        place = (self._part, self._call)
-        self._call += 1
-        if x.ndim < 3 and self._part == "encoder":
+        part, n_texts = self._pass.part, self._pass.n_texts
+        place = (part, self._pass.call)
+        self._pass.call += 1
+        if x.ndim < 3 and part == "encoder":
             shape = x.shape
-        elif len(x) == self._n_texts:
+        elif len(x) == n_texts:
             shape = x.shape[1:]
         else:
             raise NotImplementedError(
                 f"draws by dropout need the texts as the first dimension, got states "
-                f"of shape {tuple(x.shape)} for {self._n_texts} texts. Use "
+                f"of shape {tuple(x.shape)} for {n_texts} texts. Use "
                 "mc_dropout='head' with a head that keeps them there."
             )
         mask = self._masks.get(place)
@@ -149,7 +149,7 @@ class SharedMasks(TorchFunctionMode):
             # A longer text than before: its first places keep what they had.
             known = shape if mask is None else mask.shape
             larger = np.maximum(known, shape)
-            seed = [self.seed, self._part == "head", place[1]]
+            seed = [self.seed, part == "head", place[1]]
             mask = torch.from_numpy(_draw_mask(seed, larger, p)).to(x.device)
             self._masks[place] = mask
         mask = mask[tuple(slice(size) for size in shape)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from skactive._progress import progress_bar
+from skactive._threads import in_torch_threads
 from skactive.bert.batches import collate, cut, cut_parts, tokenize
 from skactive.bert.hub import open_checkpoint
 from skactive.bert.module import (
@@ -92,7 +93,8 @@ class EncodingRun:
         module = self.checkpoint.module(self.device, self.dtype)
         pad_id = self.checkpoint.pad_id
         packs = self.device.type == "cpu" and PackedEncoder.supports(module)
-        with self.progress(len(texts)) as progress:
+
+        def batches():
             for chunk in parts:
                 tokens = tokenize(
                     self.checkpoint, [texts[i] for i in chunk], self.max_length
@@ -100,22 +102,32 @@ class EncodingRun:
                 self.n_truncated += tokens.n_truncated
                 lengths = np.array([len(ids) for ids in tokens.ids])
                 if not lengths.all():  # no token at all, not even a special one
-                    out[chunk[lengths == 0]] = 0.0
-                    yield chunk[lengths == 0]
+                    yield tokens, None, chunk[lengths == 0]
                 for batch in cut(lengths, self.batch_tokens):
-                    features = encode(
-                        module,
-                        pack(tokens, batch, self.device)
-                        if packs
-                        else collate(tokens, batch, pad_id, self.device),
-                        layers=self.layers,
-                        pooling=self.pooling,
-                        normalize=self.normalize,
-                    )
-                    out[chunk[batch]] = features.cpu().numpy()
-                    self.n_encoded += len(batch)
-                    progress.update(len(batch))
-                    yield chunk[batch]
+                    yield tokens, batch, chunk[batch]
+
+        def fill(task):
+            tokens, batch, positions = task
+            if batch is None:
+                out[positions] = 0.0
+                return positions
+            features = encode(
+                module,
+                pack(tokens, batch, self.device)
+                if packs
+                else collate(tokens, batch, pad_id, self.device),
+                layers=self.layers,
+                pooling=self.pooling,
+                normalize=self.normalize,
+            )
+            out[positions] = features.cpu().numpy()
+            return positions
+
+        with self.progress(len(texts)) as progress:
+            for positions in in_torch_threads(fill, batches(), self.device):
+                self.n_encoded += len(positions)
+                progress.update(len(positions))
+                yield positions
 
     def progress(self, total):
         """Show the texts encoded, as `verbose` says."""

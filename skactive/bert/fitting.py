@@ -13,6 +13,7 @@ from sklearn.metrics import check_scoring
 from skactive._random import base_seed, fork_torch, round_rng, round_seed
 from skactive._sklearn import check_sample_weight
 from skactive._texts import refuse_surrogates
+from skactive._threads import one_torch_thread
 from skactive.bert.hub import open_checkpoint
 from skactive.bert.module import choose_device, choose_precision
 
@@ -109,14 +110,17 @@ class FittingMixin:
             ]
             if has_valid:
                 net.train_split = predefined_split(parts[1])
-            net.partial_fit(parts[0])
+            # A step is a chain of small sums, which torch would split among threads.
+            with one_torch_thread():
+                net.partial_fit(parts[0])
         self._refuse_diverged(network)
         network.eval()
         network.frozen_in_eval = False
         # Nothing of the training is kept but its result: a next one starts afresh.
         net.train_split = history.score = None
         net.optimizer_.state.clear()
-        changes = layer_changes(network, start)
+        with one_torch_thread():
+            changes = layer_changes(network, start)
 
         offset = self.history_[-1]["seconds_total"] if n_before else 0.0
         epochs = [

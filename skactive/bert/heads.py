@@ -259,7 +259,7 @@ class CNNHead(DenseHead):
         return torch.cat(pooled, dim=1)
 
 
-_HEADS = {"linear": LinearHead, "mlp": MLPHead, "cnn": CNNHead}
+HEADS = {"linear": LinearHead, "mlp": MLPHead, "cnn": CNNHead}
 
 
 def make_head(head, in_features, n_outputs, dropout, params=None):
@@ -298,15 +298,15 @@ def make_head(head, in_features, n_outputs, dropout, params=None):
             f"{type(head).__name__}. Pass the class, and its arguments as head_params."
         )
     if isinstance(head, str):
-        if head not in _HEADS:
+        if head not in HEADS:
             raise ValueError(
-                f"'head' must be one of {', '.join(map(repr, _HEADS))} or an nn.Module "
+                f"'head' must be one of {', '.join(map(repr, HEADS))} or an nn.Module "
                 f"class, got {head!r}."
             )
-        head = _HEADS[head]
+        head = HEADS[head]
     if not (inspect.isclass(head) and issubclass(head, nn.Module)):
         raise TypeError(
-            f"'head' must be one of {', '.join(map(repr, _HEADS))} or an nn.Module "
+            f"'head' must be one of {', '.join(map(repr, HEADS))} or an nn.Module "
             f"class, got {head!r}."
         )
     try:

@@ -7,6 +7,7 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skactive._texts import as_texts
+from skactive._threads import in_torch_threads
 from skactive.bert.fitting import explained_memory
 from skactive.bert.hub import open_checkpoint
 
@@ -25,7 +26,7 @@ class InferenceMixin(TransformerMixin):
         function : callable
         with_graph : bool, default=False
             Whether it starts from tokens and keeps what gradients need. Batches
-            have no more tokens than a step of training, which did so, too.
+            have no more tokens than a training step.
         """
         import torch
 
@@ -33,15 +34,21 @@ class InferenceMixin(TransformerMixin):
         texts = as_texts(X)
         network = self.net_.module_
         out = None
-        with torch.no_grad(), self._room():
+
+        @torch.no_grad()
+        def rows_of(positions):
+            rows = function(network, batches.take(positions))
+            return positions, rows.float().cpu().numpy()
+
+        with self._room():
             batches = self._batches(
                 network, self._checkpoint(), texts, from_tokens=with_graph
             )
             if with_graph:
                 step_tokens = self.batch_size * batches.max_length
                 batches.batch_tokens = min(batches.batch_tokens, step_tokens)
-            for positions in batches.by_length():
-                rows = function(network, batches.take(positions)).float().cpu().numpy()
+            tasks = batches.by_length()
+            for positions, rows in in_torch_threads(rows_of, tasks, batches.device):
                 if out is None:
                     out = np.empty((len(texts), *rows.shape[1:]), dtype=np.float32)
                 out[positions] = rows

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import torch
 
+from skactive._threads import in_torch_threads
 from skactive.bert.batches import collate, cut, tokenize
 from skactive.bert.memory import in_use
 from skactive.bert.packing import pack
@@ -158,13 +159,19 @@ class Batches:
             self.n_truncated = batches.n_truncated
             n_rows = np.ones(len(missing), int) if pooled else batches.lengths
 
+            def run(positions):
+                states = network.below_cut(batches.take(positions)).cpu().numpy()
+                if batches.packed:
+                    states = np.split(states, n_rows[positions].cumsum()[:-1])
+                return positions, states
+
             def fill(views):
-                for positions in batches.by_length():
-                    states = network.below_cut(batches.take(positions)).cpu().numpy()
-                    if batches.packed:
-                        states = np.split(states, n_rows[positions].cumsum()[:-1])
-                    for i, rows in zip(positions, states, strict=True):
-                        views[i][:] = rows[: n_rows[i]]
+                tasks = batches.by_length()
+                with network.evaluated():
+                    done = in_torch_threads(run, tasks, batches.device)
+                    for positions, states in done:
+                        for i, rows in zip(positions, states, strict=True):
+                            views[i][:] = rows[: n_rows[i]]
 
             store.add(missing, n_rows, network.prefix_width, fill)
         return store.get_single(texts)[:, None] if pooled else store.get(texts)

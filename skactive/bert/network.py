@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import threading
+from contextlib import contextmanager
 
 import torch
 from torch import nn
@@ -245,8 +246,22 @@ class TextNetwork(nn.Module):
         indices = [*self.kept, self.cut]
         return dict(zip(indices, prefix.chunk(len(indices), dim=-1), strict=True))
 
+    @contextmanager
+    def evaluated(self):
+        """Set evaluation mode, then restore training mode if that was set."""
+        was_training = self.training
+        if was_training:
+            self.eval()
+        try:
+            yield
+        finally:
+            if was_training:
+                self.train()
+
     def below_cut(self, inputs):
-        """Compute what the frozen bottom gives for a batch, in evaluation mode.
+        """Compute the activations of the frozen layers in evaluation mode.
+
+        Several threads may do so at once within :meth:`evaluated`.
 
         Returns
         -------
@@ -260,15 +275,10 @@ class TextNetwork(nn.Module):
         NoPrefixError
             If the encoder has other states than one per token, as Longformer has.
         """
-        was_training = self.training
-        self.eval()
-        try:
-            with torch.no_grad(), self._autocast():
-                if "lengths" in inputs:
-                    return self._below_cut_packed(inputs)
-                return self._below_cut_padded(inputs)
-        finally:
-            self.train(was_training)
+        with self.evaluated(), torch.no_grad(), self._autocast():
+            if "lengths" in inputs:
+                return self._below_cut_packed(inputs)
+            return self._below_cut_padded(inputs)
 
     def _below_cut_packed(self, inputs):
         if self.cut < self.depth:

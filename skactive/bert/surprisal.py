@@ -8,6 +8,7 @@ import numpy as np
 
 from skactive._random import base_seed
 from skactive._texts import as_texts, refuse_surrogates
+from skactive._threads import in_torch_threads
 from skactive.bert.batches import collate, cut, tokenize
 from skactive.bert.hub import open_checkpoint
 from skactive.bert.module import choose_device, choose_precision, forward
@@ -97,22 +98,29 @@ class SurprisalMixin:
         batch_tokens = min(batch_tokens, max(1, most))
         # By characters first, so that a chunk already holds texts of like length.
         order = np.argsort([-len("".join(text)) for text in texts], kind="stable")
-        for start in range(0, len(texts), _CHUNK):
-            chunk = order[start : start + _CHUNK]
-            tokens = tokenize(checkpoint, [texts[i] for i in chunk], max_length)
-            targets = [
-                choose_targets(ids, special, seed, texts[i])
-                for i, ids in zip(chunk, tokens.ids, strict=True)
-            ]
-            for batch in cut([len(ids) for ids in tokens.ids], batch_tokens):
-                counts = [len(targets[i]) for i in batch]
-                if not any(counts):
-                    continue
-                rows = np.repeat(np.arange(len(batch)), counts)
-                columns = np.concatenate([targets[i] for i in batch])
-                inputs = collate(tokens, batch, pad_id, device)
-                values = _negative_log_proba(module, inputs, rows, columns)
-                yield chunk[batch[rows]], columns, values
+
+        def tasks():
+            for start in range(0, len(texts), _CHUNK):
+                chunk = order[start : start + _CHUNK]
+                tokens = tokenize(checkpoint, [texts[i] for i in chunk], max_length)
+                targets = [
+                    choose_targets(ids, special, seed, texts[i])
+                    for i, ids in zip(chunk, tokens.ids, strict=True)
+                ]
+                for batch in cut([len(ids) for ids in tokens.ids], batch_tokens):
+                    counts = [len(targets[i]) for i in batch]
+                    if any(counts):
+                        rows = np.repeat(np.arange(len(batch)), counts)
+                        columns = np.concatenate([targets[i] for i in batch])
+                        inputs = collate(tokens, batch, pad_id, device)
+                        yield chunk[batch[rows]], inputs, rows, columns
+
+        def run(task):
+            positions, inputs, rows, columns = task
+            values = _negative_log_proba(module, inputs, rows, columns)
+            return positions, columns, values
+
+        yield from in_torch_threads(run, tasks(), device)
 
 
 def choose_targets(ids, special_ids, seed, text):

@@ -6,12 +6,14 @@ import os
 import platform
 import warnings
 from concurrent.futures import BrokenExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, nullcontext
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 from sklearn.base import clone
+
+from skactive._threads import one_torch_thread
 
 __all__ = ["count_workers", "encode_in_workers", "spread"]
 
@@ -104,28 +106,13 @@ def _run(function, parts, n_jobs):
 
 
 def _call(home, function, number, arguments):
-    with _one_thread(home):
+    # The user's own process keeps its threads: a sequential backend runs there.
+    with nullcontext() if _process() == home else one_torch_thread():
         return number, function(*arguments)
 
 
 def _process():
     return platform.node(), os.getpid()
-
-
-@contextmanager
-def _one_thread(home):
-    """Give torch one thread, unless in the process that is home to the user."""
-    import torch
-
-    n_threads = torch.get_num_threads()
-    if _process() == home or n_threads == 1:
-        yield
-        return
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(n_threads)
 
 
 def _first_line(exc):

@@ -1,5 +1,6 @@
 """What the tests of the features, of their workers and of the cache share."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -128,3 +129,27 @@ def here(monkeypatch):
 
 def refuse(*args, **kwargs):
     raise AssertionError("in this process")
+
+
+@pytest.fixture
+def set_threads():
+    """Set the number of threads of torch; it is put back after the test."""
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def same_for_all_threads(set_threads, fresh_cache):
+    """Check that a function gives the same array with 1, 2 and 3 threads of torch."""
+
+    def check(function):
+        results = []
+        for n_threads in (1, 2, 3):
+            set_threads(n_threads)
+            clear_cache()
+            results.append(function())
+        np.testing.assert_array_equal(results[1], results[0])
+        np.testing.assert_array_equal(results[2], results[0])
+
+    return check

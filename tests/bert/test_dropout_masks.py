@@ -67,14 +67,13 @@ def test_masks_depend_on_the_place_and_not_on_the_length(lengths):
             assert torch.equal(out[0], whole[0, :, :length, :length])
 
 
-def test_masks_are_drawn_again_when_forgotten():
-    x = torch.ones(2, 50)
-    with SharedMasks(3) as masks:
-        masks.begin("head", 2)
-        first = functional.dropout(x)
-        masks.forget()
-        masks.begin("head", 2)
-        assert torch.equal(functional.dropout(x), first)
+def test_the_same_seed_gives_the_same_masks():
+    x, dropped = torch.ones(2, 50), []
+    for masks in (SharedMasks(3), SharedMasks(3)):
+        with masks:
+            masks.begin("head", 2)
+            dropped.append(functional.dropout(x))
+    assert torch.equal(*dropped)
 
 
 @pytest.mark.parametrize("p", [0.0, 1.0])

@@ -309,3 +309,9 @@ def test_alps_is_a_cold_start(masked_lm):
 
     learner = ActiveLearner(classifier(masked_lm()), cold_start="alps", random_state=0)
     assert len(set(learner.query([*X, *TEXTS[:4]], 3))) == 3
+
+
+def test_the_number_of_threads_does_not_matter(masked_lm, same_for_all_threads):
+    features = BertFeatures(masked_lm())
+    texts = [f"{text} {i}" for i in range(20) for text in X]
+    same_for_all_threads(lambda: features.surprisal(texts, random_state=0))

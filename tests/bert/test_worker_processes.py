@@ -13,7 +13,7 @@ from joblib import parallel_config
 
 from skactive.bert import BertFeatures
 from skactive.bert.encoding import EncodingRun
-from skactive.bert.workers import _one_thread, _process, count_workers, spread
+from skactive.bert.workers import _call, _process, count_workers, spread
 
 from ..conftest import TEXTS, absent, save_encoder
 from .counting import uncached
@@ -42,8 +42,7 @@ def test_the_threads_of_the_user_stay(home, inside):
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(3)
-        with _one_thread(home):
-            assert torch.get_num_threads() == inside
+        assert _call(home, n_threads, "part", ()) == ("part", inside)
         assert torch.get_num_threads() == 3
     finally:
         torch.set_num_threads(before)
