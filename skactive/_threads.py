@@ -45,11 +45,12 @@ _GATE = _Gate()
 
 @contextmanager
 def one_blas_thread(condition=True):
-    """Limit BLAS to one thread, for work of less than some hundredths of a second.
+    """Limit BLAS to one thread, so that results do not depend on the number of threads.
 
-    Threads meet after every product. On a busy machine one of them then waits for a
-    processor, and work of 7 ms takes 300. It goes for the libraries that were loaded
-    when this was first called, NumPy's and SciPy's among them.
+    It is also faster for small products. Threads meet after every product; on a busy
+    machine one of them then waits for a processor, and work of 7 ms takes 300. The
+    limit applies to the libraries that were loaded when this was first called, which
+    include those of NumPy and SciPy.
 
     Parameters
     ----------

@@ -314,10 +314,11 @@ class ActiveLearner(
             view = view.take(candidates)
 
         n = min(n_queries, len(view))
-        if return_scores:
-            picks, scores = strategy.select_scored(view, n)
-        else:
-            picks = strategy.select(view, n)
+        with one_blas_thread():
+            if return_scores:
+                picks, scores = strategy.select_scored(view, n)
+            else:
+                picks = strategy.select(view, n)
         positions = check_picks(picks, n, len(view), name)
         positions = positions if candidates is None else candidates[positions]
         return (positions, scores) if return_scores else positions
@@ -332,7 +333,7 @@ class ActiveLearner(
             if isinstance(estimator, DummyClassifier):
                 params = {}
             continue_from(estimator, last)
-            with one_blas_thread(len(y) <= _SMALL):
+            with one_blas_thread():  # more would change rounding, and wait
                 estimator.fit(X, y, **params)
             self.estimator_ = estimator
             self.strategy_ = strategy
@@ -370,6 +371,4 @@ class ActiveLearner(
         return {name: value for name, value in state.items() if name != "_memory"}
 
 
-# Labels, up to which BLAS is kept on one thread while a model is trained.
-_SMALL = 2048
 _NO_LABELS = "This %(name)s has no labels to refit on. Call fit or teach first."

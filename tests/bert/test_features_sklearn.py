@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
 
-from skactive.bert import BertFeatures
+from skactive.bert import BertFeatures, clear_cache
 
 from ..conftest import TEXTS, save_encoder
 
@@ -83,7 +83,7 @@ def test_set_output_polars(exact):
     np.testing.assert_array_equal(frame.to_numpy(), expected)
 
 
-def test_grid_search_gives_the_same_for_every_n_jobs(tiny_bert):
+def test_grid_search_gives_the_same_for_every_n_jobs(tiny_bert, set_threads):
     X = [f"{text} {i}" for i in range(4) for text in TEXTS]
     y = ["film" if "film" in text else "other" for text in X]
     pipeline = make_pipeline(
@@ -91,11 +91,15 @@ def test_grid_search_gives_the_same_for_every_n_jobs(tiny_bert):
     )
     grid = {"bertfeatures__pooling": ["mean", "cls"], "logisticregression__C": [1, 10]}
     scores = []
-    for n_jobs in (1, 2):
+    for n_threads, n_jobs in ((1, 1), (2, 1), (2, 2)):
+        set_threads(n_threads)
+        clear_cache()
+        # Each of the two folds is encoded at once, in every process.
         search = GridSearchCV(pipeline, grid, cv=2, n_jobs=n_jobs).fit(X, y)
         scores.append(search.cv_results_["mean_test_score"])
         assert search.predict(X[:3]).shape == (3,)
-    np.testing.assert_array_equal(scores[0], scores[1])
+    np.testing.assert_array_equal(scores[1], scores[0])
+    np.testing.assert_array_equal(scores[2], scores[0])
 
 
 def test_threads_get_what_one_thread_gets(tiny_bert):
