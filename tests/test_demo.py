@@ -290,3 +290,10 @@ def test_other_weights_than_the_published_ones(monkeypatch, tmp_path):
     (tmp_path / "model.safetensors").write_bytes(b"other")
     with pytest.raises(ValueError, match=r"SHA-256 [0-9a-f]{64}, expected 53aa51172d"):
         packaged_model()
+
+
+def test_a_class_of_one_text_is_tested_only_where_the_pool_has_it(tiny_bert):
+    X, y = _texts()
+    y = np.array([f"lone {i}" if i < 8 else label for i, label in enumerate(y)])
+    record = run_demo(X, y, model=tiny_bert, strategies=[], **SETTING)
+    assert len(record["runs"]) == 2
