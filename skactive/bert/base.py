@@ -34,7 +34,7 @@ class BertEstimator(
         "model": [str, os.PathLike],
         "head": [str, type],
         "head_params": [dict, None],
-        "pooling": [StrOptions({"mean", "cls", "max"})],
+        "pooling": [StrOptions({"mean", "cls", "max", "last"})],
         "layers": [Integral, Sequence, np.ndarray],
         "freeze": [Integral, str],
         "dropout": [Interval(Real, 0, 1, closed="left")],

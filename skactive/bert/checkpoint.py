@@ -13,6 +13,7 @@ import numpy as np
 
 from skactive._random import fork_torch, generator_lock
 from skactive.bert.files import ModelFiles, digest_file, quiet
+from skactive.bert.module import forward
 
 __all__ = ["Checkpoint"]
 
@@ -81,6 +82,7 @@ class Checkpoint:
             self.tokenizer_digest = _digest_tokenizer(self.tokenizer)
             self.max_positions = _max_positions(self.config, self.tokenizer)
         self.tokenizer_lock = threading.Lock()
+        self._first_is_blind = None  # not known before the weights are there
 
     def files(self):
         """List the configuration and the files that `from_pretrained` reads."""
@@ -137,6 +139,45 @@ class Checkpoint:
                     _modules.popitem(last=False)
             _modules.move_to_end(key)
             return _modules[key]
+
+    def refuse_blind_token(self, module, pooling):
+        """Raise an error where the first token is pooled but sees none of the others.
+
+        The state of the first token of a decoder, such as GPT-2, depends on that token
+        alone, so all texts that begin with the same token get the same row.
+
+        Parameters
+        ----------
+        module : torch.nn.Module
+            The encoder, in evaluation mode.
+        pooling : str or tuple of str
+        """
+        if "cls" not in ((pooling,) if isinstance(pooling, str) else pooling):
+            return
+        if self._first_is_blind is None:
+            self._first_is_blind = self._probe(module)
+        if self._first_is_blind:
+            raise ValueError(
+                f"'pooling' must be 'last', 'mean' or 'max' for {self.name!r}, got "
+                f"{pooling!r}: the first token of this {self.config.model_type!r} "
+                "model sees no other token, so its state says nothing of the text. "
+                "Pass pooling='last' or pooling='mean'."
+            )
+
+    def _probe(self, module):
+        """Tell whether other tokens leave the first token's state exactly as it is."""
+        import torch
+
+        words = [i for i in range(100) if i not in self.special_ids]
+        first, second, third = words[:3]
+        device = next(module.parameters()).device
+        states = []
+        with torch.inference_mode():
+            for other in (second, third):
+                ids = torch.tensor([[first, other, other, other]], device=device)
+                out = forward(module, {"input_ids": ids})
+                states.append(out.last_hidden_state[:, 0])
+        return torch.equal(*states)
 
     def load(self, kind):
         """Load the weights into an auto class of transformers; give its report, too."""

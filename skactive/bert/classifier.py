@@ -34,8 +34,11 @@ class BertClassifier(
     head_params : dict or None, default=None
         Arguments for the head: `hidden_sizes` for "mlp"; `heights`, `n_maps` and
         `hidden_size` for "cnn".
-    pooling : {"cls", "mean", "max"}, default="cls"
-        How token states become features; "cnn" takes the states themselves.
+    pooling : {"cls", "mean", "max", "last"}, default="cls"
+        How the states of a text's tokens become one row: that of the first token,
+        their mean, the largest value of each dimension, or that of the last token.
+        "cls" is refused for decoders such as GPT-2, whose first token sees no other.
+        The head "cnn" takes the states themselves.
     layers : int or sequence of int, default=-1
         Layers whose states the head takes; several are concatenated in the order
         given. 0 is the output of the embeddings, 1 the first layer, -1 the last.

@@ -15,6 +15,7 @@ from skactive.bert.module import (
     encode,
 )
 from skactive.bert.packing import pack
+from skactive.bert.sentences import SentenceModules
 from skactive.bert.workers import count_workers, encode_in_workers
 
 __all__ = ["EncodingRun"]
@@ -45,11 +46,12 @@ class EncodingRun:
         self.dtype = choose_precision(estimator.precision, self.device)
         self.layers = choose_layers(estimator.layers, self.checkpoint.depth)
         self.width = len(self.layers) * self.checkpoint.width
-        self.pooling = estimator.pooling
+        self.pooling, self.modules = estimator.pooling, None
         self.normalize = bool(estimator.normalize)
-        self.max_length = int(
-            min(estimator.max_length, self.checkpoint.max_positions or np.inf)
-        )
+        self.limit = self.checkpoint.max_positions or np.inf
+        if self.pooling == "auto":
+            self._follow_modules()
+        self.max_length = int(min(estimator.max_length, self.limit))
         self.batch_tokens = (
             _BATCH_TOKENS.get(self.device.type, _BATCH_TOKENS["cpu"])
             if estimator.batch_tokens == "auto"
@@ -59,14 +61,33 @@ class EncodingRun:
         self.verbose = estimator.verbose
         self.n_encoded = self.n_truncated = 0
 
+    def _follow_modules(self):
+        """Resolve `pooling="auto"`: the modules of the model, or else the mean."""
+        modules = SentenceModules(self.checkpoint.source)
+        if not modules.exist:
+            self.pooling = "mean"
+            return
+        modules.check()
+        if self.layers != (self.checkpoint.depth,):
+            raise ValueError(
+                "'layers' must be -1 with pooling='auto' for a sentence-transformers "
+                f"model, which uses the last layer, got {self.estimator.layers!r}. "
+                "Pass layers=-1 or another 'pooling'."
+            )
+        self.modules = modules
+        self.pooling = modules.poolings
+        self.width = modules.width(self.checkpoint.width)
+        self.limit = min(self.limit, modules.max_length)
+
     @property
     def digests(self):
         """Tell the weights and the tokenizer from all others."""
-        return self.checkpoint.digest, self.checkpoint.tokenizer_digest
+        digests = [self.checkpoint.digest, self.checkpoint.tokenizer_digest]
+        return digests if self.modules is None else [*digests, self.modules.recipe()]
 
     def recipe(self):
         """List what the features depend on besides the text."""
-        return {
+        recipe = {
             "weights": self.checkpoint.digest,
             "revision": self.revision,
             "tokenizer": self.checkpoint.tokenizer_digest,
@@ -76,6 +97,7 @@ class EncodingRun:
             "normalize": self.normalize,
             "precision": str(self.dtype).removeprefix("torch."),
         }
+        return recipe if self.modules is None else recipe | self.modules.recipe()
 
     def encode(self, texts, out):
         """Fill `out`, here or in workers, yielding the positions that are done."""
@@ -92,13 +114,18 @@ class EncodingRun:
 
         module = self.checkpoint.module(self.device, self.dtype)
         pad_id = self.checkpoint.pad_id
+        self.checkpoint.refuse_blind_token(module, self.pooling)
+        prepare = finish = None
+        if self.modules is not None:
+            prepare, finish = self.modules.prepare, self.modules.build(self.device)
         packs = self.device.type == "cpu" and PackedEncoder.supports(module)
 
         def batches():
             for chunk in parts:
-                tokens = tokenize(
-                    self.checkpoint, [texts[i] for i in chunk], self.max_length
-                )
+                part = [texts[i] for i in chunk]
+                if prepare is not None:
+                    part = list(map(prepare, part))
+                tokens = tokenize(self.checkpoint, part, self.max_length)
                 self.n_truncated += tokens.n_truncated
                 lengths = np.array([len(ids) for ids in tokens.ids])
                 if not lengths.all():  # no token at all, not even a special one
@@ -119,6 +146,7 @@ class EncodingRun:
                 layers=self.layers,
                 pooling=self.pooling,
                 normalize=self.normalize,
+                finish=finish,
             )
             out[positions] = features.cpu().numpy()
             return positions

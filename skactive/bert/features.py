@@ -17,8 +17,7 @@ from sklearn.base import (
 from skactive._sklearn import Interval, StrOptions, fit_context
 from skactive._texts import as_texts, refuse_surrogates
 from skactive.bert.encoding import EncodingRun
-from skactive.bert.hub import open_checkpoint
-from skactive.bert.module import choose_layers
+from skactive.bert.sentences import SentenceModules
 from skactive.bert.store import FeatureStore, open_store
 from skactive.bert.surprisal import SurprisalMixin
 
@@ -41,10 +40,14 @@ class BertFeatures(
     model : str or path-like, default="bert-base-uncased"
         Any encoder that `transformers.AutoModel` loads: a name on the hub, or a local
         folder with the model and its tokenizer. Code from the hub is never run.
-    pooling : {"mean", "cls", "max"}, default="mean"
+    pooling : {"mean", "cls", "max", "last", "auto"}, default="mean"
         How the states of a text's tokens become one row: their mean, that of the
-        first token, or the largest value of each dimension. Padding never counts;
-        the special tokens do.
+        first token, the largest value of each dimension, or that of the last token.
+        Padding never counts; the special tokens do. "cls" is refused for decoders
+        such as GPT-2, whose first token sees no other. "auto" gives a model of
+        sentence-transformers the features of `SentenceTransformer.encode`: its own
+        pooling, normalization, dense layers, longest length and default prompt. For
+        any other model "auto" is "mean".
     layers : int or sequence of int, default=-1
         Which layer's states to pool; several are pooled each and concatenated in the
         order given. 1 is the first layer, -1 the last, and 0 the output of the
@@ -129,7 +132,7 @@ class BertFeatures(
 
     _parameter_constraints = {
         "model": [str, os.PathLike],
-        "pooling": [StrOptions({"mean", "cls", "max"})],
+        "pooling": [StrOptions({"mean", "cls", "max", "last", "auto"})],
         "layers": [Integral, Sequence, np.ndarray],
         "max_length": [Interval(Integral, 1, None, closed="left")],
         "normalize": ["boolean"],
@@ -220,12 +223,14 @@ class BertFeatures(
         Warns
         -----
         UserWarning
-            With the number of texts that were cut at `max_length` in this call; and
-            where the cache folder is damaged or cannot be written.
+            With the number of texts that were cut at `max_length` in this call; for a
+            `pooling` that a sentence-transformers model was not trained for; and where
+            the cache folder is damaged or cannot be written.
         """
         self._validate_params()
         texts = as_texts(X)
         run = EncodingRun(self)
+        self._warn_of_modules(run)
         try:
             if self.cache is None:
                 store = FeatureStore()  # gone after this call
@@ -238,20 +243,39 @@ class BertFeatures(
             refuse_surrogates(texts)  # the likely reason, found at no cost otherwise
             raise
         if run.n_truncated:
+            if run.max_length < run.limit:
+                longest = "any number" if run.limit == np.inf else int(run.limit)
+                advice = (
+                    ". A higher 'max_length' uses more of them; the model takes "
+                    f"{longest}."
+                )
+            else:
+                advice = ", which is the most that the model takes."
             warnings.warn(
                 f"{run.n_truncated} of the {run.n_encoded} texts encoded have more "
-                f"than {run.max_length} tokens and were cut there. A higher "
-                f"'max_length' uses more of them; the model takes "
-                f"{run.checkpoint.max_positions or 'any number'}.",
+                f"than {run.max_length} tokens and were cut there{advice}",
                 UserWarning,
                 stacklevel=3,  # the caller, past the wrapper of set_output
             )
         return features
 
+    def _warn_of_modules(self, run):
+        """Warn where a sentence-transformers model was trained for other features."""
+        if self.pooling == "auto" or run.layers != (run.checkpoint.depth,):
+            return
+        modules = SentenceModules(run.checkpoint.source)
+        if modules.differ_from(self.pooling):
+            warnings.warn(
+                f"pooling={self.pooling!r} gives other features than those that the "
+                f"sentence-transformers model {run.checkpoint.name!r} was trained "
+                f"for. Pass pooling='auto' for these.",
+                UserWarning,
+                stacklevel=4,  # the caller of transform
+            )
+
     @property
     def _n_features_out(self):
-        checkpoint = open_checkpoint(self.model, self.revision)
-        return len(choose_layers(self.layers, checkpoint.depth)) * checkpoint.width
+        return EncodingRun(self).width
 
     def __sklearn_is_fitted__(self):
         return True

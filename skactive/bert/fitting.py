@@ -247,9 +247,15 @@ class FittingMixin:
     def _warn_of_cut_texts(self, batches):
         n = batches.n_truncated
         if n:
+            is_limit = batches.max_length < self.max_length
+            advice = (
+                ", which is the most that the model takes."
+                if is_limit
+                else ". A higher 'max_length' uses more of them."
+            )
             warnings.warn(
                 f"{n} of {len(batches)} texts have more than {batches.max_length} "
-                "tokens and were cut there. A higher 'max_length' uses more of them.",
+                f"tokens and were cut there{advice}",
                 UserWarning,
                 stacklevel=6,  # the caller of fit
             )

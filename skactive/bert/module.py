@@ -113,7 +113,7 @@ def choose_layers(layers, depth):
     return tuple(int(i) if i >= 0 else depth + 1 + int(i) for i in several)
 
 
-def encode(module, batch, *, layers, pooling, normalize):
+def encode(module, batch, *, layers, pooling, normalize, finish=None):
     """Encode one batch.
 
     Parameters
@@ -126,9 +126,12 @@ def encode(module, batch, *, layers, pooling, normalize):
         :func:`skactive.bert.packing.pack` gives it.
     layers : tuple of int
         From :func:`choose_layers`.
-    pooling : {"mean", "cls", "max"}
+    pooling : {"mean", "cls", "max", "last"} or tuple of these
+        Several are concatenated.
     normalize : bool
         Whether to scale each row to Euclidean length 1.
+    finish : callable or None, default=None
+        Function of the pooled rows that gives the features.
 
     Returns
     -------
@@ -139,6 +142,8 @@ def encode(module, batch, *, layers, pooling, normalize):
     pool_states = _pool_packed_states if "lengths" in batch else _pool_padded_states
     with torch.inference_mode():
         features = torch.cat(pool_states(module, batch, layers, pooling), dim=1)
+        if finish is not None:
+            features = finish(features)
         if normalize:
             features = torch.nn.functional.normalize(features, dim=1)
     return features
@@ -195,14 +200,23 @@ def pool(states, mask, pooling):
     states : torch.Tensor of shape (b, t, d)
     mask : torch.Tensor of shape (b, t) or None
         1 for real tokens, 0 for padding; None where nothing is padded.
-    pooling : {"mean", "cls", "max"}
+    pooling : {"mean", "cls", "max", "last"} or tuple of these
+        Several are concatenated.
 
     Returns
     -------
     pooled : torch.Tensor of shape (b, d), float32
     """
+    import torch
+
+    if not isinstance(pooling, str):
+        return torch.cat([pool(states, mask, each) for each in pooling], dim=1)
     if pooling == "cls":
         return states[:, 0].float()
+    if pooling == "last":
+        if mask is None:
+            return states[:, -1].float()
+        return states[torch.arange(len(states)), mask.sum(dim=1) - 1].float()
     states = states.float()
     if mask is None:
         return states.mean(dim=1) if pooling == "mean" else states.amax(dim=1)

@@ -33,7 +33,7 @@ class TextNetwork(nn.Module):
     n_outputs : int
     dropout : float
         Rate of the head; the encoder keeps that of its configuration.
-    pooling : {"mean", "cls", "max"}
+    pooling : {"mean", "cls", "max", "last"}
     freeze : int or "all"
     layers_attr : str or None
     bfloat16 : bool
@@ -84,6 +84,8 @@ class TextNetwork(nn.Module):
         width = checkpoint.width * len(self.layers)
         self.head = make_head(head, width, n_outputs, dropout, head_params)
         self.uses_tokens = getattr(self.head, "uses_tokens", False)
+        if not self.uses_tokens:
+            checkpoint.refuse_blind_token(pretrained, pooling)
         self.frozen_in_eval = False
 
     @property

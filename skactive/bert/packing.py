@@ -76,7 +76,8 @@ def pool_packed(states, lengths, pooling):
     ----------
     states : torch.Tensor of shape (T, d)
     lengths : torch.Tensor of int of shape (b,)
-    pooling : {"mean", "cls", "max"}
+    pooling : {"mean", "cls", "max", "last"} or tuple of these
+        Several are concatenated.
 
     Returns
     -------
@@ -92,8 +93,12 @@ def pool_packed(states, lengths, pooling):
     """
     import torch
 
-    if pooling == "cls":
-        return states[lengths.cumsum(0) - lengths].float()
+    if not isinstance(pooling, str):
+        parts = [pool_packed(states, lengths, each) for each in pooling]
+        return torch.cat(parts, dim=1)
+    if pooling in ("cls", "last"):
+        ends = lengths.cumsum(0)
+        return states[ends - (lengths if pooling == "cls" else 1)].float()
     groups = runs(lengths.tolist())
     # Split, not sliced: each slice would get a whole gradient of its own.
     parts = states.float().split([n_texts * n_tokens for n_texts, n_tokens in groups])
