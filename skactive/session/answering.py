@@ -50,6 +50,9 @@ class AnsweringMixin:
             set.
         OSError
             If the disk is full or fails. Nothing was then recorded; repeat the call.
+        RuntimeError
+            If the folder was deleted, replaced or changed by another program. The
+            label is then not acknowledged.
 
         Warns
         -----

@@ -44,7 +44,7 @@ class LabelingSession(AnsweringMixin, ReadingMixin):
 
     `ask` gives the next items, `tell` takes their labels. Both are written to a
     journal before they count. A process can be killed at any instant; the same call
-    opens the session again.
+    opens the session again. Threads may share a session.
 
     Parameters
     ----------
@@ -100,19 +100,22 @@ class LabelingSession(AnsweringMixin, ReadingMixin):
         If the session is open elsewhere, a `RuntimeError` that says where.
     ValueError
         If a labeled item is missing from the pool or an item changed, ids are not
-        unique, or the journal is damaged, naming the line.
+        unique, or a file is damaged or missing, naming it.
     FileExistsError
         If the folder holds something else.
+    OSError
+        If the folder cannot be written; `skactive.session.read_labels` reads it.
 
     Warns
     -----
     UserWarning
-        If the last line of the journal was torn and dropped, or `learner` is not the
-        one that the session went by so far.
+        If the last line of the journal was torn, or `learner` is not the one that the
+        session went by so far.
 
     See Also
     --------
     skactive.simulate : The same with labels that are known.
+    skactive.session.read_labels : Read the labels without opening the session.
 
     Examples
     --------
@@ -159,9 +162,8 @@ class LabelingSession(AnsweringMixin, ReadingMixin):
             check_count("'n_labels'", n_labels)
         classes = check_classes(classes)
         self._annotator = check_annotator(annotator)
-        # Every public method holds `_lock` while it reads or changes the state.
-        # Training and choosing hold only `_choosing`, so that nobody's answer waits
-        # for them. Whoever needs both takes `_choosing` first.
+        # `_lock` guards the state. Training and choosing hold only `_choosing`, so that
+        # no answer waits for them. Whoever needs both takes `_choosing` first.
         self._lock, self._choosing = threading.RLock(), threading.RLock()
         self._pool = Pool(X_pool, ids)
         self._state = State(self._pool)
@@ -240,8 +242,7 @@ class LabelingSession(AnsweringMixin, ReadingMixin):
         Raises
         ------
         ValueError
-            If `n` is below 1, or the strategy gives nonsense, which is then not
-            recorded.
+            If `n` is below 1, or the strategy returns invalid positions.
         OSError
             If the disk fails. Nothing was then asked; asked again, it will be the same.
         """
@@ -255,14 +256,13 @@ class LabelingSession(AnsweringMixin, ReadingMixin):
                 with self._lock:
                     seq, free = self._state.seq, self._free()
                 if not free.any():
-                    nothing = np.empty(0, dtype=np.intp)
-                    items = take_rows(self._pool.X, nothing)
+                    items = take_rows(self._pool.X, np.empty(0, dtype=np.intp))
                     return Batch((), items, None, annotator)
                 learner = seeded_for(model.learner, len(self._state.batches) + 1)
                 picks = choose(learner, self._pool, n, free)
                 with self._lock:
                     self._sync()
-                    # Another thread may have answered some of them by now.
+                    # Another thread may have answered some by now.
                     if seq == self._state.seq or self._free()[picks].all():
                         return self._record_batch(picks, annotator, model)
 
