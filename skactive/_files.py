@@ -7,7 +7,7 @@ import os
 import uuid
 from contextlib import suppress
 
-__all__ = ["is_at", "make_folder", "sync_folder", "write_all", "write_atomic"]
+__all__ = ["make_folder", "stat_opened", "sync_folder", "write_all", "write_atomic"]
 
 # Every call that a disk can fail goes through one of these names, so that a test can
 # put a faulty disk in their place.
@@ -88,12 +88,13 @@ def make_folder(path):
     sync_folder(parent)
 
 
-def is_at(handle, path):
-    """Return whether a path names the file that is open."""
+def stat_opened(path, opened):
+    """Return the status of a file, or None if it is not the one that was opened."""
     try:
-        return os.path.samestat(os.fstat(handle), os.stat(path))
+        status = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
-        return False
+        return None
+    return status if os.path.samestat(status, opened) else None
 
 
 def write_all(handle, data):

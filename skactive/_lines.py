@@ -17,6 +17,7 @@ __all__ = ["LineWriter", "read_lines"]
 _TAIL = 1 << 16
 _CHECKSUM = re.compile(rb',"crc":"(.{8})"\}', re.DOTALL)  # at the end of a line
 _CHECKSUM_LENGTH = 18
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 class LineWriter:
@@ -70,7 +71,8 @@ class LineWriter:
         try:
             if new:
                 _files.sync_folder(os.path.dirname(self._path))
-            self._begin(os.fstat(self._handle).st_size)
+            self._opened = os.fstat(self._handle)
+            self._begin(self._opened.st_size)
         except BaseException:
             self.close()
             raise
@@ -143,11 +145,12 @@ class LineWriter:
 
     def _check(self, length):
         """Raise an error if others replaced the file or wrote to it."""
-        if not _files.is_at(self._handle, self._path):
+        status = _files.stat_opened(self._path, self._opened)
+        if status is None:
             raise RuntimeError(
                 f"{self._path!r} was deleted or replaced while it was open. {_AFTER}"
             )
-        if os.fstat(self._handle).st_size != length:
+        if status.st_size != length:
             raise self._changed()
 
     def _changed(self):
@@ -220,10 +223,7 @@ _AFTER = (
 
 
 def _to_line(record, checksum=False):
-    text = json.dumps(
-        record, ensure_ascii=False, allow_nan=False, separators=(",", ":")
-    )
-    line = text.encode("utf-8", "surrogatepass")
+    line = _ENCODER.encode(record).encode("utf-8", "surrogatepass")
     if checksum:
         line = line[:-1] + b',"crc":"%08x"}' % zlib.crc32(line)
     return line + b"\n"

@@ -72,6 +72,7 @@ class Lock:
         is_file = self._handle is None  # whether the file itself is the lock
         if is_file:
             self._handle = self._create()
+        self._opened = os.fstat(self._handle)
         self._let_go = weakref.finalize(
             self, _unlock, self._handle, self._path, is_file, self._pid
         )
@@ -86,7 +87,7 @@ class Lock:
 
         Another process can then hold a lock of the same name.
         """
-        if not _files.is_at(self._handle, self._path):
+        if _files.stat_opened(self._path, self._opened) is None:
             raise RuntimeError(
                 f"{self._path!r}, the lock of {self._what}, was deleted or replaced "
                 "while it was held, so another process may be writing there. Nothing "
@@ -196,7 +197,7 @@ def _unlock(handle, path, is_file, pid):
             return
         if not is_file:
             fcntl.flock(handle, fcntl.LOCK_UN)
-        elif _files.is_at(handle, path):
+        elif _files.stat_opened(path, os.fstat(handle)):
             os.unlink(path)
     finally:
         os.close(handle)

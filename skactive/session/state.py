@@ -36,8 +36,9 @@ class Answer:
 
 def _settle(before, new):
     """Settle an item by the majority of its annotators; of a tie by the last answer."""
-    given = () if before is None else before.given
-    given = (*(a for a in given if a.annotator != new.annotator), new)
+    if before is None:
+        return replace(new, given=(new,))
+    given = (*(a for a in before.given if a.annotator != new.annotator), new)
     votes = Counter(repr(answer.label) for answer in given)
     last_first = reversed(given)
     best = max(last_first, key=lambda answer: votes[repr(answer.label)])
