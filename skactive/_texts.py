@@ -98,12 +98,14 @@ def drop_known_texts(X, candidates, X_labeled=None):
     texts = _find_texts(X, candidates)
     if texts is None:
         return candidates
+    known = _find_texts(X_labeled) or []
+    distinct = set(texts)
+    if len(distinct) == len(texts) and distinct.isdisjoint(known):
+        return candidates
     # The first of equal texts is the last to be written.
     first = dict(zip(reversed(texts), range(len(texts) - 1, -1, -1), strict=True))
-    for text in _find_texts(X_labeled) or ():
+    for text in known:
         first.pop(text, None)
-    if len(first) == len(texts):
-        return candidates
     if not first:
         raise NothingToAskError(
             "nothing is left to ask about: every candidate is a text with a label. "

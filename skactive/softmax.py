@@ -48,9 +48,10 @@ class SoftmaxHessian(SoftmaxCurvature):
         intercepts of a softmax changes no probability: along that direction only, the
         Hessian gets the mean of the intercepts' own curvature instead of 0.
     limit : int, default=4096
-        Up to this many parameters the Hessian is factorised; above, equations are
-        solved by conjugate gradients. Up to this many rows, fewer than features, the
-        space that they span takes the place of that of the features.
+        Up to this many parameters the Hessian is factorized; above, equations are
+        solved by conjugate gradients. Up to this many rows, equations are solved in the
+        space that the rows span, if they are at most half as many as the features, or
+        fewer than the features where there are too many parameters to factorize.
     tol : float, default=1e-8
         Where conjugate gradients stop: norm of the residual, relative to that of the
         right-hand side.
@@ -176,13 +177,17 @@ class SoftmaxHessian(SoftmaxCurvature):
 
     @property
     def _is_small(self):
+        return self._is_few and not self._is_wide
+
+    @property
+    def _is_few(self):
         return self.shape[0] * self.shape[1] <= self.limit
 
     @property
     def _is_wide(self):
         """Whether the rows are few enough to work in the space that they span."""
         m, d = self.X.shape
-        return m < d and m <= self.limit
+        return m <= self.limit and (2 * m <= d if self._is_few else m < d)
 
     @cached_property
     def _span(self):

@@ -299,3 +299,14 @@ def test_a_span_is_orthonormal_and_holds_the_rows(kind, rank):
 
 def test_chunk_size_is_the_tools():
     assert curvature.chunk_size is _chunks.chunk_size
+
+
+def test_rows_half_as_many_as_features_are_solved_in_their_span():
+    rng = np.random.default_rng(0)
+    X, proba = rng.normal(size=(6, 40)), rng.uniform(size=6)
+    hessian = SoftmaxHessian(X, proba, penalty=0.3)
+    B = rng.normal(size=hessian.shape)
+    expected = np.linalg.solve(hessian.to_dense(), B.ravel())
+    assert_allclose(hessian.solve(B).ravel(), expected, rtol=1e-8)
+    assert "_cholesky" not in vars(hessian)  # of 41 x 41, and of 7 x 7 for the span
+    assert hessian._inner._cholesky[0].shape == (7, 7)
