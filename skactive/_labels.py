@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Integral
+from numbers import Integral, Real
 
 import numpy as np
 from scipy import sparse
@@ -15,10 +15,11 @@ from ._sklearn import num_samples
 
 __all__ = [
     "as_labels",
+    "check_weights",
     "join_fit_params",
     "join_labels",
     "kind_of",
-    "warn_of_minus_one",
+    "read_labels",
 ]
 
 _FAMILIES = {"b": "bool", "i": "number", "u": "number", "f": "number"}
@@ -79,7 +80,7 @@ def as_labels(y, n_samples, *, name="y", items="X"):
         values = _from_objects(values, name)
     elif values.dtype == object and values.ndim == 2:
         values = np.array(values.tolist())
-    if values.dtype.kind not in "biufUT" or values.ndim > 2:
+    if values.dtype.kind not in "biufcUT" or values.ndim > 2:
         raise TypeError(
             f"{name!r} must hold labels that are str, int, float or bool, in one or "
             f"two dimensions; got an array of shape {values.shape} and dtype "
@@ -101,7 +102,13 @@ def _from_objects(values, name):
     if missing:
         _refuse_missing(missing, name)
     if any(isinstance(v, list | tuple | np.ndarray) for v in values):
-        return np.array(list(values))
+        try:
+            return np.array(list(values))
+        except ValueError as exc:
+            raise TypeError(
+                f"{name!r} must hold one label per item, or the same number of labels "
+                f"for each; got lists of several lengths. {exc}"
+            ) from exc
     families = {_family(v) for v in values}
     if len(families) > 1:
         _refuse_mixture(families, name)
@@ -150,26 +157,31 @@ def _refuse_mixture(families, name="y"):
     )
 
 
-def warn_of_minus_one(y, estimator, before=None):
-    """Warn once if a classifier gets the label -1, which could mean "no label".
+def read_labels(y, n_samples, estimator, before=None):
+    """Read labels for an estimator; warn once of -1, which could mean "no label".
 
-    Labels out of -1 and 1 are two classes, for certain.
+    Labels out of -1 and 1 are two classes, so there is no warning.
 
     Parameters
     ----------
-    y : ndarray of shape (n,) or (n, n_outputs)
-        The new labels, from :func:`as_labels`.
+    y, n_samples
+        As in :func:`as_labels`.
     estimator : estimator
+        There is no warning unless it is a classifier.
     before : ndarray of shape (m,) or None, default=None
         The earlier labels. If they hold -1, the warning was given.
+
+    Returns
+    -------
+    y : ndarray
     """
+    y = as_labels(y, n_samples)
     numbers = y.ndim == 1 and y.dtype.kind in "if"
     if not numbers or not (y == -1).any() or not is_classifier(estimator):
-        return
-    if before is None:
-        before = y[:0]
-    if (before == -1).any() or np.isin(np.unique([*before, *y]), [-1, 1]).all():
-        return
+        return y
+    seen = np.unique(y if before is None else [*before, *y])
+    if (before is not None and -1 in before) or np.isin(seen, [-1, 1]).all():
+        return y
     warnings.warn(
         "'y' holds the label -1, which is trained as a class of its own. If it marks "
         "items without a label, as in scikit-learn's semi-supervised estimators, pass "
@@ -177,6 +189,7 @@ def warn_of_minus_one(y, estimator, before=None):
         UserWarning,
         stacklevel=3,
     )
+    return y
 
 
 def join_labels(first, second):
@@ -236,6 +249,7 @@ def join_fit_params(first, n_first, second, n_second):
     >>> join_fit_params({}, 2, {"sample_weight": [0.5]}, 1)
     {'sample_weight': array([1. , 1. , 0.5])}
     """
+    check_weights(second, n_second)
     second = {k: v for k, v in second.items() if _is_aligned(v, n_second)}
     if n_first == 0:
         return {name: np.array(value) for name, value in second.items()}
@@ -254,6 +268,37 @@ def join_fit_params(first, n_first, second, n_second):
                 )
         joined[name] = np.concatenate(parts)
     return joined
+
+
+def check_weights(params, n):
+    """Return parameters of `fit` if what they hold of sample weights fits n items.
+
+    Raises
+    ------
+    TypeError
+        If weights are in no order.
+    ValueError
+        If they are not one finite number per item, or one number or None.
+    """
+    for name, value in params.items():
+        single = value is None or isinstance(value, Real)
+        if single or not name.endswith("sample_weight"):
+            continue
+        refuse_unordered(value, name)
+        try:
+            weights = np.asarray(value, dtype=np.float64)
+        except (TypeError, ValueError) as exc:
+            raise ValueError(
+                f"{name!r} must hold one number per item, got {type(value).__name__}: "
+                f"{exc}"
+            ) from exc
+        if weights.shape != (n,) or not np.isfinite(weights).all():
+            raise ValueError(
+                f"{name!r} must hold one finite number per item, an array of shape "
+                f"({n},); got the shape {weights.shape}, and "
+                f"{int((~np.isfinite(weights)).sum())} that are not finite."
+            )
+    return params
 
 
 def _is_aligned(value, n):

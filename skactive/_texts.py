@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import numpy as np
 from scipy import sparse
 
 from ._containers import take_rows
 from ._positions import NothingToAskError
 
-__all__ = ["as_texts", "drop_known_texts", "refuse_surrogates"]
+__all__ = ["as_texts", "drop_known_texts", "name_bad_texts", "refuse_surrogates"]
 
 _HINT = "Pass a sequence of str, or of (str, str) pairs."
 
@@ -125,6 +127,23 @@ def _find_texts(X, positions=None):
         return as_texts(X if positions is None else take_rows(X, positions))
     except (TypeError, ValueError):
         return None
+
+
+@contextmanager
+def name_bad_texts(X):
+    """Say of an error in a block which items of `X` are no text, if some are."""
+    try:
+        yield
+    except (AttributeError, TypeError, ValueError) as exc:
+        is_sequence = isinstance(X, list | tuple) or getattr(X, "ndim", 0) == 1
+        items = _items(X, "X") if is_sequence else []
+        n_texts = sum(isinstance(item, str) for item in items)
+        if 0 < n_texts < len(items):
+            try:
+                as_texts(X)
+            except TypeError as cause:
+                raise cause from exc
+        raise
 
 
 def refuse_surrogates(texts, *, name="X"):

@@ -12,13 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 from ._clones import fresh_estimator
 from ._containers import concatenate, snapshot
 from ._delegation import DelegationMixin
-from ._labels import as_labels, join_fit_params, join_labels, warn_of_minus_one
+from ._labels import check_weights, join_fit_params, join_labels, read_labels
 from ._params import check_bool
 from ._pipelines import continue_from, find_sample_weight
 from ._positions import as_positions, check_n_queries, check_picks, read_items
 from ._random import base_seed, round_rng
 from ._sklearn import HasMethods, Interval, IsPredictor, QuickParamsMixin, fit_context
-from ._texts import drop_known_texts
+from ._texts import drop_known_texts, name_bad_texts
 from ._threads import one_blas_thread
 from .registry import resolve
 from .strategies.base import check_gives_scores
@@ -142,8 +142,7 @@ class ActiveLearner(
         self : ActiveLearner
         """
         X, n = read_items(X)
-        y = as_labels(y, n)
-        warn_of_minus_one(y, self.estimator)
+        y = read_labels(y, n, self.estimator)
         return self._learn(
             snapshot(X),
             y,
@@ -178,8 +177,7 @@ class ActiveLearner(
         self._validate_params()
         check_bool("refit", refit)
         X, n = read_items(X)
-        y = as_labels(y, n)
-        warn_of_minus_one(y, self.estimator, getattr(self, "y_labeled_", None))
+        y = read_labels(y, n, self.estimator, getattr(self, "y_labeled_", None))
         if not hasattr(self, "X_labeled_"):
             if hasattr(self, "estimator_"):
                 raise ValueError("this learner holds no labels (data=False). Call fit.")
@@ -314,11 +312,10 @@ class ActiveLearner(
             view = view.take(candidates)
 
         n = min(n_queries, len(view))
-        with one_blas_thread():
-            if return_scores:
-                picks, scores = strategy.select_scored(view, n)
-            else:
-                picks = strategy.select(view, n)
+        select = strategy.select_scored if return_scores else strategy.select
+        with one_blas_thread(), name_bad_texts(X):
+            chosen = select(view, n)
+        picks, scores = chosen if return_scores else (chosen, None)
         positions = check_picks(picks, n, len(view), name)
         positions = positions if candidates is None else candidates[positions]
         return (positions, scores) if return_scores else positions
@@ -328,12 +325,13 @@ class ActiveLearner(
         strategy = resolve(self.strategy)
         resolve(self.cold_start, argument="cold_start")
         if train:
-            params = self._route("fit", passed)
+            params = self._route("fit", check_weights(passed, len(y)))
             estimator = fresh_estimator(self.estimator, y, seed, n_rounds)
             if isinstance(estimator, DummyClassifier):
                 params = {}
             continue_from(estimator, last)
-            with one_blas_thread():  # more would change rounding, and wait
+            # More threads would change rounding, and wait for each other.
+            with one_blas_thread(), name_bad_texts(X):
                 estimator.fit(X, y, **params)
             self.estimator_ = estimator
             self.strategy_ = strategy

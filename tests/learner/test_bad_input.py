@@ -7,8 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.linear_model import Ridge
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner
 from skactive.strategies import Entropy, PointwiseStrategy, Strategy
@@ -231,7 +233,6 @@ def test_an_empty_string_is_a_missing_label():
     [
         np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[D]"),
         [b"a", b"b"],
-        [1j, 2j],
         np.zeros((2, 1, 1)),
         np.array(3),
     ],
@@ -284,3 +285,37 @@ def test_a_model_that_predicts_nan_is_to_blame(strategy):
 def test_options_that_are_no_bool_are_named():
     with pytest.raises(TypeError, match="'refit' must be True or False, got 'no'"):
         make().teach(X, y, refit="no")
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1.0, 2.0], r"shape \(3,\); got the shape \(2,\)"),
+        (["a", "b", "c"], "must hold one number per item, got list"),
+        ([1.0, np.nan, 2.0], "and 1 that are not finite"),
+    ],
+)
+@pytest.mark.parametrize("method", ["fit", "teach"])
+def test_bad_sample_weights_are_named(method, weights, message):
+    with pytest.raises(ValueError, match=f"'sample_weight' .*{message}"):
+        getattr(make(), method)(X[29:32], y[29:32], sample_weight=weights)
+    learner = make().fit(X[29:32], y[29:32])
+    with pytest.raises(ValueError, match=f"'sample_weight' .*{message}"):
+        learner.refit(sample_weight=weights)
+
+
+def test_labels_of_several_lengths_are_named():
+    with pytest.raises(TypeError, match="'y' must hold one label per item"):
+        make().fit(X[:2], [[1, 2], "a"])
+
+
+@pytest.mark.parametrize("bad", [None, np.nan, ["text"], b"\xff"])
+def test_items_that_are_no_texts_are_named(bad):
+    pipe = make_pipeline(TfidfVectorizer(), LogisticRegression())
+    texts = ["good film", "bad film", bad]
+    message = r"every item of 'X' must be a str.* 2 \("
+    with pytest.raises(TypeError, match=message):
+        ActiveLearner(pipe).fit(texts, [0, 1, 0])
+    learner = ActiveLearner(pipe).fit(texts[:2], [0, 1])
+    with pytest.raises(TypeError, match=message):
+        learner.query(["one film", "a film", bad])
