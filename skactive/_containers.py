@@ -38,7 +38,7 @@ def refuse_unordered(values, name):
     ------
     TypeError
     """
-    if isinstance(values, Mapping | Set):
+    if isinstance(values, Mapping | Set) and not sparse.issparse(values):  # DOK
         what = "list(...)" if isinstance(values, Set) else "list(....values())"
         raise TypeError(
             f"{name!r} must be a sequence with one entry per item, got a "
