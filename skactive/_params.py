@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from numbers import Integral
 
 import numpy as np
 
-__all__ = ["check_bool", "check_count", "check_option", "check_path"]
+__all__ = ["check_bool", "check_count", "check_option", "check_path", "naming"]
+
+
+@contextmanager
+def naming(name):
+    """Add the name of an argument to an error of the estimator that was given it."""
+    try:
+        yield
+    except (TypeError, ValueError) as exc:
+        if repr(name) not in str(exc):
+            exc.add_note(
+                f"The estimator was given {name!r}. Check its items and shape."
+            )
+        raise
 
 
 def check_bool(name, value):

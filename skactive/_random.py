@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 import zlib
 from contextlib import contextmanager
+from numbers import Integral
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 __all__ = ["base_seed", "fork_torch", "generator_lock", "round_rng", "round_seed"]
 
@@ -33,7 +33,12 @@ def base_seed(random_state):
         return int(np.random.SeedSequence().generate_state(1, np.uint32)[0])
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31 - 1))
-    check_random_state(random_state)  # raises for anything else than an int
+    is_int = isinstance(random_state, Integral) and not isinstance(random_state, bool)
+    if not is_int or not 0 <= random_state < 2**32:
+        raise ValueError(
+            "'random_state' must be an int from 0 to 2**32 - 1, a RandomState instance "
+            f"or None, got {random_state!r}."
+        )
     return int(random_state)
 
 

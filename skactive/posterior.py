@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import warnings
 from functools import partial
-from numbers import Integral
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from . import ensembles, laplace
+from ._labels import as_labels
+from ._params import check_count, naming
 from ._pipelines import split_estimator
+from ._positions import count_items
 from ._random import base_seed
+from ._sklearn import num_samples
 from .linear import is_linear_logistic
 
 __all__ = ["check_can_sample", "sample_proba", "sampler"]
@@ -105,11 +108,11 @@ def sample_proba(
     (array([[0., 1.]]), array([0.09, 0.91]))
     """
     front, final = split_estimator(estimator)
-    items = _apply(front, X)
+    check_can_sample(final)
+    items = _apply(front, X, "X")
     if X_train is not None:
-        X_train = _apply(front, X_train)
+        X_train = _apply(front, X_train, "X_train")
     elif not hasattr(final, "sample_proba") and is_linear_logistic(final):
-        check_can_sample(final)
         warnings.warn(
             "X_train is None: the rows of X stand in for those that "
             f"{type(final).__name__} was trained on, so its draws are too sure where X "
@@ -119,7 +122,9 @@ def sample_proba(
         )
         X_train = items
     train = {"X_train": X_train, "y_train": y_train, "sample_weight": sample_weight}
-    return sampler(final, n_draws, random_state, **train)(items)
+    draw = sampler(final, n_draws, random_state, **train)
+    with naming("X"):
+        return draw(items)
 
 
 def sampler(
@@ -153,8 +158,7 @@ def sampler(
     >>> draw([[1.0]]).shape, draw([[0.0], [0.5], [1.0]]).shape
     ((1, 8, 2), (3, 8, 2))
     """
-    if not isinstance(n_draws, Integral) or n_draws < 1:
-        raise ValueError(f"n_draws must be an int of at least 1; got {n_draws!r}.")
+    check_count("n_draws", n_draws)
     front, final = split_estimator(estimator)
     check_can_sample(final)
     seed = base_seed(random_state)
@@ -169,9 +173,15 @@ def sampler(
         )
     else:
         rng = np.random.default_rng(seed)
-        train = _apply(front, X_train), y_train, sample_weight
-        draw = laplace.draw_linear(final, n_draws, rng, *train)
-    return draw if front is None else lambda X: draw(_apply(front, X))
+        X_train = _apply(front, X_train, "X_train")
+        n_train = num_samples(X_train)
+        if y_train is not None:
+            y_train = as_labels(y_train, n_train, name="y_train", items="X_train")
+        with naming("X_train"):
+            draw = laplace.draw_linear(
+                final, n_draws, rng, X_train, y_train, sample_weight
+            )
+    return draw if front is None else lambda X: draw(_apply(front, X, "X"))
 
 
 def check_can_sample(estimator):
@@ -209,8 +219,12 @@ def check_can_sample(estimator):
             "sample_proba(X, n_draws, random_state), such as BertClassifier."
         )
     if obstacle is not None:
-        raise TypeError(f"{name} {obstacle}")
+        raise TypeError(
+            f"'estimator' must be able to draw models, and {name} {obstacle}"
+        )
 
 
-def _apply(front, X):
-    return X if front is None else front.transform(X)
+def _apply(front, X, name):
+    count_items(X, name=name)
+    with naming(name):
+        return X if front is None else front.transform(X)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import operator
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -88,7 +89,7 @@ class Run:
     ):
         self.rounds = []
         for record in rounds:
-            self.append(record)
+            self._add(record)
         self.info = dict(info or {})
         self.ledger = ledger
         self.final_scores = dict(final_scores or {})
@@ -103,21 +104,25 @@ class Run:
         record : dict
             As in `rounds`.
         """
-        if "asked" not in record:
-            raise ValueError(
-                f"'record' must hold 'asked', the positions of the round; got {record}."
-            )
-        asked = [int(position) for position in record["asked"]]
+        self._add(record)
+
+    def _add(self, record):
         before = self.rounds[-1]["n_labeled"] if self.rounds else 0
-        self.rounds.append(
-            {
+        try:
+            asked = [operator.index(position) for position in record["asked"]]
+            entry = {
                 "asked": asked,
                 "n_labeled": int(record.get("n_labeled", before + len(asked))),
                 "scores": dict(record.get("scores") or {}),
                 "fit_seconds": float(record.get("fit_seconds", 0.0)),
                 "query_seconds": float(record.get("query_seconds", 0.0)),
             }
-        )
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as exc:
+            raise ValueError(
+                "'record', or an entry of 'rounds', must be a dict with the positions "
+                f"'asked', as int; got {record!r} ({type(exc).__name__}: {exc})."
+            ) from exc
+        self.rounds.append(entry)
 
     @property
     def n_labeled(self):
@@ -302,6 +307,11 @@ class Run:
         ----------
         path : str or path-like
         """
+        if not Path(path).absolute().parent.is_dir() or Path(path).is_dir():
+            raise FileNotFoundError(
+                "'path' must be a file in a folder that exists, got "
+                f"{os.fspath(path)!r}. Make the folder, or pass another path."
+            )
         text = json.dumps(self.to_dict(), allow_nan=False)
         write_atomic(path, f"{text}\n".encode())
 
@@ -323,6 +333,11 @@ class Run:
         ValueError
             If the file holds no run.
         """
+        if not Path(path).is_file():
+            raise FileNotFoundError(
+                f"'path' must be a file that Run.to_json wrote, got "
+                f"{os.fspath(path)!r}, which does not exist or is no file."
+            )
         try:
             return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
         except ValueError as exc:

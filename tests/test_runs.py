@@ -156,3 +156,34 @@ def test_a_frame_without_pandas(monkeypatch):
 def test_the_repr_tells_the_end():
     text = "<Run: 3 rounds, 3 labels, accuracy=0.75, strategy=margin, seed=3>"
     assert repr(make()) == text
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda path: Run(5), "rounds"),
+        (lambda path: Run([None]), "rounds"),
+        (lambda path: Run(info=5), "info"),
+        (lambda path: Run(final_scores=[1]), "final_scores"),
+        (lambda path: Run(stopped_by=5), "stopped_by"),
+        (lambda path: Run().append(5), "record"),
+        (lambda path: Run().append({"asked": [0.5]}), "record"),
+        (lambda path: Run().append({"asked": [1], "scores": 5}), "record"),
+        (lambda path: Run().curve(["f1"]), "metric"),
+        (lambda path: Run().to_json(5), "path"),
+        (lambda path: Run().to_json(path / "none" / "run.json"), "path"),
+        (lambda path: Run().to_json(path), "path"),
+        (lambda path: Run.from_json(5), "path"),
+        (lambda path: Run.from_json(path / "none.json"), "path"),
+    ],
+)
+def test_a_wrong_argument_is_named(tmp_path, call, name):
+    with pytest.raises((TypeError, ValueError, FileNotFoundError), match=f"'{name}'"):
+        call(tmp_path)
+
+
+def test_a_record_that_is_refused_is_not_kept():
+    run = Run([{"asked": [1]}])
+    with pytest.raises(ValueError, match="'record'"):
+        run.append({"asked": [2], "fit_seconds": "long"})
+    assert run.asked.tolist() == [1]

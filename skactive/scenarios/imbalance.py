@@ -104,7 +104,7 @@ def find_class(y, label, name):
             f"and dtype {y.dtype}."
         )
     classes = np.unique(y).tolist()
-    if label not in classes:
+    if not np.isscalar(label) or label not in classes:
         raise ValueError(
             f"{name!r} must be one of the classes in 'y', {classes}; got {label!r}."
         )

@@ -25,8 +25,9 @@ def judge(exc, names):
     """Count an exception as clean, named or obscure.
 
     - clean: a TypeError or ValueError (or a FileNotFoundError, FileExistsError or
-      ImportError) that names one of the wrong arguments and that a `raise` statement
-      of skactive, or scikit-learn's validation, raised;
+      ImportError) that names one of the wrong arguments, in its message if a `raise`
+      statement of skactive or scikit-learn's validation raised it, otherwise in a note
+      that skactive added;
     - named: such an error of skactive that does not name the argument;
     - obscure: everything else.
     """
@@ -34,10 +35,10 @@ def judge(exc, names):
     ours = by_statement and files[-1].startswith(_SKACTIVE)
     theirs = any(file in _VALIDATION for file in files)
     theirs |= by_statement and files[-1].startswith(_SKLEARN)
-    text = "\n".join([str(exc), *getattr(exc, "__notes__", ())])
-    if not isinstance(exc, _TYPES) or not (ours or theirs):
+    if not isinstance(exc, _TYPES):
         return "obscure"
-    if any(_names(text, name) for name in names):
+    texts = [*getattr(exc, "__notes__", ()), *([str(exc)] if ours or theirs else ())]
+    if any(_names(text, name) for text in texts for name in names):
         return "clean"
     return "named" if ours else "obscure"
 

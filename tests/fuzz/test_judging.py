@@ -6,6 +6,7 @@ from sklearn.linear_model import LogisticRegression
 
 from skactive._params import check_count
 from skactive._positions import as_positions
+from skactive._random import round_rng
 
 from .judging import Counts, judge
 from .targets import Target, perform
@@ -32,7 +33,7 @@ def _raise_with_note():
         (lambda: as_positions("a", 3), ["candidates"], "clean"),
         (lambda: as_positions("a", 3), ["X"], "clean"),
         (lambda: as_positions("a", 3), ["y"], "named"),
-        (lambda: as_positions([[0], [1, 2]], 3), ["candidates"], "obscure"),
+        (lambda: round_rng("seed", 0, ""), ["seed"], "obscure"),
         (lambda: check_count("n_draws", 0), ["n_draws"], "clean"),
         (_raise_with_note, ["trees"], "clean"),
         (lambda: LogisticRegression(C="a").fit([[0], [1]], [0, 1]), ["C"], "clean"),

@@ -1,5 +1,7 @@
 """What has no posterior is refused, with a way out."""
 
+import re
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -140,3 +142,28 @@ def test_a_number_of_draws_that_is_none_is_named(n_draws):
     model = ENSEMBLES[0].fit(X, Y)
     with pytest.raises(ValueError, match="n_draws must be an int of at least 1; got"):
         sample_proba(model, ASKED, n_draws, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("estimator", 5),
+        ("X", "a text"),
+        ("X", [["a", "b"]]),
+        ("X", {0: [1.0, 2.0]}),
+        ("X", []),
+        ("X_train", [[[0.0]]]),
+        ("X_train", {0: [1.0, 2.0]}),
+        ("y_train", ["a"]),
+        ("y_train", 5),
+        ("n_draws", 0),
+        ("random_state", "0"),
+    ],
+)
+def test_a_wrong_argument_is_named(name, value):
+    valid = {"estimator": LogisticRegression().fit(X, Y), "X": X, "n_draws": 2}
+    valid |= {"random_state": 0, "X_train": X, "y_train": Y}
+    with pytest.raises((TypeError, ValueError)) as caught:
+        sample_proba(**valid | {name: value})
+    notes = getattr(caught.value, "__notes__", [])
+    assert re.search(rf"\b{name}\b", "\n".join([str(caught.value), *notes]))
