@@ -215,12 +215,15 @@ def test_a_kill_between_a_write_and_its_newline_is_reported(tmp_path):
     journal = Path(tmp_path / "s" / "journal.jsonl")
     content = journal.read_bytes()
     last = content.splitlines(keepends=True)[-1]
-    for length in (1, len(last) // 2, len(last) - 1):
+    for length in (1, len(last) // 2, len(last) - 2):
         journal.write_bytes(content[: len(content) - len(last) + length])
         with pytest.warns(UserWarning, match=f"torn.*{length} bytes"):
             session = open_session(tmp_path / "s", True)
         session.close()
         assert journal.read_bytes() == content[: -len(last)]
+    journal.write_bytes(content[:-1])  # the whole line, and so it counts
+    open_session(tmp_path / "s", True).close()
+    assert journal.read_bytes() == content
 
 
 if __name__ == "__main__":
