@@ -169,7 +169,7 @@ def test_representative_in_the_margin_of_an_svm_by_the_oracle(n):
     X, y = rng.normal(size=(60, 2)), np.repeat(["no", "yes"], 30)
     X[y == "yes", 0] += 4
     centres = [[2.0, -9.0], [2.0, 0.0], [2.0, 9.0]][:n]
-    pool = np.vstack([rng.normal(scale=0.4, size=(7 // n, 2)) + c for c in centres])
+    pool = np.vstack([rng.normal(scale=0.4, size=(9 // n, 2)) + c for c in centres])
     pool = np.vstack([pool, rng.normal(size=(20, 2)) * [1, 5] - [6, 0]])
     learner = ActiveLearner(LinearSVC(), Representative(), random_state=0).fit(X, y)
     inside = [i for i, f in enumerate(learner.decision_function(pool)) if abs(f) < 1]
