@@ -23,7 +23,7 @@ CALLS = int(os.environ.get("SKACTIVE_FUZZ_CALLS", 2000))
 SEED = os.environ.get("SKACTIVE_FUZZ_SEED", "0")
 # Share of obscure errors, and number of silent faults, that a group may have now.
 LIMITS = {
-    "learner": (0.40, 9),
+    "learner": (0.05, 0),
     "strategies": (0.35, 9),
     "simulation": (0.05, 0),
     "summaries": (0.03, 0),
