@@ -20,6 +20,7 @@ from skactive.bert.workers import count_workers, encode_in_workers
 
 __all__ = ["EncodingRun"]
 
+_MOST_TOKENS = 2**31
 _BATCH_TOKENS = {"cpu": 2048, "cuda": 16384, "mps": 8192}
 
 
@@ -55,7 +56,7 @@ class EncodingRun:
         self.batch_tokens = (
             _BATCH_TOKENS.get(self.device.type, _BATCH_TOKENS["cpu"])
             if estimator.batch_tokens == "auto"
-            else estimator.batch_tokens
+            else min(estimator.batch_tokens, _MOST_TOKENS)
         )
         self.revision = estimator.revision
         self.verbose = estimator.verbose

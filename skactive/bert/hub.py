@@ -39,7 +39,7 @@ def open_checkpoint(model, revision=None):
         Where there is no such folder, no model or no tokenizer in it, or where the
         hub cannot be reached.
     """
-    name = os.fspath(model)
+    name = os.fsdecode(model)
     folder = os.path.expanduser(name)
     signature = None
     if os.path.isdir(folder):

@@ -41,6 +41,14 @@ def choose_device(device):
             f"'device' must be 'auto' or a device of torch, such as 'cpu' or 'cuda:0', "
             f"got {device!r}."
         ) from exc
+    if chosen.type not in ("cpu", "cuda", "mps"):
+        try:
+            torch.zeros(1, device=chosen).item()
+        except Exception as exc:  # each backend has errors of its own
+            raise ValueError(
+                f"'device' must be a device of this machine that computes, got "
+                f"{device!r}. Pass device='auto' or 'cpu'."
+            ) from exc
     count = {"cuda": torch.cuda.device_count(), "mps": int(has_mps)}.get(chosen.type, 1)
     if (chosen.index or 0) >= count:
         raise ValueError(
@@ -97,7 +105,8 @@ def choose_layers(layers, depth):
     ValueError
         Out of range, empty, or no integers.
     """
-    several = [layers] if isinstance(layers, numbers.Integral) else list(layers)
+    is_one = isinstance(layers, numbers.Integral) or getattr(layers, "ndim", 1) == 0
+    several = [layers] if is_one else list(layers)
     good = [
         isinstance(i, numbers.Integral)
         and not isinstance(i, bool)

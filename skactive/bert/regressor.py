@@ -73,7 +73,7 @@ class BertRegressor(RegressorMixin, BertEstimator):
         given. 0 is the output of the embeddings, 1 the first layer, -1 the last.
         `(-4, -3, -2, -1)` are the last four.
     freeze : int or "all", default=0
-        `F > 0` freezes the embeddings and layers `[0, F)`, `F < 0` the last `-F`
+        `F > 0` freezes the embeddings and the first `F` layers, `F < 0` the last `-F`
         layers, "all" the encoder, 0 nothing. The head always trains.
     dropout : float, default=0.1
         Rate in the head. The encoder keeps the rates of its configuration.
@@ -156,7 +156,8 @@ class BertRegressor(RegressorMixin, BertEstimator):
         start), and with early stopping `valid_loss` and `valid_score`.
     layer_changes_ : dict of str to ndarray
         `layer`, `part`, and `mean` and `variance` of the absolute change of the
-        layer's parameters in `fit`. Exactly 0 for frozen layers.
+        layer's parameters in `fit`. Exactly 0 for frozen layers. `layer` is the name
+        of the part in the network, where "0" is the first layer of the encoder.
 
     See Also
     --------

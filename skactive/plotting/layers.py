@@ -24,6 +24,9 @@ _COLORS = ("#56B4E9", "#E69F00", "#DDDDDD", "#CC79A7")
 class LayerChangeDisplay:
     """Mean absolute change of the parameters of each layer in training [1]_.
 
+    Layers of the encoder are counted from 1, as in the parameter `layers` of
+    :class:`skactive.bert.BertFeatures`: `freeze=3` freezes the layers 1 to 3.
+
     Use :meth:`from_estimator` or :meth:`from_changes` to create one.
 
     Parameters
@@ -171,7 +174,7 @@ class LayerChangeDisplay:
         self.border_ = _draw_border(ax, parts)
         label_axes(ax, "layer", "mean absolute change\n± standard deviation")
         ax.grid(visible=False, axis="x")
-        _name_layers(ax, layers)
+        _name_layers(ax, layers, parts)
         ax.set_xlim(-0.7, n - 0.3)
         self.legend_ = None
         if len(changes) > 1:
@@ -286,9 +289,13 @@ def _draw_border(ax, parts):
     return ax.axvline(x, color="#D55E00", linestyle="--", linewidth=1.5)
 
 
-def _name_layers(ax, layers):
+def _name_layers(ax, layers, parts):
     """Write the layers' names below them, the longer ones upwards."""
-    ax.set_xticks(range(len(layers)), layers, parse_math=False)
+    names = [
+        str(int(layer) + 1) if part == "encoder" and str(layer).isdecimal() else layer
+        for layer, part in zip(layers, parts, strict=True)
+    ]
+    ax.set_xticks(range(len(layers)), names, parse_math=False)
     for label in ax.get_xticklabels():
         if len(label.get_text()) > 3:
             label.set_rotation(90)

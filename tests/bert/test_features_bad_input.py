@@ -1,6 +1,7 @@
 """What BertFeatures refuses: texts, parameters, folders and names without a model."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -56,11 +57,43 @@ def test_refuses_broken_unicode_with_its_position(exact):
         ({"cache": 3}, "'cache' parameter"),
         ({"model": None}, "'model' parameter"),
         ({"device": "gpu"}, "'device' must be 'auto' or a device of torch.*'gpu'"),
+        ({"device": "meta"}, "'device' must be a device of .* that computes.*'meta'"),
+        ({"layers": np.array(4)}, r"'layers' must be .*got array\(4\)"),
+        ({"cache": ""}, "'cache' must be 'memory', a folder or None, got ''"),
+        ({"cache": " "}, "'cache' must be .*, got ' '"),
+        ({"cache": "a\0b"}, "'cache' must be 'memory', a folder or None"),
+        ({"cache": "\ud800"}, "'cache' must be 'memory', a folder or None"),
+        ({"cache": "~nobody-of-this-name/a"}, "'cache' must be 'memory', a folder"),
     ],
 )
-def test_refuses_bad_parameters(exact, params, message):
+def test_refuses_bad_parameters(exact, params, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(ValueError, match=message):
         exact.set_params(**params).transform(TEXTS)
+    assert not list(tmp_path.iterdir())
+
+
+def test_takes_any_number_of_batch_tokens(tiny_bert):
+    features = uncached(tiny_bert, batch_tokens=2**70).transform(TEXTS)
+    expected = uncached(tiny_bert, batch_tokens=2**20).transform(TEXTS)
+    np.testing.assert_array_equal(features, expected)
+
+
+class BytesPath:
+    """A path of bytes, as os.scandir gives them."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __fspath__(self):
+        return os.fsencode(self.path)
+
+
+def test_paths_may_be_bytes(tiny_bert, tmp_path, exact):
+    cache = tmp_path / "cache"
+    features = uncached(BytesPath(tiny_bert), cache=BytesPath(cache)).transform(TEXTS)
+    np.testing.assert_allclose(features, exact.transform(TEXTS), atol=1e-6)
+    assert cache.is_dir()
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has CUDA")
