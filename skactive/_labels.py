@@ -278,10 +278,10 @@ def check_weights(params, n):
     TypeError
         If weights are in no order.
     ValueError
-        If they are not one finite number per item, or one number or None.
+        If they are not one finite number per item, one positive number or None.
     """
     for name, value in params.items():
-        single = value is None or isinstance(value, Real)
+        single = value is None or (isinstance(value, Real) and value > 0)
         if single or not name.endswith("sample_weight"):
             continue
         refuse_unordered(value, name)

@@ -143,6 +143,13 @@ def name_bad_texts(X):
                 as_texts(X)
             except TypeError as cause:
                 raise cause from exc
+        if isinstance(exc, AttributeError) and not isinstance(exc, ValueError):
+            raise TypeError(
+                "'X' must hold items that the estimator takes; with these, it raised "
+                f"AttributeError: {exc}."
+            ) from exc
+        if "'X'" not in str(exc):
+            exc.add_note("This was raised while an estimator worked on 'X'.")
         raise
 
 

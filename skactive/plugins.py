@@ -246,8 +246,11 @@ class Group:
         ValueError
             If this process has not registered the name.
         """
-        if name not in self.registered:
-            raise ValueError(f"the {self.kind} name {name!r} was not registered here.")
+        if not isinstance(name, str) or name not in self.registered:
+            raise ValueError(
+                "'name' must be a name that this process has registered, and the "
+                f"{self.kind} name {name!r} was not registered here."
+            )
         del self.registered[name]
 
     @staticmethod

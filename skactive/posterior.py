@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from . import ensembles, laplace
-from ._labels import as_labels
+from ._labels import as_labels, check_weights
 from ._params import check_count, naming
 from ._pipelines import split_estimator
 from ._positions import count_items
@@ -177,6 +177,7 @@ def sampler(
         n_train = num_samples(X_train)
         if y_train is not None:
             y_train = as_labels(y_train, n_train, name="y_train", items="X_train")
+        check_weights({"sample_weight": sample_weight}, n_train)
         with naming("X_train"):
             draw = laplace.draw_linear(
                 final, n_draws, rng, X_train, y_train, sample_weight

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from skactive.bert.files import digest_file
 
 __all__ = ["SentenceModules"]
@@ -159,6 +161,18 @@ class SentenceModules:
                 return found
         with self.source.explained(f"module in {path!r}"):
             raise FileNotFoundError("it has no weights")
+
+    def files(self):
+        """Map the names of the files that the modules read to their paths."""
+        names = ["sentence_bert_config.json", "config_sentence_transformers.json"]
+        modules = self.source.read_json("modules.json", list) or []
+        names += [f"{module['path']}/config.json" for module in modules[1:]]
+        found = {name: self.source.path(name) for name in ["modules.json", *names]}
+        for name, config in self.steps:
+            if name == "Dense":
+                path = self._weights(config)
+                found[f"{config['path']}/{os.path.basename(path)}"] = path
+        return {name: path for name, path in found.items() if path is not None}
 
     def build(self, device):
         """Make a function that applies the steps to pooled rows (b, m), float32."""

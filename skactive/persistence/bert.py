@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import shutil
 from pathlib import Path
@@ -53,9 +55,20 @@ def encode_weights(estimator, where, writer):
 def write_encoder(features, where, writer):
     """Copy the encoder of a `BertFeatures`; return its folder."""
     from skactive.bert.hub import open_checkpoint
+    from skactive.bert.sentences import SentenceModules
 
     opened = open_checkpoint(features.model, features.revision)
-    return _copy_once(opened, _model_at(where), writer)
+    place, files = _model_at(where), {}
+    if features.pooling == "auto":
+        modules = SentenceModules(opened.source)
+        modules.check()
+        files = modules.files()
+    if pickled := [name for name in files if name.endswith(".bin")]:
+        raise ValueError(
+            f"{place} must hold no pickle to be bundled, got {opened.name!r} with "
+            f"{pickled[0]!r}. Save it again with a newer sentence-transformers."
+        )
+    return _copy_once(opened, place, writer, files)
 
 
 def _copy_pretrained(estimator, digest, where, writer):
@@ -89,15 +102,20 @@ def _model_at(where):
     return at(f"{where}.model" if where else "model")
 
 
-def _copy_once(opened, place, writer):
+def _copy_once(opened, place, writer, files=()):
     """Copy an encoder unless an equal one was copied; return its folder."""
-    key = opened.digest, opened.tokenizer_digest
+    from skactive.bert.files import digest_file
+
+    files = dict(files)
+    contents = [[name, digest_file(path)] for name, path in sorted(files.items())]
+    key = opened.digest, opened.tokenizer_digest, json.dumps(contents)
     if key not in writer.encoders:
-        writer.encoders[key] = _write_pretrained(opened, place, writer)
+        name = _write_pretrained(opened, place, writer, files, key[2])
+        writer.encoders[key] = name
     return writer.encoders[key]
 
 
-def _write_pretrained(opened, place, writer):
+def _write_pretrained(opened, place, writer, files, contents):
     """Write encoder and tokenizer, and check that they come back; give the folder."""
     from skactive.bert.checkpoint import Checkpoint
 
@@ -107,6 +125,9 @@ def _write_pretrained(opened, place, writer):
     draft.mkdir(parents=True)
     _write_encoder(source, draft)
     source.tokenizer.save_pretrained(draft)
+    for name, path in files.items():
+        (draft / name).parent.mkdir(exist_ok=True)
+        shutil.copyfile(path, draft / name)
     copied = Checkpoint(os.fspath(draft), None, local=True)
     if (copied.tokenizer_digest, copied.max_positions) != (
         source.tokenizer_digest,
@@ -119,6 +140,8 @@ def _write_pretrained(opened, place, writer):
         )
     # Named by content: what is saved over an earlier save is found under its old name.
     name = f"pretrained/{copied.digest[:12]}-{copied.tokenizer_digest[:8]}"
+    if files:
+        name += f"-{hashlib.sha256(contents.encode()).hexdigest()[:8]}"
     draft.rename(writer.folder / name)
     return name
 

@@ -47,8 +47,8 @@ class Writer:
     ----------
     models : list of dict
         The pretrained encoders by name: `model`, `revision`, `folder`.
-    encoders : dict of (str, str) to str
-        The folders of those copied so far, by the hashes of weights and tokenizer.
+    encoders : dict of tuple of str to str
+        The folders of those copied so far, by the hashes of what they hold.
     """
 
     def __init__(self, folder, encoders, *, data, bundle, trusted):

@@ -215,6 +215,21 @@ class AnsweringMixin:
         """
         self._sync()
         check_bool("ignore_unknown", ignore_unknown)
+        texts = [
+            ("text", name)
+            for name in (
+                ()
+                if text is None
+                else text
+                if isinstance(text, list | tuple)
+                else [text]
+            )
+        ]
+        for name, column in (("id", id), ("label", label), *texts):
+            if not isinstance(column, str):
+                raise TypeError(
+                    f"{name!r} must be the name of a column, as str; got {column!r}."
+                )
         imported, labels = import_table(
             path,
             id,

@@ -150,7 +150,7 @@ def check_refit(refit):
     ----------
     refit : bool or "background"
     """
-    if not isinstance(refit, bool) and refit != "background":
+    if not isinstance(refit, bool | str) or refit not in (True, False, "background"):
         raise ValueError(f"'refit' must be True, False or 'background', got {refit!r}.")
     return refit
 

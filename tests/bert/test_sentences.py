@@ -1,13 +1,17 @@
 """Features of sentence-transformers models against those of the library itself."""
 
 import json
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.models import Dense, Normalize, Pooling, Transformer
 
+from skactive import load, save
 from skactive.bert import BertFeatures
 
 from ..conftest import TEXTS, save_encoder
@@ -219,3 +223,22 @@ def test_auto_names_a_dense_layer_without_weights(tmp_path):
     (tmp_path / "saved" / "2_Dense" / "model.safetensors").unlink()
     with pytest.raises(ValueError, match=r"'model'.*module in '2_Dense' cannot be"):
         uncached(folder, pooling="auto").transform(WORDS)
+
+
+def test_a_bundle_holds_the_modules(tmp_path):
+    folder = save_sentences(tmp_path, "max", dense(8, torch.nn.Tanh()), Normalize())
+    features = uncached(folder, pooling="auto")
+    expected = features.fit_transform(WORDS)
+    saved = save(features, tmp_path / "bundle", bundle=True)
+    shutil.rmtree(folder)
+    np.testing.assert_array_equal(load(saved).transform(WORDS), expected)
+
+
+def test_a_module_in_a_pickle_is_not_bundled(tmp_path):
+    folder = Path(save_sentences(tmp_path, "max", dense(8, torch.nn.Tanh())))
+    (weights,) = folder.glob("2_Dense/model.safetensors")
+    torch.save(load_file(weights), weights.with_name("pytorch_model.bin"))
+    weights.unlink()
+    features = uncached(str(folder), pooling="auto")
+    with pytest.raises(ValueError, match="'model' must hold no pickle to be bundled"):
+        save(features, tmp_path / "bundle", bundle=True)

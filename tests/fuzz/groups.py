@@ -507,7 +507,7 @@ def session(folder):
         "history": {"id": open_ids[0]},
         "export": {"path": "out.csv", "what": "labels"},
         "import_labels": {
-            **{"path": str(exported), "id": "id", "label": "label"},
+            **{"path": str(exported), "id": "id", "label": "label", "text": None},
             **{"annotator": None, "ignore_unknown": False},
         },
     }

@@ -319,3 +319,15 @@ def test_items_that_are_no_texts_are_named(bad):
     learner = ActiveLearner(pipe).fit(texts[:2], [0, 1])
     with pytest.raises(TypeError, match=message):
         learner.query(["one film", "a film", bad])
+
+
+@pytest.mark.parametrize("bad", [None, b"\xff", [1, "a"]])
+def test_an_error_of_the_estimator_names_the_items(bad):
+    items = [[0.0], [1.0], [bad]]
+    with pytest.raises((TypeError, ValueError)) as caught:
+        ActiveLearner(LogisticRegression()).fit(items, [0, 1, 0])
+    text = [str(caught.value), *getattr(caught.value, "__notes__", [])]
+    assert "X" in "".join(text)
+    numbers = make_pipeline(TfidfVectorizer(), LogisticRegression())
+    with pytest.raises(TypeError, match="'X' must hold items that the estimator takes"):
+        ActiveLearner(numbers).fit([1.0, 2.0], [0, 1])

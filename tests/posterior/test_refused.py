@@ -156,6 +156,8 @@ def test_a_number_of_draws_that_is_none_is_named(n_draws):
         ("X_train", {0: [1.0, 2.0]}),
         ("y_train", ["a"]),
         ("y_train", 5),
+        ("sample_weight", ["a"] * len(X)),
+        ("sample_weight", [1.0]),
         ("n_draws", 0),
         ("random_state", "0"),
     ],

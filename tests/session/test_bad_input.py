@@ -445,3 +445,13 @@ def test_a_clock_that_goes_backwards_changes_nothing(open_session, monkeypatch):
     times = [event["time"] for event in session.history(a)]
     assert times == sorted(times, reverse=True)  # as the clock had it
     assert [event["seq"] for event in session.history(a)] == [2, 3, 4]
+
+
+@pytest.mark.parametrize("argument", ["id", "label", "text"])
+@pytest.mark.parametrize("value", [5, {"a": 1}, np.array([None, {}], dtype=object)])
+def test_a_column_that_is_no_str_is_named(open_session, argument, value):
+    with (
+        open_session() as session,
+        pytest.raises(TypeError, match=f"'{argument}' must be the name of a column"),
+    ):
+        session.import_labels("labels.csv", **{argument: value})
