@@ -21,17 +21,9 @@ from .values import wrong_values
 
 CALLS = int(os.environ.get("SKACTIVE_FUZZ_CALLS", 2000))
 SEED = os.environ.get("SKACTIVE_FUZZ_SEED", "0")
-# Share of obscure errors, and number of silent faults, that a group may have now.
-LIMITS = {
-    "learner": (0.05, 0),
-    "strategies": (0.35, 9),
-    "simulation": (0.05, 0),
-    "summaries": (0.03, 0),
-    "bert": (0.05, 9),
-    "tables": (0.50, 9),
-    "session": (0.35, 9),
-    "files": (0.55, 9),
-}
+# Share of obscure errors that a group may have. None of them may be silently wrong.
+LIMIT = 0.02
+LIMITS = {"strategies": 0.10}  # until their parameters are declared
 
 
 def run_group(targets, n_calls, seed):
@@ -84,6 +76,5 @@ def test_a_wrong_argument_is_named(name, request, tmp_path, table):
     report = f"{HEAD}\n{counts.row(name)}\n{counts.report()}"
     if request.config.getoption("capture") == "no":
         print(f"\n{report}")  # noqa: T201
-    obscure, silent = LIMITS[name]
-    assert len(counts.silent) <= silent, report
-    assert counts.obscure <= obscure * counts.calls, report
+    assert not counts.silent, report
+    assert counts.obscure <= LIMITS.get(name, LIMIT) * counts.calls, report
