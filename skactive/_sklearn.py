@@ -5,16 +5,18 @@ from __future__ import annotations
 from functools import cache, wraps
 from inspect import signature
 
+import numpy as np
 from sklearn import config_context, get_config
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.base import _fit_context as fit_context
 from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._param_validation import (
     HasMethods,
-    Interval,
+    RealNotInt,
     StrOptions,
     validate_parameter_constraints,
 )
+from sklearn.utils._param_validation import Interval as _Interval
 from sklearn.utils.metaestimators import _BaseComposition as BaseComposition
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 from sklearn.utils.validation import _num_samples as num_samples
@@ -26,6 +28,7 @@ __all__ = [
     "IsPredictor",
     "LinearClassifierMixin",  # noqa: F822
     "QuickParamsMixin",
+    "RealNotInt",
     "StrOptions",
     "check_sample_weight",
     "fit_context",
@@ -78,6 +81,14 @@ def validate_params(parameter_constraints, *, prefer_skip_nested_validation=Fals
         return wrapper
 
     return decorate
+
+
+class Interval(_Interval):
+    """An interval of numbers, of which True and False are none."""
+
+    def is_satisfied_by(self, val):
+        """Whether a value lies in it."""
+        return not isinstance(val, bool | np.bool_) and super().is_satisfied_by(val)
 
 
 class QuickParamsMixin:

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from inspect import Parameter, signature
 
-__all__ = ["Entry", "Group"]
+__all__ = ["Entry", "Group", "validate"]
 
 _SESSION = "this session"
 
@@ -110,12 +111,13 @@ class Group:
         Returns
         -------
         names : list of str
-            A name that several distributions offer appears as `dist:name` for each.
+            A built-in name stands for the built-in. Any other name that several
+            distributions offer appears as `dist:name` for each.
         """
         entries = self.available()
-        names = [entry.name for entry in entries]
+        owners = _owners(entries)
         return sorted(
-            entry.name if names.count(entry.name) == 1 else entry.full_name
+            entry.name if owners.get(entry.name) == entry else entry.full_name
             for entry in entries
         )
 
@@ -134,7 +136,7 @@ class Group:
         Raises
         ------
         ValueError
-            If no distribution offers the name, or several do.
+            If no distribution offers the name, or several do and none is skactive.
         TypeError
             If `name` is no str.
         """
@@ -143,9 +145,9 @@ class Group:
                 f"'name' must be a str, got {name!r}. A {self.kind} itself needs no "
                 f"name: pass it as {self.argument}=."
             )
-        alone = _index(self.entry, _read(self.name))[1]
-        if name in alone and name not in self.registered:
-            return alone[name]
+        owners = _index(self.entry, _read(self.name))[1]
+        if name in owners and name not in self.registered:
+            return owners[name]
         dist, _, short = name.partition(":") if ":" in name else ("", "", name)
         entries = self.available()
         # What the session registered in place of an installed one hides that name,
@@ -208,6 +210,57 @@ class Group:
                 "affected."
             ) from exc
 
+    def make(self, entry, cls, params):
+        """Make an instance of a class that an entry offers, and check its parameters.
+
+        Parameters
+        ----------
+        entry : Entry
+        cls : type
+        params : dict
+
+        Returns
+        -------
+        instance : object
+
+        Raises
+        ------
+        TypeError
+            If a parameter is unknown, or one without a default is missing.
+        ValueError
+            If the value of a parameter is invalid.
+        """
+        accepted = signature(cls).parameters.values()
+        what = f"the {self.kind} {entry.name!r}"
+        kinds = {parameter.kind for parameter in accepted}
+        names = [p.name for p in accepted if p.kind not in _VARIADIC]
+        unknown = sorted(set(params) - set(names))
+        if unknown and Parameter.VAR_KEYWORD not in kinds:
+            close = get_close_matches(unknown[0], names, n=1)
+            hint = f"Did you mean {close[0]!r}?" if close else "Leave it out."
+            takes = ", ".join(map(repr, names)) or "no parameters"
+            raise TypeError(
+                f"{unknown[0]!r} must be a parameter of {what}, which takes {takes}. "
+                f"{hint}"
+            )
+        missing = [
+            p.name
+            for p in accepted
+            if p.kind not in _VARIADIC
+            and p.default is Parameter.empty
+            and p.name not in params
+        ]
+        if missing:
+            given = ", ".join(f"{name}=..." for name in missing)
+            maker = f"get_{self.kind.replace(' ', '_')}"
+            raise TypeError(
+                f"{missing[0]!r} must be given: {what} has no default for it. Pass "
+                f"an instance, such as {maker}({entry.name!r}, {given})."
+            )
+        instance = cls(**params)
+        validate(instance)
+        return instance
+
     def register(self, name, offered, *, replace=False):
         """Give something a name for the rest of this process.
 
@@ -259,6 +312,15 @@ class Group:
         _read.cache_clear()
 
 
+_VARIADIC = {Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD}
+
+
+def validate(instance):
+    """Check the parameters of an object that declares `_parameter_constraints`."""
+    if hasattr(instance, "_parameter_constraints"):
+        instance._validate_params()
+
+
 @cache
 def _read(group):
     """Read the entry points once; it takes some 20 ms."""
@@ -271,10 +333,15 @@ def _read(group):
 
 @cache
 def _index(entry, offers):
-    """Make the entries, once; give them and, by name, those alone with theirs."""
+    """Make the entries once; return them and, by name, those that own their name."""
     entries = tuple(entry(*offer) for offer in offers)
-    names = [each.name for each in entries]
-    return entries, {e.name: e for e in entries if names.count(e.name) == 1}
+    return entries, _owners(entries)
+
+
+def _owners(entries):
+    """Map each unambiguous name to its entry: the built-in one, or the only one."""
+    names = [entry.name for entry in entries]
+    return {e.name: e for e in entries if e.builtin or names.count(e.name) == 1}
 
 
 def _provenance(point):

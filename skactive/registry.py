@@ -84,7 +84,8 @@ def get_strategy_names():
     Returns
     -------
     names : list of str
-        A name that several distributions offer appears as `dist:name` for each.
+        A built-in name stands for the built-in strategy. Any other name that several
+        distributions offer appears as `dist:name` for each.
     """
     return _group.names()
 
@@ -104,7 +105,7 @@ def find(name):
     Raises
     ------
     ValueError
-        If no distribution offers the name, or several do.
+        If no distribution offers the name, or several do and none is skactive.
     TypeError
         If `name` is no str.
     """
@@ -117,7 +118,8 @@ def get_strategy(name, **params):
     Parameters
     ----------
     name : str
-        A name, or `dist:name` where several distributions offer one.
+        A name, or `dist:name`. The name of a built-in strategy means that strategy,
+        whatever plugins offer; a plugin's of the same name is `dist:name`.
     **params
         Parameters of the strategy.
 
@@ -128,12 +130,12 @@ def get_strategy(name, **params):
     Raises
     ------
     ValueError
-        If the name is unknown or ambiguous.
+        If the name is unknown or ambiguous, or the value of a parameter is invalid.
     ImportError
         If the plugin that offers it cannot be imported.
     TypeError
-        If `name` is no str, or what the plugin offers is no strategy or does not take
-        the parameters.
+        If `name` is no str, the strategy does not take the parameters or needs others,
+        or what the plugin offers is no strategy.
 
     Examples
     --------
@@ -144,7 +146,7 @@ def get_strategy(name, **params):
     entry = find(name)
     offered = entry.load()
     if isinstance(offered, type):
-        strategy = offered(**params)
+        strategy = _group.make(entry, offered, params)
         if not callable(getattr(strategy, "select", None)):
             raise TypeError(
                 f"{entry.value!r}, which {entry.dist} {entry.version} offers as the "
@@ -180,6 +182,13 @@ def resolve(strategy, *, argument="strategy"):
     Returns
     -------
     strategy : Strategy
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown or ambiguous, or a parameter of the strategy is invalid.
+    TypeError
+        If it is no strategy.
     """
     if isinstance(strategy, str):
         return get_strategy(strategy)
@@ -189,6 +198,7 @@ def resolve(strategy, *, argument="strategy"):
             f"{strategy.__name__}. Pass an instance: {strategy.__name__}()."
         )
     if callable(getattr(strategy, "select", None)):
+        plugins.validate(strategy)
         return clone(strategy, safe=False)
     if callable(strategy):
         return FunctionStrategy(strategy)

@@ -248,21 +248,16 @@ def test_the_command_says_what_is_broken(command, options, expected):
 # The colliding one
 
 
-@pytest.mark.parametrize(
-    ("name", "first", "second"),
-    [
-        ("gini", "skactive-example 1.2.0", "skactive-rival 0.4.1"),
-        ("margin", "skactive 0", "skactive-rival 0.4.1"),
-    ],
-)
-def test_a_collision_names_both_and_the_way_out(python, name, first, second):
-    code = f"say(error(lambda: get_strategy({name!r})))"
+def test_a_collision_of_two_plugins_names_both_and_the_way_out(python):
+    code = 'say(error(lambda: get_strategy("gini")))'
     kind, message, _ = python(code, "example", "colliding")
     assert kind == "ValueError"
-    assert f"the strategy name {name!r} is offered by {first}" in message
+    first, second = "skactive-example 1.2.0", "skactive-rival 0.4.1"
+    assert f"the strategy name 'gini' is offered by {first}" in message
     assert f" and {second} (" in message
-    ways = [f"'{dist.split()[0]}:{name}'" for dist in (first, second)]
-    assert message.endswith(f"Say which: {' or '.join(ways)}.")
+    assert message.endswith(
+        "Say which: 'skactive-example:gini' or 'skactive-rival:gini'."
+    )
 
 
 def test_the_full_name_chooses_the_distribution(python):
@@ -284,25 +279,61 @@ say([
 
 def test_a_learner_takes_the_full_name(python):
     code = """
-picks = []
-for name in ("skactive:margin", "skactive-rival:margin"):
-    learner = ActiveLearner(LogisticRegression(), name, random_state=0)
-    picks.append(learner.fit(X[:10], y[:10]).query(X, 3).tolist())
-unsaid = ActiveLearner(LogisticRegression())
-say([picks, error(lambda: unsaid.fit(X[:10], y[:10]))])
+learner = ActiveLearner(LogisticRegression(), "skactive-rival:margin")
+say(type(learner.fit(X[:10], y[:10]).strategy_).__module__)
 """
-    picks, (kind, message, _) = python(code, "colliding")
-    assert picks[0] == picks[1]  # two classes leave no choice
-    assert kind == "ValueError"
-    assert "'skactive:margin' or 'skactive-rival:margin'" in message
+    assert python(code, "colliding") == "skactive_rival"
+
+
+def test_a_default_learner_asks_as_without_the_plugin(python):
+    code = """
+learner = ActiveLearner(LogisticRegression(), random_state=0)
+picks = learner.fit(X[:10], y[:10]).query(X, 3).tolist()
+say([type(learner.strategy_).__module__, picks])
+"""
+    alone = python(code)
+    assert alone[0] == "skactive.strategies.uncertainty"
+    assert python(code, "colliding") == alone
 
 
 def test_without_a_collision_the_short_name_is_enough(python):
     code = 'say([get_strategy("gini").function.__module__, get_strategy_names()])'
     module, names = python(code, "colliding")
     assert module == "skactive_rival"
-    assert {"gini", "skactive:margin", "skactive-rival:margin", "entropy"} <= set(names)
-    assert "margin" not in names
+    assert {"gini", "margin", "skactive-rival:margin", "entropy"} <= set(names)
+    assert "skactive:margin" not in names
+
+
+def test_a_saved_learner_loads_beside_a_plugin_of_the_strategys_name(python, tmp_path):
+    folder = str(tmp_path / "saved")
+    code = f"""
+from skactive import save
+save(ActiveLearner(LogisticRegression(), random_state=0).fit(X[:10], y[:10]), {folder!r})
+say(None)
+"""
+    python(code)
+    code = f"""
+from skactive import load
+learner = load({folder!r})
+say([learner.strategy, type(learner.strategy_).__module__])
+"""
+    expected = ["margin", "skactive.strategies.uncertainty"]
+    assert python(code, "colliding") == expected
+
+
+def test_a_saved_name_that_became_ambiguous_is_the_recorded_distributions(
+    python, tmp_path
+):
+    folder = str(tmp_path / "saved")
+    code = f"""
+from skactive import save
+save(ActiveLearner(LogisticRegression(), "gini").fit(X[:10], y[:10]), {folder!r})
+say(None)
+"""
+    python(code, "example")
+    code = f"from skactive import load\nsay(load({folder!r}).strategy)"
+    assert python(code, "example") == "gini"
+    assert python(code, "example", "colliding") == "skactive-example:gini"
 
 
 def test_the_command_says_what_collides(command):

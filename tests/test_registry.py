@@ -146,13 +146,33 @@ def test_parameters_reach_the_strategy():
 
 def test_an_unknown_parameter_is_refused():
     registry.register("longest", Longest)
-    with pytest.raises(TypeError, match="unexpected keyword argument 'wait'"):
+    message = (
+        "'wait' must be a parameter of the strategy 'longest', which takes 'weight'. "
+        "Did you mean 'weight'"
+    )
+    with pytest.raises(TypeError, match=message):
         get_strategy("longest", wait=1)
 
 
 def test_a_strategy_without_parameters_takes_none():
-    with pytest.raises(TypeError, match=r"Margin\(\) takes no arguments"):
-        get_strategy("margin", weight=1)
+    message = r"'gamma' must be a parameter of the strategy 'margin', .* no parameters"
+    with pytest.raises(TypeError, match=message):
+        get_strategy("margin", gamma=2)
+
+
+def test_a_parameter_without_a_default_must_be_given():
+    class Needy(Random):
+        def __init__(self, power):
+            self.power = power
+
+    registry.register("needy", Needy)
+    message = (
+        r"'power' must be given: the strategy 'needy' has no default for it\. Pass an "
+        r"instance, such as get_strategy\('needy', power=\.\.\.\)"
+    )
+    with pytest.raises(TypeError, match=message):
+        ActiveLearner(LogisticRegression(), "needy").fit([[0.0], [1.0]], [0, 1])
+    assert get_strategy("needy", power=2).power == 2
 
 
 def test_a_function_takes_no_parameters():

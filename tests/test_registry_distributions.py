@@ -169,3 +169,23 @@ def test_names_that_two_offer_are_listed_in_full():
     assert {"one:both", "two:both", "margin"} <= set(names)
     assert "both" not in names
     assert names == sorted(names)
+
+
+@pytest.fixture
+def _rival(install):
+    source = "from skactive.strategies import Random\nclass Rival(Random): ..."
+    install("rival", "2.0", source, margin="fake_rival:Rival")
+
+
+@pytest.mark.usefixtures("_rival")
+def test_a_built_in_name_means_the_built_in_whatever_a_plugin_offers():
+    assert type(get_strategy("margin")) is Margin
+    assert registry.find("margin").dist == "skactive"
+
+
+@pytest.mark.usefixtures("_rival")
+def test_a_plugin_of_a_built_in_name_is_reached_by_its_full_name():
+    assert type(get_strategy("rival:margin")).__name__ == "Rival"
+    names = get_strategy_names()
+    assert {"margin", "rival:margin"} <= set(names)
+    assert "skactive:margin" not in names

@@ -104,12 +104,12 @@ def _refuse(value, where):
     )
 
 
-def _check_offer(node, where, asked):
+def _find_saved(node, where):
     """Find the strategy that was saved, and warn if it is another release."""
     name, dist = str(node["name"]), str(node["dist"])
     written = f"{dist} {node['version']}".strip()
     try:
-        entry = find(asked)
+        entry = find(f"{dist}:{name}")
     except ValueError as exc:
         remedy = (
             "Register it before loading."
@@ -120,12 +120,6 @@ def _check_offer(node, where, asked):
             f"{OBJECT_FILE!r} holds the strategy {name!r} of {written} at "
             f"{at(where)}, which is not to be found here ({exc}) {remedy}"
         ) from exc
-    if entry.dist != dist:
-        raise Refusal(
-            f"{OBJECT_FILE!r} holds the strategy {name!r} of {written} at "
-            f"{at(where)}; here that name belongs to {entry.dist}. Install {written}, "
-            f"or take the other away."
-        )
     if major(entry.version) != major(node["version"]):
         warnings.warn(
             f"the strategy {name!r} was saved with {written}, and is of {entry.dist} "
@@ -133,16 +127,20 @@ def _check_offer(node, where, asked):
             UserWarning,
             stacklevel=2,
         )
+    return entry
 
 
 def _decode_name(node, where, reader):
-    _check_offer(node, where, str(node["value"]))
-    return str(node["value"])
+    entry, value = _find_saved(node, where), str(node["value"])
+    # Another distribution may have taken the short name since.
+    with suppress(ValueError):
+        if find(value) == entry:
+            return value
+    return entry.full_name
 
 
 def _decode_strategy(node, where, reader):
-    full_name = f"{node['dist']}:{node['name']}"
-    _check_offer(node, where, full_name)
+    full_name = _find_saved(node, where).full_name
     params = {k: reader.decode(v, f"{where}.{k}") for k, v in node["params"].items()}
     return get_strategy(full_name, **params)
 

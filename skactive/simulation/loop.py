@@ -19,6 +19,7 @@ from .._sklearn import HasMethods, validate_params
 from ..initial import Oracle, choose_initial
 from ..runs import Run
 from ..stopping import get_stopping_rule
+from ..stopping.base import should_stop
 from .checkpoint import Checkpoint, Progress
 from .plan import (
     fingerprint,
@@ -320,7 +321,7 @@ def _record(rounds, progress, learner, X, score, rule, verbose):
                 continue
             seen.append(progress.run.rounds[number])
             # Before there is a model, no rule has anything to judge.
-            if hasattr(learner, "estimator_") and rule.check(seen, learner, X):
+            if hasattr(learner, "estimator_") and should_stop(rule, seen, learner, X):
                 return rule.reason() if hasattr(rule, "reason") else to_text(rule)
     return None
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
+import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..runs import Run
 
-__all__ = ["StoppingRule"]
+__all__ = ["StoppingRule", "should_stop"]
 
 
 class StoppingRule(BaseEstimator, ABC):
@@ -91,11 +92,11 @@ class StoppingRule(BaseEstimator, ABC):
         if not hasattr(self, "n_checks_"):
             self.start()
         self.n_checks_ += 1
-        return bool(self.decide(run, learner, X))
+        return as_answer(self.decide(run, learner, X), self)
 
     @abstractmethod
     def decide(self, run, learner, X):
-        """Say whether to stop now; `check` calls this.
+        """Decide whether to stop now; `check` calls this.
 
         Parameters
         ----------
@@ -127,3 +128,20 @@ class StoppingRule(BaseEstimator, ABC):
         from . import combined  # which derives from this class
 
         return getattr(combined, kind)._of(self, other)
+
+
+def should_stop(rule, run, learner, X):
+    """Ask any object with a method `check` whether to stop now."""
+    return as_answer(rule.check(run, learner, X), rule, "check")
+
+
+def as_answer(answer, rule, method="decide"):
+    """Read what a rule answered; raise a TypeError unless it is True or False."""
+    if isinstance(answer, np.ndarray) and answer.ndim == 0:
+        answer = answer[()]
+    if isinstance(answer, bool | np.bool_):
+        return bool(answer)
+    raise TypeError(
+        f"{type(rule).__name__}.{method} must return True or False, got {answer!r}. "
+        "Return True where the loop has to stop and False otherwise."
+    )

@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.metrics import check_scoring
 
 from ..runs import Run
+from .base import should_stop
 from .combined import is_rule
 
 __all__ = ["as_callback"]
@@ -125,4 +126,4 @@ class _RuleCallback:
         if scorer is not None and fitted_estimator is not None:
             scores = {"score": float(scorer(fitted_estimator, self.X, self.y))}
         run.append({"asked": [], "scores": scores})
-        return rule.check(run, fitted_estimator, self.X)
+        return should_stop(rule, run, fitted_estimator, self.X)

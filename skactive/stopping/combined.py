@@ -7,7 +7,7 @@ import re
 from sklearn.base import clone
 
 from .._sklearn import BaseComposition
-from .base import StoppingRule
+from .base import StoppingRule, should_stop
 
 __all__ = ["AllOf", "AnyOf"]
 
@@ -84,7 +84,7 @@ class _Combined(BaseComposition, StoppingRule):
         stop : bool
         """
         self.agreed_ = [
-            name for name, rule in self.rules_ if rule.check(run, learner, X)
+            name for name, rule in self.rules_ if should_stop(rule, run, learner, X)
         ]
         return self._enough(len(self.agreed_))
 

@@ -18,7 +18,8 @@ def get_stopping_rule_names():
     Returns
     -------
     names : list of str
-        A name that several distributions offer appears as `dist:name` for each.
+        A built-in name stands for the built-in rule. Any other name that several
+        distributions offer appears as `dist:name` for each.
     """
     return _group.names()
 
@@ -29,7 +30,8 @@ def get_stopping_rule(name, **params):
     Parameters
     ----------
     name : str
-        A name, or `dist:name` where several distributions offer one.
+        A name, or `dist:name`. The name of a built-in rule means that rule, whatever
+        plugins offer.
     **params
         Parameters of the rule.
 
@@ -40,12 +42,12 @@ def get_stopping_rule(name, **params):
     Raises
     ------
     ValueError
-        If the name is unknown or ambiguous.
+        If the name is unknown or ambiguous, or the value of a parameter is invalid.
     ImportError
         If the plugin that offers it cannot be imported.
     TypeError
-        If `name` is no str, or what the plugin offers is no rule or does not take the
-        parameters.
+        If `name` is no str, the rule does not take the parameters or needs others, or
+        what the plugin offers is no rule.
 
     Examples
     --------
@@ -55,8 +57,10 @@ def get_stopping_rule(name, **params):
     """
     entry = _group.find(name)
     offered = _group.load(entry)
-    rule = offered(**params) if isinstance(offered, type) else offered
-    if rule is offered or not is_rule(rule):
+    rule = None
+    if isinstance(offered, type):
+        rule = _group.make(entry, offered, params)
+    if not is_rule(rule):
         raise TypeError(
             f"{entry.value!r}, which {entry.dist} {entry.version} offers as the "
             f"stopping rule {entry.name!r}, must be a class with the methods start() "

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from .._sklearn import QuickParamsMixin
 from ..selection import top_n
 
 __all__ = [
@@ -18,7 +19,7 @@ __all__ = [
 ]
 
 
-class Strategy(BaseEstimator, ABC):
+class Strategy(QuickParamsMixin, BaseEstimator, ABC):
     """Base class of the query strategies that choose a batch as a whole.
 
     A strategy is a scikit-learn object: `__init__` stores parameters and does
@@ -52,6 +53,7 @@ class Strategy(BaseEstimator, ABC):
     First()
     """
 
+    _parameter_constraints = {}
     requires = frozenset()
     optional = frozenset()
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from numbers import Integral, Real
+
+import numpy as np
+
 from .. import measures
-from .._params import check_count, check_option
+from .._sklearn import Interval, StrOptions
 from ..joint import select_jointly
 from ..selection import stochastic_n
 from .base import PointwiseStrategy, Strategy
@@ -21,11 +25,15 @@ _MEASURES = {
 class _Draws(PointwiseStrategy):
     """What the pointwise strategies on posterior draws share: how a batch is taken."""
 
+    _parameter_constraints = {
+        "n_draws": [Interval(Integral, 1, None, closed="left")],
+        "selection": [StrOptions({"top", "power", "softmax"})],
+        "coldness": [Interval(Real, 0, np.inf, closed="neither")],
+    }
     requires = frozenset({"draws"})
 
     def _choose(self, scores, view, n):
         """Choose the n highest scores, or draw by them."""
-        check_option("selection", self.selection, ("top", "power", "softmax"))
         if self.selection == "top":
             return super()._choose(scores, view, n)
         return stochastic_n(
@@ -81,6 +89,11 @@ class BALD(_Draws):
     array([1])
     """
 
+    _parameter_constraints = {
+        **_Draws._parameter_constraints,
+        "n_draws": [Interval(Integral, 2, None, closed="left")],
+    }
+
     def __init__(self, n_draws=50, *, selection="top", coldness=1.0):
         self.n_draws = n_draws
         self.selection = selection
@@ -98,7 +111,6 @@ class BALD(_Draws):
         -------
         scores : ndarray of shape (n_candidates,)
         """
-        check_count("n_draws", self.n_draws, 2)
         return view.map_draws(measures.mutual_information, self.n_draws)
 
 
@@ -151,6 +163,11 @@ class MCDropout(_Draws):
     array([1])
     """
 
+    _parameter_constraints = {
+        **_Draws._parameter_constraints,
+        "measure": [StrOptions(set(_MEASURES))],
+    }
+
     def __init__(self, n_draws=50, *, measure="entropy", selection="top", coldness=1.0):
         self.n_draws = n_draws
         self.measure = measure
@@ -169,8 +186,6 @@ class MCDropout(_Draws):
         -------
         scores : ndarray of shape (n_candidates,)
         """
-        check_count("n_draws", self.n_draws, 1)
-        check_option("measure", self.measure, _MEASURES)
         measure = _MEASURES[self.measure]
         return view.map_draws(
             lambda draws: measure(measures.mean_over_draws(draws)), self.n_draws
@@ -224,6 +239,10 @@ class BatchBALD(Strategy):
     np.int64(5)
     """
 
+    _parameter_constraints = {
+        "n_draws": [Interval(Integral, 2, None, closed="left")],
+        "n_samples": [Interval(Integral, 1, None, closed="left")],
+    }
     requires = frozenset({"draws"})
 
     def __init__(self, n_draws=50, *, n_samples=4096):
@@ -244,7 +263,5 @@ class BatchBALD(Strategy):
         -------
         positions : ndarray of int, shape (n,)
         """
-        check_count("n_draws", self.n_draws, 2)
-        check_count("n_samples", self.n_samples, 1)
         draws = view.draws(self.n_draws)
         return select_jointly(draws, n, view.rng, n_samples=self.n_samples)[0]

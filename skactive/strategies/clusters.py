@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from numbers import Integral
+
 import numpy as np
 
 from .. import measures
-from .._params import check_count, check_option
+from .._sklearn import Interval, StrOptions
 from ..clustering import k_means, nearest_rows
 from ..distances import paired_distances
 from ..selection import top_n
@@ -59,6 +61,7 @@ class EmbeddingKMeans(Strategy):
     array([4, 1])
     """
 
+    _parameter_constraints = {"normalize": ["boolean"]}
     requires = frozenset({"features"})
 
     def __init__(self, normalize=True):
@@ -173,6 +176,11 @@ class WholeCluster(Strategy):
     array([1, 0])
     """
 
+    _parameter_constraints = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
+        "measure": [StrOptions(set(_UNCERTAINTIES) - {None}), None],
+    }
+
     def __init__(self, n_clusters=None, measure="entropy"):
         self.n_clusters = n_clusters
         self.measure = measure
@@ -180,7 +188,7 @@ class WholeCluster(Strategy):
     @property
     def requires(self):
         """Features, and what the measure of uncertainty is taken of."""
-        return frozenset({"features", self._uncertainty()[0]} - {None})
+        return frozenset({"features", _UNCERTAINTIES[self.measure][0]} - {None})
 
     def select(self, view, n):
         """Choose the first n candidates, cluster by cluster.
@@ -198,12 +206,11 @@ class WholeCluster(Strategy):
             The last cluster may be asked for in part, its centre first.
         """
         features = view.features
-        if self.n_clusters is None:
+        n_clusters = self.n_clusters
+        if n_clusters is None:
             n_clusters = min(-(-len(view) // n), MOST_CLUSTERS)
-        else:
-            n_clusters = check_count("n_clusters", self.n_clusters)
         centers, labels = k_means(features, n_clusters, view.rng)
-        quantity, measure = self._uncertainty()
+        quantity, measure = _UNCERTAINTIES[self.measure]
         rows = np.arange(len(view))
         if measure is None:
             values = -np.sqrt(paired_distances(features, centers, rows, labels))
@@ -219,10 +226,6 @@ class WholeCluster(Strategy):
             if len(picks) == n:
                 break
         return np.array(picks)
-
-    def _uncertainty(self):
-        check_option("measure", self.measure, _UNCERTAINTIES)
-        return _UNCERTAINTIES[self.measure]
 
 
 def _ask_each_cluster(X, n, rng, normalize):

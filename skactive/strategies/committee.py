@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from numbers import Real
+from numbers import Integral, Real
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -11,7 +11,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from .._chunks import chunk_size, float_rows, map_chunks
 from .._clones import seeded_clone
-from .._params import check_count, check_option
+from .._sklearn import HasMethods, Interval, StrOptions
 from ..committees import (
     consensus_entropy,
     kl_to_mean,
@@ -86,6 +86,11 @@ kinds are at hand. Votes of few members make many ties; "kl" makes none.
     array([1])
     """
 
+    _parameter_constraints = {
+        "estimators": [list, tuple, HasMethods(["fit", "predict"]), None],
+        "n_members": [Interval(Integral, 1, None, closed="left")],
+        "disagreement": [StrOptions({*OF_VOTES, *OF_PROBA})],
+    }
     requires = frozenset({"features", "labeled"})
 
     def __init__(self, estimators=None, n_members=5, disagreement="vote_entropy"):
@@ -106,18 +111,14 @@ kinds are at hand. Votes of few members make many ties; "kl" makes none.
         scores : ndarray of shape (n_candidates,)
             In nats, or a share of the members.
         """
-        known = {**OF_VOTES, **OF_PROBA}
-        check_option("disagreement", self.disagreement, known)
         votes = self.disagreement in OF_VOTES
         members = self._list_members()
-        if not votes:
-            _check_members_give_proba(members, self.disagreement)
         classes, codes = np.unique(view.y_labeled, return_inverse=True)
         if len(classes) == 1:
             return np.zeros(len(view))
         members = [seeded_clone(member, view.rng) for member in members]
         self._fit(members, view, codes)
-        measure = known[self.disagreement]
+        measure = {**OF_VOTES, **OF_PROBA}[self.disagreement]
         if votes:
             measure = partial(measure, n_classes=len(classes))
         ask = partial(_vote if votes else _stack_proba, members, classes)
@@ -128,19 +129,23 @@ kinds are at hand. Votes of few members make many ties; "kl" makes none.
         )
         return np.concatenate(parts)
 
+    def _validate_params(self):
+        super()._validate_params()
+        members = self._list_members()
+        if not members:
+            raise ValueError(
+                "'estimators' must hold at least one classifier, got an empty list. "
+                "None makes a committee of logistic regressions."
+            )
+        for member in members:
+            _check_member(member, self.disagreement)
+
     def _list_members(self):
-        if not isinstance(self.estimators, (list, tuple)):
-            check_count("n_members", self.n_members)
+        if not isinstance(self.estimators, list | tuple):
             given = self.estimators
             member = LogisticRegression(max_iter=1000) if given is None else given
             return [member] * self.n_members
-        members = [m[1] if isinstance(m, tuple) else m for m in self.estimators]
-        if not members:
-            raise ValueError(
-                "estimators must hold at least one classifier; got an empty list. "
-                "None makes a committee of logistic regressions."
-            )
-        return members
+        return [m[-1] if isinstance(m, tuple) else m for m in self.estimators]
 
     def _fit(self, members, view, codes):
         X, y = view.labeled_features, np.asarray(view.y_labeled)
@@ -203,6 +208,15 @@ for the candidates.
     array([1])
     """
 
+    _parameter_constraints = {
+        "n_members": [Interval(Integral, 1, None, closed="left")],
+        "measure": [StrOptions(set(OF_PERCEPTRONS))],
+        "dropout": [Interval(Real, 0, 1, closed="left")],
+        "n_steps": [Interval(Integral, 1, None, closed="left")],
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "learning_rate": [Interval(Real, 0, np.inf, closed="neither")],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+    }
     requires = frozenset({"features", "labeled"})
 
     def __init__(
@@ -236,7 +250,6 @@ for the candidates.
         scores : ndarray of shape (n_candidates,)
             In nats.
         """
-        self._check()
         measure = OF_PERCEPTRONS[self.measure]
         X, X_labeled = float_rows(view.features), float_rows(view.labeled_features)
         classes, codes = np.unique(view.y_labeled, return_inverse=True)
@@ -263,20 +276,6 @@ for the candidates.
         )
         return np.concatenate(parts)
 
-    def _check(self):
-        check_option("measure", self.measure, OF_PERCEPTRONS)
-        for name in ("n_members", "n_steps", "batch_size"):
-            check_count(name, getattr(self, name))
-        if not isinstance(self.dropout, Real) or not 0 <= self.dropout < 1:
-            raise ValueError(
-                f"dropout must be a number from 0 to less than 1; got {self.dropout!r}."
-            )
-        rate = self.learning_rate
-        if not isinstance(rate, Real) or not 0 < rate < np.inf:
-            raise ValueError(
-                f"learning_rate must be a finite number above 0; got {rate!r}."
-            )
-
 
 def _draw_bootstrap(codes, rng):
     """Draw as many rows as there are, with replacement, one of each class for sure."""
@@ -300,11 +299,16 @@ def _stack_proba(members, classes, X):
     return proba
 
 
-def _check_members_give_proba(members, disagreement):
-    for member in members:
-        if not hasattr(member, "predict_proba"):
-            raise TypeError(
-                f"disagreement {disagreement!r} needs members with predict_proba, "
-                f"which {type(member).__name__} has not. Use 'vote_entropy' or "
-                "'variation_ratio', or wrap it in CalibratedClassifierCV."
-            )
+def _check_member(member, disagreement):
+    name = type(member).__name__
+    if isinstance(member, type) or not hasattr(member, "fit"):
+        raise TypeError(
+            f"'estimators' must hold classifiers, got {member!r}. Pass instances, such "
+            "as LogisticRegression()."
+        )
+    if disagreement in OF_PROBA and not hasattr(member, "predict_proba"):
+        raise TypeError(
+            f"disagreement={disagreement!r} needs members with predict_proba, which "
+            f"{name} does not have. Use 'vote_entropy' or 'variation_ratio', or wrap "
+            "it in CalibratedClassifierCV."
+        )

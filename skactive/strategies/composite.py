@@ -9,12 +9,15 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from .._params import check_count
 from .._positions import check_picks
+from .._sklearn import HasMethods, Interval, RealNotInt, StrOptions
 from ..selection import top_n
 from .base import Strategy
 
 __all__ = ["SEALS", "ClassBalanced", "Prefilter", "Subsample"]
+
+
+_STRATEGY = [str, HasMethods("select"), callable]
 
 
 class _Composite(Strategy):
@@ -35,6 +38,11 @@ class _Composite(Strategy):
         parts = [self._resolve(name) for name in self._parts]
         optional = [getattr(part, "optional", frozenset()) for part in parts]
         return frozenset().union(*optional)
+
+    def _validate_params(self):
+        super()._validate_params()
+        for name in self._parts:
+            self._resolve(name)
 
     def _resolve(self, parameter):
         # Not at the top: the registry imports the strategies' base.
@@ -83,6 +91,14 @@ class Subsample(_Composite):
     ['proba']
     """
 
+    _parameter_constraints = {
+        "strategy": _STRATEGY,
+        "size": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="right"),
+        ],
+    }
+
     def __init__(self, strategy="skactive:margin", size=10_000):
         self.strategy = strategy
         self.size = size
@@ -101,7 +117,10 @@ class Subsample(_Composite):
         -------
         positions : ndarray of int, shape (n,)
         """
-        size = max(n, _as_count(self.size, len(view)))
+        size = self.size
+        if not isinstance(size, Integral):
+            size = int(np.ceil(size * len(view)))
+        size = max(n, size)
         if size >= len(view):
             return self._ask("strategy", view, n)
         sample = np.sort(top_n(view.uniform(), size, view.rng))
@@ -141,6 +160,11 @@ class Prefilter(_Composite):
     ['class_scores', 'features']
     """
 
+    _parameter_constraints = {
+        "first": _STRATEGY,
+        "second": _STRATEGY,
+        "factor": [Interval(Real, 1, np.inf, closed="left")],
+    }
     _parts = ("first", "second")
 
     def __init__(
@@ -164,10 +188,6 @@ class Prefilter(_Composite):
         -------
         positions : ndarray of int, shape (n,)
         """
-        if not _is_number(self.factor) or self.factor < 1:
-            raise ValueError(
-                f"'factor' must be a number of at least 1, got {self.factor!r}."
-            )
         wanted = min(len(view), int(np.ceil(self.factor * n)))
         kept = self._ask("first", view, wanted)
         return kept[self._ask("second", view.take(kept), n)]
@@ -210,6 +230,11 @@ class SEALS(_Composite):
     ['features', 'labeled', 'proba']
     """
 
+    _parameter_constraints = {
+        "strategy": _STRATEGY,
+        "k": [Interval(Integral, 1, None, closed="left")],
+        "method": [StrOptions({"auto", "exact", "faiss"})],
+    }
     _needs = frozenset({"features", "labeled"})
 
     def __init__(self, strategy="skactive:margin", k=100, method="auto"):
@@ -231,7 +256,6 @@ class SEALS(_Composite):
         -------
         positions : ndarray of int, shape (n,)
         """
-        check_count("k", self.k)
         _, neighbors = view.labeled_neighbors(self.k, self.method)
         near = np.unique(neighbors)
         picks = near[self._ask("strategy", view.take(near), min(n, len(near)))]
@@ -279,6 +303,7 @@ class ClassBalanced(_Composite):
     array([4, 2])
     """
 
+    _parameter_constraints = {"strategy": _STRATEGY}
     _needs = frozenset({"class_scores", "labeled"})
 
     def __init__(self, strategy="skactive:margin"):
@@ -335,19 +360,3 @@ def _fill(counts, available, n, rng):
         counts[places[i]] += 1
         left[places[i]] -= 1
     return places
-
-
-def _as_count(size, n):
-    """Turn a number or a fraction of n candidates into a number."""
-    if isinstance(size, Integral) and not isinstance(size, bool) and size >= 1:
-        return int(size)
-    if _is_number(size) and not isinstance(size, Integral) and 0 < size <= 1:
-        return int(np.ceil(size * n))
-    raise ValueError(
-        "'size' must be an int of at least 1, or a float in (0, 1] as a fraction of "
-        f"the candidates; got {size!r}."
-    )
-
-
-def _is_number(value):
-    return isinstance(value, Real) and not isinstance(value, bool)

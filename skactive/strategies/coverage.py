@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from numbers import Real
+from numbers import Integral, Real
 
 import numpy as np
 
-from .._params import check_count
-from ..centers import k_center
+from .._sklearn import Interval, StrOptions
+from ..centers import METRICS, k_center
 from ..clustering import k_means
 from ..covers import ball_cover, pure_radius
 from .base import Strategy
@@ -57,6 +57,7 @@ class CoreSet(Strategy):
     array([1, 2])
     """
 
+    _parameter_constraints = {"metric": [StrOptions(set(METRICS))]}
     requires = frozenset({"features"})
     optional = frozenset({"labeled"})
 
@@ -136,6 +137,12 @@ class ProbCover(Strategy):
     array([3])
     """
 
+    _parameter_constraints = {
+        "delta": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        "purity": [Interval(Real, 0, 1, closed="right")],
+        "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
+        "metric": [StrOptions(set(METRICS))],
+    }
     requires = frozenset({"features"})
     optional = frozenset({"labeled"})
 
@@ -171,16 +178,10 @@ class ProbCover(Strategy):
         )
 
     def _radius(self, view):
-        if isinstance(self.delta, Real) and not isinstance(self.delta, bool):
-            if not self.delta >= 0:
-                raise ValueError(f"delta must be 0 or more; got {self.delta!r}.")
+        if self.delta != "auto":
             return float(self.delta)
-        if not (isinstance(self.delta, str) and self.delta == "auto"):
-            raise ValueError(f"delta must be a number or 'auto'; got {self.delta!r}.")
-        if not (isinstance(self.purity, Real) and 0 < self.purity <= 1):
-            raise ValueError(f"purity must be in (0, 1]; got {self.purity!r}.")
         if self.n_clusters is not None:
-            n_clusters = check_count("n_clusters", self.n_clusters)
+            n_clusters = self.n_clusters
         elif view.n_labeled:
             n_clusters = max(2, len(np.unique(view.y_labeled)))
         else:

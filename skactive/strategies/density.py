@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from numbers import Integral, Real
+
 import numpy as np
 from scipy import sparse
 
 from .. import measures
 from .._chunks import chunk_size, chunks, float_rows, map_chunks
-from .._params import check_count, check_option
+from .._sklearn import Interval, StrOptions
 from ..distances import squared_norms
 from .base import PointwiseStrategy
 
@@ -18,7 +20,6 @@ _UNCERTAINTIES = {
     "least_confidence": measures.least_confidence,
     "margin": lambda proba: 1.0 - measures.margin(proba),
 }
-_SIMILARITIES = ("cosine", "shifted")
 
 
 class Density(PointwiseStrategy):
@@ -70,6 +71,12 @@ class Density(PointwiseStrategy):
     array([1])
     """
 
+    _parameter_constraints = {
+        "measure": [StrOptions(set(_UNCERTAINTIES))],
+        "beta": [Interval(Real, 0, np.inf, closed="left")],
+        "similarity": [StrOptions({"cosine", "shifted"})],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left"), None],
+    }
     requires = frozenset({"proba", "features"})
 
     def __init__(
@@ -92,14 +99,6 @@ class Density(PointwiseStrategy):
         -------
         scores : ndarray of shape (n_candidates,)
         """
-        check_option("measure", self.measure, _UNCERTAINTIES)
-        check_option("similarity", self.similarity, _SIMILARITIES)
-        if not 0 <= self.beta < np.inf:
-            raise ValueError(
-                f"beta must be a finite number, at least 0; got {self.beta!r}."
-            )
-        if self.n_neighbors is not None:
-            check_count("n_neighbors", self.n_neighbors)
         uncertainty = _UNCERTAINTIES[self.measure](view.proba)
         similarity = self._similarity(view)
         if self.similarity == "shifted":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Real
+from numbers import Integral, Real
 
 import numpy as np
 from scipy import sparse
@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 from .._chunks import chunk_size, map_chunks
 from .._clones import seeded_clone
-from .._params import check_count
+from .._sklearn import HasMethods, Interval
 from ..neighbors import neighbor_means
 from ..selection import top_n
 from .base import PointwiseStrategy, Strategy
@@ -69,6 +69,15 @@ asks for may be outliers, and the model's view of the classes plays no part.
     array([2])
     """
 
+    _parameter_constraints = {
+        "estimator": [
+            HasMethods(["fit", "decision_function"]),
+            HasMethods(["fit", "predict_proba"]),
+            None,
+        ],
+        "n_batches": [Interval(Integral, 1, None, closed="left")],
+        "ratio": [Interval(Real, 0, np.inf, closed="neither"), None],
+    }
     requires = frozenset({"features", "labeled"})
 
     def __init__(self, estimator=None, n_batches=10, ratio=10):
@@ -90,7 +99,6 @@ asks for may be outliers, and the model's view of the classes plays no part.
         -------
         positions : ndarray of int, shape (n,)
         """
-        self._check()
         X, X_labeled, rng = view.features, view.labeled_features, view.rng
         classifier = seeded_clone(self._classifier(X), rng)
         sample = self._draw(X.shape[0], X_labeled.shape[0], rng)
@@ -137,23 +145,6 @@ asks for may be outliers, and the model's view of the classes plays no part.
             return np.arange(n)
         return np.sort(rng.choice(n, size, replace=False, shuffle=False))
 
-    def _check(self):
-        n_batches, ratio = self.n_batches, self.ratio
-        check_count("n_batches", n_batches)
-        if ratio is not None and not (isinstance(ratio, Real) and 0 < ratio < np.inf):
-            raise ValueError(
-                f"ratio must be a finite number above 0, or None; got {ratio!r}."
-            )
-        model = self.estimator
-        if model is not None and not (
-            hasattr(model, "decision_function") or hasattr(model, "predict_proba")
-        ):
-            raise TypeError(
-                "estimator must have decision_function or predict_proba; "
-                f"{type(model).__name__} has neither. Use a classifier such as "
-                "LogisticRegression(class_weight='balanced')."
-            )
-
 
 class CAL(PointwiseStrategy):
     """Ask where the prediction differs most from those of the nearest labelled items.
@@ -195,6 +186,9 @@ that give probabilities of exactly 0, such as trees, need calibration first.
     array([1])
     """
 
+    _parameter_constraints = {
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")]
+    }
     requires = frozenset({"features", "labeled", "proba"})
 
     def __init__(self, n_neighbors=10):
@@ -213,8 +207,6 @@ that give probabilities of exactly 0, such as trees, need calibration first.
         scores : ndarray of shape (n_candidates,)
             In nats, from 0 to infinity.
         """
-        k = self.n_neighbors
-        check_count("n_neighbors", k)
         p_labeled = np.asarray(view.labeled.proba, dtype=np.float64)
         # The divergence is a sum over the neighbours' own terms and their mean.
         tiny = np.finfo(np.float64).tiny
@@ -223,7 +215,7 @@ that give probabilities of exactly 0, such as trees, need calibration first.
             view.features,
             view.labeled_features,
             np.column_stack([p_labeled, inner]),
-            k,
+            self.n_neighbors,
             n_jobs=view.n_jobs,
         )
         p_near = means[:, :-1]

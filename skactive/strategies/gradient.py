@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .._sklearn import StrOptions
 from ..factors import expected_length
 from .base import PointwiseStrategy
 
@@ -48,6 +49,10 @@ class EGL(PointwiseStrategy):
     array([2, 1])
     """
 
+    _parameter_constraints = {
+        "squared": ["boolean"],
+        "intercept": ["boolean", StrOptions({"auto"})],
+    }
     requires = frozenset({"gradients"})
 
     def __init__(self, squared=False, intercept="auto"):
@@ -66,12 +71,6 @@ class EGL(PointwiseStrategy):
         -------
         scores : ndarray of shape (n_candidates,)
         """
-        if self.squared not in (True, False):
-            raise ValueError(f"'squared' must be True or False, got {self.squared!r}.")
-        if self.intercept not in (True, False, "auto"):
-            raise ValueError(
-                f"'intercept' must be True, False or 'auto', got {self.intercept!r}."
-            )
         bias = self.intercept
         if bias == "auto":
             bias = _has_intercept(view.final_estimator)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from numbers import Integral, Real
 
 import numpy as np
 from scipy import sparse
@@ -11,14 +12,11 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from .. import measures
 from .._chunks import chunk_size, map_chunks
-from .._params import check_option
+from .._sklearn import Interval, StrOptions
 from ..softmax import SoftmaxHessian
 from .base import PointwiseStrategy
 
 __all__ = ["GORAL"]
-
-_GOALS = ("entropy", "loss")
-_AGGREGATES = ("absolute", "rms", "best")
 
 
 class GORAL(PointwiseStrategy):
@@ -94,6 +92,14 @@ class GORAL(PointwiseStrategy):
     array([0, 2])
     """
 
+    _parameter_constraints = {
+        "goal": [StrOptions({"entropy", "loss"})],
+        "X_val": "no_validation",
+        "y_val": ["array-like", None],
+        "aggregate": [StrOptions({"absolute", "rms", "best"})],
+        "penalty": [Interval(Real, 0, np.inf, closed="neither"), StrOptions({"auto"})],
+        "max_dense": [Interval(Integral, 0, None, closed="left")],
+    }
     requires = frozenset({"proba", "gradients", "labeled"})
 
     def __init__(
@@ -125,7 +131,6 @@ class GORAL(PointwiseStrategy):
         -------
         scores : ndarray of shape (n_candidates,)
         """
-        self._check_parameters()
         proba = np.asarray(view.proba, dtype=np.float64)
         influence = self._influence(view)
         if self.aggregate == "absolute":
@@ -164,8 +169,17 @@ class GORAL(PointwiseStrategy):
 
     def _goal_slopes(self, view):
         """Gradient of the goal in the logits of each item it is a mean of (v, k)."""
-        items = view if self.X_val is None else view.on(self.X_val)
-        proba = np.asarray(items.proba, dtype=np.float64)
+        items, proba = view, view.proba
+        if self.X_val is not None:
+            items = view.on(self.X_val)
+            try:
+                proba = items.proba
+            except Exception as exc:  # whatever the estimator raises
+                raise ValueError(
+                    "'X_val' must hold items of the pool's kind, got "
+                    f"{type(self.X_val).__name__}, which the estimator refuses: {exc}"
+                ) from exc
+        proba = np.asarray(proba, dtype=np.float64)
         if self.goal == "entropy":
             return entropy_slopes(proba) / len(proba), items.gradients[1]
         y_val = np.asarray(self.y_val)
@@ -178,9 +192,8 @@ class GORAL(PointwiseStrategy):
         slopes[np.arange(len(proba)), _encode(y_val, view.classes, "y_val")] -= 1
         return slopes / len(proba), items.gradients[1]
 
-    def _check_parameters(self):
-        for name, options in (("goal", _GOALS), ("aggregate", _AGGREGATES)):
-            check_option(name, getattr(self, name), options)
+    def _validate_params(self):
+        super()._validate_params()
         if self.goal == "loss" and (self.X_val is None or self.y_val is None):
             raise ValueError(
                 "goal='loss' needs X_val and y_val, items and labels to validate on. "
@@ -189,11 +202,6 @@ class GORAL(PointwiseStrategy):
         if self.goal == "entropy" and self.y_val is not None:
             raise ValueError(
                 "goal='entropy' looks at no labels; leave y_val out or use goal='loss'."
-            )
-        if self.penalty != "auto" and not 0 < self.penalty < np.inf:
-            raise ValueError(
-                f"penalty must be 'auto' or a finite number above 0; got "
-                f"{self.penalty!r}."
             )
 
 

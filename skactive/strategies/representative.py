@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from numbers import Integral, Real
+
 import numpy as np
 from scipy import sparse
 
 from .. import measures
 from .._chunks import chunk_size, float_rows, map_chunks
-from .._params import check_count
+from .._sklearn import Interval, StrOptions
 from ..clustering import k_means, nearest_rows
 from ..distances import middle, squared_distances
 from ..medoids import k_medoids
@@ -66,6 +68,13 @@ class PreClustering(Strategy):
     array([4, 1])
     """
 
+    _parameter_constraints = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
+        "bandwidth": [
+            Interval(Real, 0, np.inf, closed="neither"),
+            StrOptions({"auto"}),
+        ],
+    }
     requires = frozenset({"proba", "features"})
 
     def __init__(self, n_clusters=None, *, bandwidth="auto"):
@@ -86,14 +95,9 @@ class PreClustering(Strategy):
         -------
         positions : ndarray of int, shape (n,)
         """
-        n_clusters = max(2 * n, 20)
-        if self.n_clusters is not None:
-            n_clusters = check_count("n_clusters", self.n_clusters)
-        if self.bandwidth != "auto" and not 0 < self.bandwidth < np.inf:
-            raise ValueError(
-                f"bandwidth must be 'auto' or a finite number above 0; got "
-                f"{self.bandwidth!r}."
-            )
+        n_clusters = self.n_clusters
+        if n_clusters is None:
+            n_clusters = max(2 * n, 20)
         features = float_rows(view.features)
         medoids, labels, distances = k_medoids(
             features, n_clusters, view.rng, n_jobs=view.n_jobs
@@ -153,6 +157,10 @@ class Representative(Strategy):
     array([1, 3])
     """
 
+    _parameter_constraints = {
+        "margin": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "factor": [Interval(Real, 1, np.inf, closed="left")],
+    }
     requires = frozenset({"class_scores", "features"})
 
     def __init__(self, margin="auto", *, factor=10.0):
@@ -173,14 +181,6 @@ class Representative(Strategy):
         -------
         positions : ndarray of int, shape (n,)
         """
-        if self.margin != "auto" and not self.margin > 0:
-            raise ValueError(
-                f"margin must be 'auto' or a number above 0; got {self.margin!r}."
-            )
-        if not 1 <= self.factor < np.inf:
-            raise ValueError(
-                f"factor must be a finite number, at least 1; got {self.factor!r}."
-            )
         gap = measures.margin(view.class_scores)
         inside = self._look_inside(gap, n, view)
         if len(inside) <= n:

@@ -7,6 +7,7 @@ import inspect
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
+from .._sklearn import HasMethods
 from ._for_skactiveml import ForSkactiveml
 from .base import Strategy
 
@@ -100,6 +101,15 @@ take less time and memory.
     array([1])
     """
 
+    _parameter_constraints = {
+        "query_strategy": "no_validation",
+        "clf": [HasMethods("fit"), None],
+        "ensemble": [list, tuple, HasMethods("fit"), None],
+        "discriminator": [HasMethods("fit"), None],
+        "reg": [HasMethods("fit"), None],
+        "query_params": [dict, None],
+    }
+
     def __init__(
         self,
         query_strategy,
@@ -159,6 +169,10 @@ take less time and memory.
                 "than once. Ask for one item at a time, and leave equal candidates out."
             )
         return picks
+
+    def _validate_params(self):
+        super()._validate_params()
+        self._arguments()
 
     def _arguments(self):
         """Names of what the query takes beside the data, all the way down."""

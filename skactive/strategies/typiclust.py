@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import heapq
+from numbers import Integral
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils.extmath import safe_sparse_dot
 
 from .._chunks import chunk_size, chunks, float_rows
-from .._params import check_count
+from .._sklearn import Interval
 from ..clustering import k_means, row_bytes
 from ..distances import squared_norms
 from ..neighbors import nearest
@@ -68,6 +69,11 @@ class TypiClust(Strategy):
     array([4])
     """
 
+    _parameter_constraints = {
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "max_clusters": [Interval(Integral, 1, None, closed="left")],
+        "min_cluster_size": [Interval(Integral, 1, None, closed="left")],
+    }
     requires = frozenset({"features"})
     optional = frozenset({"labeled"})
 
@@ -91,12 +97,9 @@ class TypiClust(Strategy):
         positions : ndarray of int, shape (n,)
             In the order of choice.
         """
-        n_neighbors = check_count("n_neighbors", self.n_neighbors)
-        max_clusters = check_count("max_clusters", self.max_clusters)
-        smallest = check_count("min_cluster_size", self.min_cluster_size)
         features = float_rows(view.features)
         labeled = float_rows(view.labeled_features) if view.n_labeled else features[:0]
-        n_clusters = min(view.n_labeled + n, max_clusters)
+        n_clusters = min(view.n_labeled + n, self.max_clusters)
         labels = k_means(features, n_clusters, view.rng, also=labeled)[1]
         labels, labels_of_labeled = labels[: len(view)], labels[len(view) :]
 
@@ -104,7 +107,11 @@ class TypiClust(Strategy):
             members = np.flatnonzero(labels == cluster)
             others = np.flatnonzero(labels_of_labeled == cluster)
             scores = typicality(
-                features[members], labeled[others], n_neighbors, view.rng, view.n_jobs
+                features[members],
+                labeled[others],
+                self.n_neighbors,
+                view.rng,
+                view.n_jobs,
             )
             return iter(members[top_n(scores, len(members), view.rng)])
 
@@ -114,7 +121,7 @@ class TypiClust(Strategy):
         ties = view.rng.permutation(n_clusters)
         # Clusters by what makes them next: large enough, fewest labels, most items.
         queue = [
-            (sizes[c] < smallest, counts[c], -sizes[c], ties[c], c)
+            (sizes[c] < self.min_cluster_size, counts[c], -sizes[c], ties[c], c)
             for c in np.flatnonzero(candidates)
         ]
         heapq.heapify(queue)

@@ -100,9 +100,7 @@ def test_a_name_that_now_belongs_to_another_distribution_is_refused(saved):
         content["object"]["params"]["strategy"]["dist"] = "plug"
 
     _rewrite(saved, "object.json", change)
-    with pytest.raises(
-        ValueError, match=r"that name belongs to skactive\. Install plug"
-    ):
+    with pytest.raises(ValueError, match=r"'margin' of plug .* Install plug"):
         load(saved)
 
 

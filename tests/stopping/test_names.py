@@ -68,8 +68,23 @@ def test_an_unknown_name_gets_a_suggestion():
         TypeError, match="A stopping rule itself needs no name: pass it"
     ):
         get_stopping_rule(Plateau())
-    with pytest.raises(TypeError, match="missing 1 required positional argument: 'n'"):
+
+
+def test_a_parameter_without_a_default_must_be_given():
+    message = r"'n' must be given: the stopping rule 'label_budget' .* n=\.\.\.\)\."
+    with pytest.raises(TypeError, match=message):
         get_stopping_rule("label_budget")
+
+
+def test_an_unknown_parameter_is_refused():
+    message = r"'m' must be a parameter of the stopping rule 'label_budget', .* 'n'"
+    with pytest.raises(TypeError, match=message):
+        get_stopping_rule("label_budget", m=5)
+
+
+def test_a_wrong_value_is_refused_at_once():
+    with pytest.raises(ValueError, match="The 'n' parameter of LabelBudget must be"):
+        get_stopping_rule("label_budget", n=0)
 
 
 @pytest.fixture
@@ -96,6 +111,20 @@ def install(tmp_path, monkeypatch):
     yield install
     monkeypatch.undo()
     plugins.Group.refresh()
+
+
+def test_a_built_in_name_means_the_built_in_whatever_a_plugin_offers(install):
+    source = """
+    from skactive.stopping import StoppingRule
+
+    class Rival(StoppingRule):
+        def decide(self, run, learner, X):
+            return True
+    """
+    install("rival", source, plateau="Rival")
+    assert type(get_stopping_rule("plateau")) is Plateau
+    assert type(get_stopping_rule("rival:plateau")).__name__ == "Rival"
+    assert {"plateau", "rival:plateau"} <= set(get_stopping_rule_names())
 
 
 def test_a_rule_of_a_plugin_stops_a_simulation(install, data):

@@ -294,42 +294,6 @@ def test_scores_are_of_their_kind():
     assert not issubclass(BatchBALD, PointwiseStrategy)
 
 
-@pytest.mark.parametrize(
-    ("strategy", "error", "message"),
-    [
-        (BALD(1), ValueError, "n_draws must be an int of at least 2; got 1"),
-        (BatchBALD(1), ValueError, "n_draws must be an int of at least 2; got 1"),
-        (MCDropout(0), ValueError, "n_draws must be an int of at least 1; got 0"),
-        (BALD(2.0), ValueError, r"n_draws must be an int of at least 2; got 2\.0"),
-        (BatchBALD(True), ValueError, "n_draws must be an int of at least 2; got True"),
-        (
-            BatchBALD(n_samples=0),
-            ValueError,
-            "n_samples must be an int of at least 1; got 0",
-        ),
-        (BALD(selection="best"), ValueError, "selection must be one of 'top', 'power"),
-        (BALD(selection=["top"]), ValueError, "selection must be one of"),
-        (MCDropout(measure="bald"), ValueError, "measure must be one of 'entropy', "),
-        (MCDropout(measure=["a"]), ValueError, "measure must be one of 'entropy', "),
-        (
-            BALD(4, selection="power", coldness=0),
-            ValueError,
-            "coldness must be a finit",
-        ),
-        (
-            BALD(4, selection="power", coldness="1"),
-            TypeError,
-            "coldness must be a numb",
-        ),
-    ],
-    ids=repr,
-)
-def test_a_parameter_out_of_range_is_named(strategy, error, message):
-    learner, X = make_learner(TABLE, strategy)
-    with pytest.raises(error, match=message):
-        learner.query(X, 2)
-
-
 def test_a_model_without_draws_is_named():
     from sklearn.svm import LinearSVC
 

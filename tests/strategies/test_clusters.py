@@ -278,22 +278,6 @@ def test_what_it_requires_follows_the_measure():
         learner.query(X, 4)
 
 
-@pytest.mark.parametrize("measure", ["bald", 3, ["entropy"]])
-def test_an_unknown_measure_is_named(measure):
-    message = (
-        "measure must be one of 'entropy', 'least_confidence', 'margin', None; got"
-    )
-    with pytest.raises(ValueError, match=message):
-        WholeCluster(measure=measure).requires  # noqa: B018
-
-
-@pytest.mark.parametrize("n_clusters", [0, -1, 2.0, "3", True])
-def test_a_wrong_number_of_clusters_is_named(n_clusters):
-    message = "n_clusters must be an int of at least 1; got"
-    with pytest.raises(ValueError, match=message):
-        ask(WholeCluster(n_clusters=n_clusters), np.ones((4, 2)), 2)
-
-
 def test_more_clusters_than_candidates_are_one_each():
     X = np.array([[0.1, 0.0], [0.5, 5.0], [0.9, 9.0], [0.6, 20.0]])
     picks = ask(WholeCluster(n_clusters=50), X, 2)

@@ -158,25 +158,3 @@ def test_sparse_texts_give_the_picks_of_dense_ones(strategy):
     if isinstance(strategy, CoreSet) or strategy.delta != "auto":
         assert picks[0] == picks[1]
     assert len(set(picks[1])) == 20
-
-
-@pytest.mark.parametrize(
-    ("strategy", "message"),
-    [
-        (CoreSet(metric="l1"), "metric must be one of"),
-        (ProbCover(metric="l1", delta=1), "metric must be one of"),
-        (ProbCover(delta=-1), "delta must be 0 or more; got -1"),
-        (ProbCover(delta=math.nan), "delta must be 0 or more; got nan"),
-        (ProbCover(delta="best"), "delta must be a number or 'auto'; got 'best'"),
-        (ProbCover(delta=True), "delta must be a number or 'auto'; got True"),
-        (ProbCover(purity=0), r"purity must be in \(0, 1\]; got 0"),
-        (ProbCover(purity=1.5), r"purity must be in \(0, 1\]; got 1.5"),
-        (ProbCover(n_clusters=0), "n_clusters must be an int of at least 1; got 0"),
-    ],
-    ids=repr,
-)
-def test_a_wrong_parameter_is_named(strategy, message):
-    X = np.random.default_rng(0).normal(size=(9, 2))
-    learner = ActiveLearner(LogisticRegression(), strategy).fit(X, np.arange(9) % 2)
-    with pytest.raises(ValueError, match=message):
-        learner.query(X, 1)

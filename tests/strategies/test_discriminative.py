@@ -200,24 +200,6 @@ def test_dal_in_chunks_and_threads_asks_the_same(monkeypatch):
         assert_array_equal(select(DAL(), X, X_labeled, 10), expected)
 
 
-@pytest.mark.parametrize(
-    ("params", "error", "message"),
-    [
-        ({"n_batches": 0}, ValueError, "n_batches must be an int of at least 1; got 0"),
-        ({"ratio": 0}, ValueError, "ratio must be a finite number above 0, or None"),
-        ({"ratio": "all"}, ValueError, "or None; got 'all'"),
-        (
-            {"estimator": StandardScaler()},
-            TypeError,
-            "decision_function or predict_proba; StandardScaler has neither",
-        ),
-    ],
-)
-def test_dal_refuses_what_it_cannot_take(params, error, message):
-    with pytest.raises(error, match=message):
-        select(DAL(**params), np.eye(3), np.eye(3), 1)
-
-
 # CAL
 
 
@@ -318,13 +300,6 @@ def test_cal_with_one_labelled_row():
         X, model.predict_proba(X), X_labeled[:1], model.predict_proba(X_labeled[:1]), 1
     )
     assert_allclose(CAL().score(view), expected, rtol=1e-8, atol=1e-12)
-
-
-@pytest.mark.parametrize("k", [0, -1, 2.0, None])
-def test_cal_refuses_what_is_no_number_of_neighbours(k):
-    X_labeled, y, X = load("iris")
-    with pytest.raises(ValueError, match="n_neighbors must be an int of at least 1"):
-        CAL(k).score(make_view(CAL(), X, X_labeled, y))
 
 
 @pytest.mark.parametrize(

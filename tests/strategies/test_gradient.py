@@ -158,20 +158,6 @@ def test_texts_behind_a_pipeline_with_sparse_features(strategy):
 
 
 @pytest.mark.parametrize(
-    ("strategy", "message"),
-    [
-        (EGL(squared="yes"), "'squared' must be True or False, got 'yes'"),
-        (EGL(intercept=None), "'intercept' must be True, False or 'auto', got None"),
-    ],
-)
-def test_egl_names_a_bad_parameter(strategy, message):
-    X_seed, y_seed, X_pool = load(3)
-    learner = ActiveLearner(LogisticRegression(), strategy).fit(X_seed, y_seed)
-    with pytest.raises(ValueError, match=message):
-        learner.query(X_pool)
-
-
-@pytest.mark.parametrize(
     ("strategy", "model"),
     [(EGL(), GaussianNB()), (EGL(), SGDClassifier()), (DFAL(), GaussianNB())],
 )

@@ -300,23 +300,6 @@ def test_one_labelled_row_is_enough():
     assert np.isfinite(strategy.score(view)).all()
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"goal": "accuracy"}, "goal must be one of 'entropy', 'loss'; got 'accuracy'"),
-        ({"aggregate": "mean"}, "aggregate must be one of 'absolute', 'rms', 'best'"),
-        ({"goal": "loss"}, "goal='loss' needs X_val and y_val"),
-        ({"y_val": ["a"]}, "goal='entropy' looks at no labels"),
-        ({"penalty": 0}, "penalty must be 'auto' or a finite number above 0; got 0"),
-    ],
-)
-def test_bad_parameters_are_named(options, message):
-    (X, pool, _), (y, _, _) = make_data(3)
-    learner = ActiveLearner(exact(), GORAL(**options)).fit(X, y)
-    with pytest.raises(ValueError, match=message):
-        learner.query(pool)
-
-
 def test_validation_labels_must_fit():
     (X, pool, X_val), (y, _, y_val) = make_data(3)
     learner = ActiveLearner(exact(), GORAL("loss", X_val=X_val, y_val=y_val[:5]))

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
-from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from skactive import ActiveLearner
@@ -241,27 +240,6 @@ def test_a_batch_of_copies_and_certainties_is_whole(strategy):
                 strategy, proba[rows].astype(dtype), features[rows].astype(dtype)
             )
             assert len(set(strategy.select(view, n))) == n
-
-
-@pytest.mark.parametrize(
-    ("strategy", "message"),
-    [
-        (Density("variance"), "measure must be one of 'entropy', 'least_conf.*'vari"),
-        (Density(beta=-1), "beta must be a finite number, at least 0; got -1"),
-        (Density(similarity="dot"), "similarity must be one of 'cosine', 'shifted'"),
-        (Density(n_neighbors=0), "n_neighbors must be an int of at least 1"),
-        (PreClustering(0), "n_clusters must be an int of at least 1; got 0"),
-        (PreClustering(bandwidth=0.0), "bandwidth must be 'auto' or a finite number"),
-        (Representative(0), "margin must be 'auto' or a number above 0; got 0"),
-        (Representative(factor=0.5), "factor must be a finite number, at least 1"),
-    ],
-    ids=repr,
-)
-def test_bad_parameters_are_named(strategy, message):
-    learner = ActiveLearner(LogisticRegression(), strategy)
-    learner.fit([[-1.0], [1.0]], [0, 1])
-    with pytest.raises(ValueError, match=message):
-        learner.query([[0.0], [2.0], [3.0]], 1)
 
 
 @pytest.mark.parametrize(

@@ -198,13 +198,6 @@ def test_one_class_so_far_counts_for_a_cold_start():
     assert learner.query(X[1:], 1)[0] >= 19
 
 
-@pytest.mark.parametrize("name", ["n_neighbors", "max_clusters", "min_cluster_size"])
-@pytest.mark.parametrize("value", [0, 2.5, None, True])
-def test_a_wrong_parameter_is_named(name, value):
-    with pytest.raises(ValueError, match=f"{name} must be an int of at least 1; got"):
-        ask(TypiClust(**{name: value}), np.eye(3), None, 2)
-
-
 # OneShot
 
 

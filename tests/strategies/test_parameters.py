@@ -1,0 +1,178 @@
+"""Parameters of strategies: a wrong one is named before any work is done."""
+
+import math
+from inspect import signature
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
+
+from skactive import ActiveLearner, get_strategy, registry
+from skactive.strategies import GORAL, Committee, Strategy
+from skactive.testing._cases import make_case
+from skactive.testing._models import GivenProba
+
+BUILTIN = [entry.name for entry in registry.available() if entry.builtin]
+
+COUNT = [0, -1, 2.5, "3", True]
+WRONG = [
+    *(("bald", "n_draws", value) for value in [*COUNT, 1, None]),
+    *(("batchbald", "n_draws", value) for value in [*COUNT, 1]),
+    *(("mc_dropout", "n_draws", value) for value in COUNT),
+    *(("batchbald", "n_samples", value) for value in COUNT),
+    *(("bald", "selection", value) for value in ["best", ["top"]]),
+    *(("bald", "coldness", value) for value in [0, "1", math.inf, math.nan, print]),
+    *(("mc_dropout", "measure", value) for value in ["bald", ["entropy"]]),
+    ("committee", "disagreement", "votes"),
+    *(("committee", "n_members", value) for value in COUNT),
+    *(("committee", "estimators", value) for value in [[], 5, [StandardScaler]]),
+    ("perceptron_ensemble", "measure", "bald"),
+    *(("perceptron_ensemble", "n_members", value) for value in COUNT),
+    *(("perceptron_ensemble", "n_steps", value) for value in COUNT),
+    *(("perceptron_ensemble", "batch_size", value) for value in [*COUNT, None]),
+    *(("perceptron_ensemble", "dropout", value) for value in [1, -0.1, math.nan]),
+    *(("perceptron_ensemble", "learning_rate", value) for value in [0, math.inf]),
+    ("perceptron_ensemble", "class_weight", "even"),
+    *(("egl", "squared", value) for value in ["yes", None, 1.0]),
+    *(("egl", "intercept", value) for value in ["yes", None]),
+    ("goral", "goal", "accuracy"),
+    ("goral", "aggregate", "mean"),
+    *(("goral", "penalty", value) for value in [0, "none", math.nan]),
+    *(("goral", "max_dense", value) for value in [-1, 1.5]),
+    *(("coreset", "metric", value) for value in ["l1", None]),
+    *(("probcover", "delta", value) for value in [-1, math.nan, "best", True]),
+    *(("probcover", "purity", value) for value in [0, 1.5]),
+    *(("probcover", "n_clusters", value) for value in COUNT),
+    ("probcover", "metric", "l1"),
+    *(("embedding_kmeans", "normalize", value) for value in ["no", None, "yes"]),
+    *(("whole_cluster", "n_clusters", value) for value in COUNT),
+    *(("whole_cluster", "measure", value) for value in ["bald", 3, ["entropy"]]),
+    *(("typiclust", "n_neighbors", value) for value in [*COUNT, None]),
+    *(("typiclust", "max_clusters", value) for value in [*COUNT, None]),
+    *(("typiclust", "min_cluster_size", value) for value in [*COUNT, None]),
+    ("density", "measure", "variance"),
+    *(("density", "beta", value) for value in [-1, math.inf, "1"]),
+    ("density", "similarity", "dot"),
+    *(("density", "n_neighbors", value) for value in COUNT),
+    *(("preclustering", "n_clusters", value) for value in COUNT),
+    *(("preclustering", "bandwidth", value) for value in [0.0, "wide", math.inf]),
+    *(("representative", "margin", value) for value in [0, "wide"]),
+    *(("representative", "factor", value) for value in [0.5, None]),
+    *(("dal", "n_batches", value) for value in COUNT),
+    *(("dal", "ratio", value) for value in [0, "all"]),
+    *(("dal", "estimator", value) for value in [StandardScaler(), 5]),
+    *(("cal", "n_neighbors", value) for value in [*COUNT, None]),
+    *(("subsample", "size", value) for value in [0, 1.5, True, "10"]),
+    *(("prefilter", "factor", value) for value in [0.5, "10"]),
+    *(("seals", "k", value) for value in COUNT),
+    ("seals", "method", "annoy"),
+    *(("class_balanced", "strategy", value) for value in [3, None]),
+]
+
+
+@pytest.mark.parametrize(("name", "parameter", "value"), WRONG)
+def test_a_wrong_parameter_is_named(name, parameter, value):
+    with pytest.raises((ValueError, TypeError), match=f"'{parameter}'"):
+        get_strategy(name, **{parameter: value})
+    strategy = get_strategy(name).set_params(**{parameter: value})
+    with pytest.raises((ValueError, TypeError), match=f"'{parameter}'"):
+        registry.resolve(strategy)
+
+
+def test_a_learner_names_it_before_it_trains():
+    trained = []
+
+    class Noted(LogisticRegression):
+        def fit(self, X, y):
+            trained.append(y)
+            return super().fit(X, y)
+
+    strategy = get_strategy("bald").set_params(coldness=print)
+    learner = ActiveLearner(Noted(), strategy)
+    with pytest.raises(ValueError, match="The 'coldness' parameter of BALD must be a"):
+        learner.fit([[0.0], [1.0]], [0, 1])
+    assert not trained
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"goal": "loss"}, "goal='loss' needs X_val and y_val"),
+        ({"y_val": ["a"]}, "goal='entropy' looks at no labels"),
+    ],
+)
+def test_parameters_that_do_not_go_together_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        registry.resolve(GORAL(**options))
+
+
+def test_members_of_a_committee_must_have_what_the_measure_needs():
+    strategy = Committee([StandardScaler()], disagreement="kl")
+    with pytest.raises(TypeError, match="'kl' needs members with predict_proba, which"):
+        registry.resolve(strategy)
+
+
+def test_constraints_of_a_plugin_are_checked_like_those_of_the_built_ins():
+    class Limited(Strategy):
+        _parameter_constraints = {"size": [int]}
+
+        def __init__(self, size="none"):
+            self.size = size
+
+        def select(self, view, n):
+            return range(n)
+
+    with pytest.raises(ValueError, match="The 'size' parameter of Limited must be"):
+        registry.resolve(Limited())
+
+
+VALUES = [
+    None,
+    True,
+    -1,
+    0,
+    1,
+    2,
+    0.5,
+    1.5,
+    math.nan,
+    math.inf,
+    3 + 2j,
+    "no",
+    "",
+    "auto",
+    "margin",
+    b"x",
+    [],
+    ["a"],
+    ("a",),
+    {},
+    {"a": 1},
+    object(),
+    len,
+    int,
+    np.array([1, 2]),
+    np.array(2),
+    np.float64(3.0),
+    LogisticRegression,
+    LogisticRegression(),
+    [LogisticRegression()],
+]
+
+
+@pytest.mark.parametrize("name", BUILTIN)
+def test_any_value_of_any_parameter_works_or_is_named(name):
+    case = make_case(n=12, k=2)
+    unnamed = []
+    for parameter in signature(registry.find(name).load()).parameters:
+        for value in VALUES:
+            try:
+                strategy = get_strategy(name, **{parameter: value})
+                learner = ActiveLearner(GivenProba(), strategy, random_state=0)
+                learner.fit(case.X_labeled, case.y_labeled)
+                learner.query(case.X, 3)
+            except (ValueError, TypeError) as exc:
+                if parameter not in str(exc) and repr(value) not in str(exc):
+                    unnamed.append((parameter, value, exc))
+    assert unnamed == []
