@@ -17,7 +17,8 @@ __all__ = ["ReadyRows", "k_center"]
 ROWS = 1024  # rows of a block of the distance matrix
 CENTERS = 1024  # its columns
 METRICS = ("euclidean", "cosine")
-TIE = 2.0**-32  # of the longest squared length: what differs by less is equally far
+TIE = 2.0**-32  # of a squared distance: what differs by less is equally far
+NOTHING = 2.0**-1000  # orders copies at random, below every distance
 
 
 def k_center(X, n, rng, *, labeled=None, distances=None, metric="euclidean", n_jobs=1):
@@ -53,7 +54,9 @@ def k_center(X, n, rng, *, labeled=None, distances=None, metric="euclidean", n_j
     only shrink, old ones are upper bounds; so only a block of the farthest rows is
     kept up to date, in float64, and the others are lowered by one product with
     several new centres when the block no longer holds the farthest for sure. Squared
-    distances that differ by less than 2^-32 of the longest row's count as equal.
+    distances count as equal if they differ by less than 2^-32 of themselves, or by
+    less than the rounding error of a float64 product with the row, about 2^-41 of its
+    squared length for 384 features. A row as near as that to a chosen one is its copy.
 
     References
     ----------
@@ -83,10 +86,10 @@ class _FarthestFirst:
         n, d = self.X.shape
         # The row with the highest key is next. Ties go by a number drawn beforehand,
         # so that they do not depend on how the work is cut.
-        self.priority = rng.permutation(n) / n
+        self.priority = _draw_priority(n, rng)
         start = [] if self.labeled.shape[0] else [int(self.priority.argmax())]
         self.picks, self.pending, self.block = start, [], None
-        self.tie = TIE * (self.norms.max() or 1.0)
+        self.noise = self._bound_noise()
         self.size = min(n, ROWS, chunk_size(8 * d))
         self.bounds = np.full(n, np.inf)
         self.bounds[start] = -np.inf
@@ -103,6 +106,19 @@ class _FarthestFirst:
             norms[rows] = squared_norms(self.ready(self.X[rows]))
         return norms
 
+    def _bound_noise(self):
+        """Rounding errors of each row's squared distances in float64."""
+        return 2 * rounding(self.X, self.X, np.float64) * self.norms
+
+    def _keys(self, distances, rows=slice(None)):
+        """Distances of some rows, apart by their priority where they are equal."""
+        noise, priority = self.noise[rows], self.priority[rows]
+        return np.where(
+            distances > noise,
+            distances + priority * np.maximum(TIE * distances, noise),
+            np.minimum(distances, 0) + priority * NOTHING,  # copies, and picks
+        )
+
     def choose(self, n):
         """Go on until there are n picks."""
         while len(self.picks) < n:
@@ -117,7 +133,7 @@ class _FarthestFirst:
             best, key = self._best()
         if key < self.rest:
             # Rounding hides which row is farthest: measure all that may be.
-            self._measure(np.flatnonzero(self.bounds >= key - self.tie))
+            self._measure(np.flatnonzero(self._keys(self.bounds) >= key))
             self._open_block()
             best, key = self._best()
         row = int(self.block[best])
@@ -129,14 +145,14 @@ class _FarthestFirst:
 
     def _best(self):
         """Find the row of the block with the highest key."""
-        keys = self.exact + self.tie * self.priority[self.block]
+        keys = self._keys(self.exact, self.block)
         best = int(keys.argmax())
         return best, keys[best]
 
     def _open_block(self):
         """Keep the rows with the highest bounds up to date from now on."""
         n = len(self.bounds)
-        keys = self.bounds + self.tie * self.priority
+        keys = self._keys(self.bounds)
         order = np.argpartition(keys, n - self.size)
         self.rest = keys[order[: n - self.size]].max(initial=-np.inf)
         self.block = np.sort(order[n - self.size :])
@@ -195,11 +211,10 @@ class _FromDistances(_FarthestFirst):
         self.labeled = self.X[:0]
         self.ready = ReadyRows(self.X, metric)
         n, d = self.X.shape
-        self.priority = rng.permutation(n) / n
+        self.priority = _draw_priority(n, rng)
         self.picks, self.pending, self.block = [], [], None
         # For a single pick, the rows need not even be read.
-        longest = distances.max() if n_picks == 1 else self.norms.max()
-        self.tie = TIE * (longest or 1.0)
+        self.noise = np.zeros(n) if n_picks == 1 else self._bound_noise()
         self.size = min(n, ROWS, chunk_size(8 * d), max(32, 16 * n_picks))
         self.distances = distances
         self.bounds = distances.copy()
@@ -207,6 +222,11 @@ class _FromDistances(_FarthestFirst):
 
     def _known(self, positions):
         return self.distances[positions]
+
+
+def _draw_priority(n, rng):
+    """Draw a random order of n rows, as different numbers between 0 and 1."""
+    return (rng.permutation(n) + 1) / (n + 1)
 
 
 class ReadyRows:

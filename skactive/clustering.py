@@ -253,8 +253,9 @@ class _Blocks:
         return block, squared_norms(X)
 
     def slack(self, lengths):
-        """How far rounding may move a squared distance."""
-        return 16 * self.unit * (lengths + self.lengths.max())
+        """How far rounding may move a squared distance; above 0, as it breaks ties."""
+        slack = 16 * self.unit * (lengths + self.lengths.max())
+        return np.maximum(slack, np.finfo(slack.dtype).tiny)
 
 
 def _sample(parts, n, size, normalize, rng):

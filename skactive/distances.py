@@ -68,13 +68,15 @@ def shift(X, origin):
     return X if origin is None else X - origin
 
 
-def rounding(X, Y):
+def rounding(X, Y, dtype=None):
     """Bound the rounding error of squared distances that come from a product.
 
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (n, d)
     Y : ndarray or CSR matrix of shape (m, d)
+    dtype : dtype or None, default=None
+        In which the product is computed; None is that of the rows.
 
     Returns
     -------
@@ -86,7 +88,7 @@ def rounding(X, Y):
         for Z in (X, Y)
     ]
     # A sum errs by at most as many roundings as it has terms.
-    unit = np.finfo(np.result_type(X.dtype, Y.dtype)).eps
+    unit = np.finfo(np.result_type(X.dtype, Y.dtype) if dtype is None else dtype).eps
     return 2 * (int(min(filled)) + 4) * unit
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from scipy import sparse
+from scipy.special import expit
 
 from ._chunks import LARGE, LazyRows, chunk_size, map_chunks
 from ._containers import take_rows
@@ -70,7 +71,27 @@ def predict_proba(final, inputs, name, n_jobs=1):
             f"strategy {name!r} needs one distribution over the classes for each "
             f"item; {type(final).__name__} predicts several outputs."
         )
+    return _sharpen(final, proba, inputs)
+
+
+def _sharpen(final, proba, inputs):
+    """Restore small probabilities of the first class, which 1 - p rounds to 0.
+
+    scikit-learn computes p of the second class from the decision value and subtracts it
+    from 1, so a sure model would seem surer of the second class than of the first.
+    """
+    if proba.shape[1] != 2 or not _is_logistic(final):
+        return proba
+    rounded = np.flatnonzero(proba[:, 0] < np.sqrt(np.finfo(proba.dtype).eps))
+    if rounded.size:
+        proba[rounded, 0] = expit(-decide(final, take_from(inputs, rounded)))
     return proba
+
+
+def _is_logistic(final):
+    """Whether `predict_proba` is scikit-learn's logistic function of one decision."""
+    is_log_loss = getattr(final, "loss", "log_loss") == "log_loss"
+    return is_log_loss and _is_known(final) and is_linear_classifier(final)
 
 
 def _by_rows(final, predict, inputs, n_jobs):
@@ -247,7 +268,10 @@ def surprisal(model, items, random_state):
         if hasattr(step, "surprisal"):
             return step.surprisal(items, random_state=random_state)
         items = step.transform(items)
-    raise AssertionError  # the capability was checked before
+    raise TypeError(
+        f"'model' must have a step with surprisal(items), got {type(model).__name__}. "
+        "Use skactive.bert.BertFeatures or BertClassifier on texts."
+    )
 
 
 def take_from(value, positions):

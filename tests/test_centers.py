@@ -63,7 +63,7 @@ def assert_each_pick_is_farthest(table, picks, n):
             left = set(range(n)) - set(picks[:step])
             farthest = max(min(table[i][j] for j in chosen) for i in left)
             reached = min(table[pick][j] for j in chosen)
-            # Squares that differ by less than 2^-32 of the lengths' count as equal.
+            # What rounding in float64 cannot tell apart counts as equal.
             assert reached**2 == pytest.approx(farthest**2, rel=1e-9, abs=1e-8)
         chosen.append(pick)
 
@@ -97,6 +97,16 @@ def test_picks_are_those_of_the_double_loop(
         patch.setattr(centers, "CENTERS", blocks[1])
         picks = choose(kind(X), b, labeled=kind(labeled), metric=metric)
     assert picks == loop(tabulate(X, labeled, metric), n, b)
+
+
+@pytest.mark.parametrize("far", [1e3, 1e5, 1e7])
+@pytest.mark.parametrize("known", [False, True])
+def test_one_row_far_out_does_not_make_the_other_picks_random(far, known):
+    X, labeled = np.vstack([draw(40, 3), np.full(3, far)]), draw(2, 3, 1)
+    table = tabulate(X, labeled, "euclidean")
+    known = {"distances": (np.array(table)[:41, 41:] ** 2).min(axis=1)} if known else {}
+    for seed in range(3):
+        assert choose(X, 20, seed, labeled=labeled, **known) == loop(table, 41, 20)
 
 
 @settings(max_examples=100, deadline=None)

@@ -321,6 +321,13 @@ def test_copies_of_a_row_are_equally_likely(dtype):
     assert scipy.stats.chisquare(counts[:20]).pvalue > 1e-3
 
 
+@pytest.mark.parametrize("value", [0.0, 3.0])
+def test_copies_of_the_only_centre_are_equally_likely(value):
+    X = np.full((40, 2), value)
+    first = [nearest_rows(X, X[:1], make_rng(seed))[0] for seed in range(400)]
+    assert np.unique(first).size == 40
+
+
 def test_more_centres_than_rows_are_an_error():
     with pytest.raises(ValueError, match="3 centres need as many rows; got 2"):
         nearest_rows(np.zeros((2, 1)), np.zeros((3, 1)), make_rng())

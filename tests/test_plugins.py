@@ -308,7 +308,7 @@ def test_a_saved_learner_loads_beside_a_plugin_of_the_strategys_name(python, tmp
     folder = str(tmp_path / "saved")
     code = f"""
 from skactive import save
-save(ActiveLearner(LogisticRegression(), random_state=0).fit(X[:10], y[:10]), {folder!r})
+save(ActiveLearner(LogisticRegression()).fit(X[:10], y[:10]), {folder!r})
 say(None)
 """
     python(code)

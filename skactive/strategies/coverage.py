@@ -21,8 +21,9 @@ class CoreSet(Strategy):
     """Ask for the candidate farthest from all labelled items, again and again.
 
     The greedy k-center algorithm: the largest distance that remains is at most twice
-    the smallest that any choice of as many could reach. Before there are labels the
-    first candidate is drawn at random.
+    the smallest that any choice of as many could reach, up to rounding: distances
+    that float64 cannot tell apart count as equal. Before there are labels the first
+    candidate is drawn at random.
 
     Parameters
     ----------

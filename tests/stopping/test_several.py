@@ -39,6 +39,30 @@ def test_truth_tables(first, second):
     assert ((a | b) & a & b).check(_run(), None, None) == (first and second)
 
 
+@pytest.mark.parametrize("answer", [None, "yes", 1, np.array([True, False])])
+def test_a_rule_that_answers_neither_true_nor_false_is_refused(answer):
+    with pytest.raises(TypeError, match=r"Always\.decide must return True or False, got"):
+        Always(answer).check(_run(), None, None)
+
+
+@pytest.mark.parametrize("answer", [np.True_, np.array(True)])
+def test_a_rule_may_answer_by_a_numpy_bool(answer):
+    assert Always(answer).check(_run(), None, None) is True
+
+
+def test_a_rule_by_its_methods_alone_must_answer_true_or_false():
+    class Plain:
+        def start(self):
+            return self
+
+        def check(self, run, learner, X):
+            return None
+
+    rule = AnyOf([("plain", Plain())]).start()
+    with pytest.raises(TypeError, match=r"Plain\.check must return True or False"):
+        rule.check(_run(), None, None)
+
+
 @pytest.mark.parametrize("kind", [AnyOf, AllOf])
 def test_every_rule_is_asked_in_every_round(kind):
     rules = [("a", Always(True)), ("b", Always(False)), ("c", Always(True))]
