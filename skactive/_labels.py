@@ -7,7 +7,7 @@ from numbers import Integral, Real
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import is_classifier
+from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.validation import column_or_1d
 
 from ._containers import as_container, refuse_unordered
@@ -16,6 +16,7 @@ from ._sklearn import num_samples
 __all__ = [
     "as_labels",
     "check_weights",
+    "find_target",
     "join_fit_params",
     "join_labels",
     "kind_of",
@@ -304,3 +305,15 @@ def check_weights(params, n):
 def _is_aligned(value, n):
     has_rows = hasattr(value, "__len__") and not isinstance(value, str | dict)
     return has_rows and num_samples(value) == n
+
+
+def find_target(model, y=None):
+    """Return what a model predicts: "single-label", "multi-label" or "regression".
+
+    `model` may be None, and is fitted or not; `y` are the labels so far, as an array.
+    """
+    if model is not None and is_regressor(model):
+        return "regression"
+    several = isinstance(getattr(model, "classes_", None), list)
+    several = several or getattr(model, "multilabel_", False)
+    return "multi-label" if several or np.ndim(y) == 2 else "single-label"

@@ -9,9 +9,12 @@ import numpy as np
 from scipy import sparse
 
 from ._containers import take_rows
+from ._labels import find_target
 from ._pipelines import split_estimator
+from .registry import get_strategy
+from .strategies.base import OF_CLASSES
 
-__all__ = ["CAPABILITIES", "check_capability"]
+__all__ = ["CAPABILITIES", "check_capability", "check_target"]
 
 
 @dataclass(frozen=True)
@@ -111,6 +114,29 @@ CAPABILITIES = {
 }
 
 
+_SAY_TARGET = {
+    "single-label": "{} predicts one class per item",
+    "multi-label": "the labels of {} are an indicator matrix (multi-label)",
+    "regression": "{} is a regressor",
+}
+# Errors name the first of these that suit the estimator.
+_TO_SUGGEST = ("margin", "entropy", "badge", "coreset", "typiclust", "one_shot")
+
+
+def check_target(targets, *, name, final, front, X, y_labeled, model):
+    """Raise a TypeError unless a strategy is defined for what the model predicts.
+
+    `targets` are those of the strategy; the others as in :func:`check_capability`.
+    """
+    target, said = _target(model, y_labeled)
+    if target not in targets:
+        known = {"final": final, "front": front, "X": X, "model": model}
+        raise TypeError(
+            f"strategy {name!r} is defined for {' and '.join(sorted(targets))} targets "
+            f"only; {said}. {_suggest(y_labeled=y_labeled, **known)}"
+        )
+
+
 def check_capability(capability, *, name, final, front, X, y_labeled, model):
     """Raise unless a model can give what a strategy requires.
 
@@ -141,46 +167,65 @@ def check_capability(capability, *, name, final, front, X, y_labeled, model):
             f"strategy {name!r} requires {capability!r}, which is unknown. Known are: "
             f"{', '.join(map(repr, CAPABILITIES))}."
         )
+    known = {"final": final, "front": front, "X": X, "model": model}
+    fault, is_early = _find_fault(capability, y_labeled=y_labeled, **known)
+    if fault:
+        remedy = " Call fit or teach first, or use cold_start='random'."
+        if not is_early:
+            remedy = f" {_suggest(y_labeled=y_labeled, **known)}"
+        need = CAPABILITIES[capability].need
+        raise TypeError(f"strategy {name!r} needs {need}{fault}{remedy}")
+
+
+def _find_fault(capability, *, final, front, X, y_labeled, model):
+    """Return what a model lacks, "" for nothing, and whether labels would mend it."""
     what = CAPABILITIES[capability]
+    name, fault = type(final).__name__, ""
     if capability == "labeled":
         if y_labeled is None:
-            raise TypeError(
-                f"strategy {name!r} needs {what.need}, and the learner has seen none "
-                "yet. Call fit or teach first, or use cold_start='random'."
-            )
+            return ", and the learner has seen none yet.", True
     elif capability == "features":
         if front is None and not hasattr(final, "transform") and not _is_numeric(X):
-            raise TypeError(
-                f"strategy {name!r} needs {what.need}; X is no numeric table and "
-                f"{_describe(final)}. Use {what.remedy}, or a strategy that needs "
-                "none, such as 'random'."
-            )
+            fault = f"X is no numeric table and {_describe(final)}. Use {what.remedy}."
     elif capability == "surprisal":
         if not any(hasattr(step, "surprisal") for step in _steps(model)):
-            raise TypeError(
-                f"strategy {name!r} needs {what.need}, which no step of the estimator "
-                f"gives. Use {what.remedy}, or a strategy that needs none, such as "
-                "'embedding_kmeans'."
-            )
+            fault = f"no step of the estimator has one. Use {what.remedy}."
     elif final is None:
-        raise TypeError(
-            f"strategy {name!r} needs {what.need}, and there is no fitted model with "
-            "two classes yet. Call fit or teach first, or use cold_start='random'."
-        )
+        return ", and there is no fitted model with two classes yet.", True
     elif what.check is not None:
         try:
             what.check(final)
         except TypeError as exc:
-            raise TypeError(
-                f"strategy {name!r} needs {what.need}; {exc} Or use a strategy that "
-                "needs less, such as 'margin' or 'random'."
-            ) from exc
+            fault = str(exc)
     elif not any(hasattr(final, method) for method in what.methods):
-        raise TypeError(
-            f"strategy {name!r} needs {what.need}; {type(final).__name__} has no "
-            f"{' or '.join(what.methods)}. Use {what.remedy}, or a strategy that "
-            "needs less, such as 'margin' or 'random'."
-        )
+        fault = f"{name} has no {' or '.join(what.methods)}. Use {what.remedy}."
+    target, said = _target(model, y_labeled)
+    if fault and capability in OF_CLASSES and target != "single-label":
+        fault = f"{said}."  # the remedies are other classifiers of one class per item
+    return fault and f"; {fault}", False
+
+
+def _target(model, y_labeled):
+    """Return what a model predicts, and the words that say so."""
+    predicted = split_estimator(model)[1]
+    target = find_target(predicted, y_labeled)
+    return target, _SAY_TARGET[target].format(type(predicted).__name__)
+
+
+def _suggest(*, y_labeled, model, **known):
+    """Name up to three built-in strategies that suit a model, 'random' among them."""
+    target = _target(model, y_labeled)[0]
+    suited = []
+    for name in _TO_SUGGEST:
+        strategy = get_strategy(f"skactive:{name}")
+        faults = [
+            _find_fault(each, y_labeled=y_labeled, model=model, **known)[0]
+            for each in strategy.requires
+        ]
+        if target in strategy.targets and not any(faults):
+            suited.append(repr(name))
+    names = ", ".join([*suited[:2], "'random'"])
+    return f"Strategies that suit it: {names}."
 
 
 def _steps(model):

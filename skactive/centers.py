@@ -107,7 +107,7 @@ class _FarthestFirst:
         return norms
 
     def _bound_noise(self):
-        """Rounding errors of each row's squared distances in float64."""
+        """Bound the rounding errors of each row's squared distances in float64."""
         return 2 * rounding(self.X, self.X, np.float64) * self.norms
 
     def _keys(self, distances, rows=slice(None)):

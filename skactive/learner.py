@@ -257,17 +257,16 @@ class ActiveLearner(
         positions : ndarray of int, shape (n_queries,)
             Positions in `X`, best first, without repeats.
         scores : ndarray of shape (n_queries,)
-            The score that the strategy gave each of them; higher scores are asked
-            first. Only returned if `return_scores` is True.
+            Their scores; the highest is asked first. Only if `return_scores` is True.
 
         Raises
         ------
         ValueError
-            If the pool or the candidates are empty, every candidate is a text with a
-            label, or the strategy is unknown or returns invalid positions or scores.
+            If no candidate is left, every one is a text with a label, or the strategy is
+            unknown or returns invalid positions or scores.
         TypeError
-            If the strategy needs something that the estimator lacks, or has no scores
-            to return.
+            If the strategy is not defined for these targets, needs what the estimator
+            lacks, or has no scores to return.
         """
         self._validate_params()
         check_bool("return_scores", return_scores)
@@ -303,6 +302,7 @@ class ActiveLearner(
             trained=getattr(self, "_trained", None),
             requires=getattr(strategy, "requires", None),
             optional=getattr(strategy, "optional", frozenset()),
+            targets=getattr(strategy, "targets", None),
             name=name,
             rng=round_rng(*place, n_candidates),
             position_rng=round_rng(*place),

@@ -11,7 +11,7 @@ from ._chunks import lazy_rows
 from ._containers import take_rows
 from ._pipelines import split_estimator
 from ._sklearn import is_linear_classifier, num_samples
-from .capabilities import CAPABILITIES, check_capability
+from .capabilities import CAPABILITIES, check_capability, check_target
 from .quantities import read_only, take_from
 
 __all__ = ["SharedView"]
@@ -36,6 +36,7 @@ class SharedView:
         trained=None,
         requires=None,
         optional=frozenset(),
+        targets=None,
         name="strategy",
         rng=None,
         position_rng=None,
@@ -63,6 +64,8 @@ class SharedView:
         self._pool = None
         self._memory = {} if memory is None else memory
         self._computed = {}
+        if targets is not None:
+            check_target(targets, **self._known())
         for capability in sorted(requires or ()):
             self._check_capability(capability)
 
@@ -240,12 +243,14 @@ class SharedView:
             )
 
     def _check_capability(self, capability):
-        check_capability(
-            capability,
-            name=self._name,
-            final=self._final,
-            front=self._front,
-            X=self._X,
-            y_labeled=self._y_labeled,
-            model=self._model,
-        )
+        check_capability(capability, **self._known())
+
+    def _known(self):
+        return {
+            "name": self._name,
+            "final": self._final,
+            "front": self._front,
+            "X": self._X,
+            "y_labeled": self._y_labeled,
+            "model": self._model,
+        }

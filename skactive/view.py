@@ -43,6 +43,8 @@ class PoolView(TrackedView):
         What the strategy declared to look at; None allows everything.
     optional : frozenset of str, default=frozenset()
         What it may look at beside, where there is some.
+    targets : frozenset of str or None, default=None
+        Targets that the strategy is defined for; None allows any.
     name : str, default="strategy"
         What to call the strategy in error messages.
     rng : numpy.random.Generator
@@ -56,7 +58,8 @@ class PoolView(TrackedView):
     Raises
     ------
     TypeError
-        If the model lacks something that `requires` names; before any work is done.
+        If the strategy is not defined for the model's targets, or the model lacks
+        something that `requires` names; before any work is done.
 
     Examples
     --------

@@ -15,11 +15,12 @@ from .._labels import as_labels
 from .._pipelines import split_estimator
 from .._positions import count_items
 from .._sklearn import HasMethods
-from ..capabilities import check_capability
+from ..capabilities import check_capability, check_target
 from ..initial import choose_initial
 from ..registry import resolve
 from ..simulation.plan import to_text
 from ..simulation.targets import check_labels, check_test_data
+from ..strategies.base import TARGETS
 
 __all__ = [
     "by_name",
@@ -91,9 +92,9 @@ def check_requirements(tasks, data):
             continue
         seen.add((on, by, name))
         X, y = data[on][:2]
-        required = getattr(resolve(learner.strategy), "requires", None) or ()
+        strategy = resolve(learner.strategy)
         try:
-            _check(required, name, learner.estimator, X, y)
+            _check(strategy, name, learner.estimator, X, y)
         except (TypeError, NotFittedError):
             # Some models show only once they are fitted what they can do.
             if (on, by) not in fitted:
@@ -101,7 +102,7 @@ def check_requirements(tasks, data):
             if fitted[on, by] is None:
                 continue
             try:
-                _check(required, name, fitted[on, by], X, y)
+                _check(strategy, name, fitted[on, by], X, y)
             except TypeError as exc:
                 faults.append(f"{name!r} with the learner {by!r} on {on!r}: {exc}")
     if faults:
@@ -111,18 +112,13 @@ def check_requirements(tasks, data):
         )
 
 
-def _check(required, name, estimator, X, y):
+def _check(strategy, name, estimator, X, y):
     front, final = split_estimator(estimator)
-    for capability in required:
-        check_capability(
-            capability,
-            name=name,
-            final=final,
-            front=front,
-            X=X,
-            y_labeled=y,
-            model=estimator,
-        )
+    known = {"name": name, "final": final, "front": front, "model": estimator}
+    known |= {"X": X, "y_labeled": as_labels(y, count_items(X))}
+    check_target(getattr(strategy, "targets", TARGETS), **known)
+    for capability in getattr(strategy, "requires", None) or ():
+        check_capability(capability, **known)
 
 
 def _fit_on_few(estimator, X, y):

@@ -18,6 +18,22 @@ __all__ = [
     "check_scores",
 ]
 
+#: What a strategy may be defined for: one class per item, an indicator matrix, numbers.
+TARGETS = frozenset({"single-label", "multi-label", "regression"})
+SINGLE_LABEL = frozenset({"single-label"})
+
+# What `requires` may name that describes one class per item.
+OF_CLASSES = frozenset(
+    {
+        "proba",
+        "class_scores",
+        "draws",
+        "gradients",
+        "boundary",
+        "embedding_gradients",
+    }
+)
+
 
 class Strategy(QuickParamsMixin, BaseEstimator, ABC):
     """Base class of the query strategies that choose a batch as a whole.
@@ -29,13 +45,18 @@ class Strategy(QuickParamsMixin, BaseEstimator, ABC):
     Attributes
     ----------
     requires : frozenset of str
-        What the strategy looks at, out of "proba", "class_scores", "draws",
+        Quantities that the strategy uses, out of "proba", "class_scores", "draws",
         "features", "labeled", "gradients", "boundary", "embedding_gradients" and
         "surprisal". The learner checks that its estimator has them before any work;
         asking the view for anything else is an error.
     optional : frozenset of str
-        What it looks at beside where there is some, such as "labeled" before and
-        after the first labels. Nothing is checked ahead.
+        Quantities that it uses when available, such as "labeled" before and after the
+        first labels. They are not checked in advance.
+    targets : frozenset of str
+        Targets that the strategy is defined for, out of "single-label", "multi-label"
+        (an indicator matrix) and "regression". The learner refuses any other before
+        any work. By default "single-label" if `requires` names a quantity of classes,
+        such as "proba", and all of them otherwise.
 
     See Also
     --------
@@ -56,6 +77,11 @@ class Strategy(QuickParamsMixin, BaseEstimator, ABC):
     _parameter_constraints = {}
     requires = frozenset()
     optional = frozenset()
+
+    @property
+    def targets(self):
+        """Targets that the strategy is defined for; a class may declare others."""
+        return SINGLE_LABEL if OF_CLASSES & (self.requires or set()) else TARGETS
 
     @abstractmethod
     def select(self, view, n):

@@ -19,7 +19,7 @@ from ..committees import (
     vote_variation_ratio,
 )
 from ..perceptrons import perceptron_proba, start_perceptrons, train_perceptrons
-from .base import PointwiseStrategy
+from .base import SINGLE_LABEL, PointwiseStrategy
 
 __all__ = ["Committee", "PerceptronEnsemble"]
 
@@ -92,6 +92,7 @@ kinds are at hand. Votes of few members make many ties; "kl" makes none.
         "disagreement": [StrOptions({*OF_VOTES, *OF_PROBA})],
     }
     requires = frozenset({"features", "labeled"})
+    targets = SINGLE_LABEL
 
     def __init__(self, estimators=None, n_members=5, disagreement="vote_entropy"):
         self.estimators = estimators
@@ -218,6 +219,7 @@ for the candidates.
         "class_weight": [StrOptions({"balanced"}), dict, None],
     }
     requires = frozenset({"features", "labeled"})
+    targets = SINGLE_LABEL
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ import numpy as np
 from .._positions import check_picks
 from .._sklearn import HasMethods, Interval, RealNotInt, StrOptions
 from ..selection import top_n
-from .base import Strategy
+from .base import SINGLE_LABEL, TARGETS, Strategy
 
 __all__ = ["SEALS", "ClassBalanced", "Prefilter", "Subsample"]
 
@@ -23,7 +23,8 @@ _STRATEGY = [str, HasMethods("select"), callable]
 class _Composite(Strategy):
     """Base of the strategies that ask others; it needs what they need."""
 
-    _needs = frozenset()  # what it looks at itself
+    _needs = frozenset()  # what it uses itself
+    _targets = TARGETS  # what it is defined for itself
     _parts = ("strategy",)  # parameters that are strategies
 
     @property
@@ -31,6 +32,14 @@ class _Composite(Strategy):
         """What it and its parts look at; None if one of them declares nothing."""
         parts = [getattr(self._resolve(name), "requires", None) for name in self._parts]
         return None if None in parts else self._needs.union(*parts)
+
+    @property
+    def targets(self):
+        """Targets that it and all of its parts are defined for."""
+        parts = [
+            getattr(self._resolve(name), "targets", TARGETS) for name in self._parts
+        ]
+        return self._targets.intersection(*parts)
 
     @property
     def optional(self):
@@ -305,6 +314,7 @@ class ClassBalanced(_Composite):
 
     _parameter_constraints = {"strategy": _STRATEGY}
     _needs = frozenset({"class_scores", "labeled"})
+    _targets = SINGLE_LABEL
 
     def __init__(self, strategy="skactive:margin"):
         self.strategy = strategy

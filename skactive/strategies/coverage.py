@@ -6,6 +6,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
+from .._labels import find_target
 from .._sklearn import Interval, StrOptions
 from ..centers import METRICS, k_center
 from ..clustering import k_means
@@ -110,7 +111,8 @@ class ProbCover(Strategy):
         For "auto", in (0, 1].
     n_clusters : int or None, default=None
         For "auto", how many clusters stand for the classes. None takes the number of
-        classes labelled so far, at least 2, and 10 before there are labels.
+        classes labeled so far, at least 2, and 10 before there are labels or where
+        they are not one class per item.
     metric : {"euclidean", "cosine"}, default="euclidean"
         "cosine" measures between features scaled to length 1.
 
@@ -178,12 +180,17 @@ class ProbCover(Strategy):
             n_jobs=view.n_jobs,
         )
 
+    def _knows_classes(self, view):
+        if not view.n_labeled:
+            return False
+        return find_target(view.estimator, view.y_labeled) == "single-label"
+
     def _radius(self, view):
         if self.delta != "auto":
             return float(self.delta)
         if self.n_clusters is not None:
             n_clusters = self.n_clusters
-        elif view.n_labeled:
+        elif self._knows_classes(view):
             n_clusters = max(2, len(np.unique(view.y_labeled)))
         else:
             n_clusters = CLUSTERS

@@ -135,6 +135,11 @@ take less time and memory.
         return frozenset({"features"}).union(*missing)
 
     @property
+    def targets(self):
+        """One class per item, and numbers where the query asks for no classifier."""
+        return super().targets - {"multi-label"}
+
+    @property
     def optional(self):
         """The labelled items, where there are some."""
         return frozenset({"labeled"}) - self.requires
