@@ -262,7 +262,7 @@ class ActiveLearner(
         Raises
         ------
         ValueError
-            If no candidate is left, every one is a text with a label, or the strategy is
+            If there is no candidate, or only texts with a label, or the strategy is
             unknown or returns invalid positions or scores.
         TypeError
             If the strategy is not defined for these targets, needs what the estimator
