@@ -1,4 +1,4 @@
-"""What a strategy may require of a model, and how to say that it is not there."""
+"""Capabilities a strategy can require, and the errors when one is missing."""
 
 from __future__ import annotations
 
@@ -12,9 +12,14 @@ from ._containers import take_rows
 from ._labels import find_target
 from ._pipelines import split_estimator
 from .registry import get_strategy
-from .strategies.base import OF_CLASSES
+from .strategies.base import OF_CLASSES, TARGETS
 
-__all__ = ["CAPABILITIES", "check_capability", "check_target"]
+__all__ = [
+    "CAPABILITIES",
+    "check_capability",
+    "check_declarations",
+    "check_target",
+]
 
 
 @dataclass(frozen=True)
@@ -121,6 +126,29 @@ _SAY_TARGET = {
 }
 # Errors name the first of these that suit the estimator.
 _TO_SUGGEST = ("margin", "entropy", "badge", "coreset", "typiclust", "one_shot")
+
+
+def check_declarations(strategy):
+    """Raise a TypeError unless a strategy declares names that there are."""
+    for name, known in (
+        ("requires", CAPABILITIES),
+        ("optional", CAPABILITIES),
+        ("targets", TARGETS),
+    ):
+        declared = getattr(strategy, name, frozenset())
+        if declared is None and name == "requires":
+            continue  # a function declares nothing
+        if not isinstance(declared, frozenset | set):
+            raise TypeError(
+                f"`{name}` must be a frozenset of names, got {declared!r}. Write "
+                "frozenset() for none."
+            )
+        unknown = sorted(map(str, declared - set(known)))
+        if unknown:
+            raise TypeError(
+                f"`{name}` holds {', '.join(map(repr, unknown))}, which is unknown. "
+                f"Known are: {', '.join(map(repr, sorted(known)))}."
+            )
 
 
 def check_target(targets, *, name, final, front, X, y_labeled, model):

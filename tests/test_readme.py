@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from skactive.testing import check_strategy
+
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 
@@ -25,6 +27,19 @@ def test_the_python_of_the_readme_runs(tiny_bert, tmp_path, monkeypatch, capsys)
     assert len(names["learner"].y_labeled_) == 200
     assert len(names["session"].labels) == 2
     assert len(capsys.readouterr().out.splitlines()) == 4
+
+
+def test_the_strategy_of_the_readme_passes_the_checks(monkeypatch):
+    (block,) = (
+        block
+        for block in re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+        if "class LengthyDoubt" in block
+    )
+    module = types.ModuleType("readme_strategy")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    source = block[: block.index("\nlearner.")]
+    exec(compile(f"import numpy as np\n{source}", "README.md", "exec"), vars(module))
+    assert len(check_strategy(module.LengthyDoubt(weight=0.2))) > 30
 
 
 def test_every_link_leads_somewhere():

@@ -1,8 +1,8 @@
-"""Colours, lines, markers and hatches that differ in print and for the colour-blind."""
+"""Colors, lines, markers and hatches that differ in print and for the color-blind."""
 
 from __future__ import annotations
 
-from itertools import count
+from zlib import crc32
 
 __all__ = ["BASELINE", "GREY", "HATCHES", "PHASE_COLORS", "assign_styles"]
 
@@ -10,7 +10,7 @@ __all__ = ["BASELINE", "GREY", "HATCHES", "PHASE_COLORS", "assign_styles"]
 # light for lines on white, and the black, which text has.
 _COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 # The dashes "--" and the marker "o" are the baseline's. Four lines and nine markers
-# make 36 pairs that need no colour to be told apart.
+# make 36 pairs that need no color to be told apart.
 _LINES = ("-", "-.", ":", (0, (7, 1.5, 1, 1.5, 1, 1.5)))
 _MARKERS = ("s", "^", "D", "v", "P", "X", "<", "*", ">")
 
@@ -22,8 +22,24 @@ PHASE_COLORS = ("#0072B2", "#E69F00", "#009E73", "#DDDDDD")
 HATCHES = ("", "///", "...", "xx")
 
 
+# A strategy's place in this list is its style, in every picture. The first six have
+# different colors.
+_STRATEGIES = (
+    *("margin", "entropy", "badge", "bald", "coreset", "typiclust"),
+    *("least_confidence", "batchbald", "embedding_kmeans", "probcover", "dal", "cal"),
+    *("egl", "committee", "density", "alps", "prefilter", "subsample"),
+    *("mc_dropout", "variation_ratio", "dfal", "goral", "whole_cluster", "one_shot"),
+    *("representative", "preclustering", "perceptron_ensemble", "egl_embedding"),
+    *("seals", "class_balanced", "random"),
+)
+_N_STYLES = 36
+
+
 def assign_styles(names, baseline=None):
-    """Give each name a colour, a line and a marker.
+    """Assign each name a color, a line and a marker.
+
+    A built-in strategy looks the same in every picture. So does any other name, unless
+    the picture has another of the same style.
 
     Parameters
     ----------
@@ -36,11 +52,29 @@ def assign_styles(names, baseline=None):
     styles : dict of str to dict
         Arguments for `Axes.plot`.
     """
-    numbers = count()
+    names = list(names)
+    numbers = {}
+    for name in sorted(names, key=lambda name: _short(name) not in _STRATEGIES):
+        if name != baseline:
+            number = _number(name)
+            while number in numbers.values() and len(numbers) < _N_STYLES:
+                number = (number + 1) % _N_STYLES
+            numbers[name] = number
     return {
-        name: dict(BASELINE) if name == baseline else _style(next(numbers))
+        name: _style(numbers[name]) if name in numbers else dict(BASELINE)
         for name in names
     }
+
+
+def _short(name):
+    return str(name).removeprefix("skactive:")
+
+
+def _number(name):
+    name = _short(name)
+    if name in _STRATEGIES:
+        return _STRATEGIES.index(name)
+    return crc32(name.encode()) % _N_STYLES
 
 
 def _style(i):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
 from sklearn.base import clone
 
 from ..learner import ActiveLearner
+from ..plugins import validate
 from ..registry import get_strategy, resolve
 from ..strategies import FunctionStrategy, PointwiseStrategy
 from ..view import PoolView
@@ -57,6 +59,8 @@ class Subject:
         else:
             self.label = getattr(strategy, "__name__", repr(strategy))
         self.sample = self.make()
+        with suppress(AttributeError, RuntimeError):  # a check names such an __init__
+            validate(self.sample)
 
     def make(self):
         """Make a fresh strategy, without relying on its `clone` to work.

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from ._answer_checks import ANSWER_CHECKS
+from ._answer_checks import ANSWER_CHECKS, FIRST_ANSWER_CHECKS
 from ._cases import Subject
-from ._object_checks import OBJECT_CHECKS
+from ._object_checks import COPY_CHECKS, OBJECT_CHECKS
 from ._purity_checks import PURITY_CHECKS
 from ._runs import collect, parametrize, run_all
 
 __all__ = ["check_strategy", "parametrize_with_strategy_checks", "strategy_checks"]
 
-_CHECKS = (*OBJECT_CHECKS, *ANSWER_CHECKS, *PURITY_CHECKS)
+# What others are a consequence of comes first, so that a failure names the cause.
+_CHECKS = (
+    *OBJECT_CHECKS,
+    *FIRST_ANSWER_CHECKS,
+    *PURITY_CHECKS,
+    *COPY_CHECKS,
+    *ANSWER_CHECKS,
+)
 
 # When a check says something about a strategy; those not named always do.
 _APPLIES = {
@@ -59,7 +66,7 @@ def strategy_checks(strategy):
     >>> for name, check in strategy_checks("margin"):
     ...     check()
     >>> name
-    'check_runs_without_torch'
+    'check_decision_values'
     """
     subject = Subject(strategy)
     yield from collect(_CHECKS, _APPLIES, subject)
@@ -93,7 +100,8 @@ def check_strategy(strategy):
         ...
     AssertionError: '<lambda>' fails check_permuted_pool: the scores of the items \
 change with their order in the pool; score an item by what the view says of it, not \
-by its position. (A pointwise strategy follows an item wherever it stands in the pool.)
+by its position, and take random numbers from view.rng, not from a generator with a \
+fixed seed. (A pointwise strategy follows an item wherever it stands in the pool.)
     """
     return run_all(strategy_checks(strategy))
 

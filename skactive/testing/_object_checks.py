@@ -9,33 +9,24 @@ import joblib
 import numpy as np
 from sklearn.base import clone
 
-from ..capabilities import CAPABILITIES
+from ..capabilities import check_declarations
 from ._cases import ask, ensure, make_case
 
-__all__ = ["OBJECT_CHECKS"]
+__all__ = ["COPY_CHECKS", "OBJECT_CHECKS"]
 
 
 def check_requires_known_names(subject):
-    """`requires` and `optional` are sets of names that the view knows."""
+    """`requires`, `optional` and `targets` are sets of known names."""
     requires = subject.requires
-    if requires is None and subject.is_function:
-        return
     ensure(
-        isinstance(requires, frozenset | set),
-        f"`requires` is {requires!r}; make it a frozenset of names, frozenset() for a "
-        "strategy that needs no model.",
+        requires is not None or subject.is_function,
+        "`requires` is None; make it a frozenset of names, frozenset() for a strategy "
+        "that needs no model.",
     )
-    optional = getattr(subject.sample, "optional", frozenset())
-    ensure(
-        isinstance(optional, frozenset | set),
-        f"`optional` is {optional!r}; make it a frozenset of names.",
-    )
-    unknown = sorted(map(str, {*requires, *optional} - set(CAPABILITIES)))
-    ensure(
-        not unknown,
-        f"`requires` or `optional` holds {unknown}, which no view can give; known are "
-        f"{sorted(CAPABILITIES)}.",
-    )
+    try:
+        check_declarations(subject.sample)
+    except TypeError as exc:
+        raise AssertionError(str(exc)) from exc
 
 
 def check_select_is_a_method(subject):
@@ -122,7 +113,8 @@ def check_clone(subject):
     )
     ensure(
         np.array_equal(ask(copied, case, 5), ask(strategy, case, 5)),
-        "a clone asks for other items; keep in parameters whatever decides.",
+        "a clone asks for other items; keep whatever decides in parameters, not in "
+        "attributes that clone leaves out.",
     )
 
 
@@ -183,7 +175,6 @@ OBJECT_CHECKS = (
     check_select_is_a_method,
     check_init_only_stores,
     check_get_and_set_params,
-    check_clone,
-    check_keeps_no_state,
-    check_pickle,
 )
+#: They compare answers, so they run once it is known that answers are valid.
+COPY_CHECKS = (check_keeps_no_state, check_clone, check_pickle)

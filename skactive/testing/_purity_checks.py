@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.abc import MetaPathFinder
 from types import ModuleType
 
@@ -11,8 +12,9 @@ import joblib
 import numpy as np
 from scipy import sparse
 
-from ._cases import ask, ensure, make_case
+from ._cases import ask, ensure, make_case, score
 from ._generators import global_states, restore_globals, seed_globals
+from ._models import GivenProba
 
 __all__ = ["PURITY_CHECKS"]
 
@@ -80,6 +82,31 @@ def check_no_global_generator(subject):
         )
     finally:
         restore_globals(states)
+
+
+def check_permuted_pool(subject):
+    """A pointwise strategy follows an item wherever it stands in the pool."""
+    case = make_case(model=GivenProba(fixed_draws=True))
+    strategy = subject.make()
+    scores = score(strategy, case)
+    if not np.array_equal(scores, score(strategy, case, seed=1)):
+        return  # its scores are random, so there is nothing to follow
+    order = np.random.default_rng(3).permutation(len(case.X))
+    permuted = replace(case, X=case.X[order])
+    ensure(
+        np.allclose(score(strategy, permuted), scores[order], rtol=1e-6),
+        "the scores of the items change with their order in the pool; score an item "
+        "by what the view says of it, not by its position, and take random numbers "
+        "from view.rng, not from a generator with a fixed seed.",
+    )
+    if np.unique(scores).size < scores.size:
+        return
+    picks, again = ask(strategy, case, 6), ask(strategy, permuted, 6)
+    ensure(
+        np.array_equal(order[again], picks),
+        f"it asked for {picks.tolist()}, and for {order[again].tolist()} when the same "
+        "pool stood in another order; order by the scores alone.",
+    )
 
 
 def check_no_fixed_seed_for_ties(subject):
@@ -164,6 +191,7 @@ PURITY_CHECKS = (
     check_input_is_unchanged,
     check_model_is_unchanged,
     check_no_global_generator,
+    check_permuted_pool,
     check_no_fixed_seed_for_ties,
     check_runs_without_torch,
 )

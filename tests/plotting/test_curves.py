@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose
 
 from skactive.analysis import learning_curve
 from skactive.plotting import ActiveLearningCurveDisplay
+from skactive.plotting._style import _STRATEGIES
 from skactive.runs import Run
 
 
@@ -125,7 +126,7 @@ def test_the_legend_has_the_order_in_which_curves_end(three_strategies, ax):
 
 
 def test_curves_differ_without_colours(make_run, ax):
-    names = ["random", *(f"strategy {i}" for i in range(30))]
+    names = ["random", *_STRATEGIES[:30]]
     display = _draw({name: make_run([0.5, 0.75]) for name in names}, ax)
     looks = {
         (line.get_linestyle(), line.get_marker()) for line in display.lines_.values()

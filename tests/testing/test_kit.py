@@ -11,7 +11,13 @@ import pytest
 from scipy import sparse
 
 from skactive import get_strategy, get_strategy_names, registry
-from skactive.strategies import FunctionStrategy, Margin, PointwiseStrategy, Strategy
+from skactive.strategies import (
+    EmbeddingKMeans,
+    FunctionStrategy,
+    Margin,
+    PointwiseStrategy,
+    Strategy,
+)
 from skactive.testing import (
     _kit,
     check_strategy,
@@ -71,6 +77,93 @@ def test_a_strategy_may_refuse_sparse_features():
     strategy = Dense()
     said = [name for name, check in strategy_checks(strategy) if fails(check)]
     assert said == ["check_pickle"]  # its class is local
+
+
+class FixedSeed(PointwiseStrategy):
+    """Seed a generator with a constant."""
+
+    def score(self, view):
+        return np.random.default_rng(0).random(len(view))
+
+
+class GlobalGenerator(PointwiseStrategy):
+    """Use the global generator of numpy."""
+
+    def score(self, view):
+        return np.random.rand(len(view))  # noqa: NPY002
+
+
+class Repeats(Strategy):
+    """Choose one item n times."""
+
+    def select(self, view, n):
+        return view.rng.integers(len(view), size=n) // 2
+
+
+class TooFew(Strategy):
+    """Choose one item less."""
+
+    def select(self, view, n):
+        return view.rng.permutation(len(view))[: n - 1]
+
+
+class Undeclared(PointwiseStrategy):
+    """Look at probabilities without saying so."""
+
+    def score(self, view):
+        return view.proba[:, 0]
+
+
+class Writes(PointwiseStrategy):
+    """Write into the pool."""
+
+    requires = frozenset({"features"})
+
+    def score(self, view):
+        if not isinstance(view._X, np.ndarray):
+            raise TypeError("neither lists nor sparse rows can be written to")
+        view._X[:, 0] += 1
+        return view.features[:, 0]
+
+
+class Misspelled(PointwiseStrategy):
+    """Require what there is not."""
+
+    requires = frozenset({"probabilities"})
+
+    def score(self, view):
+        return view.probabilities[:, 0]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "cause"),
+    [
+        (FixedSeed(), "not from a generator with a fixed seed"),
+        (GlobalGenerator(), "moved the global generator of numpy"),
+        (Repeats(), "a position more than once"),
+        (TooFew(), "return exactly n"),
+        (Undeclared(), "Add 'proba' to its `requires`"),
+        (Writes(), "a query changed the data it was given"),
+        (Misspelled(), "`requires` holds 'probabilities', which is unknown"),
+    ],
+)
+def test_the_first_check_that_fails_names_the_cause(strategy, cause):
+    with pytest.raises(AssertionError, match=cause):
+        check_strategy(strategy)
+
+
+def test_a_strategy_may_look_at_the_items_themselves():
+    class Words(PointwiseStrategy):
+        def score(self, view):
+            return np.array([len(item) for item in view.X], dtype=float)
+
+    checks = dict(strategy_checks(Words()))
+    checks["check_texts_behind_a_pipeline"]()
+
+
+def test_a_wrong_parameter_is_named_before_any_check():
+    with pytest.raises(ValueError, match="The 'normalize' parameter of EmbeddingKM"):
+        check_strategy(EmbeddingKMeans(normalize="no"))
 
 
 def fails(check):
@@ -200,7 +293,7 @@ def test_what_is_no_strategy_is_refused(strategy, error, message):
 
 def test_a_failure_names_strategy_check_remedy_and_rule():
     message = (
-        r"^'by_position' fails check_permuted_pool: the scores .* by its position\. "
+        r"^'by_position' fails check_permuted_pool: the scores .* by its position, .* fixed seed\. "
         r"\(A pointwise strategy follows an item wherever it stands in the pool\.\)$"
     )
 
@@ -215,7 +308,7 @@ def test_what_a_strategy_raises_is_told_and_chained():
     def unlucky(view):
         raise KeyError("luck.")
 
-    message = r"'unlucky' fails check_clone: KeyError: 'luck\.'\. Repair what raises it"
+    message = r"'unlucky' fails check_requires_what_it_uses: KeyError: 'luck\.'\. Repair what raises it"
     with pytest.raises(AssertionError, match=message) as caught:
         check_strategy(unlucky)
     assert isinstance(caught.value.__cause__, KeyError)

@@ -173,7 +173,7 @@ def local_class():
 #: check -> strategies that fail it and no other, each with what the check says.
 MUTANTS = {
     "check_requires_known_names": [
-        (ListOfNeeds(), r"`requires` is \['proba'\]; make it a frozenset"),
+        (ListOfNeeds(), r"`requires` must be a frozenset of names, got \['proba'\]"),
         (NoNeeds(), r"`requires` is None; make it a frozenset"),
     ],
     "check_select_is_a_method": [
@@ -211,7 +211,7 @@ GRAVE = {
     "check_requires_known_names": [
         (
             UnknownNeed(),
-            r"`optional` holds \['logits'\], which no view .*'class_scores'",
+            r"`optional` holds 'logits', which is unknown\. .*'class_scores'",
         ),
     ],
     "check_select_is_a_method": [

@@ -183,13 +183,6 @@ class LooksAtX(Sound):
         return np.asarray(rows, dtype=float)[:, 0]
 
 
-class CountsWords(Sound):
-    def score(self, view):
-        if isinstance(view.X, list) and isinstance(view.X[0], str):
-            return np.array([len(text) for text in view.X])
-        return super().score(view)
-
-
 class EntropyOfDecisionValues(PointwiseStrategy):
     requires = frozenset({"class_scores"})
 
@@ -239,7 +232,6 @@ MUTANTS = {
     ],
     "check_texts_behind_a_pipeline": [
         (LooksAtX(), "ValueError: could not convert string to float"),
-        (CountsWords(), "among texts that a pipeline turns into them; look at"),
     ],
     "check_decision_values": [
         (EntropyOfDecisionValues(), "NaN for 30 of 30 candidates"),
