@@ -1,7 +1,7 @@
 """Active learning for text that behaves like scikit-learn.
 
-Names are imported when they are first used, so that `import skactive` costs little
-more than `import sklearn` and loads no torch.
+Names and submodules are imported when they are first used, so that `import skactive`
+costs little more than `import sklearn` and loads no torch.
 """
 
 from importlib import import_module
@@ -26,6 +26,31 @@ _HOME = {
     "simulate": "simulation",
 }
 
+_SUBMODULES = (
+    "analysis",
+    "bert",
+    "datasets",
+    "experiments",
+    "logistic",
+    "measures",
+    "neighbors",
+    "persistence",
+    "plotting",
+    "posterior",
+    "protocols",
+    "registry",
+    "report",
+    "runs",
+    "scenarios",
+    "selection",
+    "session",
+    "simulation",
+    "stopping",
+    "strategies",
+    "testing",
+    "view",
+)
+
 __all__ = [
     "ActiveLearner",
     "LabelingSession",
@@ -41,8 +66,10 @@ __all__ = [
 def __getattr__(name):
     if name in _HOME:
         return getattr(import_module(f".{_HOME[name]}", __name__), name)
+    if name in _SUBMODULES:
+        return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__():
-    return sorted(__all__)
+    return sorted([*__all__, *_SUBMODULES])

@@ -152,30 +152,51 @@ def _run_strategies(args):
         print(strategy_tables(), end="")
         return 0
     entries = available()
+    _warn_of_built_in_names(entries)
     rows = [_describe(entry, entries, check=args.check) for entry in entries]
-    print(_table([("name", "needs", "distribution", "version", "state"), *rows]))
+    header = ("name", "what it does", "needs", "distribution", "version", "state")
+    print(_table([header, *rows]))
     is_broken = any(row[-1].startswith(("broken", "fails")) for row in rows)
     return int(args.check and is_broken)
 
 
+def _warn_of_built_in_names(entries):
+    built_in = {entry.name for entry in entries if entry.builtin}
+    hidden = [e for e in entries if e.name in built_in and not e.builtin]
+    if hidden:
+        names = ", ".join(repr(entry.full_name) for entry in hidden)
+        warnings.warn(
+            "plugins offer names of built-in strategies, which mean the built-in ones. "
+            f"The plugins' are reached as {names}.",
+            stacklevel=1,
+        )
+
+
 def _describe(entry, entries, *, check):
     """Make one row of the list; a plugin may raise anything and stops no other."""
+    from ._strategy_table import summarize
+    from .capabilities import check_declarations
     from .registry import get_strategy
 
-    needs, state = "-", "ok"
+    said, needs, state = "-", "-", "ok"
     try:
         strategy = get_strategy(entry.full_name)
+        said = summarize(strategy) or "-"
+        check_declarations(strategy)
         requires = strategy.requires
         needs = "whatever it asks" if requires is None else ", ".join(sorted(requires))
     except Exception as exc:
         state = f"broken: {one_line(exc)}"
     else:
-        others = [e.dist for e in entries if e.name == entry.name and e != entry]
-        if others:
+        others = [e for e in entries if e.name == entry.name and e != entry]
+        if any(other.builtin for other in others):
+            state = f"ok, as {entry.full_name}"
+        elif others and not entry.builtin:
+            others = [other.dist for other in others]
             state = f"collides with {', '.join(others)}: say {entry.full_name}"
         if check:
             state = _check(strategy) or state
-    return entry.name, needs or "-", entry.dist, entry.version or "-", state
+    return entry.name, said, needs or "-", entry.dist, entry.version or "-", state
 
 
 def _check(strategy):

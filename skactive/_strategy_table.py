@@ -8,7 +8,7 @@ import sys
 
 from .registry import available, get_strategy
 
-__all__ = ["describe", "strategy_tables"]
+__all__ = ["describe", "strategy_tables", "summarize"]
 
 # In the order in which a reader meets them; each is a module of `strategies`.
 FAMILIES = (
@@ -71,6 +71,13 @@ def describe(strategy):
             f"{' and '.join(missing)}; see skactive/strategies/uncertainty.py."
         )
     return row
+
+
+def summarize(strategy):
+    """Return the first paragraph of a strategy's docstring in one line, or ""."""
+    described = getattr(strategy, "function", type(strategy))
+    # The docstring of a base class would say nothing of the strategy.
+    return _first_line(inspect.cleandoc(getattr(described, "__doc__", None) or ""))
 
 
 def strategy_tables():

@@ -203,6 +203,22 @@ def test_public_names_are_all_there():
         assert getattr(skactive, name) is not None
 
 
+def test_submodules_are_found_without_an_import_of_their_own():
+    code = """
+import sys, skactive
+assert {"bert", "analysis", "plotting", "stopping"} <= set(dir(skactive))
+assert "torch" not in sys.modules
+assert "SimulatedLearner" in dir(skactive.simulation)
+assert "run_experiment" in dir(skactive.experiments)
+assert "load_table" in dir(skactive.datasets)
+assert "torch" not in sys.modules
+assert skactive.bert.BertFeatures.__name__ == "BertFeatures"
+assert all(getattr(skactive, name) is not None for name in dir(skactive))
+"""
+    result = _run(code)
+    assert result.returncode == 0, result.stderr
+
+
 def test_an_unknown_public_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'Learner'"):
         skactive.Learner  # noqa: B018

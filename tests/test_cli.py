@@ -130,9 +130,10 @@ def _list(capsys, *arguments):
     """Run `skactive strategies`; give its status and the rows by name."""
     status = main(["strategies", *arguments])
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["name", "needs", "distribution", "version", "state"]
+    header = ["name", "what it does", "needs", "distribution", "version", "state"]
+    assert re.split(r" {2,}", lines[0]) == header
     rows = [re.split(r" {2,}", line) for line in lines[1:]]
-    assert all(len(row) == 5 for row in rows)
+    assert all(len(row) == 6 for row in rows)
     return status, rows
 
 
@@ -149,7 +150,14 @@ def test_the_list_holds_every_strategy(capsys):
 def test_the_list_tells_needs_distribution_version_and_state(capsys, name, needs):
     _, rows = _list(capsys)
     row = next(row for row in rows if row[0] == name)
-    assert row[1:] == [needs, "skactive", skactive.__version__, "ok"]
+    assert row[2:] == [needs, "skactive", skactive.__version__, "ok"]
+
+
+def test_the_list_says_what_each_strategy_does(capsys):
+    _, rows = _list(capsys)
+    said = {row[0]: row[1] for row in rows}
+    assert said["random"] == "Ask at random, every candidate equally likely."
+    assert all(text.endswith(".") for text in said.values())
 
 
 def test_the_columns_are_aligned(capsys):
@@ -163,7 +171,7 @@ def test_the_columns_are_aligned(capsys):
 def test_a_function_may_ask_for_whatever_it_likes(capsys, register):
     register("mine", lambda view: np.zeros(len(view)))
     _, rows = _list(capsys)
-    assert ["mine", "whatever it asks", "this session", "-", "ok"] in rows
+    assert ["mine", "-", "whatever it asks", "this session", "-", "ok"] in rows
 
 
 @pytest.mark.parametrize(("check", "expected"), [([], 0), (["--check"], 1)])
@@ -171,7 +179,7 @@ def test_a_broken_strategy_stops_no_other(capsys, register, check, expected):
     register("unwell", _Unwell)
     status, rows = _list(capsys, *check)
     assert status == expected
-    states = {row[0]: row[4] for row in rows}
+    states = {row[0]: row[-1] for row in rows}
     assert states["unwell"] == "broken: out of order"
     assert states["random"] == "ok"
 
@@ -179,20 +187,52 @@ def test_a_broken_strategy_stops_no_other(capsys, register, check, expected):
 def test_the_check_finds_a_strategy_that_answers_nonsense(capsys, register):
     register("rambling", _Rambling)
     status, rows = _list(capsys)
-    assert (status, [row[4] for row in rows if row[0] == "rambling"]) == (0, ["ok"])
+    assert (status, [row[-1] for row in rows if row[0] == "rambling"]) == (0, ["ok"])
     status, rows = _list(capsys, "--check")
     assert status == 1
-    states = {row[0]: row[4] for row in rows}
+    states = {row[0]: row[-1] for row in rows}
     assert states["rambling"].startswith("fails: ")
     assert states["margin"] == "ok"
 
 
-def test_two_distributions_of_one_name(capsys, monkeypatch):
+def test_a_plugin_of_a_built_in_name_is_warned_of_once(capsys, monkeypatch):
     own = next(entry for entry in registry.available() if entry.name == "margin")
     other = registry.Entry("margin", own.value, "other-package", "2.0")
     monkeypatch.setattr(registry._group, "installed", lambda: (other, own))
+    main(["strategies"])
+    out, err = capsys.readouterr()
+    states = [re.split(r" {2,}", line)[-1] for line in out.splitlines()[1:]]
+    assert states == ["ok, as other-package:margin", "ok"]
+    assert len(err.splitlines()) == 1
+    assert "which mean the built-in ones" in err
+    assert "'other-package:margin'" in err
+
+
+def test_two_plugins_of_one_name_collide(capsys, monkeypatch):
+    value = "skactive.strategies:Random"
+    entries = tuple(registry.Entry("both", value, d, "1.0") for d in ("one", "two"))
+    monkeypatch.setattr(registry._group, "installed", lambda: entries)
     _, rows = _list(capsys)
-    assert [row[4] for row in rows] == [
-        "collides with skactive: say other-package:margin",
-        "collides with other-package: say skactive:margin",
+    assert [row[-1] for row in rows] == [
+        "collides with two: say one:both",
+        "collides with one: say two:both",
     ]
+
+
+@pytest.mark.parametrize(("check", "expected"), [([], 0), (["--check"], 1)])
+def test_a_strategy_that_requires_what_there_is_not_is_broken(
+    capsys, register, check, expected
+):
+    class Misspelled(PointwiseStrategy):
+        requires = frozenset({"probabilities"})
+
+        def score(self, view):
+            return view.probabilities
+
+    register("misspelled", Misspelled)
+    status, rows = _list(capsys, *check)
+    assert status == expected
+    states = {row[0]: row[-1] for row in rows}
+    assert states["misspelled"].startswith(
+        "broken: `requires` holds 'probabilities', which is unknown."
+    )

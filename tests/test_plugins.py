@@ -111,7 +111,7 @@ def command(sites):
             [cell.strip() for cell in line.split("  ") if cell]
             for line in result.stdout.splitlines()[1:]
         ]
-        return result.returncode, {f"{row[2]}:{row[0]}": row for row in rows}
+        return result.returncode, {f"{row[3]}:{row[0]}": row for row in rows}
 
     return command
 
@@ -201,8 +201,12 @@ def test_it_passes_the_conformance_checks(python, name):
 def test_the_command_lists_it(command, options):
     status, rows = command(*options, plugins=["example"])
     assert status == 0
-    gini = ["gini", "proba", "skactive-example", "1.2.0", "ok"]
-    ratio = ["ratio", "whatever it asks", "skactive-example", "1.2.0", "ok"]
+    said = (
+        "Ask where two guesses drawn from the predicted distribution differ most often."
+    )
+    gini = ["gini", said, "proba", "skactive-example", "1.2.0", "ok"]
+    said = "Ask where the second-best class comes closest to the best."
+    ratio = ["ratio", said, "whatever it asks", "skactive-example", "1.2.0", "ok"]
     assert rows["skactive-example:gini"] == gini
     assert rows["skactive-example:ratio"] == ratio
     assert rows["skactive:margin"][-1] == "ok"
@@ -239,7 +243,7 @@ say(error(lambda: broken.fit(X[:10], y[:10])))
 def test_the_command_says_what_is_broken(command, options, expected):
     status, rows = command(*options, plugins=["broken", "example"])
     assert status == expected
-    name, needs, _, version, state = rows["skactive-broken:cracked"]
+    name, _, needs, _, version, state = rows["skactive-broken:cracked"]
     assert (name, needs, version) == ("cracked", "-", "0.0.3")
     assert state.startswith("broken: the strategy 'cracked' of skactive-broken 0.0.3")
     assert {row[-1] for key, row in rows.items() if "broken" not in key} == {"ok"}
@@ -341,7 +345,6 @@ def test_the_command_says_what_collides(command):
     assert status == 0
     state = "collides with skactive-rival: say skactive-example:gini"
     assert rows["skactive-example:gini"][-1] == state
-    assert rows["skactive:margin"][-1] == (
-        "collides with skactive-rival: say skactive:margin"
-    )
+    assert rows["skactive:margin"][-1] == "ok"
+    assert rows["skactive-rival:margin"][-1] == "ok, as skactive-rival:margin"
     assert rows["skactive-example:ratio"][-1] == "ok"

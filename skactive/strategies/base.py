@@ -81,7 +81,8 @@ class Strategy(QuickParamsMixin, BaseEstimator, ABC):
     @property
     def targets(self):
         """Targets that the strategy is defined for; a class may declare others."""
-        return SINGLE_LABEL if OF_CLASSES & (self.requires or set()) else TARGETS
+        of_classes = OF_CLASSES.intersection(self.requires or ())
+        return SINGLE_LABEL if of_classes else TARGETS
 
     @abstractmethod
     def select(self, view, n):

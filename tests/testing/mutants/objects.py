@@ -192,7 +192,7 @@ MUTANTS = {
         (SetParamsConverts(), r"set_params\(\*\*get_params\(\)\) turned {'weight'"),
     ],
     "check_clone": [
-        (hidden_setting(), "a clone asks for other items; keep in parameters"),
+        (hidden_setting(), "a clone asks for other items; keep whatever decides in"),
         (CloneOfAnotherClass(), "clone gives an object of another class"),
         (CloneOfOtherParameters(), r"clone turned .* into .*\(weight=2\.0\)"),
     ],
@@ -211,7 +211,7 @@ GRAVE = {
     "check_requires_known_names": [
         (
             UnknownNeed(),
-            r"`optional` holds 'logits', which is unknown\. .*'class_scores'",
+            r"`requires` holds 'logits', which is unknown\. .*'class_scores'",
         ),
     ],
     "check_select_is_a_method": [
