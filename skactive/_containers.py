@@ -143,9 +143,13 @@ def concatenate(first, second, *, name="X"):
     if type(first) is type(second) and type(first).__module__.startswith("polars"):
         return _concat_polars(first, second, name)
     if isinstance(first, np.ndarray) and isinstance(second, list | tuple):
-        second = np.asarray(
-            second, dtype=None if first.dtype.kind in "fiub" else object
-        )
+        dtype = None if first.dtype.kind in "fiub" else object
+        try:
+            second = np.asarray(second, dtype=dtype)
+        except ValueError as exc:
+            raise ValueError(
+                f"{name!r} must hold rows of one length and of numbers, as before. {exc}"
+            ) from exc
     if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
         if first.ndim != second.ndim:
             _refuse(first, second, name)

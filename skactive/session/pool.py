@@ -111,12 +111,14 @@ class Pool:
         own = int(self.contents[self._positions[id]])
         return content is None or own in (0, content)
 
-    def read_ids(self, ids):
+    def read_ids(self, ids, *, name="ids"):
         """Read ids that a caller names.
 
         Parameters
         ----------
         ids : sequence of ids, Batch, or one id
+        name : str, default="ids"
+            What to call the argument in error messages.
 
         Returns
         -------
@@ -145,9 +147,9 @@ class Pool:
         unknown = [id for id in ids if id not in self]
         if unknown:
             raise ValueError(
-                f"'ids' must be ids of the pool, got {shorten(unknown)}, which are "
-                f"not among its {len(self)} ids, such as {self.ids[0]!r}. Nothing was "
-                "recorded."
+                f"{name!r} must be ids of the pool, got {shorten(unknown)}, which "
+                f"are not among its {len(self)} ids, such as {self.ids[0]!r}. Nothing "
+                "was recorded."
             )
         if twice := _repeated(ids):
             raise ValueError(

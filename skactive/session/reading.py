@@ -101,7 +101,7 @@ class ReadingMixin:
             `label` and `batch` where there is one, `annotator`, and `undone`, whether
             it was taken back.
         """
-        (id,) = self._pool.read_ids([id])
+        (id,) = self._pool.read_ids([id], name="id")
         events = self._journal.events
         undone = {event["of"] for event in events if event["event"] == "undo"}
         found = []

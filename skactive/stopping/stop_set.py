@@ -131,7 +131,7 @@ def knows_classes(learner, name):
     if classes is None:
         kind = type(getattr(learner, "estimator_", learner)).__name__
         raise TypeError(
-            f"{name} looks at predicted classes, and {kind} is no classifier. Use "
-            "Plateau or a budget."
+            f"'learner' must be a classifier: {name} looks at predicted classes, and "
+            f"{kind} is no classifier. Use Plateau or a budget."
         )
     return len(classes) >= 2

@@ -21,9 +21,8 @@ from .values import wrong_values
 
 CALLS = int(os.environ.get("SKACTIVE_FUZZ_CALLS", 2000))
 SEED = os.environ.get("SKACTIVE_FUZZ_SEED", "0")
-# Share of obscure errors that a group may have. None of them may be silently wrong.
+# Share of obscure errors that a group may have. No call may be silently wrong.
 LIMIT = 0.02
-LIMITS = {"strategies": 0.10}  # until their parameters are declared
 
 
 def run_group(targets, n_calls, seed):
@@ -77,4 +76,4 @@ def test_a_wrong_argument_is_named(name, request, tmp_path, table):
     if request.config.getoption("capture") == "no":
         print(f"\n{report}")  # noqa: T201
     assert not counts.silent, report
-    assert counts.obscure <= LIMITS.get(name, LIMIT) * counts.calls, report
+    assert counts.obscure <= LIMIT * counts.calls, report

@@ -54,9 +54,7 @@ def _other_kind(value):
 
 
 def _with_first(value, item):
-    rows = np.array(value, dtype=object)
-    rows[0] = item
-    return rows.tolist()
+    return [item, *np.asarray(value, dtype=object)[1:].tolist()]
 
 
 _OF_ROWS = {

@@ -331,3 +331,9 @@ def test_an_error_of_the_estimator_names_the_items(bad):
     numbers = make_pipeline(TfidfVectorizer(), LogisticRegression())
     with pytest.raises(TypeError, match="'X' must hold items that the estimator takes"):
         ActiveLearner(numbers).fit([1.0, 2.0], [0, 1])
+
+
+def test_rows_of_several_lengths_are_named():
+    learner = ActiveLearner(LogisticRegression()).fit(np.zeros((2, 2)), [0, 1])
+    with pytest.raises(ValueError, match="'X' must hold rows of one length"):
+        learner.teach([[0.0, 1.0], [2.0]], [0, 1])

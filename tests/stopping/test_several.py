@@ -41,9 +41,7 @@ def test_truth_tables(first, second):
 
 @pytest.mark.parametrize("answer", [None, "yes", 1, np.array([True, False])])
 def test_a_rule_that_answers_neither_true_nor_false_is_refused(answer):
-    with pytest.raises(
-        TypeError, match=r"Always\.decide must return True or False"
-    ):
+    with pytest.raises(TypeError, match=r"Always\.decide must return True or False"):
         Always(answer).check(_run(), None, None)
 
 

@@ -308,7 +308,9 @@ def test_what_a_strategy_raises_is_told_and_chained():
     def unlucky(view):
         raise KeyError("luck.")
 
-    message = r"'unlucky' fails check_requires_what_it_uses: KeyError: 'luck\.'\. Repair"
+    message = (
+        r"'unlucky' fails check_requires_what_it_uses: KeyError: 'luck\.'\. Repair"
+    )
     with pytest.raises(AssertionError, match=message) as caught:
         check_strategy(unlucky)
     assert isinstance(caught.value.__cause__, KeyError)
