@@ -27,6 +27,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skactive import ActiveLearner
+from skactive.bert import BertFeatures
 from skactive.posterior import sample_proba
 from skactive.simulation import SimulatedLearner
 
@@ -170,6 +171,16 @@ def test_samplers_behind_a_step_that_makes_sparse_rows(sampler):
     for strategy in ("bald", "badge", "goral"):
         learner = ActiveLearner(pipe, strategy, random_state=0).fit(texts, labels)
         assert len(learner.query(["good day", "bad day", "nice"], 2)) == 2
+
+
+@pytest.mark.parametrize("strategy", ["badge", "bald", "margin"])
+def test_a_sampler_behind_the_features_of_texts(tiny_bert, strategy):
+    texts = [f"{word} {i}" for i in range(4) for word in WORDS]
+    labels = [*SENTIMENT * 3, *["+"] * 6]
+    features = BertFeatures(tiny_bert, precision="float32")
+    pipe = make_sampling_pipeline(features, RandomOverSampler(), LogisticRegression())
+    learner = ActiveLearner(pipe, strategy, random_state=0).fit(texts, labels)
+    assert len(set(learner.query(["good day", "bad day", "nice"], 2))) == 2
 
 
 def test_a_sampler_before_the_cold_start():
