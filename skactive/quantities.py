@@ -263,15 +263,11 @@ def surprisal(model, items, random_state):
     surprisal : ndarray of shape (n, l)
     """
     front, final = split_estimator(model)
-    steps = [] if front is None else [step for _, step in front.steps]
-    for step in [*steps, final]:
+    for _, step in [] if front is None else front.steps:
         if hasattr(step, "surprisal"):
             return step.surprisal(items, random_state=random_state)
         items = step.transform(items)
-    raise TypeError(
-        f"'model' must have a step with surprisal(items), got {type(model).__name__}. "
-        "Use skactive.bert.BertFeatures or BertClassifier on texts."
-    )
+    return final.surprisal(items, random_state=random_state)
 
 
 def take_from(value, positions):

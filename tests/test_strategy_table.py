@@ -30,6 +30,14 @@ def test_every_built_in_strategy_has_a_row():
         assert tables.count(f"| `{name}` |") == 1
 
 
+@pytest.mark.parametrize("name", BUILTIN)
+def test_docstrings_have_one_order(name):
+    docstring = type(get_strategy(name)).__doc__
+    assert docstring.index("Notes\n") < docstring.index("References\n")
+    assert docstring.index("References\n") < docstring.index("Examples\n")
+    assert describe(get_strategy(name))["when to use"][0].islower()
+
+
 def test_the_command_prints_the_tables(capsys):
     assert main(["strategies", "--markdown"]) == 0
     assert capsys.readouterr().out == strategy_tables()

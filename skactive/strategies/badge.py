@@ -18,21 +18,21 @@ class BADGE(Strategy):
     one is drawn with a probability proportional to the squared distance to the
     nearest one chosen, as k-means++ draws its centres.
 
-    References
-    ----------
-    J. T. Ash, C. Zhang, A. Krishnamurthy, J. Langford, A. Agarwal, "Deep batch active
-    learning by diverse, uncertain gradient lower bounds", ICLR 2020.
-
     Notes
     -----
     Cost: O(n b (k + d)), never an n x kd matrix.
 
-    When to use: A good first choice for batches of tens to hundreds, where the most
+    When to use: a good first choice for batches of tens to hundreds, where the most
     uncertain candidates alone would repeat each other.
 
     Copies of what is chosen are not asked for while anything else is left. The draws
     are exact, though most of them look at a few rows only: see
     :func:`skactive.factors.sample_apart`.
+
+    References
+    ----------
+    J. T. Ash, C. Zhang, A. Krishnamurthy, J. Langford, A. Agarwal, "Deep batch active
+    learning by diverse, uncertain gradient lower bounds", ICLR 2020.
 
     Examples
     --------

@@ -38,17 +38,17 @@ class EmbeddingKMeans(Strategy):
     normalize : bool, default=True
         Whether features are scaled to unit length first.
 
-    References
-    ----------
-    M. Yuan, H.-T. Lin, J. Boyd-Graber, "Cold-start active learning through
-    self-supervised language modeling", EMNLP 2020 (there as BERT-KM).
-
     Notes
     -----
     Cost: O(n b d), about eight times over for up to 256 b candidates and once for more.
 
-    When to use: Before there are labels, or to spread a batch over the pool. It looks
+    When to use: before there are labels, or to spread a batch over the pool. It looks
     at neither model nor labels, so later rounds ask again where the first ones did.
+
+    References
+    ----------
+    M. Yuan, H.-T. Lin, J. Boyd-Graber, "Cold-start active learning through
+    self-supervised language modeling", EMNLP 2020 (there as BERT-KM).
 
     Examples
     --------
@@ -93,20 +93,20 @@ class ALPS(Strategy):
     clustered by k-means into as many clusters as the batch has items, and the text
     nearest each centre is asked for, that of the largest cluster first.
 
-    References
-    ----------
-    M. Yuan, H.-T. Lin, J. Boyd-Graber, "Cold-start active learning through
-    self-supervised language modeling", EMNLP 2020.
-
     Notes
     -----
     Cost: O(n b l) for l tokens a text, beside one pass of the language model.
 
-    When to use: For texts before there are labels, with a model that has a masked
+    When to use: for texts before there are labels, with a model that has a masked
     language modelling head. The choice of tokens makes it vary from seed to seed.
 
     Where a text is nearest to two centres the paper's program fills up at random;
     here the further centre gets its next nearest text.
+
+    References
+    ----------
+    M. Yuan, H.-T. Lin, J. Boyd-Graber, "Cold-start active learning through
+    self-supervised language modeling", EMNLP 2020.
 
     Examples
     --------
@@ -151,19 +151,19 @@ class WholeCluster(Strategy):
         How unsure the model is of a candidate. None asks for the tightest clusters
         first, by the mean distance to the centre, and needs no model.
 
-    References
-    ----------
-    F. Perez, R. Lebret, K. Aberer, "Cluster-based active learning", arXiv:1812.11780,
-    2018.
-
     Notes
     -----
     Cost: O(n c d) for c clusters, about eight times over for up to 256 c candidates.
 
-    When to use: Where labelling a group of like items takes little more than
+    When to use: where labelling a group of like items takes little more than
     labelling one. Item by item such a batch tells a model less than a varied one.
 
     The paper gives a cluster one label, with some error; here each item gets its own.
+
+    References
+    ----------
+    F. Perez, R. Lebret, K. Aberer, "Cluster-based active learning", arXiv:1812.11780,
+    2018.
 
     Examples
     --------

@@ -32,6 +32,15 @@ class CoreSet(Strategy):
         "cosine" compares directions: distances between features scaled to length 1.
         Features of zeros stay.
 
+    Notes
+    -----
+    Cost: O(n (m + b) d) at most, by matrix products; most candidates are compared
+    with few of the b picks. The learner keeps the distances to the m labelled items,
+    so from the second query on m is the number of new labels.
+
+    When to use: on features in which classes are well apart, for large batches or as
+    a cold start. It goes for outliers, so not on noisy pools.
+
     References
     ----------
     O. Sener, S. Savarese, "Active learning for convolutional neural networks: a
@@ -39,15 +48,6 @@ class CoreSet(Strategy):
 
     T. F. Gonzalez, "Clustering to minimize the maximum intercluster distance",
     Theoretical Computer Science 38, 1985.
-
-    Notes
-    -----
-    Cost: O(n (m + b) d) at most, by matrix products; most candidates are compared
-    with few of the b picks. The learner keeps the distances to the m labelled items,
-    so from the second query on m is the number of new labels.
-
-    When to use: On features in which classes are well apart, for large batches or as
-    a cold start. It goes for outliers, so not on noisy pools.
 
     Examples
     --------
@@ -116,18 +116,25 @@ class ProbCover(Strategy):
     metric : {"euclidean", "cosine"}, default="euclidean"
         "cosine" measures between features scaled to length 1.
 
-    References
-    ----------
-    O. Yehuda, A. Dekel, G. Hacohen, D. Weinshall, "Active learning through a covering
-    lens", NeurIPS 2022.
-
     Notes
     -----
     Cost: O(n^2 d) by matrix products without a stored matrix: half a second for
     10,000 candidates of 384 features, a minute for 100,000.
 
-    When to use: With few labels or none, on features in which classes form groups;
+    When to use: with few labels or none, on features in which classes form groups;
     through `subsample` on more than 100,000 candidates.
+
+    "auto" follows the published rule, except that the paper fixes the radius once, on
+    the whole pool, and here each query decides on it anew, on the candidates left. One
+    row far from all others may become a cluster of its own; the radius then reaches up
+    to it, and one label covers nearly everything. Scale such features first, use
+    `metric="cosine"`, or pass a number, which also keeps the radius the same in every
+    round.
+
+    References
+    ----------
+    O. Yehuda, A. Dekel, G. Hacohen, D. Weinshall, "Active learning through a covering
+    lens", NeurIPS 2022.
 
     Examples
     --------

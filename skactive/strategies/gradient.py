@@ -25,19 +25,19 @@ class EGL(PointwiseStrategy):
         formula). "auto" looks at the estimator's `fit_intercept` and takes True
         where there is none.
 
-    References
-    ----------
-    B. Settles, M. Craven, S. Ray, "Multiple-instance active learning", NIPS 2007.
-
     Notes
     -----
     Cost: O(n (k + d)) beside the prediction.
 
-    When to use: Where the length of an item's representation carries meaning; on
+    When to use: where the length of an item's representation carries meaning; on
     representations of one length it ranks much as uncertainty does.
 
     For two classes the layer is taken in its softmax form with two rows of weights;
     the one row that scikit-learn fits gives sqrt(1/2) of the length, in all items.
+
+    References
+    ----------
+    B. Settles, M. Craven, S. Ray, "Multiple-instance active learning", NIPS 2007.
 
     Examples
     --------
@@ -89,17 +89,17 @@ class EGLEmbedding(PointwiseStrategy):
     the model's own probabilities. It asks for texts with a word that matters to the
     class and whose meaning would be learned most.
 
-    References
-    ----------
-    Y. Zhang, M. Lease, B. C. Wallace, "Active discriminative text representation
-    learning", AAAI 2017.
-
     Notes
     -----
     Cost: k backward passes of the network to its embeddings for each candidate.
 
-    When to use: With `BertClassifier` whose embeddings are fine-tuned, on a pool or a
+    When to use: with `BertClassifier` whose embeddings are fine-tuned, on a pool or a
     subsample of it that is small enough for the passes.
+
+    References
+    ----------
+    Y. Zhang, M. Lease, B. C. Wallace, "Active discriminative text representation
+    learning", AAAI 2017.
 
     Examples
     --------
@@ -132,18 +132,18 @@ class DFAL(PointwiseStrategy):
     Euclidean distance to the nearest decision boundary, between whatever two
     classes, in the space of the representations. It is exact for linear classifiers.
 
-    References
-    ----------
-    M. Ducoffe, F. Precioso, "Adversarial active learning for deep networks: a margin
-    based approach", arXiv 1802.09841, 2018.
-
     Notes
     -----
     Cost: O(n k (d + k)) for a linear classifier.
 
-    When to use: In place of margin sampling with three classes and more, where the
+    When to use: in place of margin sampling with three classes and more, where the
     weights of some pairs of classes differ more than those of others; with two
     classes it asks as margin sampling does.
+
+    References
+    ----------
+    M. Ducoffe, F. Precioso, "Adversarial active learning for deep networks: a margin
+    based approach", arXiv 1802.09841, 2018.
 
     Examples
     --------

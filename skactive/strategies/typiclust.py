@@ -42,20 +42,20 @@ class TypiClust(Strategy):
     min_cluster_size : int, default=5
         Clusters with fewer items, labelled ones included, are left to the last.
 
-    References
-    ----------
-    G. Hacohen, A. Dekel, D. Weinshall, "Active learning on a budget: opposite
-    strategies suit high and low budgets", ICML 2022.
-
     Notes
     -----
     Cost: O((n + m) c d) for c clusters, and O(s^2 d) for each asked cluster of s
     items, of which at most 10,000, drawn at random, are compared.
 
-    When to use: With few labels or none, where the uncertainty of a model is not yet
+    When to use: with few labels or none, where the uncertainty of a model is not yet
     worth much; with many labels uncertainty overtakes it.
 
     Copies of an item are infinitely typical; which is asked for is then random.
+
+    References
+    ----------
+    G. Hacohen, A. Dekel, D. Weinshall, "Active learning on a budget: opposite
+    strategies suit high and low budgets", ICML 2022.
 
     Examples
     --------
@@ -146,21 +146,21 @@ class OneShot(Strategy):
     proportion to the square of its cosine distance to the nearest one drawn before.
     Model and labels are not looked at: the batch is meant to be the only one.
 
-    References
-    ----------
-    Y. Xie, M. Tomizuka, W. Zhan, "Towards general and efficient active learning",
-    arXiv:2112.07963, 2021.
-
     Notes
     -----
     Cost: O(n b d), in about b / 64 passes over the features.
 
-    When to use: For a single query before any label, on pretrained features. Farthest
+    When to use: for a single query before any label, on pretrained features. Farthest
     rows are likely but not certain to be drawn, so outliers spoil less of the batch
     than with coreset. In a loop use a strategy that takes account of labels.
 
     The paper draws among several local features of an image; here an item has one
     feature vector.
+
+    References
+    ----------
+    Y. Xie, M. Tomizuka, W. Zhan, "Towards general and efficient active learning",
+    arXiv:2112.07963, 2021.
 
     Examples
     --------
