@@ -39,7 +39,7 @@ def assign_styles(names, baseline=None):
     """Assign each name a color, a line and a marker.
 
     A built-in strategy looks the same in every picture. So does any other name, unless
-    the picture has another of the same style.
+    the picture has another that it could be mistaken for.
 
     Parameters
     ----------
@@ -57,13 +57,21 @@ def assign_styles(names, baseline=None):
     for name in sorted(names, key=lambda name: _short(name) not in _STRATEGIES):
         if name != baseline:
             number = _number(name)
-            while number in numbers.values() and len(numbers) < _N_STYLES:
+            while _short(name) not in _STRATEGIES and _is_like(number, numbers):
                 number = (number + 1) % _N_STYLES
             numbers[name] = number
     return {
         name: _style(numbers[name]) if name in numbers else dict(BASELINE)
         for name in names
     }
+
+
+def _is_like(number, numbers):
+    """Whether a style could be mistaken for one of those taken."""
+    taken = set(numbers.values())
+    if len(taken) < len(_MARKERS):
+        return number % len(_MARKERS) in {other % len(_MARKERS) for other in taken}
+    return len(taken) < _N_STYLES and number in taken
 
 
 def _short(name):
