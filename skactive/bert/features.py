@@ -86,8 +86,8 @@ class BertFeatures(
         Branch, tag or commit of the model on the hub.
     n_jobs : int or None, default=None
         Worker processes that share the encoding of a large `X` on the processor, each
-        with one thread (more move results by rounding); -1 is one for each core. None
-        is 1, which is this process with torch's own threads, unless a
+        with one thread; -1 is one for each core. None is 1, which is this process
+        with as many threads as torch has, unless a
         :func:`joblib.parallel_config` says otherwise; its backend, such as Dask's or
         Ray's, spreads the work. See Notes.
     verbose : int, bool or "auto", default="auto"
@@ -103,18 +103,20 @@ class BertFeatures(
     -----
     There is nothing to learn: `fit` checks its input and `transform` works without
     it. `transform` returns a read-only array; the same sequence of texts gets the very
-    same array again. It draws no random numbers, and sets no thread counts.
+    same array again. It draws no random numbers.
+
+    On the processor, `torch.get_num_threads()` threads encode batches, each with one
+    thread of torch. So the number of threads does not change the features.
 
     A text's features depend on the batch it is encoded in by rounding only: about
     1e-6 in float32 and 1e-2 in bfloat16, relative to their size.
 
     With `n_jobs` the texts, sorted by length, are dealt out in parts of about equal
     tokens, and a worker that has done one gets the next. The parts are the same for
-    every `n_jobs`, and so are the features, up to the rounding of torch with more or
-    fewer threads. The part of a worker that dies is encoded again; the third death is
-    an error. Workers open the model by its name or folder, which must be the same
-    weights on every machine. What makes one part only, a device other than the
-    processor and a backend of threads stay in this process.
+    every `n_jobs`, and so are the features. The part of a worker that dies is encoded
+    again; the third death is an error. Workers open the model by its name or folder,
+    which must be the same weights on every machine. What makes one part only, a device
+    other than the processor and a backend of threads stay in this process.
 
     A pickle holds the parameters: no weights and no features.
 

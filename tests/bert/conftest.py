@@ -67,8 +67,9 @@ class Counter:
 
 
 @pytest.fixture
-def counter(monkeypatch):
-    """Count what BertFeatures encodes."""
+def counter(monkeypatch, set_threads):
+    """Count what BertFeatures encodes, one batch after the other."""
+    set_threads(1)
     counter = Counter(skactive.bert.encoding.encode)
     monkeypatch.setattr(skactive.bert.encoding, "encode", counter)
     return counter
@@ -108,15 +109,6 @@ def exact(tiny_bert):
 def parts_of_two(monkeypatch):
     """Make several parts of few texts; workers encode a part as it comes."""
     monkeypatch.setattr("skactive.bert.batches._PART_TEXTS", 2)
-
-
-@pytest.fixture
-def one_thread_here():
-    """Compute here as workers do: several threads add in another order."""
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(n_threads)
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from ..conftest import TEXTS, absent, save_encoder
 from .counting import uncached
 from .encoding import run_python
 
-pytestmark = pytest.mark.usefixtures("fresh_cache", "parts_of_two", "one_thread_here")
+pytestmark = pytest.mark.usefixtures("fresh_cache", "parts_of_two")
 
 # The workers -------------------------------------------------------------------------
 

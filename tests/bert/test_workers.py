@@ -22,7 +22,7 @@ from ..conftest import TEXTS, save_encoder
 from .counting import uncached
 from .encoding import PAIRS
 
-pytestmark = pytest.mark.usefixtures("fresh_cache", "parts_of_two", "one_thread_here")
+pytestmark = pytest.mark.usefixtures("fresh_cache", "parts_of_two")
 
 UNIQUE = list(dict.fromkeys(TEXTS))
 
