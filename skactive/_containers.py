@@ -148,7 +148,7 @@ def concatenate(first, second, *, name="X"):
             second = np.asarray(second, dtype=dtype)
         except ValueError as exc:
             raise ValueError(
-                f"{name!r} must hold rows of one length and of numbers, as before. {exc}"
+                f"{name!r} must hold rows of numbers of one length, as before. {exc}"
             ) from exc
     if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
         if first.ndim != second.ndim:
