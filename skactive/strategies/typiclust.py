@@ -172,7 +172,7 @@ class OneShot(Strategy):
     ...     LogisticRegression(), cold_start=OneShot(), random_state=0
     ... )
     >>> learner.query(X, 2)
-    array([1, 2])
+    array([0, 2])
     """
 
     requires = frozenset({"features"})
