@@ -14,6 +14,8 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from inspect import Parameter, signature
 
+from ._params import check_bool
+
 __all__ = ["Entry", "Group", "validate"]
 
 _SESSION = "this session"
@@ -279,6 +281,7 @@ class Group:
         """
         if not isinstance(name, str) or not name or ":" in name:
             raise ValueError(f"'name' must be a str without a colon, got {name!r}.")
+        check_bool("replace", replace)
         taken = [entry for entry in self.available() if entry.name == name]
         if taken and not replace:
             raise ValueError(

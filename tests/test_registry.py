@@ -288,3 +288,8 @@ def test_what_is_no_strategy_is_refused(strategy):
     message = r"'strategy' must be a name, a strategy with a method select.*got "
     with pytest.raises(TypeError, match=message):
         registry.resolve(strategy)
+
+
+def test_replace_must_be_a_bool():
+    with pytest.raises(TypeError, match="'replace' must be True or False, got 'no'"):
+        registry.register("margin", len, replace="no")

@@ -215,6 +215,7 @@ class AnsweringMixin:
         """
         self._sync()
         check_bool("ignore_unknown", ignore_unknown)
+        who = self._who(annotator)
         texts = [
             ("text", name)
             for name in (
@@ -247,7 +248,7 @@ class AnsweringMixin:
                 "tell",
                 ids=ids,
                 labels=labels,
-                by=self._who(annotator),
+                by=who,
                 unasked=True if self._check_asked(ids, True) else None,
                 source=Path(path).name,
             )

@@ -185,7 +185,9 @@ class LabelingSession(AnsweringMixin, ReadingMixin):
             # What was open is shown again, as if nothing had happened since.
             self._to_show = list(self._state.open)
             self._models.prepare()
-            if verbose:
+            if isinstance(verbose, bool):  # as scikit-learn takes it
+                verbose = int(verbose)
+            if check_count("verbose", verbose, least=0):
                 self._open_bar(n_labels or len(self._pool))
         except BaseException:
             self.close()

@@ -335,5 +335,5 @@ def test_an_error_of_the_estimator_names_the_items(bad):
 
 def test_rows_of_several_lengths_are_named():
     learner = ActiveLearner(LogisticRegression()).fit(np.zeros((2, 2)), [0, 1])
-    with pytest.raises(ValueError, match="'X' must hold rows of one length"):
+    with pytest.raises(ValueError, match="'X' must hold rows of numbers of one"):
         learner.teach([[0.0, 1.0], [2.0]], [0, 1])

@@ -455,3 +455,16 @@ def test_a_column_that_is_no_str_is_named(open_session, argument, value):
         pytest.raises(TypeError, match=f"'{argument}' must be the name of a column"),
     ):
         session.import_labels("labels.csv", **{argument: value})
+
+
+def test_an_annotator_is_checked_where_nothing_is_imported(open_session, tmp_path):
+    with open_session() as session:
+        session.export(tmp_path / "none.csv")
+        with pytest.raises(TypeError, match="'annotator'"):
+            session.import_labels(tmp_path / "none.csv", annotator=5)
+
+
+@pytest.mark.parametrize("verbose", ["yes", [], -1, 1.5])
+def test_verbose_is_a_number(open_session, verbose):
+    with pytest.raises(ValueError, match="verbose must be an int of at least 0"):
+        open_session(verbose=verbose)
