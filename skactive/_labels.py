@@ -282,7 +282,7 @@ def check_weights(params, n):
         If they are not one finite number per item, one positive number or None.
     """
     for name, value in params.items():
-        single = value is None or (isinstance(value, Real) and value > 0)
+        single = value is None or (isinstance(value, Real) and 0 < value < np.inf)
         if single or not name.endswith("sample_weight"):
             continue
         refuse_unordered(value, name)

@@ -158,6 +158,7 @@ def test_a_number_of_draws_that_is_none_is_named(n_draws):
         ("y_train", 5),
         ("sample_weight", ["a"] * len(X)),
         ("sample_weight", [1.0]),
+        ("sample_weight", np.inf),
         ("n_draws", 0),
         ("random_state", "0"),
     ],
