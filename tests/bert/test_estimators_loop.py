@@ -3,11 +3,12 @@
 import pickle
 
 import numpy as np
+import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner
-from skactive.bert import BertClassifier, BertFeatures
+from skactive.bert import BertClassifier, BertFeatures, BertRegressor
 
 from .quick import X, Y, classifier
 
@@ -68,3 +69,16 @@ def test_swapping_the_model_at_the_end(tiny_bert):
     np.testing.assert_array_equal(learner.predict_proba(X), expected.predict_proba(X))
     restored = pickle.loads(pickle.dumps(learner))
     np.testing.assert_array_equal(restored.predict(X), learner.predict(X))
+
+
+@pytest.mark.parametrize("strategy", ["margin", "committee", "bald", "badge"])
+def test_targets_that_a_strategy_is_not_defined_for_are_refused(tiny_bert, strategy):
+    codes = np.arange(6) % 2
+    indicators = np.column_stack([codes, 1 - codes, codes])
+    several = classifier(tiny_bert).fit(X[:6], indicators)
+    number = BertRegressor(tiny_bert, max_epochs=1).fit(X[:6], np.arange(6.0))
+    for model, y in ((several, indicators), (number, np.arange(6.0))):
+        learner = ActiveLearner(model, strategy, random_state=0).fit(X[:6], y)
+        with pytest.raises(TypeError, match=rf"'{strategy}' is defined for single-"):
+            learner.query(X[6:], 2)
+        assert len(learner.set_params(strategy="random").query(X[6:], 2)) == 2
