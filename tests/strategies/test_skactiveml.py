@@ -228,9 +228,9 @@ def _query_of_several(self, X, y, candidates=None, annotators=None, batch_size=1
     ids=["class", "name", "none", "stream", "annotators"],
 )
 def test_anything_else_is_refused(given, match):
-    learner = ActiveLearner(LogisticRegression(), FromSkactiveml(given)).fit(X, Y)
+    learner = ActiveLearner(LogisticRegression(), FromSkactiveml(given))
     with pytest.raises(TypeError, match=match):
-        learner.query(POOL, 2)
+        learner.fit(X, Y)
 
 
 @pytest.mark.parametrize("name", ["clf", "ensemble", "discriminator", "reg"])
