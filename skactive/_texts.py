@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from traceback import walk_tb
 
 import numpy as np
 from scipy import sparse
@@ -130,8 +131,11 @@ def _find_texts(X, positions=None):
 
 
 @contextmanager
-def name_bad_texts(X):
-    """Say of an error in a block which items of `X` are no text, if some are."""
+def name_bad_texts(X, *, in_strategy=False):
+    """Name `X` in an error of an estimator, and those of its items that are no text.
+
+    In a strategy, only what scikit-learn raises counts as an error of the estimator.
+    """
     try:
         yield
     except (AttributeError, TypeError, ValueError) as exc:
@@ -143,6 +147,8 @@ def name_bad_texts(X):
                 as_texts(X)
             except TypeError as cause:
                 raise cause from exc
+        if in_strategy and not _raised_in_sklearn(exc):
+            raise
         if isinstance(exc, AttributeError) and not isinstance(exc, ValueError):
             raise TypeError(
                 "'X' must hold items that the estimator takes; with these, it raised "
@@ -151,6 +157,12 @@ def name_bad_texts(X):
         if "'X'" not in str(exc):
             exc.add_note("This was raised while an estimator worked on 'X'.")
         raise
+
+
+def _raised_in_sklearn(exc):
+    """Whether the innermost frame of an error is in scikit-learn."""
+    frames = [frame for frame, _ in walk_tb(exc.__traceback__)]
+    return frames[-1].f_globals.get("__name__", "").startswith("sklearn.")
 
 
 def refuse_surrogates(texts, *, name="X"):

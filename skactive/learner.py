@@ -313,7 +313,7 @@ class ActiveLearner(
 
         n = min(n_queries, len(view))
         select = strategy.select_scored if return_scores else strategy.select
-        with one_blas_thread(), name_bad_texts(X):
+        with one_blas_thread(), name_bad_texts(X, in_strategy=True):
             chosen = select(view, n)
         picks, scores = chosen if return_scores else (chosen, None)
         positions = check_picks(picks, n, len(view), name)
