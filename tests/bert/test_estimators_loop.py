@@ -53,7 +53,9 @@ def test_a_loop_may_begin_with_one_class(tiny_bert):
 def test_a_loop_with_texts_in_every_container(tiny_bert, texts):
     learner = ActiveLearner(classifier(tiny_bert), batch_size=2, random_state=0)
     learner.fit(X[:4], Y[:4])
-    assert sorted(learner.query(texts, len(texts))) == list(range(len(texts)))
+    picks = learner.query(texts, len(texts))
+    items = list(map(str, texts))  # one of them occurs twice
+    assert sorted(items[i] for i in picks) == sorted(set(items))
 
 
 def test_swapping_the_model_at_the_end(tiny_bert):
