@@ -195,13 +195,14 @@ def test_other_heads_are_refused(tiny_encoder, head):
 
 def test_only_strategies_that_look_at_single_texts_may_use_them(tiny_encoder):
     model = classifier(tiny_encoder("Bert"), dropout=0.4, mc_dropout="gaussian")
+    pool = [f"{text} again" for text in X]
     learner = ActiveLearner(model, "bald", random_state=0).fit(X, Y)
-    assert len(learner.query(X, 3)) == 3
+    assert len(learner.query(pool, 3)) == 3
     learner.set_params(strategy="batchbald")
     with pytest.raises(TypeError, match="'batchbald' needs draws of one and the same"):
-        learner.query(X, 3)
+        learner.query(pool, 3)
     learner.estimator_.set_params(mc_dropout="head")
-    assert len(learner.query(X, 3)) == 3
+    assert len(learner.query(pool, 3)) == 3
 
 
 def test_a_view_gives_them_row_by_row_only(fitted):
