@@ -178,6 +178,7 @@ def train_transformers(model, X, y, freeze, head, epochs):
     factor = partial(
         learning_rate,
         schedule=SETTINGS["schedule"],
+        power=1.0,
         n_steps=n_steps,
         n_warmup=math.ceil(SETTINGS["warmup"] * n_steps),
     )
