@@ -126,6 +126,7 @@ def test_one_part_stays_here(tiny_bert, monkeypatch):
 
 def test_another_device_stays_here(tiny_bert, monkeypatch):
     monkeypatch.setattr("skactive.bert.encoding.encode_in_workers", no_workers)
+    monkeypatch.setattr("skactive.bert.encoding.choose_device", torch.device)
     monkeypatch.setattr(EncodingRun, "encode_here", lambda *args: iter([np.arange(7)]))
     uncached(tiny_bert, n_jobs=2, device="meta").transform(TEXTS)
 
