@@ -184,9 +184,9 @@ class BackgroundTrainer:
         self._thread = None
 
     def submit(self, task):
-        """Have a model trained, unless that is under way or has failed."""
+        """Train a model, unless its training is under way, done or has failed."""
         with self._changed:
-            newest = self._waiting or self._running
+            newest = self._waiting or self._running or self._done
             if task.seq in (newest and newest.seq, self._failed):
                 return
             self._waiting = task

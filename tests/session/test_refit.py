@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from skactive import ActiveLearner
+from skactive.session.training import BackgroundTrainer, Model, Task
 
 WAIT = 120.0
 
@@ -222,6 +223,23 @@ def test_closing_does_not_wait_for_a_training(open_session, slow, data):
     Slow.go.release()
     session._models._trainer.wait()
     assert Slow.sizes == [2]
+
+
+def test_a_model_that_is_ready_is_not_trained_again():
+    trained = []
+
+    def train(task):
+        trained.append(task.seq)
+        return Model(None, task.seq)
+
+    trainer = BackgroundTrainer(train)
+    task = Task(3, 1, {})
+    trainer.submit(task)
+    trainer.wait()
+    trainer.submit(task)  # ended, and nobody has taken it yet
+    trainer.wait()
+    assert trained == [3]
+    assert trainer.take().seq == 3
 
 
 def test_a_thread_trains_under_the_callers_configuration(open_session, data):
