@@ -39,14 +39,9 @@ from sklearn.metrics import accuracy_score, f1_score
 from skorch.callbacks import Callback
 from transformers import AutoModel, AutoTokenizer, DataCollatorWithPadding
 
-from skactive.bert import (
-    BertClassifier,
-    BertRegressor,
-    clear_cache,
-    spearman_score,
-)
-from skactive.bert.products import linear
-from skactive.bert.training import learning_rate
+from skactive.bert import BertClassifier, BertRegressor, clear_cache, spearman_score
+from skactive.bert._encoder import linear
+from skactive.bert._training import learning_rate
 from skactive.datasets import load_docstrings, load_table
 
 SETTINGS = {

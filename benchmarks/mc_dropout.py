@@ -45,10 +45,10 @@ from peers.mc_dropout import describe
 from scipy.stats import spearmanr
 from threadpoolctl import threadpool_limits
 
+from skactive._math._scores import mutual_information
 from skactive.bert import BertClassifier, clear_cache
-from skactive.bert.products import linear
+from skactive.bert._encoder import linear
 from skactive.datasets import load_docstrings, load_table
-from skactive.measures import mutual_information
 
 BAAL = {
     "baal": {},

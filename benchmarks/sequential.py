@@ -34,7 +34,7 @@ from threadpoolctl import threadpool_limits
 
 from skactive import ActiveLearner, get_strategy
 from skactive.bert import BertFeatures
-from skactive.logistic import SequentialLogisticRegression
+from skactive.linear_model import SequentialLogisticRegression
 
 N_INITIAL = 50
 TURN = 25  # rounds

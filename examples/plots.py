@@ -21,7 +21,6 @@ from sklearn.pipeline import make_pipeline
 from skactive import ActiveLearner
 from skactive.bert import BertClassifier, BertFeatures
 from skactive.datasets import load_docstrings, load_table
-from skactive.experiments import run_experiment
 from skactive.plotting import (
     ActiveLearningCurveDisplay,
     LayerChangeDisplay,
@@ -29,7 +28,7 @@ from skactive.plotting import (
     OverlapDisplay,
     ScoreTimeDisplay,
 )
-from skactive.protocols import al_ft, al_lr, prepal
+from skactive.simulation import al_ft, al_lr, prepal, run_experiment
 
 STRATEGIES = ["random", "margin", "entropy", "badge", "coreset", "typiclust"]
 

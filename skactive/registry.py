@@ -5,29 +5,15 @@ the built-in ones use the same group. Listing imports nothing. Installing a plug
 trusting its code, and nothing is ever fetched at run time.
 """
 
-from __future__ import annotations
-
 from sklearn.base import clone
 
-from . import plugins
-from .strategies.base import FunctionStrategy
-
-__all__ = [
-    "GROUP",
-    "Entry",
-    "available",
-    "get_strategy",
-    "get_strategy_names",
-    "refresh",
-    "register",
-    "resolve",
-    "unregister",
-]
+from ._utils import _plugins
+from .strategies._base import FunctionStrategy
 
 GROUP = "skactive.strategies"
 
 
-class Entry(plugins.Entry):
+class Entry(_plugins.Entry):
     """One strategy that can be asked for by name.
 
     Attributes
@@ -57,7 +43,7 @@ class Entry(plugins.Entry):
         return _group.load(self)
 
 
-_group = plugins.Group(GROUP, "strategy", "strategies", "strategy", Entry)
+_group = _plugins.Group(GROUP, "strategy", "strategies", "strategy", Entry)
 
 
 def available():
@@ -198,7 +184,7 @@ def resolve(strategy, *, argument="strategy"):
             f"{strategy.__name__}. Pass an instance: {strategy.__name__}()."
         )
     if callable(getattr(strategy, "select", None)):
-        plugins.validate(strategy)
+        _plugins.validate(strategy)
         return clone(strategy, safe=False)
     if callable(strategy):
         return FunctionStrategy(strategy)

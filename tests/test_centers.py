@@ -12,8 +12,8 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from skactive import centers
-from skactive.centers import k_center
+from skactive._math import _k_center as centers
+from skactive._math._k_center import k_center
 
 METRICS = ["euclidean", "cosine"]
 

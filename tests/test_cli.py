@@ -11,8 +11,7 @@ import pytest
 
 import skactive
 from skactive import registry
-from skactive.__main__ import main
-from skactive._cli import say
+from skactive.cli._main import main, say
 from skactive.strategies import PointwiseStrategy
 
 # The command itself
@@ -42,7 +41,7 @@ def test_python_runs_the_package_as_the_command():
 @pytest.mark.parametrize("arguments", [["--help"], ["demo", "--help"]])
 def test_help_imports_nothing_slow(arguments):
     code = (
-        "import sys\nfrom skactive.__main__ import main\n"
+        "import sys\nfrom skactive.cli._main import main\n"
         f"try:\n    main({arguments!r})\nexcept SystemExit as exc:\n"
         "    assert exc.code == 0\n"
         "slow = {'torch', 'transformers', 'sklearn', 'matplotlib'} & set(sys.modules)\n"

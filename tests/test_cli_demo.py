@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import skactive.__main__ as command
-from skactive.__main__ import main
+import skactive.cli._main as command
+from skactive.cli._main import main
 
 WORDS = {
     "film": "joy dull slow",
@@ -224,7 +224,7 @@ def test_without_data_the_texts_are_docstrings(
         return list(texts), np.array(labels)
 
     monkeypatch.setattr("skactive.datasets.load_docstrings", load_docstrings)
-    monkeypatch.setattr("skactive.demo.packaged_model", lambda: tiny_bert)
+    monkeypatch.setattr("skactive.cli._demo.packaged_model", lambda: tiny_bert)
     assert main(["demo", *SMALL, "--seeds", "1", "--out", str(tmp_path)]) == 0
     out, err = capsys.readouterr()
     assert out.startswith("Texts     docstrings: 60 in 3 classes")
@@ -310,7 +310,7 @@ def _interrupt(*args, **kwargs):
 def test_an_interrupted_demo_leaves_the_earlier_one(
     capsys, options, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("skactive.demo.run_demo", _interrupt)
+    monkeypatch.setattr("skactive.cli._demo.run_demo", _interrupt)
     earlier = tmp_path / "out" / "demo.json"
     earlier.parent.mkdir()
     earlier.write_text("earlier")

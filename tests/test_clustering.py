@@ -16,8 +16,8 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import normalize
 from threadpoolctl import threadpool_limits
 
-from skactive import clustering
-from skactive.clustering import assign, k_means, nearest_rows
+from skactive._math import _clustering as clustering
+from skactive._math._clustering import assign, k_means, nearest_rows
 
 
 def make_rng(seed=0):

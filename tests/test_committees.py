@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skactive.committees import (
+from skactive._math._scores import (
     consensus_entropy,
     kl_to_mean,
     vote_entropy,

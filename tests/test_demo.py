@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from skactive.demo import packaged_model, run_demo
+from skactive.cli._demo import packaged_model, run_demo
 from skactive.simulation import simulate
 
 WORDS = {
@@ -125,7 +125,7 @@ def splits(tiny_bert, monkeypatch):
             assert all(name in text for text, name in zip(texts, labels, strict=True))
         return simulate(learner, X, y, **options)
 
-    monkeypatch.setattr("skactive.demo.simulate", spy)
+    monkeypatch.setattr("skactive.cli._demo.simulate", spy)
     X, y = _texts()
     run_demo(X, y, model=tiny_bert, strategies=["margin"], **SETTING)
     return seen
@@ -157,7 +157,7 @@ def test_the_loop_uses_one_thread_of_blas_and_gives_the_others_back(
         within.extend(_blas_threads())
         return simulate(*args, **options)
 
-    monkeypatch.setattr("skactive.demo.simulate", spy)
+    monkeypatch.setattr("skactive.cli._demo.simulate", spy)
     X, y = _texts()
     with threadpool_limits(2, user_api="blas"):
         before = _blas_threads()

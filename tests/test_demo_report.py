@@ -8,9 +8,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from skactive.demo_plot import draw
-from skactive.demo_report import format_report, save, summarize
-from skactive.plotting._axes import import_figure
+from skactive.cli._demo import draw, format_report, save, summarize
+from skactive.plotting._style import import_figure
 
 RANDOM = [[0.5, 0.60], [0.4, 0.62], [0.6, 0.64]]  # (seeds, rounds)
 
@@ -294,7 +293,7 @@ def axes(tmp_path, monkeypatch):
             figures.append(figure_class(**options))
             return figures[-1]
 
-        monkeypatch.setattr("skactive.demo_plot.import_figure", lambda: keep)
+        monkeypatch.setattr("skactive.cli._demo.import_figure", lambda: keep)
         draw(record, summarize(record), tmp_path / "demo.png")
         return figures[0].axes[0]
 

@@ -7,9 +7,13 @@ import sys
 import numpy as np
 import pytest
 
-from skactive import datasets
-from skactive._docstrings import first_paragraph, mask_names, read_docstrings
+from skactive.datasets import _load as datasets
 from skactive.datasets import load_docstrings
+from skactive.datasets._docstrings import (
+    first_paragraph,
+    mask_names,
+    read_docstrings,
+)
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 from skactive import ActiveLearner, get_strategy, simulate
-from skactive.experiments import read_runs, run_experiment
-from skactive.runs import Run
+from skactive.simulation import Run, read_runs, run_experiment
 
 rng = np.random.default_rng(0)
 X = np.concatenate([rng.normal(-1, 1, (40, 2)), rng.normal(1, 1, (40, 2))])

@@ -10,7 +10,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner, simulate
-from skactive.bert import BertFeatures, encoding
+from skactive.bert import BertFeatures
+from skactive.bert import _features as encoding
 from skactive.simulation import SimulatedLearner
 
 pytestmark = [pytest.mark.weights, pytest.mark.shared_data, pytest.mark.slow]

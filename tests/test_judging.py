@@ -10,8 +10,8 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from skactive import measures
-from skactive.view import PoolView
+from skactive._math import _scores as measures
+from skactive.view._pool_view import PoolView
 
 WIDE = np.random.default_rng(0).normal(size=(3000, 100)).astype(np.float32)
 SIDES = (WIDE[:, 0] > 0).astype(int)
@@ -33,7 +33,7 @@ SIDES = (WIDE[:, 0] > 0).astype(int)
 def test_a_linear_model_judges_candidates_where_they_lie(
     model, k, method, candidates, monkeypatch
 ):
-    monkeypatch.setattr("skactive.quantities.chunk_size", lambda *_: 700)
+    monkeypatch.setattr("skactive.view._quantities.chunk_size", lambda *_: 700)
     y = SIDES + (WIDE[:, 1] > 1) if k == 3 else SIDES
     fitted = clone(model).fit(WIDE[:500], y[:500])
     if method == "decision_function":
@@ -89,7 +89,7 @@ def test_margins_are_the_gaps_of_the_scores_or_order_as_they_do():
 def test_blas_is_on_one_thread_while_a_small_pool_is_judged(n_jobs, monkeypatch):
     seen = []
     # Another test may have loaded a library since it was looked for them.
-    monkeypatch.setattr("skactive._threads._GATE.controller", None)
+    monkeypatch.setattr("skactive._utils._threads._GATE.controller", None)
 
     class Spy(LogisticRegression):
         def decision_function(self, X):
@@ -109,5 +109,5 @@ def test_blas_is_on_one_thread_while_a_small_pool_is_judged(n_jobs, monkeypatch)
         return set(seen)
 
     assert look() == {1}
-    monkeypatch.setattr("skactive.quantities._SMALL", 1000)
+    monkeypatch.setattr("skactive.view._quantities._SMALL", 1000)
     assert look() == ({2} if n_jobs == 1 else {1})

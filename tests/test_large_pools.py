@@ -9,9 +9,11 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from skactive import ActiveLearner, _chunks, get_strategy, quantities
-from skactive._chunks import LazyRows, as_floats, float_rows, lazy_rows
-from skactive.view import PoolView
+from skactive import ActiveLearner, get_strategy
+from skactive._utils import _chunks
+from skactive._utils._chunks import LazyRows, as_floats, float_rows, lazy_rows
+from skactive.view._pool_view import PoolView
+from skactive.view._pool_view import _quantities as quantities
 
 DENSE = ["margin", "entropy", "egl", "bald", "badge", "coreset", "embedding_kmeans"]
 DENSE += ["typiclust", "probcover", "density", "cal", "dal", "preclustering"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from skactive._lock import Lock, LockedError
+from skactive._storage._lock import Lock, LockedError
 
 
 def test_a_lock_that_is_held_is_refused(tmp_path):

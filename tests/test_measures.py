@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skactive.measures import (
+from skactive._math._scores import (
     entropy,
     least_confidence,
     margin,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from skactive.medoids import _spread, k_medoids
+from skactive._math._clustering import _spread, k_medoids
 
 
 def squared(a, b):
@@ -100,7 +100,7 @@ def test_neither_threads_nor_chunks_change_the_answer(monkeypatch):
     for convert in (np.asarray, sparse.csr_array):
         plain = k_medoids(convert(X), 9, np.random.default_rng(0))
         threads = k_medoids(convert(X), 9, np.random.default_rng(0), n_jobs=2)
-        monkeypatch.setattr("skactive.medoids.chunk_size", lambda *_: 7)
+        monkeypatch.setattr("skactive._math._clustering.chunk_size", lambda *_: 7)
         chunked = k_medoids(convert(X), 9, np.random.default_rng(0), n_jobs=2)
         monkeypatch.undo()
         for other in (threads, chunked):

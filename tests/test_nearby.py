@@ -9,10 +9,11 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.linear_model import LogisticRegression
 
-from skactive import ActiveLearner, get_strategy, nearby
-from skactive._chunks import LazyRows
-from skactive.nearby import NearestCandidates
-from skactive.view import PoolView
+from skactive import ActiveLearner, get_strategy
+from skactive._math import _incremental as nearby
+from skactive._math._incremental import NearestCandidates
+from skactive._utils._chunks import LazyRows
+from skactive.view._pool_view import PoolView
 
 
 def oracle(X, k, rows=None):
@@ -226,7 +227,7 @@ def test_half_floats_too_large_to_convert_at_once(strategy, monkeypatch):
     learner, X, *_ = learners(strategy)
     X = X.astype(np.float16)
     expected = learner.query(X.astype(np.float32), 5)
-    monkeypatch.setattr("skactive._chunks.LARGE", 1)
+    monkeypatch.setattr("skactive._utils._chunks.LARGE", 1)
     assert_array_equal(learner.query(X, 5), expected)
     rest = np.arange(4, 120, 2)
     found = learner.query(X, 5, candidates=rest)

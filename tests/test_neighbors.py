@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from skactive import neighbors
-from skactive.neighbors import nearest, neighbor_means
+from skactive._math import _neighbors as neighbors
+from skactive._math._neighbors import nearest, neighbor_means
 
 KINDS = {"dense": np.asarray, "csr": sparse.csr_array, "matrix": sparse.csr_matrix}
 each_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])

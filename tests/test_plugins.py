@@ -276,7 +276,7 @@ say([
     assert python(code, "example", "colliding") == [
         "skactive_example",
         "skactive_rival",
-        "skactive.strategies.uncertainty",
+        "skactive.strategies._uncertainty",
         "skactive_rival",
     ]
 
@@ -296,7 +296,7 @@ picks = learner.fit(X[:10], y[:10]).query(X, 3).tolist()
 say([type(learner.strategy_).__module__, picks])
 """
     alone = python(code)
-    assert alone[0] == "skactive.strategies.uncertainty"
+    assert alone[0] == "skactive.strategies._uncertainty"
     assert python(code, "colliding") == alone
 
 
@@ -321,7 +321,7 @@ from skactive import load
 learner = load({folder!r})
 say([learner.strategy, type(learner.strategy_).__module__])
 """
-    expected = ["margin", "skactive.strategies.uncertainty"]
+    expected = ["margin", "skactive.strategies._uncertainty"]
     assert python(code, "colliding") == expected
 
 

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from skactive import _progress
-from skactive._progress import progress_bar
+from skactive._utils import _progress
+from skactive._utils._progress import progress_bar
 
 
 class Terminal(io.StringIO):

@@ -8,9 +8,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 
-from skactive import ActiveLearner, protocols, simulate
+from skactive import ActiveLearner, simulate
 from skactive.bert import BertClassifier, BertFeatures
-from skactive.protocols import al_ft, al_lr, prepal, proxy, transfer
+from skactive.simulation import _protocols as protocols
+from skactive.simulation import al_ft, al_lr, prepal, proxy, transfer
 
 rng = np.random.default_rng(0)
 X = np.concatenate([rng.normal(-1, 1, (60, 2)), rng.normal(1, 1, (60, 2))])

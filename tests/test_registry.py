@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 import skactive
 from skactive import ActiveLearner, get_strategy, get_strategy_names, registry
 from skactive.strategies import Entropy, Margin, PointwiseStrategy, Random, Strategy
-from skactive.view import PoolView
+from skactive.view._pool_view import PoolView
 
 PYPROJECT = tomllib.loads(
     Path(__file__).parents[1].joinpath("pyproject.toml").read_text(encoding="utf-8")
@@ -67,7 +67,7 @@ def test_every_name_makes_a_fresh_strategy(name):
 
 def test_an_entry_says_where_a_strategy_comes_from():
     entry = registry.find("margin")
-    assert entry.value == "skactive.strategies.uncertainty:Margin"
+    assert entry.value == "skactive.strategies._uncertainty:Margin"
     assert (entry.dist, entry.version) == ("skactive", skactive.__version__)
     assert entry.builtin
     assert entry.full_name == "skactive:margin"

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_ind, ttest_rel
 
-from skactive.__main__ import main
-from skactive.analysis import holm
+from skactive.analysis import format_report, holm, summarize_runs, write_report
+from skactive.cli._main import main
 from skactive.plotting import LedgerDisplay
-from skactive.report import format_report, summarize_runs, write_report
-from skactive.runs import Run
+from skactive.simulation import Run
 
 COLUMNS = ["--text", "text", "--label", "label"]
 
@@ -317,7 +316,7 @@ def test_an_interrupted_simulation_says_how_it_goes_on(command, monkeypatch, cap
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("skactive.experiments.run_experiment", interrupt)
+    monkeypatch.setattr("skactive.simulation.run_experiment", interrupt)
     assert main(command) == 130
     error = capsys.readouterr().err.splitlines()[-1]
     assert error.startswith("skactive: interrupted; finished runs are kept in ")
@@ -376,6 +375,6 @@ def test_simulate_cuts_texts_at_max_length(command, monkeypatch):
         seen.append(learner.get_params()["estimator__bertfeatures__max_length"])
         raise ValueError("seen")
 
-    monkeypatch.setattr("skactive.experiments.run_experiment", stop)
+    monkeypatch.setattr("skactive.simulation.run_experiment", stop)
     assert main([*command, "--max-length", "17"]) == 1
     assert seen == [17]

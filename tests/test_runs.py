@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from skactive.runs import Run
+from skactive.simulation import Run
 
 
 def make(**changes):

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from skactive import get_strategy
-from skactive.__main__ import main
-from skactive._strategy_table import FAMILIES, describe, strategy_tables
+from skactive.cli._main import main
+from skactive.cli._strategies import FAMILIES, describe, strategy_tables
 from skactive.registry import available
 from skactive.strategies import Strategy
 
@@ -71,6 +71,6 @@ def test_a_class_that_says_too_little_is_refused():
 
 
 def test_a_family_without_a_place_is_refused(monkeypatch):
-    monkeypatch.setattr("skactive._strategy_table.FAMILIES", FAMILIES[1:])
+    monkeypatch.setattr("skactive.cli._strategies.FAMILIES", FAMILIES[1:])
     with pytest.raises(ValueError, match=r"FAMILIES lacks \['uncertainty'\]"):
         strategy_tables()

@@ -11,11 +11,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skactive import ActiveLearner, get_strategy, tracking
-from skactive._chunks import LazyRows
-from skactive.centers import k_center
-from skactive.tracking import NearestDistances
-from skactive.view import PoolView
+from skactive import ActiveLearner, get_strategy
+from skactive._math import _incremental as tracking
+from skactive._math._incremental import NearestDistances
+from skactive._math._k_center import k_center
+from skactive._utils._chunks import LazyRows
+from skactive.view._pool_view import PoolView
 
 
 def oracle(X, centers, metric):

@@ -9,7 +9,7 @@ from common import load
 from skactive import ActiveLearner, get_strategy, simulate
 from skactive.analysis import describe_batches
 from skactive.bert import BertClassifier, BertFeatures, clear_cache
-from skactive.scenarios import (
+from skactive.simulation import (
     keyword_seed,
     make_imbalanced,
     reference_seed,

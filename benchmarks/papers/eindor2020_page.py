@@ -26,7 +26,7 @@ from eindor2020_tables import batches, leads, name_of, scores, times
 from pages import claims_table, figure_path
 
 from skactive.plotting import ActiveLearningCurveDisplay
-from skactive.runs import Run
+from skactive.simulation import Run
 
 WANTED = {
     "sst2": "positive",

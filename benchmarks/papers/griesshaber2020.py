@@ -37,7 +37,7 @@ from griesshaber2020_numbers import SCATTERS, compare_scatter, widths_of_paper
 from griesshaber2020_page import page
 from pages import publish
 
-from skactive.protocols import GRIESSHABER
+from skactive.simulation import GRIESSHABER
 
 FREEZES = [0, 3, -3, 6, -6]  # of 12 layers
 PAPER_SETS = {"layers_of": "qnli", "unlike": "mnli"}

@@ -5,7 +5,7 @@ from griesshaber2020_cells import freeze_of
 from pages import figure_path
 
 from skactive.plotting import ActiveLearningCurveDisplay, LayerChangeDisplay
-from skactive.runs import Run
+from skactive.simulation import Run
 
 NAMES = {"sst2": "SST-2", "snli": "SNLI", "qnli": "QNLI", "mnli": "MNLI"}
 

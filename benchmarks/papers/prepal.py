@@ -5,7 +5,7 @@
     python benchmarks/papers/prepal.py --scale paper --device cuda
     python benchmarks/papers/prepal.py --rebuild --page   # the page from its numbers
 
-Four protocols of skactive.protocols. AL+LR: logistic regression on fixed
+Four protocols of skactive.simulation._protocols. AL+LR: logistic regression on fixed
 representations labels and is kept. PRepAL: it labels, and an encoder is fine-tuned
 once. AL+FT: the encoder is fine-tuned in every round. Transfer: the representations of
 one encoder label, another is fine-tuned. The first two share their loop, so one run
@@ -32,8 +32,7 @@ from prepal_figures import LOOP, draw
 from prepal_page import page
 
 from skactive.analysis import mean_jaccard
-from skactive.protocols import PREPAL
-from skactive.runs import Run
+from skactive.simulation import PREPAL, Run
 
 STRATEGIES = [
     *("random", "entropy", "variation_ratio", "bald", "batchbald"),

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner
 from skactive.bert import BertClassifier, BertFeatures
-from skactive.protocols import al_ft, al_lr, prepal, transfer
+from skactive.simulation import al_ft, al_lr, prepal, transfer
 
 
 def open_encoder(which, settings):

@@ -9,7 +9,7 @@ from skactive.plotting import (
     LedgerDisplay,
     OverlapDisplay,
 )
-from skactive.runs import Run
+from skactive.simulation import Run
 
 # What a loop is called by the encoder whose representations it labels with.
 MOVED = "Transfer, second encoder"

@@ -4,7 +4,7 @@ import numpy as np
 from verdicts import above
 
 from skactive.analysis import equal_time
-from skactive.runs import Run
+from skactive.simulation import Run
 
 # The paper's task that a data set is or stands in for.
 TASKS = {

@@ -8,7 +8,7 @@ from papers.pages import figure_path, mean_std, table
 from scipy.stats import t as student
 
 from skactive.plotting import ActiveLearningCurveDisplay, LedgerDisplay
-from skactive.runs import Run
+from skactive.simulation import Run
 
 from .loop_problem import PHASES, LoopProblem
 from .loop_worker import LIBRARIES

@@ -3,7 +3,7 @@
 `BertFeatures` (rows of unit length, as the others get them) and `LogisticRegression`,
 strategy "margin"; then a `BertClassifier` on all labels. Written out with
 `ActiveLearner`, so that the processor seconds of each phase can be told; the smoke
-scale checks that `skactive.protocols.prepal` scores the same in every round.
+scale checks that `skactive.simulation.prepal` scores the same in every round.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner
 from skactive.bert import BertClassifier, BertFeatures
-from skactive.protocols import prepal
+from skactive.simulation import prepal
 
 
 def make_learner(problem, seed):

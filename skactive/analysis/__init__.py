@@ -1,15 +1,23 @@
 """What runs show: curves, overlap, batches, tests, time, and whether it pays."""
 
-from ._groups import group_runs
-from .areas import area_under_curve, deficiency, labels_to_reach
-from .batches import describe_batches, diversity, redundancy, representativeness
-from .comparison import TestResult, paired_t, welch_t, wilcoxon
-from .corrections import Comparison, bonferroni, compare_over_datasets, holm
-from .coverage import ClassCoverage, class_coverage
-from .curves import LearningCurve, align_runs, band_width, learning_curve
-from .diagnosis import Diagnosis, diagnose
-from .overlap import Overlap, chance_jaccard, jaccard, mean_jaccard
-from .timing import (
+from ._areas import area_under_curve, deficiency, labels_to_reach
+from ._batches import describe_batches, diversity, redundancy, representativeness
+from ._comparison import (
+    Comparison,
+    TestResult,
+    bonferroni,
+    compare_over_datasets,
+    holm,
+    paired_t,
+    welch_t,
+    wilcoxon,
+)
+from ._curves import LearningCurve, align_runs, band_width, group_runs, learning_curve
+from ._diagnosis import Diagnosis, diagnose
+from ._discovery import ClassCoverage, class_coverage
+from ._overlap import Overlap, chance_jaccard, jaccard, mean_jaccard
+from ._report import format_report, summarize_runs, write_report
+from ._timing import (
     EqualTime,
     LedgerTable,
     equal_time,
@@ -38,6 +46,7 @@ __all__ = [
     "diagnose",
     "diversity",
     "equal_time",
+    "format_report",
     "group_runs",
     "holm",
     "jaccard",
@@ -49,6 +58,8 @@ __all__ = [
     "redundancy",
     "representativeness",
     "score_against_time",
+    "summarize_runs",
     "welch_t",
     "wilcoxon",
+    "write_report",
 ]

@@ -1,9 +1,9 @@
 """BERT as scikit-learn estimators. Importing this package imports no torch."""
 
-from skactive.bert.classifier import BertClassifier
-from skactive.bert.features import BertFeatures
-from skactive.bert.memory import clear_cache, get_cache_limit, set_cache_limit
-from skactive.bert.regressor import BertRegressor, spearman_score
+from ._cache._memory import clear_cache, get_cache_limit, set_cache_limit
+from ._classifier import BertClassifier
+from ._features import BertFeatures
+from ._regressor import BertRegressor, spearman_score
 
 __all__ = [
     "BertClassifier",

@@ -1,17 +1,15 @@
 """Save estimators to a folder and load them again, without pickle."""
 
-from __future__ import annotations
-
 import os
 
-from skactive._sklearn import validate_params
-from skactive.persistence.arrays import ARRAY_DECODERS, encode_array
-from skactive.persistence.codec import OBJECT_FILE, Reader, Writer, read_json
-from skactive.persistence.estimators import ESTIMATOR_DECODERS, encode_estimator
-from skactive.persistence.folder import new_folder, open_folder
-from skactive.persistence.frames import FRAME_DECODERS, encode_frame
-from skactive.persistence.strategies import STRATEGY_DECODERS, encode_strategy
-from skactive.persistence.values import VALUE_DECODERS, encode_value
+from .._utils._sklearn import validate_params
+from ._arrays import ARRAY_DECODERS, encode_array
+from ._codec import OBJECT_FILE, Reader, Writer, read_json
+from ._estimators import ESTIMATOR_DECODERS, encode_estimator
+from ._folder import new_folder, open_folder
+from ._frames import FRAME_DECODERS, encode_frame
+from ._strategies import STRATEGY_DECODERS, encode_strategy
+from ._values import VALUE_DECODERS, encode_value
 
 __all__ = ["load", "save"]
 

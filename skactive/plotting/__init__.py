@@ -5,11 +5,11 @@ and the artists as attributes, to change them. matplotlib is imported when somet
 drawn.
 """
 
-from .curves import ActiveLearningCurveDisplay
-from .layers import LayerChangeDisplay
-from .ledger import LedgerDisplay
-from .overlap import OverlapDisplay
-from .score_time import ScoreTimeDisplay
+from ._curves import ActiveLearningCurveDisplay
+from ._layers import LayerChangeDisplay
+from ._ledger import LedgerDisplay
+from ._overlap import OverlapDisplay
+from ._score_time import ScoreTimeDisplay
 
 __all__ = [
     "ActiveLearningCurveDisplay",

@@ -3,14 +3,13 @@
 `rule.start()` begins a loop, `rule.check(run, learner, X)` is asked after each round.
 """
 
-from .agreement import ClassificationChange, KappaAverage
-from .base import StoppingRule
-from .budgets import LabelBudget, RoundBudget, TimeBudget
-from .callback import as_callback
-from .combined import AllOf, AnyOf
-from .confidence import OverallUncertainty, SelectedAccuracy
-from .names import get_stopping_rule, get_stopping_rule_names
-from .plateau import Plateau
+from ._agreement import ClassificationChange, KappaAverage
+from ._base import AllOf, AnyOf, StoppingRule
+from ._budgets import LabelBudget, RoundBudget, TimeBudget
+from ._callback import as_callback
+from ._confidence import OverallUncertainty, SelectedAccuracy
+from ._names import get_stopping_rule, get_stopping_rule_names
+from ._plateau import Plateau
 
 __all__ = [
     "AllOf",

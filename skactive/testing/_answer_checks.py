@@ -1,7 +1,5 @@
 """Checks of what a strategy answers: valid, on every pool, and always the same."""
 
-from __future__ import annotations
-
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -13,8 +11,6 @@ from sklearn.pipeline import make_pipeline
 from ..learner import ActiveLearner
 from ._cases import as_picks, ask, ensure, make_case, score
 from ._models import GivenProba, GivenScores, ReadNumbers
-
-__all__ = ["ANSWER_CHECKS", "FIRST_ANSWER_CHECKS"]
 
 
 def check_requires_what_it_uses(subject):
@@ -200,7 +196,7 @@ def check_ties_are_spread(subject):
     ensure(
         reached >= 12,
         f"40 seeds reached {reached} of 20 equal candidates; break ties with "
-        "skactive.selection.top_n(scores, n, view.rng), not with argsort.",
+        "skactive._math._selection.top_n(scores, n, view.rng), not with argsort.",
     )
 
 

@@ -1,7 +1,5 @@
 """What the checks share: a strategy under test, pools with a model, honest asking."""
 
-from __future__ import annotations
-
 import copy
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -9,14 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from sklearn.base import clone
 
+from .._utils._plugins import validate
 from ..learner import ActiveLearner
-from ..plugins import validate
 from ..registry import get_strategy, resolve
-from ..strategies import FunctionStrategy, PointwiseStrategy
-from ..view import PoolView
+from ..strategies._base import FunctionStrategy, PointwiseStrategy
+from ..view._pool_view import PoolView
 from ._models import GivenProba
-
-__all__ = ["Case", "Subject", "as_picks", "ask", "ensure", "make_case", "score"]
 
 
 def ensure(condition, fault):

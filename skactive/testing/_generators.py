@@ -1,13 +1,9 @@
 """The global generators of numpy, random and torch: read, seeded, put back."""
 
-from __future__ import annotations
-
 import random
 import sys
 
 import numpy as np
-
-__all__ = ["global_states", "restore_globals", "seed_globals"]
 
 
 def _torch():

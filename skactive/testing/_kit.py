@@ -1,14 +1,10 @@
 """Collect the conformance checks of a strategy and run them."""
 
-from __future__ import annotations
-
 from ._answer_checks import ANSWER_CHECKS, FIRST_ANSWER_CHECKS
 from ._cases import Subject
 from ._object_checks import COPY_CHECKS, OBJECT_CHECKS
 from ._purity_checks import PURITY_CHECKS
 from ._runs import collect, parametrize, run_all
-
-__all__ = ["check_strategy", "parametrize_with_strategy_checks", "strategy_checks"]
 
 # What others are a consequence of comes first, so that a failure names the cause.
 _CHECKS = (

@@ -4,13 +4,9 @@ A row of `X` holds the k class probabilities of the item and then its d coordina
 a check says what the model thinks by writing it down, and no training is involved.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
-
-__all__ = ["GivenProba", "GivenScores", "ReadNumbers"]
 
 
 class _GivenClassifier(ClassifierMixin, BaseEstimator):

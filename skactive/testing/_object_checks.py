@@ -1,7 +1,5 @@
 """Checks of a strategy as a scikit-learn object: parameters, copies, declarations."""
 
-from __future__ import annotations
-
 import inspect
 import pickle
 
@@ -9,10 +7,8 @@ import joblib
 import numpy as np
 from sklearn.base import clone
 
-from ..capabilities import check_declarations
+from ..view._quantities import check_declarations
 from ._cases import ask, ensure, make_case
-
-__all__ = ["COPY_CHECKS", "OBJECT_CHECKS"]
 
 
 def check_requires_known_names(subject):

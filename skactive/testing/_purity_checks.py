@@ -1,7 +1,5 @@
 """Checks of what a strategy leaves alone: data, model, generators, torch."""
 
-from __future__ import annotations
-
 import sys
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,8 +13,6 @@ from scipy import sparse
 from ._cases import ask, ensure, make_case, score
 from ._generators import global_states, restore_globals, seed_globals
 from ._models import GivenProba
-
-__all__ = ["PURITY_CHECKS"]
 
 
 def check_input_is_unchanged(subject):

@@ -1,12 +1,8 @@
 """Collect checks, run them, and make tests of them: the same for every kit."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import partial
-
-__all__ = ["collect", "parametrize", "run_all"]
 
 
 def collect(checks, applies, subject):

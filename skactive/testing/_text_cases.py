@@ -1,7 +1,5 @@
 """What the checks of text estimators share: texts, targets, containers, refusals."""
 
-from __future__ import annotations
-
 import copy
 import re
 
@@ -10,20 +8,6 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import get_tags
 
 from ._cases import ensure
-
-__all__ = [
-    "METHODS",
-    "TEXTS",
-    "TextSubject",
-    "agree",
-    "answers",
-    "calls",
-    "containers",
-    "fit",
-    "frames",
-    "object_array",
-    "refused",
-]
 
 #: Short and longer ones, one of them twice, one beyond ASCII.
 TEXTS = (

@@ -1,18 +1,10 @@
 """Collect the conformance checks of an estimator that takes texts, and run them."""
 
-from __future__ import annotations
-
 from ._runs import collect, parametrize, run_all
 from ._text_cases import TextSubject
 from ._text_input_checks import TEXT_INPUT_CHECKS
 from ._text_object_checks import TEXT_OBJECT_CHECKS
 from ._text_target_checks import TEXT_TARGET_CHECKS, takes_weights
-
-__all__ = [
-    "check_text_estimator",
-    "parametrize_with_text_checks",
-    "text_estimator_checks",
-]
 
 _CHECKS = (*TEXT_OBJECT_CHECKS, *TEXT_INPUT_CHECKS, *TEXT_TARGET_CHECKS)
 

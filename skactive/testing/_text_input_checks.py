@@ -1,7 +1,5 @@
 """Checks of what a text estimator takes and refuses, and that rows are independent."""
 
-from __future__ import annotations
-
 import joblib
 import numpy as np
 
@@ -17,8 +15,6 @@ from ._text_cases import (
     object_array,
     refused,
 )
-
-__all__ = ["TEXT_INPUT_CHECKS"]
 
 _POSITION = 7
 

@@ -1,7 +1,5 @@
 """Checks of a text estimator as an object: parameters, copies, seeds, tags, output."""
 
-from __future__ import annotations
-
 import pickle
 
 import joblib
@@ -13,8 +11,6 @@ from sklearn.utils import get_tags
 from ._cases import ensure
 from ._generators import global_states, restore_globals, seed_globals
 from ._text_cases import METHODS, TEXTS, agree, answers, fit
-
-__all__ = ["TEXT_OBJECT_CHECKS"]
 
 
 def check_tags_are_honest(subject):

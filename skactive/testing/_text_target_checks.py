@@ -1,14 +1,10 @@
 """Checks of what a text classifier or regressor does with labels and numbers."""
 
-from __future__ import annotations
-
 import numpy as np
 from sklearn.utils.validation import has_fit_parameter
 
 from ._cases import ensure
 from ._text_cases import TEXTS, agree, answers, object_array, refused
-
-__all__ = ["TEXT_TARGET_CHECKS"]
 
 _POSITION = 7
 

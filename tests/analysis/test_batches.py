@@ -14,7 +14,7 @@ from skactive.analysis import (
     redundancy,
     representativeness,
 )
-from skactive.runs import Run
+from skactive.simulation import Run
 
 
 def loop_diversity(batch, pool):
@@ -122,7 +122,7 @@ def test_limits():
 def test_redundancy_in_chunks(monkeypatch):
     pool = draw(50)
     expected = redundancy(range(50), pool)
-    monkeypatch.setattr("skactive.analysis.batches.chunk_size", lambda _: 7)
+    monkeypatch.setattr("skactive.analysis._batches.chunk_size", lambda _: 7)
     assert_allclose(redundancy(range(50), pool), expected)
 
 

@@ -16,7 +16,7 @@ from skactive.analysis import (
     welch_t,
     wilcoxon,
 )
-from skactive.runs import Run
+from skactive.simulation import Run
 
 A = [27.5, 21.0, 19.0, 23.6, 17.0, 17.9, 16.9, 20.1, 21.9, 22.6, 23.1, 19.6, 19.0,
      21.7, 21.4]  # fmt: skip

@@ -15,12 +15,12 @@ from skactive.analysis import (
     labels_to_reach,
     learning_curve,
 )
-from skactive.analysis._intervals import (
+from skactive.analysis._curves import (
     bootstrap_difference,
     bootstrap_mean,
     widened_tail,
 )
-from skactive.runs import Run
+from skactive.simulation import Run
 
 
 def make(scores, step=10, start=10, metric="accuracy", **info):
@@ -147,7 +147,7 @@ def test_bootstrap_redraws_whole_runs():
 def test_bootstrap_repeats_and_does_not_depend_on_chunks(monkeypatch):
     values = np.random.default_rng(0).normal(size=(8, 7))
     expected = bootstrap_mean(values, 0.95, 500, 3)
-    monkeypatch.setattr("skactive.analysis._intervals.chunk_size", lambda _: 2)
+    monkeypatch.setattr("skactive.analysis._curves.chunk_size", lambda _: 2)
     assert_allclose(bootstrap_mean(values, 0.95, 500, 3), expected, rtol=1e-12)
     assert (bootstrap_mean(values, 0.95, 500, 4) != expected).any()
 

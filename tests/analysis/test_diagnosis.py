@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skactive.analysis import diagnose, redundancy
-from skactive.runs import Run
+from skactive.simulation import Run
 
 LABELS = np.array([50, 100, 200, 300])
 RISE = np.array([0.5, 0.6, 0.7, 0.75])

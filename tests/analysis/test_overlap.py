@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skactive.analysis import chance_jaccard, jaccard, mean_jaccard
-from skactive.runs import Run
+from skactive.simulation import Run
 
 
 def make(*batches, **info):

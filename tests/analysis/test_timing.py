@@ -10,7 +10,7 @@ from skactive.analysis import (
     ledger_table,
     score_against_time,
 )
-from skactive.runs import Run
+from skactive.simulation import Run
 
 
 def make(fit, query, scores, precomputation=0.0, final=0.0, **info):

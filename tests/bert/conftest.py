@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-import skactive.bert.encoding
+import skactive.bert._features
 from skactive.bert import (
     BertFeatures,
     clear_cache,
@@ -29,7 +29,7 @@ def fresh_cache():
 @pytest.fixture
 def filled(tmp_path, monkeypatch):
     """Folder with the ten TEXTS in three shards, and nothing in memory."""
-    monkeypatch.setattr("skactive.bert.store._SHARD_TEXTS", 4)
+    monkeypatch.setattr("skactive.bert._cache._store._SHARD_TEXTS", 4)
     get(TEXTS, tmp_path)
     clear_cache()
     return tmp_path
@@ -70,8 +70,8 @@ class Counter:
 def counter(monkeypatch, set_threads):
     """Count what BertFeatures encodes, one batch after the other."""
     set_threads(1)
-    counter = Counter(skactive.bert.encoding.encode)
-    monkeypatch.setattr(skactive.bert.encoding, "encode", counter)
+    counter = Counter(skactive.bert._features.encode)
+    monkeypatch.setattr(skactive.bert._features, "encode", counter)
     return counter
 
 
@@ -108,14 +108,14 @@ def exact(tiny_bert):
 @pytest.fixture
 def parts_of_two(monkeypatch):
     """Make several parts of few texts; workers encode a part as it comes."""
-    monkeypatch.setattr("skactive.bert.batches._PART_TEXTS", 2)
+    monkeypatch.setattr("skactive.bert._tokens._PART_TEXTS", 2)
 
 
 @pytest.fixture
 def here(monkeypatch):
     """Let nothing be encoded in this process."""
     with monkeypatch.context() as patch:
-        patch.setattr("skactive.bert.checkpoint.Checkpoint.module", refuse)
+        patch.setattr("skactive.bert._pretrained.Checkpoint.module", refuse)
         yield patch
 
 

@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 
 from skactive.bert import BertFeatures
-from skactive.bert.store import open_store
+from skactive.bert._cache._store import open_store
 
 TEXTS = [f"text {i}" for i in range(10)]
 RECIPE = {"weights": "w", "pooling": "mean"}

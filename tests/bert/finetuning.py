@@ -7,9 +7,9 @@ import torch
 from skorch.callbacks import Callback
 from transformers import AutoModel, AutoTokenizer
 
-from skactive._random import fork_torch
+from skactive._utils._random import fork_torch
 from skactive.bert import BertClassifier
-from skactive.bert.network import TextNetwork
+from skactive.bert._network import TextNetwork
 
 ARCHITECTURES = (
     *("Bert", "Roberta", "DistilBert", "Electra"),

@@ -5,7 +5,7 @@ import pytest
 import torch
 from transformers import AutoModel, AutoTokenizer, GPT2Config, GPT2Model
 
-from skactive._random import fork_torch
+from skactive._utils._random import fork_torch
 
 from ..conftest import TEXTS, save_tokenizer
 from .counting import uncached
@@ -68,7 +68,9 @@ def test_the_last_token_of_a_decoder_against_transformers(tiny_gpt2, batch_token
 
 def test_the_last_token_of_an_encoder_packed_as_padded(tiny_bert, exact, monkeypatch):
     packed = exact.set_params(pooling="last").transform(TEXTS)
-    monkeypatch.setattr("skactive.bert.packed.PackedEncoder.supports", lambda _: False)
+    monkeypatch.setattr(
+        "skactive.bert._encoder.PackedEncoder.supports", lambda _: False
+    )
     padded = uncached(tiny_bert, pooling="last").transform(TEXTS)
     np.testing.assert_allclose(packed, padded, atol=1e-5)
     assert abs(packed - uncached(tiny_bert, pooling="cls").transform(TEXTS)).max() > 0.1

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from skactive.bert import BertClassifier
-from skactive.bert.network import TextNetwork
+from skactive.bert._network import TextNetwork
 
 from ..conftest import TEXTS, save_encoder, save_tokenizer
 from .quick import INDICATOR, NUMBERS, X, Y, classifier, regressor, replaced

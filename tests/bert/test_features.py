@@ -101,7 +101,7 @@ def test_rows_follow_the_order_of_the_texts(exact):
 
 
 def test_more_texts_than_a_chunk(exact, monkeypatch):
-    monkeypatch.setattr("skactive.bert.batches._PART_TEXTS", 3)
+    monkeypatch.setattr("skactive.bert._tokens._PART_TEXTS", 3)
     got = exact.transform(TEXTS)
     monkeypatch.undo()
     np.testing.assert_allclose(got, exact.transform(TEXTS), atol=1e-5)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-import skactive.bert.encoding
+import skactive.bert._features
 from skactive.bert import BertFeatures
-from skactive.bert.packed import PackedEncoder
+from skactive.bert._encoder import PackedEncoder
 
 from ..conftest import TEXTS
 
@@ -17,13 +17,13 @@ PACKED, PADDED = ["Bert", "Roberta", "MPNet"], ["DistilBert", "ModernBert"]
 def forms(monkeypatch):
     """List the form of each batch that BertFeatures encodes."""
     seen = []
-    encode = skactive.bert.encoding.encode
+    encode = skactive.bert._features.encode
 
     def note(module, batch, **options):
         seen.append("packed" if "lengths" in batch else "padded")
         return encode(module, batch, **options)
 
-    monkeypatch.setattr(skactive.bert.encoding, "encode", note)
+    monkeypatch.setattr(skactive.bert._features, "encode", note)
     return seen
 
 

@@ -9,8 +9,8 @@ from scipy.stats import norm
 
 from skactive import ActiveLearner
 from skactive.bert import BertRegressor
-from skactive.bert.gaussian import GaussianOutputs, normal_points
-from skactive.view import PoolView
+from skactive.bert._draws import GaussianOutputs, normal_points
+from skactive.view._pool_view import PoolView
 
 from .finetuning import X, Y, classifier
 
@@ -173,8 +173,8 @@ def test_draws_do_not_depend_on_the_other_texts(fitted, monkeypatch):
     found = fitted.sample_proba([X[i] for i in order])
     np.testing.assert_allclose(found, draws[order], atol=1e-6)
     np.testing.assert_allclose(found[2], found[3], atol=1e-6)
-    monkeypatch.setattr("skactive.bert.draws._CHUNK", {"cpu": 1})
-    monkeypatch.setattr("skactive.bert.draws._ROWS", 3)
+    monkeypatch.setattr("skactive.bert._draws._CHUNK", {"cpu": 1})
+    monkeypatch.setattr("skactive.bert._draws._ROWS", 3)
     np.testing.assert_allclose(fitted.sample_proba(X), draws, atol=1e-6)
 
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from skactive.bert.heads import CNNHead, DenseHead, LinearHead, MLPHead, make_head
+from skactive.bert._heads import CNNHead, DenseHead, LinearHead, MLPHead, make_head
 
 from .finetuning import X, Y, classifier
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from skactive.bert import clear_cache, get_cache_limit, set_cache_limit
-from skactive.bert.memory import in_use, size_of
-from skactive.bert.store import open_store
+from skactive.bert._cache._memory import in_use, size_of
+from skactive.bert._cache._store import open_store
 
 from .counting import RECIPE, TEXTS, get, rows_of
 

@@ -11,11 +11,9 @@ from torch import nn
 from torch.nn import functional
 from transformers import AutoModel
 
-from skactive.bert.batches import Tokens, collate, tokenize
-from skactive.bert.hub import open_checkpoint
-from skactive.bert.packed import PackedEncoder
-from skactive.bert.packing import pack
-from skactive.bert.products import linear
+from skactive.bert._encoder import PackedEncoder, linear
+from skactive.bert._pretrained import open_checkpoint
+from skactive.bert._tokens import Tokens, collate, pack, tokenize
 
 KINDS = ["Bert", "Roberta", "XLMRoberta", "Camembert", "Electra", "MPNet"]
 OTHERS = ["DistilBert", "Albert", "DebertaV2", "ModernBert"]
@@ -139,7 +137,7 @@ def test_few_numbers_of_rows_reach_the_products(tiny_encoder, monkeypatch, grad)
         rows.add(len(x))
         return linear(layer, x)
 
-    monkeypatch.setattr("skactive.bert.packed.linear", look)
+    monkeypatch.setattr("skactive.bert._encoder.linear", look)
     for n_texts in range(1, 20):
         padded, packed, mask = both(make_tokens([7] * n_texts + [3]))
         with torch.set_grad_enabled(grad):

@@ -7,11 +7,11 @@ import pytest
 import torch
 from transformers import AutoModel, AutoTokenizer
 
-from skactive._random import fork_torch
+from skactive._utils._random import fork_torch
 from skactive.bert import clear_cache
-from skactive.bert.inputs import Batches
-from skactive.bert.network import TextNetwork
-from skactive.bert.training import adamw
+from skactive.bert._network import TextNetwork
+from skactive.bert._tokens import Batches
+from skactive.bert._training import adamw
 
 from .finetuning import (
     ARCHITECTURES,

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from skactive.bert.batches import Tokens, collate
-from skactive.bert.module import pool
-from skactive.bert.packing import pack, pool_packed, runs, unpack
+from skactive.bert._encoder import pool
+from skactive.bert._tokens import Tokens, collate, pack, pool_packed, runs, unpack
 
 LENGTHS = [1, 4, 4, 2, 7, 1]
 

@@ -12,8 +12,8 @@ from skorch.history import History as NetHistory
 from torch import nn
 
 from skactive.bert import BertRegressor
-from skactive.bert.training import History
-from skactive.bert.training import _Stopped as Stopped
+from skactive.bert._training import History
+from skactive.bert._training import _Stopped as Stopped
 
 from .finetuning import Recorder, X, Y, assert_same_weights, classifier
 
@@ -231,7 +231,7 @@ def test_ctrl_c_within_the_forward_pass_ends_the_program(tiny_bert, monkeypatch)
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("skactive.bert.network.TextNetwork.decode", interrupt)
+    monkeypatch.setattr("skactive.bert._network.TextNetwork.decode", interrupt)
     with pytest.raises(KeyboardInterrupt):
         classifier(tiny_bert).fit(X, Y)
 

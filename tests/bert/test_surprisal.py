@@ -14,10 +14,10 @@ from transformers import (
     AutoTokenizer,
 )
 
-from skactive._random import fork_torch
+from skactive._utils._random import fork_torch
 from skactive.bert import BertClassifier, BertFeatures
-from skactive.bert.hub import open_checkpoint
-from skactive.bert.surprisal import choose_targets, target_logits
+from skactive.bert._pretrained import open_checkpoint
+from skactive.bert._surprisal import choose_targets, target_logits
 
 from ..conftest import TEXTS
 from .finetuning import ARCHITECTURES, X, Y, classifier, padded
@@ -127,8 +127,8 @@ def test_a_text_has_the_same_targets_among_any_others(masked_lm, monkeypatch):
     found = estimator.surprisal([TEXTS[i] for i in order], random_state=7)
     np.testing.assert_array_equal(found != 0, whole[order] != 0)
     np.testing.assert_allclose(found, whole[order], rtol=1e-4)
-    monkeypatch.setattr("skactive.bert.surprisal._CHUNK", 2)
-    monkeypatch.setattr("skactive.bert.surprisal._LOGITS", 1)
+    monkeypatch.setattr("skactive.bert._surprisal._CHUNK", 2)
+    monkeypatch.setattr("skactive.bert._surprisal._LOGITS", 1)
     np.testing.assert_allclose(
         estimator.surprisal(TEXTS, random_state=7), whole, rtol=1e-4
     )

@@ -8,8 +8,8 @@ import torch
 from scipy.special import log_softmax, softmax
 from transformers import get_polynomial_decay_schedule_with_warmup
 
-from skactive._random import fork_torch
-from skactive.bert.training import learning_rate
+from skactive._utils._random import fork_torch
+from skactive.bert._training import learning_rate
 
 from .finetuning import (
     NO_DROPOUT,

@@ -4,7 +4,7 @@ import errno
 import os
 from contextlib import contextmanager
 
-from skactive import _files
+from skactive._storage import _files
 
 NAMES = ("open", "write", "fsync", "ftruncate", "close", "replace", "unlink", "mkdir")
 

@@ -10,7 +10,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from skactive import ActiveLearner, LabelingSession
-from skactive.session import manifest, read_labels
+from skactive.session import _manifest as manifest
+from skactive.session import read_labels
 
 from ..session.written import as_version_1
 

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from skactive import ActiveLearner, LabelingSession, _files
-from skactive._files import write_atomic
-from skactive._lines import LineWriter, read_lines
-from skactive.persistence import versions
-from skactive.session import manifest
+from skactive import ActiveLearner, LabelingSession
+from skactive._storage import _files
+from skactive._storage._files import write_atomic
+from skactive._storage._lines import LineWriter, read_lines
+from skactive.persistence import _versions as versions
+from skactive.session import _manifest as manifest
 
 from .faulty_disk import FaultyDisk
 

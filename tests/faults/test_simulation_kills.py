@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from skactive import ActiveLearner, simulate
-from skactive.runs import Run
+from skactive.simulation import Run
 
 pytestmark = [
     pytest.mark.slow,

@@ -17,21 +17,17 @@ from skactive import (
     ActiveLearner,
     LabelingSession,
     analysis,
-    experiments,
     get_strategy,
     get_strategy_names,
     plotting,
-    protocols,
     registry,
-    report,
-    scenarios,
     simulate,
+    simulation,
     stopping,
 )
 from skactive.datasets import load_table
 from skactive.posterior import sample_proba, sampler
-from skactive.runs import Run
-from skactive.simulation import SimulatedLearner
+from skactive.simulation import Run, SimulatedLearner
 
 from .targets import Target
 
@@ -166,7 +162,7 @@ def strategies(folder):
         )
 
 
-def simulation(folder):
+def simulations(folder):
     data = {"X": X, "y": Y, "X_test": POOL, "y_test": Y[:12]}
 
     def simulated(subject, checkpoint=None, **arguments):
@@ -209,12 +205,12 @@ def simulation(folder):
             **{"scoring": None, "noise": None, "stopping": None, "n_jobs": 1},
             **{"final_estimator": None, "folder": None, "verbose": 0},
         },
-        _function(experiments.run_experiment),
+        _function(simulation.run_experiment),
     )
     yield Target(
         "read_runs",
         lambda: {"folder": _experiment(folder)},
-        _function(experiments.read_runs),
+        _function(simulation.read_runs),
         repeats=True,
     )
     yield Target(
@@ -223,7 +219,7 @@ def simulation(folder):
             **{"learner": _learner(), "X": X, "y": Y, "n_initial": 4, "n_rounds": 1},
             **{"final_estimator": LogisticRegression(), "estimator": None},
         },
-        _function(protocols.proxy),
+        _function(simulation.proxy),
         ordered=("X", "y"),
     )
     trained = _fitted(X, Y)()
@@ -253,7 +249,7 @@ def _experiment(folder):
     if not place.exists():
         options = {"n_initial": 4, "n_rounds": 1, "folder": place}
         data = (X, Y, POOL, Y[:12])
-        experiments.run_experiment(
+        simulation.run_experiment(
             _learner(), data, strategies=["random", "margin"], seeds=2, **options
         )
     return str(place)
@@ -363,13 +359,13 @@ def summaries(folder):
     yield Target(
         "summarize_runs",
         lambda: {"runs": a + b, **text},
-        _function(report.summarize_runs),
+        _function(analysis.summarize_runs),
         repeats=True,
     )
     yield Target(
         "write_report",
         lambda: {"folder": _experiment(folder), "metric": None},
-        _closing(report.write_report),
+        _closing(analysis.write_report),
     )
 
 
@@ -571,19 +567,19 @@ def files(folder):
         ),
         "sampler": (sampler, {"estimator": linear, **draws, **train}),
         "make_imbalanced": (
-            scenarios.make_imbalanced,
+            simulation.make_imbalanced,
             {
                 **{"X": TEXTS, "y": Y, "minority": "ham", "prior": 0.2, "ratio": None},
                 **{"return_positions": False, **seeded},
             },
         ),
-        "reference_seed": (scenarios.reference_seed, {"X": X, "n": 3, **seeded}),
+        "reference_seed": (simulation.reference_seed, {"X": X, "n": 3, **seeded}),
         "unbiased_seed": (
-            scenarios.unbiased_seed,
+            simulation.unbiased_seed,
             {"y": Y, "positive": "ham", "negative": "spam", **some},
         ),
         "keyword_seed": (
-            scenarios.keyword_seed,
+            simulation.keyword_seed,
             {"X": TEXTS, "pattern": "ham", "negative": "spam", **some},
         ),
         "Run": (

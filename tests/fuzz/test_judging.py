@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from skactive._params import check_count
-from skactive._positions import as_positions
-from skactive._random import round_rng
+from skactive._utils._containers import as_positions
+from skactive._utils._random import round_rng
+from skactive._utils._sklearn import check_count
 
 from .judging import Counts, judge
 from .targets import Target, perform

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import scipy.stats
 
-from skactive.joint import select_jointly
+from skactive._math._joint import select_jointly
 
 
 def draw(n, t, k, seed=0, concentration=0.5):

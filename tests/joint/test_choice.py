@@ -7,8 +7,9 @@ import pytest
 import scipy.stats
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skactive import configurations, joint
-from skactive.joint import joint_information
+from skactive._math import _joint as configurations
+from skactive._math import _joint as joint
+from skactive._math._joint import joint_information
 
 from .by_hand import by_hand, choose, draw
 

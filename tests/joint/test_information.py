@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skactive import joint
-from skactive.configurations import thin
-from skactive.joint import joint_information
+from skactive._math import _joint as joint
+from skactive._math._joint import joint_information, thin
 
 from .by_hand import by_hand, choose, draw
 

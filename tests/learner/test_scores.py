@@ -5,7 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import LogisticRegression
 
-from skactive import ActiveLearner, measures
+from skactive import ActiveLearner
+from skactive._math import _scores as measures
 from skactive.strategies import BALD, PointwiseStrategy
 
 from .looping import POOL, SEED, X, make, y

@@ -9,8 +9,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
-from skactive.logistic import SequentialLogisticRegression
-from skactive.logloss import PenalisedLogLoss
+from skactive.linear_model import SequentialLogisticRegression
+from skactive.linear_model._loss import PenalisedLogLoss
 
 from .exact import error, exact, make
 
@@ -124,7 +124,7 @@ def test_a_warm_start_where_it_stopped_takes_no_step():
 
 @pytest.mark.parametrize("limit", [0, 2048])
 def test_a_start_that_is_far_off_is_no_harm(limit, monkeypatch):
-    monkeypatch.setattr("skactive.logistic._LIMIT", limit)
+    monkeypatch.setattr("skactive.linear_model._logistic._LIMIT", limit)
     X, y = make(2)
     model = SequentialLogisticRegression(warm_start=True, tol=1e-6).fit(X, y)
     model.fit(X, y)

@@ -9,9 +9,9 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from skactive import ActiveLearner, get_strategy, simulate
-from skactive._pipelines import carries_over
-from skactive._threads import one_blas_thread
-from skactive.logistic import SequentialLogisticRegression
+from skactive._utils._pipelines import carries_over
+from skactive._utils._threads import one_blas_thread
+from skactive.linear_model import SequentialLogisticRegression
 
 from .exact import error, exact, make
 

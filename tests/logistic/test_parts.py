@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import check_grad
 
-from skactive.logloss import PenalisedLogLoss
-from skactive.quasi_newton import bfgs
+from skactive.linear_model._bfgs import bfgs
+from skactive.linear_model._loss import PenalisedLogLoss
 
 from .exact import make
 

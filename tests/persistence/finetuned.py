@@ -3,7 +3,7 @@
 import json
 
 from skactive.bert import BertClassifier
-from skactive.persistence import folder as folder_module
+from skactive.persistence import _folder as folder_module
 
 TEXTS = [
     "the film is a joy",

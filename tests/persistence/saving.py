@@ -10,7 +10,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
 from skactive import ActiveLearner, load, save
-from skactive.persistence import folder as folder_module
+from skactive.persistence import _folder as folder_module
 
 X = np.random.default_rng(0).normal(size=(60, 3))
 Y = np.where(X[:, 0] + 0.3 * X[:, 1] > 0, "warm", "cold")

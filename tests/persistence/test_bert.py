@@ -14,7 +14,7 @@ from sklearn.pipeline import FeatureUnion, make_pipeline
 
 from skactive import ActiveLearner, load, save
 from skactive.bert import BertClassifier, BertFeatures, BertRegressor
-from skactive.bert.heads import LinearHead
+from skactive.bert._heads import LinearHead
 
 from ..conftest import save_encoder
 from .finetuned import LABELS, SMALL, TEXTS, _change, _classifier

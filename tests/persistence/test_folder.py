@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 
 import skactive
 from skactive import load, save
-from skactive.persistence import folder as folder_module
+from skactive.persistence import _folder as folder_module
 
 from .saving import _by_first, _learner
 

@@ -12,7 +12,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from skactive import load, save
 from skactive.simulation import SimulatedLearner
-from skactive.strategies.uncertainty import Margin
+from skactive.strategies import Margin
 
 from .saving import Mine, X, Y, _by_first, _learner
 

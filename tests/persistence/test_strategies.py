@@ -7,8 +7,7 @@ import pytest
 
 import skactive
 from skactive import load, registry, save
-from skactive.strategies import PointwiseStrategy
-from skactive.strategies.uncertainty import Margin
+from skactive.strategies import Margin, PointwiseStrategy
 
 from .saving import X, Y, _by_first, _learner, _rewrite, _round_trip
 

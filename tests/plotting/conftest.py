@@ -5,7 +5,7 @@ import pytest
 
 mpl.use("Agg")
 
-from skactive.runs import Run
+from skactive.simulation import Run
 
 
 def _make_run(scores, *, asked=None, batch=10, **info):

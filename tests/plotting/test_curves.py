@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from skactive.analysis import learning_curve
 from skactive.plotting import ActiveLearningCurveDisplay
 from skactive.plotting._style import _STRATEGIES
-from skactive.runs import Run
+from skactive.simulation import Run
 
 
 def _draw(runs, ax=None, **options):

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skactive.plotting import LedgerDisplay
-from skactive.runs import Run
+from skactive.simulation import Run
 
 PHASES = ["precomputation", "retraining", "acquisition", "final_training"]
 

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from skactive.analysis import score_against_time
 from skactive.bert import BertClassifier
 from skactive.plotting import ScoreTimeDisplay
-from skactive.runs import Run
+from skactive.simulation import Run
 
 
 def _history(seconds, *scores):

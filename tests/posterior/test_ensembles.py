@@ -9,8 +9,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import BaggingClassifier, RandomForestClassifier, VotingClassifier
 from sklearn.naive_bayes import GaussianNB
 
-from skactive.ensembles import _choose_members
-from skactive.posterior import sample_proba
+from skactive.posterior import _choose_members, sample_proba
 
 from .ensembles import ASKED, ENSEMBLES, X, Y
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from skactive.scenarios import make_imbalanced, unbiased_seed
+from skactive.simulation import make_imbalanced, unbiased_seed
 
 from .items import X, Y
 

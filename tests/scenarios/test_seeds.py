@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
 from skactive import ActiveLearner, simulate
-from skactive.scenarios import (
+from skactive.simulation import (
     Seed,
     keyword_seed,
     make_imbalanced,

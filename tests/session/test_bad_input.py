@@ -14,7 +14,7 @@ import pytest
 from sklearn.base import clone
 
 from skactive import LabelingSession
-from skactive._lock import LockedError
+from skactive._storage._lock import LockedError
 from skactive.session import read_labels
 
 from .written import as_version_1

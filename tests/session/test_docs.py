@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from skactive import datasets
+from skactive.datasets import _load as datasets
 
 TWEETS = "text,category\nfire in town,disaster\nnice day,no\nflood,\nlunch,\nrain,\n"
 PAGE = Path(__file__).parent.parent.parent / "docs" / "sessions.md"

@@ -9,10 +9,10 @@ import sys
 
 import pytest
 
-from skactive import _files, _lock
-from skactive._files import make_folder, write_atomic
-from skactive._lines import LineWriter, read_lines
-from skactive._lock import Lock, LockedError
+from skactive._storage import _files, _lock
+from skactive._storage._files import make_folder, write_atomic
+from skactive._storage._lines import LineWriter, read_lines
+from skactive._storage._lock import Lock, LockedError
 
 
 def append_line(path, record):

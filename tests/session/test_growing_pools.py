@@ -15,8 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner, LabelingSession
-from skactive.session.matching import find_moves
-from skactive.session.pool import Pool
+from skactive.session._pool import Pool, find_moves
 
 from .written import events
 
@@ -219,7 +218,7 @@ def test_a_crash_while_a_change_is_noted_harms_nothing(open_texts, monkeypatch):
     told = tell_some(open_texts)
     X = TEXTS[::-1]
     with monkeypatch.context() as patch:
-        patch.setattr("skactive.session.journal.Journal.append", _crash)
+        patch.setattr("skactive.session._journal.Journal.append", _crash)
         with pytest.raises(KeyboardInterrupt):
             open_texts(X)
     for pool in (TEXTS, X):

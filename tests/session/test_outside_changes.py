@@ -10,9 +10,9 @@ import weakref
 
 import pytest
 
-from skactive import _files
-from skactive._lines import LineWriter, read_lines
-from skactive._lock import LockedError
+from skactive._storage import _files
+from skactive._storage._lines import LineWriter, read_lines
+from skactive._storage._lock import LockedError
 from skactive.session import read_labels
 
 

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from skactive import ActiveLearner
-from skactive.session.training import BackgroundTrainer, Model, Task
+from skactive.session._models import BackgroundTrainer, Model, Task
 
 WAIT = 120.0
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skactive.session.state import State
+from skactive.session._state import State
 
 POOL = range(8)
 STEP = st.tuples(

@@ -84,6 +84,6 @@ def test_a_rule_by_its_name(monkeypatch):
     with pytest.raises(ValueError, match="unknown stopping rule 'kapa'"):
         simulate(make(), X, y, stopping="kapa")
     rules = {"label_budget": LabelBudget(20)}
-    monkeypatch.setattr("skactive.simulation.loop.get_stopping_rule", rules.get)
+    monkeypatch.setattr("skactive.simulation._simulate.get_stopping_rule", rules.get)
     run = simulate(make(), X, y, **OPTIONS, stopping="label_budget")
     assert run.stopped_by == "LabelBudget(n=20)"

@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from skactive import ActiveLearner, simulate
-from skactive.experiments import run_experiment
+from skactive.simulation import run_experiment
 
 from .halves import X, make, y
 

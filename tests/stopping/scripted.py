@@ -5,7 +5,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from skactive import ActiveLearner, simulate
-from skactive.runs import Run
+from skactive.simulation import Run
 from skactive.stopping import StoppingRule
 
 

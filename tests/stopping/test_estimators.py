@@ -6,7 +6,7 @@ import pickle
 import pytest
 from sklearn.base import clone
 
-from skactive.runs import Run
+from skactive.simulation import Run
 from skactive.stopping import (
     ClassificationChange,
     KappaAverage,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from skactive import plugins
-from skactive.runs import Run
+from skactive._utils import _plugins as plugins
+from skactive.simulation import Run
 from skactive.stopping import (
     ClassificationChange,
     KappaAverage,

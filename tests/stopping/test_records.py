@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skactive.runs import Run
+from skactive.simulation import Run
 from skactive.stopping import LabelBudget, Plateau, RoundBudget, TimeBudget
 
 from .scripted import _run, _simulate

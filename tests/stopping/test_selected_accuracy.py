@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skactive.runs import Run
+from skactive.simulation import Run
 from skactive.stopping import SelectedAccuracy
 
 from .scripted import Scripted, _learner, _run, _simulate, _Watched

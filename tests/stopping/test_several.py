@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from skactive.runs import Run
+from skactive.simulation import Run
 from skactive.stopping import (
     AllOf,
     AnyOf,

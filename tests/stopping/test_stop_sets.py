@@ -7,7 +7,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.multioutput import MultiOutputClassifier
 
 from skactive import ActiveLearner
-from skactive.runs import Run
+from skactive.simulation import Run
 from skactive.stopping import (
     ClassificationChange,
     KappaAverage,

@@ -8,7 +8,7 @@ import scipy.stats
 from sklearn.svm import LinearSVC
 
 from skactive import ActiveLearner
-from skactive.runs import Run
+from skactive.simulation import Run
 from skactive.stopping import OverallUncertainty
 
 from .scripted import Scripted, _decisions, _learner, _run

@@ -15,10 +15,11 @@ from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
-from skactive import ActiveLearner, view
+from skactive import ActiveLearner
 from skactive.strategies import BALD, BatchBALD, MCDropout, PointwiseStrategy
 from skactive.testing import check_strategy
-from skactive.view import PoolView
+from skactive.view import _pool_view as view
+from skactive.view._pool_view import PoolView
 
 
 class Known(ClassifierMixin, BaseEstimator):

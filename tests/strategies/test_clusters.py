@@ -13,10 +13,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from skactive import ActiveLearner
-from skactive.clustering import k_means
+from skactive._math._clustering import k_means
 from skactive.strategies import ALPS, EmbeddingKMeans, WholeCluster
 from skactive.testing import check_strategy
-from skactive.view import PoolView
+from skactive.view._pool_view import PoolView
 
 
 class Given(ClassifierMixin, BaseEstimator):
@@ -257,12 +257,12 @@ def test_a_cluster_is_about_a_batch_unless_told(monkeypatch):
         made.append(n_clusters)
         return k_means(X, n_clusters, rng)
 
-    monkeypatch.setattr("skactive.strategies.clusters.k_means", spy)
+    monkeypatch.setattr("skactive.strategies._clustering.k_means", spy)
     X = np.random.default_rng(0).random((60, 2))
     for n in (7, 60, 1):
         ask(WholeCluster(), X, n)
     ask(WholeCluster(n_clusters=3), X, 7)
-    monkeypatch.setattr("skactive.strategies.clusters.MOST_CLUSTERS", 10)
+    monkeypatch.setattr("skactive.strategies._clustering.MOST_CLUSTERS", 10)
     ask(WholeCluster(), X, 2)
     assert made == [9, 1, 60, 3, 10]
 

@@ -22,11 +22,11 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from skactive import ActiveLearner
-from skactive.perceptrons import perceptron_proba
+from skactive._math._perceptrons import perceptron_proba
 from skactive.registry import resolve
 from skactive.strategies import Committee, PerceptronEnsemble
 from skactive.testing import check_strategy
-from skactive.view import PoolView
+from skactive.view._pool_view import PoolView
 
 LOADERS = {"iris": load_iris, "cancer": load_breast_cancer, "digits": load_digits}
 MEMBERS = [GaussianNB(), KNeighborsClassifier(3), LogisticRegression(max_iter=500)]
@@ -230,7 +230,7 @@ def test_perceptrons_reach_the_rare_class(monkeypatch, dropout):
         seen.append(perceptron_proba(*args))
         return seen[-1]
 
-    monkeypatch.setattr("skactive.strategies.committee.perceptron_proba", spy)
+    monkeypatch.setattr("skactive.strategies._committee.perceptron_proba", spy)
     rng = np.random.default_rng(0)
 
     def draw(n_rare, n_common):
@@ -297,7 +297,7 @@ def test_float32_and_sparse_features(strategy):
 def test_no_answer_depends_on_chunks_or_threads(strategy, monkeypatch):
     X_labeled, y, X = load("digits")
     expected = score(strategy, X, X_labeled, y)
-    monkeypatch.setattr("skactive.strategies.committee.chunk_size", lambda *_: 9)
+    monkeypatch.setattr("skactive.strategies._committee.chunk_size", lambda *_: 9)
     assert_allclose(score(strategy, X, X_labeled, y), expected, rtol=1e-12)
     with parallel_config(n_jobs=2):
         assert_allclose(score(strategy, X, X_labeled, y), expected, rtol=1e-12)

@@ -9,10 +9,19 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
 from skactive import ActiveLearner
-from skactive.strategies import Entropy, Margin, PointwiseStrategy, Random, Strategy
-from skactive.strategies.composite import SEALS, ClassBalanced, Prefilter, Subsample
+from skactive.strategies import (
+    SEALS,
+    ClassBalanced,
+    Entropy,
+    Margin,
+    PointwiseStrategy,
+    Prefilter,
+    Random,
+    Strategy,
+    Subsample,
+)
 from skactive.testing import check_strategy
-from skactive.view import PoolView
+from skactive.view._pool_view import PoolView
 
 rng = np.random.default_rng(5)
 X = rng.normal(size=(60, 3))

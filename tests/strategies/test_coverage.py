@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skactive import ActiveLearner
-from skactive.strategies.coverage import CoreSet, ProbCover
+from skactive.strategies import CoreSet, ProbCover
 from skactive.testing import check_strategy
 
 LOADERS = {"iris": load_iris, "cancer": load_breast_cancer, "digits": load_digits}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from skactive.strategies.density import Density
+from skactive.strategies import Density
 
 from .given_features import make_pool, make_view
 
@@ -58,7 +58,7 @@ def test_density_of_neighbours_by_the_oracle_of_all_pairs(n_neighbors, monkeypat
     strategy = Density(n_neighbors=n_neighbors)
     for blocks in (None, lambda n, size: [slice(0, 7), slice(7, 9), slice(9, n)]):
         if blocks:
-            monkeypatch.setattr("skactive.strategies.density.chunks", blocks)
+            monkeypatch.setattr("skactive.strategies._uncertainty.chunks", blocks)
         scores = strategy.score(make_view(strategy, proba, features))
         assert_allclose(scores, expected, rtol=1e-12, atol=1e-15)
 
@@ -78,7 +78,7 @@ def test_density_of_sparse_float32_and_chunked_rows_is_the_same(
 
     assert_allclose(by(sparse.csr_array), plain, rtol=1e-12)
     assert_allclose(by(lambda X: X.astype(np.float32)), plain, rtol=1e-4, atol=1e-6)
-    monkeypatch.setattr("skactive.strategies.density.chunk_size", lambda *_: 7)
+    monkeypatch.setattr("skactive.strategies._uncertainty.chunk_size", lambda *_: 7)
     assert_allclose(by(np.asarray), plain, rtol=1e-12)
     assert_allclose(by(sparse.csr_array), plain, rtol=1e-12)
 

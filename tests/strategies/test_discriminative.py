@@ -21,7 +21,7 @@ from sklearn.tree import DecisionTreeClassifier
 from skactive.strategies import CAL, DAL
 from skactive.testing import check_strategy
 from skactive.testing._models import GivenProba
-from skactive.view import PoolView
+from skactive.view._pool_view import PoolView
 
 LOADERS = {"iris": load_iris, "cancer": load_breast_cancer, "digits": load_digits}
 
@@ -74,7 +74,7 @@ def choose_by_hand(X, X_labeled, n, n_batches):
 @pytest.mark.parametrize(("n", "n_batches"), [(12, 1), (12, 4), (6, 6)])
 @pytest.mark.parametrize("few", [0, 128])
 def test_dal_by_the_oracle_of_refits_by_hand(name, n, n_batches, few, monkeypatch):
-    monkeypatch.setattr("skactive.strategies.discriminative.FEW_FEATURES", few)
+    monkeypatch.setattr("skactive.strategies._contrastive.FEW_FEATURES", few)
     X_labeled, _, X = load(name)
     picks = select(DAL(n_batches=n_batches, ratio=None), X, X_labeled, n)
     assert picks.tolist() == choose_by_hand(X, X_labeled, n, n_batches)
@@ -194,7 +194,7 @@ def test_dal_on_sparse_features_asks_the_same():
 def test_dal_in_chunks_and_threads_asks_the_same(monkeypatch):
     X_labeled, _, X = load("digits")
     expected = select(DAL(), X, X_labeled, 10)
-    monkeypatch.setattr("skactive.strategies.discriminative.chunk_size", lambda _: 7)
+    monkeypatch.setattr("skactive.strategies._contrastive.chunk_size", lambda _: 7)
     assert_array_equal(select(DAL(), X, X_labeled, 10), expected)
     with parallel_config(n_jobs=2):
         assert_array_equal(select(DAL(), X, X_labeled, 10), expected)

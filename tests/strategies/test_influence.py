@@ -12,10 +12,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skactive import ActiveLearner
-from skactive.strategies.influence import GORAL, entropy_slopes
+from skactive.strategies import GORAL
+from skactive.strategies._influence import entropy_slopes
 from skactive.testing import check_strategy
 from skactive.testing._models import GivenProba
-from skactive.view import PoolView
+from skactive.view._pool_view import PoolView
 
 AGGREGATES = ("absolute", "rms", "best")
 
@@ -267,7 +268,7 @@ def test_the_size_of_chunks_changes_nothing(monkeypatch):
     model = exact().fit(X, y)
     strategy = GORAL()
     plain = strategy.score(make_view(strategy, model, X, y, pool))
-    monkeypatch.setattr("skactive.strategies.influence.chunk_size", lambda *_: 7)
+    monkeypatch.setattr("skactive.strategies._influence.chunk_size", lambda *_: 7)
     chunked = strategy.score(make_view(strategy, model, X, y, pool))
     assert_allclose(chunked, plain, rtol=1e-12)
 

@@ -10,8 +10,7 @@ from scipy import sparse
 from sklearn.svm import LinearSVC
 
 from skactive import ActiveLearner
-from skactive.strategies.density import Density
-from skactive.strategies.representative import PreClustering, Representative
+from skactive.strategies import Density, PreClustering, Representative
 from skactive.testing import check_strategy
 from skactive.testing._models import GivenScores
 
@@ -212,7 +211,7 @@ def test_too_few_inside_are_filled_up_from_nearest_the_boundary():
 
 
 def test_many_inside_are_clustered_as_a_sample(monkeypatch):
-    monkeypatch.setattr("skactive.strategies.representative.ROWS_PER_QUERY", 20)
+    monkeypatch.setattr("skactive.strategies._representative.ROWS_PER_QUERY", 20)
     rng = np.random.default_rng(0)
     places = rng.integers(2, size=500)
     features = 50.0 * places[:, None] + rng.normal(size=(500, 2))

@@ -276,7 +276,7 @@ def test_without_the_package_the_error_names_it(monkeypatch):
 def test_the_package_is_not_imported_before_it_is_used():
     code = (
         "import sys; from skactive.strategies import FromSkactiveml;"
-        "import skactive.strategies.skactiveml; assert 'skactiveml' not in sys.modules"
+        "import skactive.strategies._skactiveml; assert 'skactiveml' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 

@@ -145,7 +145,7 @@ def test_targets_that_are_no_classes_do_not_count_as_clusters(monkeypatch):
         asked.append(n_clusters)
         return None, np.arange(len(X)) % n_clusters
 
-    monkeypatch.setattr("skactive.strategies.coverage.k_means", k_means)
+    monkeypatch.setattr("skactive.strategies._coverage.k_means", k_means)
     make_learner("regression", ProbCover()).query(X, 2)
     make_learner("one-vs-rest", ProbCover()).query(X, 2)
     learner = ActiveLearner(LogisticRegression(), ProbCover()).fit(X, np.arange(40) % 3)

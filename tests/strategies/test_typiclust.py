@@ -13,11 +13,12 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
 from skactive import ActiveLearner
-from skactive.clustering import k_means
-from skactive.strategies import OneShot, TypiClust, typiclust
-from skactive.strategies.typiclust import spread_sample, typicality
+from skactive._math._clustering import k_means
+from skactive.strategies import OneShot, TypiClust
+from skactive.strategies import _clustering as typiclust
+from skactive.strategies._clustering import spread_sample, typicality
 from skactive.testing import check_strategy
-from skactive.view import PoolView
+from skactive.view._pool_view import PoolView
 
 
 def make_view(X, L, strategy, seed=0):

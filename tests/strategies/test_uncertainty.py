@@ -145,7 +145,7 @@ def test_random_by_the_oracle_of_equal_chances():
 
 
 def test_these_are_the_strategies_of_this_family():
-    home = "skactive.strategies.uncertainty:"
+    home = "skactive.strategies._uncertainty:"
     found = [e.name for e in available() if e.builtin and e.value.startswith(home)]
     assert found == NAMES
 

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skactive.view import PoolView
+from skactive.view._pool_view import PoolView
 
 from .counting import Counting, Sampler, X, y
 
@@ -56,7 +56,7 @@ def test_draws_are_reduced_in_chunks(monkeypatch):
         return draws.std(axis=1)
 
     assert_array_equal(view.map_draws(reduce, 6), expected)
-    monkeypatch.setattr("skactive.view.chunk_size", lambda row_bytes: 8)
+    monkeypatch.setattr("skactive.view._pool_view.chunk_size", lambda row_bytes: 8)
     fresh = PoolView(X, estimator=Sampler().fit(X, y))
     monkeypatch.setitem(fresh.__dict__, "_seeds", view._seeds)
     seen.clear()
@@ -69,7 +69,9 @@ def test_draws_of_a_linear_model_are_the_same_for_every_chunk(monkeypatch, n_job
     model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y)
 
     def reduced(size):
-        monkeypatch.setattr("skactive.view.chunk_size", lambda row_bytes: size)
+        monkeypatch.setattr(
+            "skactive.view._pool_view.chunk_size", lambda row_bytes: size
+        )
         view = PoolView(
             X,
             estimator=model,
@@ -124,7 +126,7 @@ def test_surprisal_is_known_before_there_is_a_model():
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_linear_models_predict_a_slice_at_a_time(monkeypatch, n_jobs):
-    monkeypatch.setattr("skactive.quantities.chunk_size", lambda *_: 7)
+    monkeypatch.setattr("skactive.view._quantities.chunk_size", lambda *_: 7)
     rows = []
 
     class Counted(LogisticRegression):

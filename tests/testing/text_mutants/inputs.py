@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skactive._texts import as_texts
+from skactive._utils._texts import as_texts
 
 from .sound import WIDTH, Classifier, Regressor, Transformer
 

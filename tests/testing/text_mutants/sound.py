@@ -14,10 +14,10 @@ from sklearn.base import (
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skactive._labels import as_labels
-from skactive._sklearn import check_sample_weight
-from skactive._texts import as_texts
-from skactive.bert.targets import encode_labels
+from skactive._utils._labels import as_labels
+from skactive._utils._sklearn import check_sample_weight
+from skactive._utils._texts import as_texts
+from skactive.bert._training import encode_labels
 
 WIDTH = 8
 

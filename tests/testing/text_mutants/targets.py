@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skactive._labels import as_labels
+from skactive._utils._labels import as_labels
 
 from .sound import Classifier, Regressor
 

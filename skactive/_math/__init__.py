@@ -1,0 +1,1 @@
+"""Mathematics that several families share: scores, selection, distances, clusters."""

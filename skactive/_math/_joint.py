@@ -1,0 +1,358 @@
+"""Joint mutual information of a batch of labels and the model: draws in, nats out.
+
+What the labels of a batch tell of the model is I(y_1..y_m; w) = H(w) - H(w | y_1..y_m).
+With t draws as the prior, H(w) = log(t), and each configuration of labels leaves a
+posterior over the draws. A batch is worked up label by label: a configuration splits
+into one for each class of the next label, and what another candidate x would add is
+the mutual information I(y_x; w) under the configuration's posterior, in the mean over
+the configurations. Nothing of size n x k^m is ever held.
+"""
+
+import math
+
+import numpy as np
+
+from .._utils._chunks import chunk_size, chunks
+from ._scores import entropy, mutual_information
+
+# Candidates looked at together. It decides, beyond the exact part, which estimates are
+# made at all, so it is fixed, while the memory in use may vary.
+BLOCK = 32
+# Beyond the exact part, where a first look is no bound, it leaves so many candidates.
+SHORTLIST = 128
+# When no candidate adds more than this share of what the best one tells alone, the
+# labels chosen tell the draws apart, and what is left is chance in the draws.
+SATURATED = 1e-4
+
+
+def joint_information(draws, *, exact_up_to=2**24, n_samples=4096, rng=None):
+    """Mutual information of the labels of a batch, taken together, and the model.
+
+    Parameters
+    ----------
+    draws : ndarray of shape (m, t, k)
+        Class probabilities of the m items of the batch under t draws of the model's
+        parameters, the same t for every item.
+    exact_up_to : int, default=2**24
+        The sum over all k^m configurations of labels is made up to this many, in
+        chunks; it takes about a second for 2**27.
+    n_samples : int, default=4096
+        Beyond it, how many configurations are kept as the batch is worked up.
+    rng : numpy.random.Generator or None, default=None
+        Draws these; not used, and not needed, where the sum is exact.
+
+    Returns
+    -------
+    information : float
+        In nats, from 0 to log(t) and to the sum of the items' own mutual information.
+
+    References
+    ----------
+    A. Kirsch, J. van Amersfoort, Y. Gal, "BatchBALD: efficient and diverse batch
+    acquisition for deep Bayesian active learning", NeurIPS 2019.
+
+    Examples
+    --------
+    Two draws that disagree for certain are told apart by one label, and a second one
+    adds nothing:
+
+    >>> import numpy as np
+    >>> from skactive._math._joint import joint_information
+    >>> item = [[1.0, 0.0], [0.0, 1.0]]
+    >>> round(joint_information(np.array([item, item])), 6)
+    0.693147
+    """
+    draws = np.asarray(draws, dtype=np.float64)
+    m, t, k = draws.shape
+    alone = mutual_information(draws).sum()
+    if k**m <= exact_up_to:
+        # One half of the batch meets the other: a product of two thin matrices holds
+        # the probability of every configuration.
+        left, right = (_likelihoods(half) for half in np.split(draws, [m // 2]))
+        ones = np.ones(len(right))
+        joint = 0.0
+        for rows in chunks(len(left), chunk_size(24 * len(right))):
+            joint += surprise(left[rows] @ (right.T / t)).dot(ones).sum()
+        information = joint - entropy(draws).mean(axis=1).sum()
+    elif rng is None:
+        raise ValueError(
+            f"`rng` is needed for {m} labels of {k} classes: {k}^{m} configurations "
+            f"exceed exact_up_to={exact_up_to}. Pass numpy.random.default_rng(seed)."
+        )
+    else:
+        state = Configurations(t, n_samples, rng)
+        for item in draws:
+            state.add(item)
+        information = state.information
+    # The bounds hold but for rounding, and the second for a sample only on average.
+    return float(min(max(information, 0.0), math.log(t), alone))
+
+
+def select_jointly(draws, n, rng, *, n_samples=4096, working_bytes=2**20):
+    """Choose rows one by one so that their labels together tell most of the model.
+
+    Parameters
+    ----------
+    draws : ndarray of shape (n_candidates, t, k)
+        Class probabilities under t draws of the model's parameters, the same t for
+        every candidate.
+    n : int
+        How many to choose, at most `n_candidates`.
+    rng : numpy.random.Generator
+        Breaks ties, and draws configurations of labels beyond the exact part.
+    n_samples : int, default=4096
+        How many configurations of labels may be held. Up to it they are all there and
+        the choice is exact; beyond it they are a weighted sample.
+    working_bytes : int, default=2**20
+        Working memory of the innermost step. Changes speed only.
+
+    Returns
+    -------
+    positions : ndarray of int, shape (n,)
+        In the order of choice; each adds most to those before it.
+    information : ndarray of shape (n,)
+        Joint mutual information of the first 1, 2, ..., n chosen, in nats; never
+        falling, never above log(t) or the sum of the items' own. When all candidates
+        left add nothing, because the labels chosen tell the t draws apart, it stays,
+        and the choice starts anew with what they tell on their own.
+
+    Notes
+    -----
+    What a candidate adds can only fall as the batch grows, so what it last added
+    bounds what it adds now, and most candidates are not looked at again ("lazy
+    greedy"). The configurations that leave most to learn give a closer bound. In the
+    exact part this finds the same rows as looking at all.
+
+    In the sampled part one sample is extended from pick to pick, not drawn anew. Its
+    bounds are estimates as the gains are, of which the smaller is kept, and a smaller
+    sample draws up a shortlist of the candidates to look at.
+
+    References
+    ----------
+    A. Kirsch, J. van Amersfoort, Y. Gal, "BatchBALD: efficient and diverse batch
+    acquisition for deep Bayesian active learning", NeurIPS 2019.
+
+    M. Minoux, "Accelerated greedy algorithms for maximizing submodular set
+    functions", Optimization Techniques, 1978.
+
+    Examples
+    --------
+    The second row is as good as the first and adds nothing to it:
+
+    >>> import numpy as np
+    >>> from skactive._math._joint import select_jointly
+    >>> first = [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]
+    >>> other = [[0.7, 0.3], [0.3, 0.7], [0.7, 0.3], [0.3, 0.7]]
+    >>> draws = np.array([first, first, other])
+    >>> positions, information = select_jointly(draws, 2, np.random.default_rng(0))
+    >>> positions[1]
+    np.int64(2)
+    >>> information.round(6)
+    array([0.693147, 0.77543 ])
+    """
+    draws = np.asarray(draws)
+    n_candidates, t, k = draws.shape
+    alone = np.empty(n_candidates)
+    for rows in chunks(n_candidates, chunk_size(24 * t * k)):
+        alone[rows] = mutual_information(np.asarray(draws[rows], dtype=np.float64))
+    # A place in a random order for each candidate decides ties, wherever it stands.
+    places = rng.permutation(n_candidates)
+    state, bounds = Configurations(t, n_samples, rng), alone.copy()
+    told = SATURATED * alone.max(initial=0.0)
+    positions, information, known, restarted = [], [], 0.0, False
+    while len(positions) < min(n, n_candidates):
+        looked = _look_at_the_best(bounds, draws, state, working_bytes)
+        gains = bounds[looked]
+        best = gains.max()
+        if best <= told and state.n_labels:
+            state, bounds = Configurations(t, n_samples, rng), alone.copy()
+            restarted = True
+            continue
+        tied = looked[gains >= best - NEGLIGIBLE]
+        pick = tied[places[tied].argmin()]
+        if not restarted:
+            known = min(known + max(best, 0.0), math.log(t))
+        positions.append(pick)
+        information.append(known)
+        alone[pick] = bounds[pick] = -np.inf
+        state.add(np.asarray(draws[pick], dtype=np.float64))
+    return np.array(positions, dtype=np.intp), np.array(information)
+
+
+def _look_at_the_best(bounds, draws, state, working_bytes):
+    """Lower bounds in place to what candidates add, for all that may add most.
+
+    Returns
+    -------
+    looked : ndarray of int
+        The candidates whose bounds now are what they add.
+    """
+    n = bounds.shape[0]
+    if not state.n_labels or bounds.max() <= NEGLIGIBLE:
+        return np.arange(n)  # before the first label the bounds are the gains
+
+    def look(some):
+        gains = state.gains(draws[some], working_bytes)
+        bounds[some] = np.minimum(bounds[some], gains)
+        return bounds[some].max()
+
+    block = min(BLOCK, n)
+    looked = [np.argpartition(bounds, n - block)[n - block :]]
+    best = look(looked[0])
+    rest = np.flatnonzero(bounds >= best - NEGLIGIBLE)
+    rest = np.setdiff1d(rest, looked[0], assume_unique=True)
+    if state.rough is not None and len(rest) > SHORTLIST:
+        rows = chunks(len(rest), BLOCK)
+        rough = [state.gains(draws[rest[i]], working_bytes, rough=True) for i in rows]
+        rough = np.minimum(np.concatenate(rough) + state.slack, bounds[rest])
+        if state.is_sample:
+            least = np.partition(rough, len(rest) - SHORTLIST)[len(rest) - SHORTLIST]
+        else:
+            bounds[rest], least = rough, best
+        rest = rest[rough >= least - NEGLIGIBLE]
+    rest = rest[np.argsort(-bounds[rest], kind="stable")]
+    for some in chunks(len(rest), BLOCK):
+        some = rest[some]
+        if bounds[some[0]] < best - NEGLIGIBLE:
+            break
+        best = max(best, look(some))
+        looked.append(some)
+    return np.concatenate(looked)
+
+
+def _likelihoods(draws):
+    """Probability of each configuration of labels under each draw, (k^m, t)."""
+    t = draws.shape[1]
+    result = np.ones((1, t))
+    for item in draws:
+        result = (result[:, None, :] * item.T).reshape(-1, t)
+    return result
+
+
+# Configurations that matter less than this together (in nats) are left out, and gains
+# closer to each other than this are a tie: both are beyond what float64 resolves.
+NEGLIGIBLE = 1e-12
+ROUGHLY = 8  # a first look takes so many times fewer configurations
+TINY = 2 * np.finfo(np.float64).tiny
+
+
+class Configurations:
+    """Configurations of the labels chosen so far, each with a weight and a posterior.
+
+    The weights are the configurations' probabilities while all of them are held.
+    Beyond `limit` some are left out at random, and the weights of those that stay
+    are such that every sum over configurations is right on average.
+    """
+
+    def __init__(self, t, limit, rng):
+        self.limit = limit
+        self.rng = rng
+        self.weights = np.ones(1)
+        self.posteriors = np.full((1, t), 1 / t)
+        self.is_sample = False
+        self.rough, self.slack = None, 0.0
+        self.n_labels = 0
+        self.information = 0.0
+
+    def gains(self, draws, working_bytes, rough=False):
+        """Gains of some candidates (c, t, k): what each would add."""
+        weights, posteriors = self.rough if rough else (self.weights, self.posteriors)
+        draws = np.asarray(draws, dtype=np.float64)
+        c, t, k = draws.shape
+        # What stands in for 0 in the logarithm, and changes no other number.
+        inputs = np.add(draws, TINY).transpose(1, 0, 2).reshape(t, c * k)
+        total = np.zeros(c * k)
+        size = chunk_size(16 * c * k, working_bytes)
+        for rows in chunks(len(weights), size):
+            mixed = posteriors[rows] @ inputs  # (configurations, c * k)
+            terms = np.log(mixed)
+            terms *= mixed
+            total -= weights[rows] @ terms
+        # Less the entropy under each draw. Posteriors rather than the prior here, as
+        # then no configuration counts negative, in a sample neither.
+        mean_posterior = weights @ posteriors
+        gains = total.reshape(c, k).sum(axis=1) - entropy(draws) @ mean_posterior
+        return np.maximum(gains, 0.0)
+
+    def add(self, item):
+        """Split every configuration by the label of a further item (t, k)."""
+        self.n_labels += 1
+        if not len(self.weights):
+            return  # nothing is left to learn
+        t, k = item.shape
+        rows = chunks(len(self.weights), chunk_size(32 * t * k))
+        split = [self._split(some, item) for some in rows]
+        weights, left = (np.concatenate(parts) for parts in zip(*split, strict=True))
+        # `left` is what a configuration, with its weight, leaves to learn: all that it
+        # can still add to any gain.
+        self.information = math.log(t) - left.sum()
+        kept, shares = thin(left, self.limit, self.rng)
+        parents, labels = np.divmod(kept, k)
+        posteriors = self.posteriors[parents] * item.T[labels]
+        posteriors /= posteriors.sum(axis=1, keepdims=True)
+        self.posteriors = posteriors
+        self.weights = weights[kept] / shares
+        self.is_sample = self.is_sample or shares.min(initial=1.0) < 1
+        self._take_some(left[kept] / shares)
+
+    def _take_some(self, left):
+        """Set few configurations aside for a first look at what a candidate adds.
+
+        The others add no more than they leave to learn, so that with this slack it is
+        a bound, where all are held. In a sample it is an estimate, from a smaller one.
+        """
+        few = len(left) // ROUGHLY
+        if few < ROUGHLY:
+            self.rough, self.slack = None, 0.0
+        elif self.is_sample:
+            some, shares = thin(left, few, self.rng)
+            self.rough = self.weights[some] / shares, self.posteriors[some]
+            self.slack = 0.0
+        else:
+            some = np.argsort(-left)[:few]
+            self.rough = self.weights[some], self.posteriors[some]
+            self.slack = left.sum() - left[some].sum()
+
+    def _split(self, rows, item):
+        """Weights of the configurations that some split into, and what they leave."""
+        joint = self.posteriors[rows, None, :] * item.T  # (configurations, k, t)
+        mass = joint.sum(axis=2)
+        # mass * H(joint / mass)
+        left = surprise(joint).sum(axis=2) - surprise(mass)
+        weights = self.weights[rows, None]
+        return (weights * mass).ravel(), (weights * np.maximum(left, 0.0)).ravel()
+
+
+def thin(values, limit, rng):
+    """Keep at most `limit` entries, so that sums over entries stay right on average.
+
+    Large values are kept for certain, others with a probability in proportion to their
+    value. That leaves the sum of the values themselves without any error.
+
+    Returns
+    -------
+    kept : ndarray of int, shape (s,)
+    shares : ndarray of shape (s,)
+        The probability with which each was kept.
+    """
+    order = np.argsort(values)
+    total = np.cumsum(values[order])
+    order = order[np.searchsorted(total, NEGLIGIBLE, side="right") :]
+    kept = np.sort(order)
+    if len(kept) <= limit:
+        return kept, np.ones(len(kept))
+    # From the largest down: how many are kept for certain.
+    largest = values[order[::-1]]
+    rest = np.cumsum(largest[::-1])[::-1]
+    certain = np.argmax(largest * (limit - np.arange(len(largest))) <= rest)
+    shares = np.minimum(values[kept] * ((limit - certain) / rest[certain]), 1.0)
+    # One random number for all: entries at even steps of the summed probabilities.
+    # Neighbours have most of their labels in common, so they stand for each other.
+    steps = np.floor(np.cumsum(shares) + rng.random())
+    taken = np.diff(steps, prepend=0.0) > 0
+    return kept[taken], shares[taken]
+
+
+def surprise(proba):
+    """-p log(p), 0 at 0."""
+    return -proba * np.log(np.maximum(proba, TINY))

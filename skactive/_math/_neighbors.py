@@ -1,0 +1,343 @@
+"""Nearest neighbours, and what they have on average, a block of distances at a time.
+
+A matrix product finds what is near; direct differences then decide, so no answer
+depends on how the work was cut.
+"""
+
+from importlib.util import find_spec
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.extmath import safe_sparse_dot
+
+from .._utils._chunks import chunk_size, chunks, float_rows, map_chunks
+from ._distances import (
+    middle,
+    paired_distances,
+    rounding,
+    shift,
+    squared_distances,
+    squared_norms,
+)
+
+QUERIES = 1024  # rows of a block of the distance matrix
+TARGETS = 2048  # its columns
+SPARE = 8  # candidates kept beyond the k nearest, for what rounding may swap
+METHODS = ("auto", "exact", "faiss")
+MANY = 10**11  # pairs, from which on "auto" takes an approximate index
+
+
+def nearest(X, Y, k, *, exclude_self=False, n_jobs=1, method="exact"):
+    """Find the k nearest rows of Y to each row of X.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n, d)
+        The queries.
+    Y : ndarray or sparse matrix of shape (m, d)
+        Where neighbours are looked for.
+    k : int
+        How many, at least 1; all of them if `Y` has fewer.
+    exclude_self : bool, default=False
+        Whether row i of `Y` is no neighbour of row i of `X`; for `X` and `Y` the
+        same. Other rows equal to it are.
+    n_jobs : int, default=1
+        Threads.
+    method : {"exact", "faiss", "auto"}, default="exact"
+        "faiss" searches an inverted file of the package `faiss` (the extra
+        `skactive[ann]`), which is approximate and copies `Y` as float32. "auto"
+        does so where it is installed, rows are dense and n m exceeds 10^11.
+
+    Returns
+    -------
+    distances : ndarray of shape (n, k)
+        Euclidean, ascending.
+    indices : ndarray of int, shape (n, k)
+        Rows of `Y`; of equally near ones the first in `Y` come first.
+
+    Notes
+    -----
+    O(n m d) by matrix products in blocks of fixed size, then O(n k d) for the
+    differences. Rows whose order is within rounding are compared by differences.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skactive._math._neighbors import nearest
+    >>> X = np.array([[0.0], [1.0], [3.0]])
+    >>> nearest(X, X, 1, exclude_self=True)
+    (array([[1.],
+           [1.],
+           [2.]]), array([[1],
+           [0],
+           [1]]))
+    """
+    X, Y = float_rows(X), float_rows(Y)
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {METHODS}; got {method!r}.")
+    if k < 1:
+        raise ValueError(f"k must be at least 1; got {k}.")
+    k = min(k, Y.shape[0] - exclude_self)
+    if k < 1:
+        raise ValueError("Y holds no row that could be a neighbour.")
+    if method == "auto":
+        dense = not (sparse.issparse(X) or sparse.issparse(Y))
+        many = X.shape[0] * Y.shape[0] > MANY
+        method = "faiss" if many and dense and find_spec("faiss") else "exact"
+    if method == "faiss":
+        parts = _search_index(X, Y, k, exclude_self)
+    else:
+        search = _Search(X, Y, k, exclude_self)
+        parts = map_chunks(search, X.shape[0], QUERIES, n_jobs)
+    if not parts:
+        return np.empty((0, k), dtype=X.dtype), np.empty((0, k), dtype=np.intp)
+    distances, indices = map(np.concatenate, zip(*parts, strict=True))
+    return distances, indices
+
+
+def neighbor_means(X, Y, values, k, *, n_jobs=1):
+    """Mean of some values over the k nearest rows.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, d)
+        Whose neighbours.
+    Y : ndarray or CSR matrix of shape (m, d)
+        Where neighbours are looked for; m is moderate, as n m distances are computed.
+    values : ndarray of shape (m, v)
+        What each row of `Y` has.
+    k : int
+        How many neighbours; all rows of `Y` where there are fewer. Of equally near
+        ones, the first in `Y` are taken.
+    n_jobs : int, default=1
+        Threads.
+
+    Returns
+    -------
+    means : ndarray of shape (n, v)
+
+    Notes
+    -----
+    O(n m d) by matrix products. Which rows are nearest is exact: where the products'
+    rounding could matter, `nearest` decides.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skactive._math._neighbors import neighbor_means
+    >>> X, Y = np.array([[0.0], [9.0]]), np.array([[1.0], [2.0], [3.0]])
+    >>> neighbor_means(X, Y, np.array([[1.0], [2.0], [6.0]]), 2)
+    array([[1.5],
+           [4. ]])
+    """
+    X, Y, values = float_rows(X), float_rows(Y), np.asarray(values)
+    n, m = X.shape[0], Y.shape[0]
+    if k >= m:
+        return np.repeat(values.mean(axis=0, keepdims=True), n, axis=0)
+    origin = middle(Y)
+    Y_near = shift(Y, origin)
+    norms = squared_norms(Y_near)
+    relative = rounding(X, Y)
+
+    def average(rows):
+        part = shift(X[rows], origin)
+        # Without the norm of the own row: it does not change which are nearest.
+        block = safe_sparse_dot(part, Y_near.T, dense_output=True)
+        block *= -2
+        block += norms
+        # One pivot, which NumPy vectorises; the k before it are in no order.
+        lowest = np.partition(block, k, axis=1)[:, : k + 1]
+        last, next_one = lowest[:, :k].max(axis=1), lowest[:, k]
+        error = relative * (squared_norms(part) + norms.max())
+        doubtful = np.flatnonzero(next_one - last <= error)
+        # Exactly k in a row but for the doubtful ones, which get any k for now.
+        near = block <= last[:, None]
+        near[doubtful] = np.arange(m) < k
+        indices = np.flatnonzero(near).reshape(-1, k) % m
+        if doubtful.size:
+            found = nearest(X[rows][doubtful], Y, k)[1]
+            indices[doubtful] = np.sort(found, axis=1)
+        means = values[indices[:, 0]].astype(np.float64)
+        for j in range(1, k):
+            means += values[indices[:, j]]
+        return means / k
+
+    size = chunk_size(3 * m * norms.itemsize, 2**24)
+    parts = map_chunks(average, n, size, n_jobs)
+    return np.concatenate(parts) if parts else np.empty((0, values.shape[1]))
+
+
+class _Search:
+    """The exact search, called on a slice of the queries."""
+
+    def __init__(self, X, Y, k, exclude_self):
+        self.X, self.Y, self.k, self.exclude_self = X, Y, k, exclude_self
+        mixed = sparse.issparse(X) or sparse.issparse(Y)
+        self.origin = None if mixed else middle(Y)
+        self.norms = np.concatenate(
+            [
+                squared_norms(shift(Y[part], self.origin))
+                for part in chunks(Y.shape[0], TARGETS)
+            ]
+        )
+        self.relative = rounding(X, Y)
+
+    def __call__(self, rows):
+        X = self.X[rows]
+        own = np.arange(rows.start, rows.stop) if self.exclude_self else None
+        reached, indices = self._candidates(X, own)
+        distances, indices = self._sort(X, indices, own)
+        if indices.shape[1] < self.Y.shape[0] - self.exclude_self:
+            lengths = squared_norms(shift(X, self.origin))
+            error = self.relative * (lengths + self.norms.max())
+            limits = distances[:, self.k - 1] + error
+            # Settled unless something left out may be as near as the k-th.
+            doubtful = np.flatnonzero(reached <= limits)
+            if doubtful.size:
+                left = None if own is None else own[doubtful]
+                found = self._decide(X[doubtful], limits[doubtful], left)
+                distances[doubtful, : self.k], indices[doubtful, : self.k] = found
+        return np.sqrt(distances[:, : self.k]), indices[:, : self.k]
+
+    def _blocks(self, X, own):
+        """Distances from X to the rows of Y by products, some columns at a time."""
+        X = shift(X, self.origin)
+        for columns in chunks(self.Y.shape[0], TARGETS):
+            Y = shift(self.Y[columns], self.origin)
+            block = squared_distances(X, Y, norms=self.norms[columns])
+            if own is not None:
+                here = np.flatnonzero((own >= columns.start) & (own < columns.stop))
+                block[here, own[here] - columns.start] = np.inf
+            yield columns, block
+
+    def _candidates(self, X, own):
+        """Take a few more than k likely neighbours; say how far the furthest is."""
+        keep = min(self.k + SPARE, self.Y.shape[0] - self.exclude_self)
+        values = indices = None
+        for columns, block in self._blocks(X, own):
+            place = np.broadcast_to(np.arange(columns.start, columns.stop), block.shape)
+            block, place = _smallest(block, place, keep)
+            if values is not None:
+                block = np.concatenate([values, block], axis=1)
+                place = np.concatenate([indices, place], axis=1)
+                block, place = _smallest(block, place, keep)
+            values, indices = block, place
+        return values.max(axis=1), np.array(indices)
+
+    def _sort(self, X, indices, own):
+        """Order candidates by their true distances, ties by index."""
+        indices = np.sort(indices, axis=1)
+        rows = np.repeat(np.arange(len(indices)), indices.shape[1])
+        distances = paired_distances(X, self.Y, rows, indices.ravel())
+        distances = distances.reshape(indices.shape)
+        if own is not None:
+            distances[indices == own[:, None]] = np.inf
+        order = np.argsort(distances, axis=1, kind="stable")
+        return (
+            np.take_along_axis(distances, order, axis=1),
+            np.take_along_axis(indices, order, axis=1),
+        )
+
+    def _decide(self, X, limits, own):
+        """Find the k nearest by the differences of all that may be among them."""
+        distances = np.empty((X.shape[0], 0))
+        indices = np.empty((X.shape[0], 0), dtype=np.intp)
+        for columns, block in self._blocks(X, own):
+            rows, near = np.nonzero(block <= limits[:, None])
+            true = np.full_like(block, np.inf)
+            true[rows, near] = paired_distances(X, self.Y, rows, near + columns.start)
+            place = np.arange(columns.start, columns.stop)
+            place = np.broadcast_to(place, block.shape)
+            distances = np.concatenate([distances, true], axis=1)
+            indices = np.concatenate([indices, place], axis=1)
+            # What came before stays before: ties fall to the first in Y.
+            order = np.argsort(distances, axis=1, kind="stable")[:, : self.k]
+            distances = np.take_along_axis(distances, order, axis=1)
+            indices = np.take_along_axis(indices, order, axis=1)
+        return distances, indices
+
+
+def _smallest(values, indices, keep):
+    if values.shape[1] <= keep:
+        return values, indices
+    order = np.argpartition(values, keep - 1, axis=1)[:, :keep]
+    return (
+        np.take_along_axis(values, order, axis=1),
+        np.take_along_axis(indices, order, axis=1),
+    )
+
+
+def _search_index(X, Y, k, exclude_self):
+    """Let an index propose neighbours, and order them by their true distances."""
+    if sparse.issparse(X) or sparse.issparse(Y):
+        raise TypeError(
+            "method 'faiss' takes dense rows and got sparse ones. Use method='exact'."
+        )
+    index = InvertedFile(Y, TARGETS)
+    search = _Search(X, Y, k, exclude_self)
+
+    def look_up(rows):
+        indices = index.search(X[rows], k + exclude_self)
+        if (indices < 0).any():  # too few rows in the cells: look everywhere
+            return search(rows)
+        own = np.arange(rows.start, rows.stop) if exclude_self else None
+        distances, indices = search._sort(X[rows], indices, own)
+        return np.sqrt(distances[:, :k]), indices[:, :k]
+
+    return [look_up(rows) for rows in chunks(X.shape[0], QUERIES)]
+
+
+TRAINING = 64  # rows per cell that place the cells
+
+
+class InvertedFile:
+    """Index of rows in cells around means; a search looks into the nearest cells.
+
+    Parameters
+    ----------
+    Y : ndarray of shape (m, d)
+        Copied as float32.
+    chunk : int
+        Rows to copy at a time.
+
+    Raises
+    ------
+    ImportError
+        If faiss is not installed; says how to.
+    """
+
+    def __init__(self, Y, chunk):
+        try:
+            import faiss
+        except ImportError as error:
+            raise ImportError(
+                "method 'faiss' needs the package faiss-cpu: pip install "
+                "'skactive[ann]'. method='exact' needs nothing."
+            ) from error
+        m, d = Y.shape
+        cells = max(1, int(np.sqrt(m)))
+        self._index = faiss.IndexIVFFlat(faiss.IndexFlatL2(d), d, cells)
+        self._index.nprobe = max(1, cells // 16)
+        self._index.cp.min_points_per_centroid = 1  # small sets are no reason to warn
+        self._index.train(_singles(Y[:: max(1, m // (TRAINING * cells))]))
+        for part in chunks(m, chunk):
+            self._index.add(_singles(Y[part]))
+
+    def search(self, X, k):
+        """Look for the k nearest rows.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d)
+        k : int
+
+        Returns
+        -------
+        indices : ndarray of int, shape (n, k)
+            Unordered among equals; -1 where the cells held too few rows.
+        """
+        return self._index.search(_singles(X), k)[1]
+
+
+def _singles(X):
+    return np.ascontiguousarray(X, dtype=np.float32)

@@ -1,0 +1,277 @@
+"""Files of JSON lines that survive a kill: they grow by whole lines."""
+
+import errno
+import json
+import os
+import re
+import weakref
+import zlib
+from contextlib import suppress
+
+from . import _files
+
+_TAIL = 1 << 16
+_CHECKSUM = re.compile(rb',"crc":"(.{8})"\}', re.DOTALL)  # at the end of a line
+_CHECKSUM_LENGTH = 18
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+class LineWriter:
+    """Append records to a file, each as one line of JSON.
+
+    A record is there, on the disk, when `write` returns. When `write` raises, the
+    file ends where it ended before. A kill can leave at most one torn line, the last,
+    which :func:`read_lines` tells from the others and the next writer cuts off. A last
+    line that only lacks its newline gets it.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Made if it is not there. One writer at a time.
+    checksums : bool, default=False
+        Whether to end each line with a CRC-32 of the rest of it. The records must then
+        be dicts that are not empty.
+
+    Raises
+    ------
+    ValueError
+        If the last line is damaged.
+
+    Attributes
+    ----------
+    size : int
+        Length of the file in bytes, as far as it consists of whole lines.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from skactive._storage._lines import LineWriter, read_lines
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "log.jsonl"
+    ...     with LineWriter(path) as writer:
+    ...         writer.write({"round": 1})
+    ...         writer.write({"round": 2})
+    ...     read_lines(path)
+    ([{'round': 1}, {'round': 2}], None)
+    """
+
+    def __init__(self, path, checksums=False):
+        self._path = os.path.realpath(path)
+        self._checksums = checksums
+        new = not os.path.exists(self._path)
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | _files._BINARY
+        self._handle = _files._open(self._path, flags, 0o666)
+        # A writer that nobody holds any more lets go of the file by itself.
+        self._let_go = weakref.finalize(self, _close_handle, self._handle)
+        try:
+            if new:
+                _files.sync_folder(os.path.dirname(self._path))
+            self._opened = os.fstat(self._handle)
+            self._begin(self._opened.st_size)
+        except BaseException:
+            self.close()
+            raise
+
+    def _begin(self, length):
+        """Find the end of the whole lines, and have the file end there."""
+        self.size, tail = _find_tail(self._handle, length)
+        self._attempt = tail  # what may be cut off after `size`
+        self._clean = not tail
+        if tail and not _is_torn(tail):
+            try:
+                _from_line(tail)
+            except ValueError as exc:
+                raise ValueError(
+                    f"the last line of {self._path!r} is damaged ({exc}). Restore the "
+                    "file from a copy."
+                ) from exc
+            _files.write_all(self._handle, b"\n")
+            _files._fsync(self._handle)
+            self.size, self._clean = length + 1, True
+        elif tail:
+            self._cut()
+
+    def write(self, record):
+        """Append one record.
+
+        Parameters
+        ----------
+        record : what JSON takes
+
+        Raises
+        ------
+        OSError
+            If the disk is full or fails. The record is then not in the file, and the
+            call can be repeated.
+        RuntimeError
+            If the file was deleted or replaced, or somebody else wrote to it, since it
+            was opened.
+        TypeError or ValueError
+            If JSON does not take the record.
+        """
+        line = _to_line(record, self._checksums)
+        if self._handle is None:
+            raise ValueError("this file is closed. Open it again to write to it.")
+        if not self._clean:  # an earlier failure could not be cleared away then
+            self._cut()
+        self._check(self.size)
+        self._clean, self._attempt = False, line
+        try:
+            written = _files._write(self._handle, line)
+            if written != len(line):
+                raise OSError(
+                    errno.ENOSPC,
+                    f"{os.strerror(errno.ENOSPC)}: {written} of {len(line)} bytes "
+                    "were written, and taken back",
+                )
+            _files._fsync(self._handle)
+            self._check(self.size + written)
+            self.size += written
+            self._clean = True
+        except BaseException:
+            with suppress(OSError, RuntimeError):
+                self._cut()
+            raise
+
+    def close(self):
+        """Let go of the file; harmless if repeated."""
+        self._handle = None
+        self._let_go()
+
+    def _check(self, length):
+        """Raise an error if others replaced the file or wrote to it."""
+        status = _files.stat_opened(self._path, self._opened)
+        if status is None:
+            raise RuntimeError(
+                f"{self._path!r} was deleted or replaced while it was open. {_AFTER}"
+            )
+        if status.st_size != length:
+            raise self._changed()
+
+    def _changed(self):
+        return RuntimeError(
+            f"{self._path!r} was changed by another program while it was open. {_AFTER}"
+        )
+
+    def _cut(self):
+        """Cut off what this writer left after the last good line."""
+        os.lseek(self._handle, self.size, os.SEEK_SET)
+        rest = os.read(self._handle, len(self._attempt) + 1)
+        is_shorter = os.fstat(self._handle).st_size < self.size
+        if is_shorter or not self._attempt.startswith(rest):
+            raise self._changed()
+        _files._ftruncate(self._handle, self.size)
+        _files._fsync(self._handle)
+        self._clean = True
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc_info):
+        self.close()
+
+
+def read_lines(path):
+    """Read a file of JSON lines, and tell a torn last line from damage.
+
+    Parameters
+    ----------
+    path : str or path-like
+
+    Returns
+    -------
+    records : list
+        What the whole lines hold; the last one may lack its newline. A checksum that
+        agrees with its line is left in the record, as "crc".
+    torn : bytes or None
+        What follows the last newline: the beginning of a line whose writer died.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If a whole line is no JSON, or another than its checksum says, naming the line.
+    """
+    with open(path, "rb") as stream:
+        *lines, tail = stream.read().split(b"\n")
+    if tail and not _is_torn(tail):
+        lines.append(tail)
+        tail = b""
+    records = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            records.append(_from_line(line))
+        except ValueError as exc:
+            raise ValueError(
+                f"line {number} of {os.fspath(path)!r} is damaged: it must be JSON "
+                f"that agrees with its checksum, got {_show(line)} ({exc}). Nothing "
+                "was guessed or changed. Restore the file from a copy."
+            ) from exc
+    return records, tail or None
+
+
+_AFTER = (
+    "Nothing more is written to it. Look at its folder, restore the file from a copy "
+    "if need be, and open it again."
+)
+
+
+def _to_line(record, checksum=False):
+    line = _ENCODER.encode(record).encode("utf-8", "surrogatepass")
+    if checksum:
+        line = line[:-1] + b',"crc":"%08x"}' % zlib.crc32(line)
+    return line + b"\n"
+
+
+def _from_line(line):
+    """Read a line without its newline, or raise a ValueError."""
+    checksum = _CHECKSUM.fullmatch(line[-_CHECKSUM_LENGTH:])
+    if checksum:
+        content = line[:-_CHECKSUM_LENGTH] + b"}"
+        if checksum[1] != b"%08x" % zlib.crc32(content):
+            raise ValueError("the checksum is of another content")
+    try:
+        record = json.loads(line.decode("utf-8", "surrogatepass"))
+    except RecursionError as exc:
+        raise ValueError(f"RecursionError: {exc}") from exc
+    if isinstance(record, dict) and "crc" in record and not checksum:
+        raise ValueError("the checksum must be at the end")
+    return record
+
+
+def _is_torn(tail):
+    """Return whether a tail is the beginning of a record, not a whole one.
+
+    No beginning of a dict is a dict. So a tail that begins with one is no torn line,
+    but one whose newline is missing or damaged.
+    """
+    try:
+        text = tail.decode("utf-8", "replace")
+        record, _ = json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError):
+        return True
+    return not isinstance(record, dict)
+
+
+def _show(line):
+    return repr(line if len(line) <= 60 else line[:57] + b"...")
+
+
+def _close_handle(handle):
+    _files._close(handle)
+
+
+def _find_tail(handle, length):
+    """Find where the last line with a newline ends, and what follows it."""
+    end, tail = length, b""
+    while end:
+        start = max(0, end - _TAIL)
+        os.lseek(handle, start, os.SEEK_SET)
+        *lines, rest = os.read(handle, end - start).split(b"\n")
+        tail = rest + tail
+        if lines:
+            break
+        end = start
+    return length - len(tail), tail

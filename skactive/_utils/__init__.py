@@ -1,0 +1,1 @@
+"""Helpers for texts, labels, containers, pipelines, random numbers and threads."""

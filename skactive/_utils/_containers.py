@@ -1,0 +1,400 @@
+"""Join the rows of two containers of any kind; scikit-learn only takes them apart."""
+
+from collections.abc import Mapping, Set
+from numbers import Integral
+
+import numpy as np
+from scipy import sparse
+
+from ._sklearn import num_samples, safe_indexing
+
+
+def as_container(X):
+    """Return `X`; a pyarrow array, which scikit-learn cannot index, as a list."""
+    is_arrow_array = hasattr(X, "to_pylist") and not hasattr(X, "schema")
+    return X.to_pylist() if is_arrow_array else X
+
+
+def refuse_unordered(values, name):
+    """Raise if `values` is a mapping or a set, whose items are in no order.
+
+    Parameters
+    ----------
+    values : object
+    name : str
+        What to call the argument in the error message.
+
+    Raises
+    ------
+    TypeError
+    """
+    if isinstance(values, Mapping | Set) and not sparse.issparse(values):  # DOK
+        what = "list(...)" if isinstance(values, Set) else "list(....values())"
+        raise TypeError(
+            f"{name!r} must be a sequence with one entry per item, got a "
+            f"{type(values).__name__}. Pass a list in the order of the items, such as "
+            f"{what.replace('...', name, 1)}."
+        )
+
+
+def take_rows(X, positions):
+    """Take some rows of any container.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix, data frame, series or sequence of n rows
+    positions : ndarray of int, shape (p,)
+
+    Returns
+    -------
+    rows : same kind
+        A tuple becomes a list, a sparse matrix CSR.
+    """
+    if sparse.issparse(X):
+        return X.tocsr()[positions]  # not every format can be indexed
+    if not hasattr(X, "__getitem__"):
+        X = np.asarray(X)
+    return safe_indexing(X, positions)
+
+
+def take_row(X, position):
+    """Take one row of any container: an item of a sequence, a row of a data frame.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix, data frame, series or sequence of n rows
+    position : int
+
+    Returns
+    -------
+    row : object
+        Of a pandas frame a series, of a polars frame a tuple.
+
+    Examples
+    --------
+    >>> from skactive._utils._containers import take_row
+    >>> take_row(["a", "b"], 1)
+    'b'
+    """
+    if hasattr(X, "iloc"):
+        return X.iloc[position]
+    if hasattr(X, "row"):  # polars
+        return X.row(position)
+    return X.tocsr()[[position]] if sparse.issparse(X) else X[position]
+
+
+def snapshot(X):
+    """Copy the rows of `X`, so that what the caller does to it later is no matter.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix, data frame, series or sequence of n rows
+
+    Returns
+    -------
+    X : same kind
+    """
+    return take_rows(X, np.arange(num_samples(X)))
+
+
+def concatenate(first, second, *, name="X"):
+    """Append the rows of `second` to those of `first`.
+
+    Parameters
+    ----------
+    first, second : array-like, sparse matrix, data frame, series or sequence
+        Two containers of one kind. Texts may come in two kinds of one-dimensional
+        container; they end in a list.
+    name : str, default="X"
+        What to call the argument in error messages.
+
+    Returns
+    -------
+    rows : container of the kind of `first`
+
+    Raises
+    ------
+    ValueError
+        If the numbers or names of the columns differ.
+    TypeError
+        If the kinds cannot be joined, such as a data frame and an array.
+
+    Examples
+    --------
+    >>> from skactive._utils._containers import concatenate
+    >>> concatenate(["a", "b"], ("c",))
+    ['a', 'b', 'c']
+    """
+    if sparse.issparse(first) and sparse.issparse(second):
+        _check_width(first.shape[1], second.shape[1], name)
+        return sparse.vstack([first, second], format="csr")
+    if type(first) is type(second) and hasattr(first, "iloc"):
+        return _concat_pandas(first, second, name)
+    if type(first) is type(second) and type(first).__module__.startswith("polars"):
+        return _concat_polars(first, second, name)
+    if isinstance(first, np.ndarray) and isinstance(second, list | tuple):
+        dtype = None if first.dtype.kind in "fiub" else object
+        try:
+            second = np.asarray(second, dtype=dtype)
+        except ValueError as exc:
+            raise ValueError(
+                f"{name!r} must hold rows of numbers of one length, as before. {exc}"
+            ) from exc
+    if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
+        if first.ndim != second.ndim:
+            _refuse(first, second, name)
+        if first.ndim > 1:
+            _check_width(first.shape[1:], second.shape[1:], name)
+        return np.concatenate([first, second])
+    if isinstance(first, list | tuple) and isinstance(second, np.ndarray):
+        second = second.tolist()
+    if _dimensions(first) == _dimensions(second) == 1:
+        return [*_rows(first), *_rows(second)]
+    _refuse(first, second, name)
+
+
+def _concat_pandas(first, second, name):
+    import pandas as pd
+
+    if first.ndim == 2 and list(first.columns) != list(second.columns):
+        raise ValueError(
+            f"the columns of {name!r} differ from those seen before: expected "
+            f"{list(first.columns)}, got {list(second.columns)}."
+        )
+    return pd.concat([first, second])
+
+
+def _concat_polars(first, second, name):
+    import polars as pl
+
+    if isinstance(first, pl.Series):  # joined whatever they are called
+        return pl.concat([first, second.alias(first.name)])
+    if first.columns != second.columns:
+        raise ValueError(
+            f"the columns of {name!r} differ from those seen before: expected "
+            f"{first.columns}, got {second.columns}."
+        )
+    return pl.concat([first, second], how="vertical_relaxed")
+
+
+def _dimensions(X):
+    """Count dimensions; a list of lists of numbers, or of pairs, has one of rows."""
+    return getattr(X, "ndim", None) or len(getattr(X, "shape", (0,)))
+
+
+def _rows(X):
+    return X.to_list() if hasattr(X, "to_list") else list(X)
+
+
+def _check_width(expected, got, name):
+    if expected != got:
+        raise ValueError(
+            f"{name!r} has another number of columns than before: expected "
+            f"{expected}, got {got}."
+        )
+
+
+def _refuse(first, second, name):
+    raise TypeError(
+        f"{name!r} came as {_describe(first)} before and comes as {_describe(second)} "
+        "now. Pass the same kind of container each time."
+    )
+
+
+def _describe(X):
+    shape = getattr(X, "shape", None)
+    kind = f"{type(X).__module__.split('.')[0]}.{type(X).__name__}"
+    return kind if shape is None else f"{kind} of shape {tuple(shape)}"
+
+
+class NothingToAskError(ValueError):
+    """No candidate is left."""
+
+
+def count_items(X, *, name="X"):
+    """Count the items of a pool.
+
+    Parameters
+    ----------
+    X : container of n items
+    name : str, default="X"
+        Name of the argument in error messages.
+
+    Returns
+    -------
+    n : int
+
+    Raises
+    ------
+    TypeError
+        If `X` is a single text or no container.
+    ValueError
+        If it is empty.
+    """
+    if isinstance(X, str | bytes):
+        raise TypeError(
+            f"{name!r} must be a sequence of items, got a single {type(X).__name__}. "
+            f"Wrap it in a list: [{name}]."
+        )
+    refuse_unordered(X, name)
+    try:
+        n = num_samples(X)
+    except TypeError as exc:
+        raise TypeError(
+            f"{name!r} must be a sequence of items, got {X!r}. {exc}."
+        ) from exc
+    if n == 0:
+        raise ValueError(
+            f"{name!r} holds no items: found array with 0 sample(s) while a minimum of "
+            "1 is required."
+        )
+    return n
+
+
+def read_items(X):
+    """Return a container of items that can be indexed, and how many it holds."""
+    X = as_container(X)
+    return X, count_items(X)
+
+
+def check_n_queries(n_queries, default):
+    """Check how many items are asked for; None means `default`."""
+    if n_queries is None:
+        return default
+    if not isinstance(n_queries, Integral) or isinstance(n_queries, bool):
+        raise TypeError(f"'n_queries' must be an int, got {n_queries!r}.")
+    if n_queries <= 0:
+        raise ValueError(f"'n_queries' must be at least 1, got {n_queries}.")
+    return int(n_queries)
+
+
+def as_positions(candidates, n_pool, *, name="candidates", X=None):
+    """Read positions from indices or a boolean mask.
+
+    Parameters
+    ----------
+    candidates : array-like of int or of bool
+        Positions in the pool, or a mask over it.
+    n_pool : int
+        Size of the pool.
+    name : str, default="candidates"
+        What to call the argument in error messages.
+    X : container of n_pool items or None, default=None
+        The pool. A pandas index is accepted only where its labels are the positions.
+
+    Returns
+    -------
+    positions : ndarray of int
+
+    Raises
+    ------
+    TypeError
+        If they are neither.
+    ValueError
+        If a mask has another length, an index is out of range or stands twice, or
+        nothing is left.
+
+    Examples
+    --------
+    >>> from skactive._utils._containers import as_positions
+    >>> as_positions([False, True, True], 3)
+    array([1, 2])
+    """
+    _refuse_labels(candidates, n_pool, name, X)
+    refuse_unordered(candidates, name)
+    try:
+        given = np.asarray(candidates)
+    except ValueError as exc:  # a ragged list
+        raise TypeError(
+            f"{name!r} must be positions in X or a boolean mask over it, got "
+            f"{type(candidates).__name__}: {exc}"
+        ) from exc
+    if given.size == 0 and given.ndim == 1:
+        given = given.astype(np.intp)
+    if given.ndim != 1 or given.dtype.kind not in "iub":
+        raise TypeError(
+            f"{name!r} must be positions in X or a boolean mask over it, got an "
+            f"array of shape {given.shape} and dtype {given.dtype}."
+        )
+    if given.dtype.kind == "b":
+        if given.shape[0] != n_pool:
+            raise ValueError(
+                f"{name!r} is a mask over {given.shape[0]} items, and X holds "
+                f"{n_pool}. Make the mask as long as X."
+            )
+        positions = np.flatnonzero(given)
+    else:
+        outside = given[(given < 0) | (given >= n_pool)]
+        positions = given.astype(np.intp)
+        if outside.size:
+            raise ValueError(
+                f"{name!r} must lie in [0, {n_pool}), the positions in X; got "
+                f"{outside[0]}" + (f" and {outside.size - 1} more" * (outside.size > 1))
+            )
+        if np.bincount(positions, minlength=1).max() > 1:
+            twice = np.flatnonzero(np.bincount(positions) > 1)
+            raise ValueError(
+                f"{name!r} names {twice.size} positions more than once, the first "
+                f"{twice[0]}. Name each once."
+            )
+    if positions.size == 0:
+        raise NothingToAskError(
+            f"{name!r} is empty: nothing is left to ask about. Stop the loop, or pass "
+            "more items."
+        )
+    return positions
+
+
+def _refuse_labels(candidates, n_pool, name, X):
+    """Refuse a pandas index whose labels are not positions."""
+    if not hasattr(candidates, "get_indexer"):
+        return
+    index = getattr(X, "index", None)
+    if hasattr(index, "equals") and index.equals(type(index)(range(n_pool))):
+        return
+    raise TypeError(
+        f"{name!r} must be positions in X or a boolean mask over it, got a pandas "
+        f"{type(candidates).__name__}, which holds labels of rows. Pass "
+        f"X.index.get_indexer({name}), or {name}.to_numpy() if these are positions."
+    )
+
+
+def check_picks(picks, n, n_candidates, name):
+    """Check what a strategy chose, before a user sees it.
+
+    Parameters
+    ----------
+    picks : array-like of int
+        What `select` returned.
+    n : int
+        How many were asked for.
+    n_candidates : int
+        Out of how many.
+    name : str
+        The strategy's name, for the errors.
+
+    Returns
+    -------
+    picks : ndarray of int, shape (n,)
+
+    Raises
+    ------
+    ValueError
+        If they are not n different positions in the view.
+    """
+    picks = np.asarray(picks if hasattr(picks, "__len__") else list(picks))
+    fault = None
+    if picks.ndim != 1 or picks.dtype.kind not in "iu":
+        fault = f"an array of shape {picks.shape} and dtype {picks.dtype}"
+    elif picks.shape[0] != n:
+        fault = f"{picks.shape[0]} of them"
+    elif ((picks < 0) | (picks >= n_candidates)).any():
+        fault = f"{picks[(picks < 0) | (picks >= n_candidates)][0]}"
+    elif np.unique(picks).shape[0] != n:
+        fault = "a position more than once"
+    if fault:
+        raise ValueError(
+            f"strategy {name!r} must select {n} different positions in "
+            f"[0, {n_candidates}), got {fault}. Repair its select(view, n)."
+        )
+    return picks.astype(np.intp)

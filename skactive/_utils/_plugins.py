@@ -1,0 +1,355 @@
+"""What distributions offer under an entry-point group, found by name.
+
+The machinery behind :mod:`skactive.registry` and the names of stopping rules. Listing
+imports nothing. Installing a plugin is trusting its code, and nothing is ever fetched
+at run time.
+"""
+
+import re
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from inspect import Parameter, signature
+
+from ._sklearn import check_bool
+
+_SESSION = "this session"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One thing that can be asked for by name.
+
+    Attributes
+    ----------
+    name : str
+        What to ask for.
+    value : str
+        Where it is defined, as `module:object`.
+    dist : str
+        The distribution that offers it; "this session" if it was registered by hand.
+    version : str
+        The version of that distribution, "" if it was registered by hand.
+    """
+
+    name: str
+    value: str
+    dist: str
+    version: str
+
+    @property
+    def builtin(self):
+        """Whether skactive itself offers it."""
+        return self.dist == "skactive"
+
+    @property
+    def full_name(self):
+        """The name that is never ambiguous, `dist:name`."""
+        return f"{self.dist}:{self.name}"
+
+
+class Group:
+    """An entry-point group, and what to call the things in it.
+
+    Parameters
+    ----------
+    name : str
+        Of the group.
+    kind, plural : str
+        What one and what several of the things are called.
+    argument : str
+        The argument that takes one.
+    entry : type, default=Entry
+        Class of the entries.
+
+    Attributes
+    ----------
+    registered : dict of str to object
+        What this process has registered by hand.
+    """
+
+    def __init__(self, name, kind, plural, argument, entry=Entry):
+        self.name = name
+        self.kind = kind
+        self.plural = plural
+        self.argument = argument
+        self.entry = entry
+        self.registered = {}
+
+    def installed(self):
+        """List what the installed distributions offer.
+
+        Returns
+        -------
+        entries : tuple of Entry
+            Sorted by name and distribution.
+        """
+        return _index(self.entry, _read(self.name))[0]
+
+    def available(self):
+        """List everything that can be named, without importing any of it.
+
+        Returns
+        -------
+        entries : tuple of Entry
+            Sorted by name. A name that several distributions offer stands there once
+            for each; one registered by hand hides those installed.
+        """
+        own = [
+            self.entry(name, f"{obj.__module__}:{obj.__qualname__}", _SESSION, "")
+            for name, obj in self.registered.items()
+        ]
+        installed = [e for e in self.installed() if e.name not in self.registered]
+        return tuple(sorted([*own, *installed], key=lambda e: (e.name, e.dist)))
+
+    def names(self):
+        """List the names, in alphabetical order.
+
+        Returns
+        -------
+        names : list of str
+            A built-in name stands for the built-in. Any other name that several
+            distributions offer appears as `dist:name` for each.
+        """
+        entries = self.available()
+        owners = _owners(entries)
+        return sorted(
+            entry.name if owners.get(entry.name) == entry else entry.full_name
+            for entry in entries
+        )
+
+    def find(self, name):
+        """Look one name up, without importing anything.
+
+        Parameters
+        ----------
+        name : str
+            `name` or `dist:name`.
+
+        Returns
+        -------
+        entry : Entry
+
+        Raises
+        ------
+        ValueError
+            If no distribution offers the name, or several do and none is skactive.
+        TypeError
+            If `name` is no str.
+        """
+        if not isinstance(name, str):
+            raise TypeError(
+                f"'name' must be a str, got {name!r}. A {self.kind} itself needs no "
+                f"name: pass it as {self.argument}=."
+            )
+        owners = _index(self.entry, _read(self.name))[1]
+        if name in owners and name not in self.registered:
+            return owners[name]
+        dist, _, short = name.partition(":") if ":" in name else ("", "", name)
+        entries = self.available()
+        # What the session registered in place of an installed one hides that name,
+        # but not the long way to it.
+        pool = (*entries, *self.installed()) if dist else entries
+        matches = {
+            entry
+            for entry in pool
+            if entry.name == short and (not dist or entry.dist == _canonical(dist))
+        }
+        if len(matches) == 1:
+            return matches.pop()
+        if matches:
+            found = sorted(matches, key=lambda entry: entry.dist)
+            offers = " and ".join(f"{e.dist} {e.version} ({e.value})" for e in found)
+            choices = " or ".join(repr(e.full_name) for e in found)
+            raise ValueError(
+                f"the {self.kind} name {name!r} is offered by {offers}. Say which: "
+                f"{choices}."
+            )
+        names = self.names()
+        if dist:
+            known = [entry.name for entry in entries]
+            shorts = get_close_matches(short.lower(), dict.fromkeys(known), n=3)
+            shorts = [short] if short in known else shorts
+            close = [e.full_name for s in shorts for e in entries if e.name == s]
+        else:
+            close = get_close_matches(name.lower(), names, n=3)
+        hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
+        raise ValueError(
+            f"unknown {self.kind} {name!r}.{hint} Installed are: {', '.join(names)}. "
+            f"Plugins add names through the entry-point group {self.name!r}."
+        )
+
+    def load(self, entry):
+        """Import what an entry names.
+
+        Parameters
+        ----------
+        entry : Entry
+
+        Returns
+        -------
+        offered : object
+
+        Raises
+        ------
+        ImportError
+            If the plugin cannot be imported, naming its distribution.
+        """
+        if entry.dist == _SESSION:
+            return self.registered[entry.name]
+        try:
+            return EntryPoint(entry.name, entry.value, self.name).load()
+        except Exception as exc:  # whatever a plugin raises while it is imported
+            raise ImportError(
+                f"the {self.kind} {entry.name!r} of {entry.dist} {entry.version} "
+                f"cannot be loaded from {entry.value!r}: {type(exc).__name__}: {exc}. "
+                f"Repair or uninstall {entry.dist}; other {self.plural} are not "
+                "affected."
+            ) from exc
+
+    def make(self, entry, cls, params):
+        """Make an instance of a class that an entry offers, and check its parameters.
+
+        Parameters
+        ----------
+        entry : Entry
+        cls : type
+        params : dict
+
+        Returns
+        -------
+        instance : object
+
+        Raises
+        ------
+        TypeError
+            If a parameter is unknown, or one without a default is missing.
+        ValueError
+            If the value of a parameter is invalid.
+        """
+        accepted = signature(cls).parameters.values()
+        what = f"the {self.kind} {entry.name!r}"
+        kinds = {parameter.kind for parameter in accepted}
+        names = [p.name for p in accepted if p.kind not in _VARIADIC]
+        unknown = sorted(set(params) - set(names))
+        if unknown and Parameter.VAR_KEYWORD not in kinds:
+            close = get_close_matches(unknown[0], names, n=1)
+            hint = f"Did you mean {close[0]!r}?" if close else "Leave it out."
+            takes = ", ".join(map(repr, names)) or "no parameters"
+            raise TypeError(
+                f"{unknown[0]!r} must be a parameter of {what}, which takes {takes}. "
+                f"{hint}"
+            )
+        missing = [
+            p.name
+            for p in accepted
+            if p.kind not in _VARIADIC
+            and p.default is Parameter.empty
+            and p.name not in params
+        ]
+        if missing:
+            given = ", ".join(f"{name}=..." for name in missing)
+            maker = f"get_{self.kind.replace(' ', '_')}"
+            raise TypeError(
+                f"{missing[0]!r} must be given: {what} has no default for it. Pass "
+                f"an instance, such as {maker}({entry.name!r}, {given})."
+            )
+        instance = cls(**params)
+        validate(instance)
+        return instance
+
+    def register(self, name, offered, *, replace=False):
+        """Give something a name for the rest of this process.
+
+        Parameters
+        ----------
+        name : str
+            The name; it may not hold a colon.
+        offered : type or function
+        replace : bool, default=False
+            Whether the name may hide one that exists.
+
+        Raises
+        ------
+        ValueError
+            If the name is taken, or is no good name.
+        """
+        if not isinstance(name, str) or not name or ":" in name:
+            raise ValueError(f"'name' must be a str without a colon, got {name!r}.")
+        check_bool("replace", replace)
+        taken = [entry for entry in self.available() if entry.name == name]
+        if taken and not replace:
+            raise ValueError(
+                f"the {self.kind} name {name!r} is taken by {taken[0].dist} "
+                f"({taken[0].value}). Choose another or pass replace=True."
+            )
+        self.registered[name] = offered
+
+    def unregister(self, name):
+        """Take back a name given by :meth:`register`.
+
+        Parameters
+        ----------
+        name : str
+
+        Raises
+        ------
+        ValueError
+            If this process has not registered the name.
+        """
+        if not isinstance(name, str) or name not in self.registered:
+            raise ValueError(
+                "'name' must be a name that this process has registered, and the "
+                f"{self.kind} name {name!r} was not registered here."
+            )
+        del self.registered[name]
+
+    @staticmethod
+    def refresh():
+        """Read the installed entry points again, after an installation."""
+        _read.cache_clear()
+
+
+_VARIADIC = {Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD}
+
+
+def validate(instance):
+    """Check the parameters of an object that declares `_parameter_constraints`."""
+    if hasattr(instance, "_parameter_constraints"):
+        instance._validate_params()
+
+
+@cache
+def _read(group):
+    """Read the entry points once; it takes some 20 ms."""
+    offers = {
+        (point.name, point.value, *_provenance(point))
+        for point in entry_points(group=group)
+    }
+    return tuple(sorted(offers, key=lambda offer: (offer[0], offer[2])))
+
+
+@cache
+def _index(entry, offers):
+    """Make the entries once; return them and, by name, those that own their name."""
+    entries = tuple(entry(*offer) for offer in offers)
+    return entries, _owners(entries)
+
+
+def _owners(entries):
+    """Map each unambiguous name to its entry: the built-in one, or the only one."""
+    names = [entry.name for entry in entries]
+    return {e.name: e for e in entries if e.builtin or names.count(e.name) == 1}
+
+
+def _provenance(point):
+    """Name and version of a distribution; an interrupted removal may leave neither."""
+    try:
+        return _canonical(point.dist.name), point.dist.version or ""
+    except Exception:  # what damaged metadata raises differs between Pythons
+        return "unknown", ""
+
+
+def _canonical(dist):
+    return re.sub(r"[-_.]+", "-", dist).lower()

@@ -1,0 +1,260 @@
+"""Accept texts and text pairs in every usual container, refuse the rest."""
+
+from contextlib import contextmanager
+from traceback import walk_tb
+
+import numpy as np
+from scipy import sparse
+
+from ._containers import NothingToAskError, take_rows
+
+_HINT = "Pass a sequence of str, or of (str, str) pairs."
+
+
+def as_texts(X, *, name="X"):
+    """Read texts, or pairs of texts, out of any usual container.
+
+    Parameters
+    ----------
+    X : list, tuple, ndarray, pandas or polars Series or DataFrame
+        `n` texts in one dimension (lists, tuples, arrays of dtype object, `U` or
+        `StringDType`, series), or `n` pairs: a sequence of two-element tuples or
+        lists, or two columns of an array or data frame.
+    name : str, default="X"
+        What to call the argument in error messages.
+
+    Returns
+    -------
+    texts : list of str, or list of tuple of (str, str)
+        The texts in order, as a new list holding the same strings.
+
+    Raises
+    ------
+    TypeError
+        For a bare `str`, for what is no sequence and for items that are no text,
+        with their positions.
+    ValueError
+        For nothing at all and for arrays or data frames of another shape.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skactive._utils._texts import as_texts
+    >>> as_texts(np.array(["one", "two"]))
+    ['one', 'two']
+    >>> as_texts([("premise", "hypothesis")])
+    [('premise', 'hypothesis')]
+    """
+    items = _items(X, name)
+    if not items:
+        raise ValueError(
+            f"{name!r} holds no texts: found 0 sample(s) while a minimum of 1 is "
+            f"required. {_HINT}"
+        )
+    # Types are compared as a set: one pass in C, which is what makes a second
+    # look at a large, already encoded pool cheap.
+    types = set(map(type, items))
+    if types == {str}:
+        return items
+    if all(issubclass(t, str) for t in types):  # numpy.str_
+        return [str(item) for item in items]
+    if all(issubclass(t, tuple | list | np.ndarray) for t in types):
+        return _pairs(items, name)
+    _refuse(items, name, lambda item: isinstance(item, str), "a str")
+
+
+def drop_known_texts(X, candidates, X_labeled=None):
+    """Leave out candidates whose text has a label, and all but the first of equals.
+
+    Parameters
+    ----------
+    X : container of n items
+        The pool. Nothing is left out unless it holds texts or pairs of texts.
+    candidates : ndarray of int, shape (c,), or None
+        Positions in `X`; None means all.
+    X_labeled : container of m items or None, default=None
+        The items with a label.
+
+    Returns
+    -------
+    candidates : ndarray of int or None
+        The positions that are left, in their order. The argument itself if nothing
+        was left out.
+
+    Raises
+    ------
+    NothingToAskError
+        If nothing is left.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skactive._utils._texts import drop_known_texts
+    >>> drop_known_texts(["a", "b", "c", "b"], np.array([0, 3, 1]), ["a"])
+    array([3])
+    """
+    texts = _find_texts(X, candidates)
+    if texts is None:
+        return candidates
+    known = _find_texts(X_labeled) or []
+    distinct = set(texts)
+    if len(distinct) == len(texts) and distinct.isdisjoint(known):
+        return candidates
+    # The first of equal texts is the last to be written.
+    first = dict(zip(reversed(texts), range(len(texts) - 1, -1, -1), strict=True))
+    for text in known:
+        first.pop(text, None)
+    if not first:
+        raise NothingToAskError(
+            "nothing is left to ask about: every candidate is a text with a label. "
+            "Stop the loop, or pass more texts."
+        )
+    kept = np.sort(np.fromiter(first.values(), np.intp, len(first)))
+    return kept if candidates is None else candidates[kept]
+
+
+def _find_texts(X, positions=None):
+    """List the items at some positions, or None unless all are texts or pairs."""
+    numeric = isinstance(X, np.ndarray) and X.dtype.kind in "fiubc"
+    if X is None or numeric or sparse.issparse(X):
+        return None
+    try:
+        as_texts(take_rows(X, np.arange(1)))  # a look at one is cheap
+        return as_texts(X if positions is None else take_rows(X, positions))
+    except (TypeError, ValueError):
+        return None
+
+
+@contextmanager
+def name_bad_texts(X, *, in_strategy=False):
+    """Name `X` in an error of an estimator, and those of its items that are no text.
+
+    In a strategy, only what scikit-learn raises counts as an error of the estimator.
+    """
+    try:
+        yield
+    except (AttributeError, TypeError, ValueError) as exc:
+        is_sequence = isinstance(X, list | tuple) or getattr(X, "ndim", 0) == 1
+        items = _items(X, "X") if is_sequence else []
+        n_texts = sum(isinstance(item, str) for item in items)
+        if 0 < n_texts < len(items):
+            try:
+                as_texts(X)
+            except TypeError as cause:
+                raise cause from exc
+        if in_strategy and not _raised_in_sklearn(exc):
+            raise
+        if isinstance(exc, AttributeError) and not isinstance(exc, ValueError):
+            raise TypeError(
+                "'X' must hold items that the estimator takes; with these, it raised "
+                f"AttributeError: {exc}."
+            ) from exc
+        if "'X'" not in str(exc):
+            exc.add_note("This was raised while an estimator worked on 'X'.")
+        raise
+
+
+def _raised_in_sklearn(exc):
+    """Whether the innermost frame of an error is in scikit-learn."""
+    frames = [frame for frame, _ in walk_tb(exc.__traceback__)]
+    return frames[-1].f_globals.get("__name__", "").startswith("sklearn.")
+
+
+def refuse_surrogates(texts, *, name="X"):
+    """Raise if a text holds half of a surrogate pair, which no tokenizer takes.
+
+    Parameters
+    ----------
+    texts : list of str, or list of tuple of (str, str)
+        As :func:`as_texts` returns them.
+    name : str, default="X"
+        What to call the argument in the error message.
+
+    Raises
+    ------
+    ValueError
+        With the positions.
+    """
+
+    def is_broken(text):
+        try:
+            (text if isinstance(text, str) else "".join(text)).encode()
+        except UnicodeEncodeError:
+            return True
+        return False
+
+    bad = [i for i, text in enumerate(texts) if is_broken(text)]
+    if bad:
+        more = f" and {len(bad) - 5} more" if len(bad) > 5 else ""
+        raise ValueError(
+            f"{name!r} must hold valid Unicode, got unpaired surrogates at positions: "
+            f"{', '.join(map(str, bad[:5]))}{more}. Read the file with the encoding it "
+            "was written in, or drop them: text.encode(errors='ignore').decode()."
+        )
+
+
+def _items(X, name):
+    """List the rows of `X`: strings, or sequences of two strings."""
+    if isinstance(X, str | bytes):
+        raise TypeError(
+            f"{name!r} must be a sequence of texts, got a single {type(X).__name__}. "
+            f"Wrap it in a list: [{name}]."
+        )
+    shape = getattr(X, "shape", None)
+    if shape is not None and len(shape) == 2:
+        if shape[1] != 2:
+            raise ValueError(
+                f"{name!r} must be one-dimensional texts or two columns of text "
+                f"pairs, got {type(X).__name__} of shape {tuple(shape)}. Pass one "
+                f"column, such as {_column_hint(X, name)}."
+            )
+        if hasattr(X, "columns"):  # pandas or polars: a frame iterates its columns
+            first, second = (X[column].to_numpy() for column in X.columns)
+            return list(zip(first.tolist(), second.tolist(), strict=True))
+        return [tuple(row) for row in np.asarray(X).tolist()]
+    if shape is not None and len(shape) != 1:
+        raise ValueError(
+            f"{name!r} must be one-dimensional texts or two columns of text pairs, "
+            f"got {type(X).__name__} of shape {tuple(shape)}. {_HINT}"
+        )
+    if isinstance(X, list | tuple):
+        return list(X)
+    if hasattr(X, "to_pylist"):  # pyarrow
+        return X.to_pylist()
+    if hasattr(X, "to_list"):  # pandas and polars series
+        return X.to_list()
+    if isinstance(X, np.ndarray):
+        return X.tolist()
+    if hasattr(X, "__len__") and hasattr(X, "__getitem__") and not isinstance(X, dict):
+        return [X[i] for i in range(len(X))]
+    raise TypeError(
+        f"{name!r} must be a sequence of texts, got {type(X).__name__}. {_HINT}"
+    )
+
+
+def _column_hint(X, name):
+    columns = getattr(X, "columns", None)
+    if columns is None:
+        return f"{name}[:, 0]"
+    return f"{name}[{columns[0]!r}]" if len(columns) else f"{name}['text']"
+
+
+def _pairs(items, name):
+    def is_pair(item):
+        return len(item) == 2 and isinstance(item[0], str) and isinstance(item[1], str)
+
+    if not all(map(is_pair, items)):
+        _refuse(items, name, is_pair, "a pair of str")
+    return [(str(first), str(second)) for first, second in items]
+
+
+def _refuse(items, name, is_good, expected):
+    """Raise, naming the first positions that are not what the container holds."""
+    bad = [i for i, item in enumerate(items) if not is_good(item)]
+    shown = ", ".join(f"{i} ({type(items[i]).__name__})" for i in bad[:5])
+    more = f" and {len(bad) - 5} more" if len(bad) > 5 else ""
+    raise TypeError(
+        f"every item of {name!r} must be {expected}, or every item a pair of str; got "
+        f"something else at {len(bad)} of {len(items)} positions: {shown}{more}. "
+        "Drop or fill missing texts; an empty string is allowed."
+    )

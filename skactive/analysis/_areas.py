@@ -1,0 +1,194 @@
+"""A learning curve as one number."""
+
+from numbers import Real
+
+import numpy as np
+from scipy.integrate import trapezoid
+
+from .._utils._sklearn import validate_params
+from ._curves import LearningCurve, known_points, learning_curve
+
+
+@validate_params(
+    {
+        "metric": [str, None],
+        "start": [Real, None],
+        "stop": [Real, None],
+    }
+)
+def area_under_curve(curve, metric=None, *, start=None, stop=None):
+    """Area under a learning curve, as a share of the area under a score of 1.
+
+    The integral of the score over the label counts by the trapezoidal rule, divided
+    by their range: the mean score on the way. It depends on the range, so compare
+    curves over one.
+
+    Parameters
+    ----------
+    curve : Run or LearningCurve
+        Points without a score are passed over.
+    metric : str or None, default=None
+        Of a run; None is its first.
+    start, stop : float or None, default=None
+        Label counts to integrate between; None is the first and the last. The curve
+        is interpolated linearly there.
+
+    Returns
+    -------
+    area : float
+
+    Raises
+    ------
+    ValueError
+        If the range is empty or not covered.
+
+    Examples
+    --------
+    >>> from skactive.analysis import area_under_curve
+    >>> from skactive.simulation._run import Run
+    >>> run = Run([{"asked": range(10), "scores": {"accuracy": 0.5}},
+    ...            {"asked": range(10), "scores": {"accuracy": 0.75}}])
+    >>> area_under_curve(run)
+    0.625
+    """
+    n_labeled, scores = known_points(curve, metric)
+    start = n_labeled[0] if start is None else start
+    stop = n_labeled[-1] if stop is None else stop
+    if not n_labeled[0] <= start < stop <= n_labeled[-1]:
+        raise ValueError(
+            "'start' and 'stop' must be two numbers of labels that the curve covers, "
+            f"the smaller first; got {start} and {stop} for a curve from "
+            f"{n_labeled[0]} to {n_labeled[-1]}."
+        )
+    inside = n_labeled[(n_labeled > start) & (n_labeled < stop)]
+    grid = np.concatenate([[start], inside, [stop]])
+    heights = np.interp(grid, n_labeled, scores)
+    return float(trapezoid(heights, grid) / (stop - start))
+
+
+@validate_params({"metric": [str, None], "best": [Real, None]})
+def deficiency(runs, baseline_runs, metric=None, *, best=None):
+    """How much of the baseline's way to the best score is left to go, on average.
+
+    The area between the best score and a learning curve, divided by the same area of
+    the baseline (random sampling) [1]_:
+
+        sum_t (best - score_t) / sum_t (best - baseline_t)
+
+    Below 1 is better than the baseline, and 0 is perfect. Curves are means over
+    runs, areas are by the trapezoidal rule over the label counts that both cover.
+
+    Parameters
+    ----------
+    runs, baseline_runs : Run, sequence of Run, or LearningCurve
+    metric : str or None, default=None
+        None is the first of the first run.
+    best : float or None, default=None
+        The score that counts as reached; None is the baseline's last, as in the
+        paper.
+
+    Returns
+    -------
+    deficiency : float
+
+    Raises
+    ------
+    ValueError
+        If the baseline is not below `best` on average.
+
+    References
+    ----------
+    .. [1] Y. Baram, R. El-Yaniv, K. Luz, "Online choice of active learning
+       algorithms", Journal of Machine Learning Research 5, 2004.
+
+    Examples
+    --------
+    >>> from skactive.analysis import deficiency
+    >>> from skactive.simulation._run import Run
+    >>> def make(*scores):
+    ...     return Run([{"asked": range(10), "scores": {"acc": s}} for s in scores])
+    >>> deficiency(make(0.5, 0.875, 1.0), make(0.5, 0.75, 1.0))
+    0.75
+    """
+    curve = _as_curve(runs, metric)
+    if metric is None and not isinstance(runs, LearningCurve):
+        metric = curve.metric
+    baseline = _as_curve(baseline_runs, metric)
+    start = max(curve.n_labeled[0], baseline.n_labeled[0])
+    stop = min(curve.n_labeled[-1], baseline.n_labeled[-1])
+    if not start < stop:
+        raise ValueError(
+            "'runs' and 'baseline_runs' must cover a range of label counts together; "
+            f"they meet from {start} to {stop}."
+        )
+    if best is None:
+        best = np.interp(stop, baseline.n_labeled, baseline.mean)
+    ours, theirs = (
+        best - area_under_curve(each, start=start, stop=stop)
+        for each in (curve, baseline)
+    )
+    if theirs <= 0:
+        raise ValueError(
+            f"'best' is {best:.4g}, and the baseline is not below it on average. Pass "
+            "a score that it does not reach, such as that of a model trained on all "
+            "labels."
+        )
+    return float(ours / theirs)
+
+
+def _as_curve(runs, metric):
+    if isinstance(runs, LearningCurve):
+        return runs
+    return learning_curve(runs, metric, method="std")
+
+
+@validate_params(
+    {
+        "score": [Real],
+        "metric": [str, None],
+        "interpolate": ["boolean"],
+    }
+)
+def labels_to_reach(curve, score, metric=None, *, interpolate=False):
+    """Count the labels after which a score is first reached.
+
+    Parameters
+    ----------
+    curve : Run or LearningCurve
+        A mean curve is steadier than a run, which may touch a score by chance.
+    score : float
+        Higher is better.
+    metric : str or None, default=None
+        Of a run; None is its first.
+    interpolate : bool, default=False
+        Whether to cut the line between two points where it crosses the score, which
+        gives a fraction of a batch. Otherwise the count of a model that was trained.
+
+    Returns
+    -------
+    n_labeled : int, float or None
+        None if it is never reached.
+
+    Examples
+    --------
+    >>> from skactive.analysis import labels_to_reach
+    >>> from skactive.simulation._run import Run
+    >>> run = Run([{"asked": range(10), "scores": {"accuracy": 0.5}},
+    ...            {"asked": range(10), "scores": {"accuracy": 0.75}}])
+    >>> labels_to_reach(run, 0.7), labels_to_reach(run, 0.7, interpolate=True)
+    (20, 18.0)
+    >>> labels_to_reach(run, 0.8) is None
+    True
+    """
+    n_labeled, scores = known_points(curve, metric)
+    # The mean of 0.7, 0.8 and 0.9 is a rounding error below 0.8.
+    close = np.isclose(scores, score, rtol=1e-12, atol=1e-12)
+    reached = np.flatnonzero((scores >= score) | close)
+    if not reached.size:
+        return None
+    i = reached[0]
+    if i == 0 or not interpolate:
+        return n_labeled[i].item()
+    share = (score - scores[i - 1]) / (scores[i] - scores[i - 1])
+    share = min(share, 1)
+    return float(n_labeled[i - 1] + share * (n_labeled[i] - n_labeled[i - 1]))

@@ -1,0 +1,258 @@
+"""What a batch is like among the pool it was chosen from."""
+
+from numbers import Integral
+
+import numpy as np
+from scipy import sparse
+from sklearn.preprocessing import normalize
+from sklearn.utils.extmath import safe_sparse_dot
+
+from .._math._neighbors import nearest
+from .._utils._chunks import as_floats, chunk_size, chunks
+from .._utils._containers import as_positions
+from .._utils._sklearn import validate_params
+from ._curves import as_runs
+
+
+@validate_params({"n_jobs": [Integral, None]})
+def diversity(batch, pool, *, n_jobs=1):
+    """How well a batch covers the pool.
+
+    One over the mean distance of the pool's items to the nearest of the batch [1]_:
+
+        D(B) = (1 / |U| sum_{x in U} min_{b in B} ||x - b||)^-1
+
+    Parameters
+    ----------
+    batch : array-like of int, or bool mask
+        Positions of the batch in `pool`.
+    pool : ndarray or sparse matrix of shape (n, d)
+        Features of U: the unlabelled items, those of the batch among them.
+    n_jobs : int, default=1
+        Threads.
+
+    Returns
+    -------
+    diversity : float
+        Higher is more diverse; infinite if every item equals one of the batch. It
+        has the unit of 1 / distance, so compare within one set of features.
+
+    References
+    ----------
+    .. [1] F. Zhdanov, "Diverse mini-batch active learning", 2019; L. Ein-Dor et al.,
+       "Active learning for BERT: an empirical study", EMNLP 2020.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skactive.analysis import diversity
+    >>> pool = np.array([[0.0], [1.0], [4.0], [6.0]])
+    >>> diversity([0, 2], pool)  # distances 0, 1, 0 and 2
+    1.3333333333333333
+    """
+    return _diversity(*_check(batch, pool), n_jobs)
+
+
+def _diversity(batch, pool, n_jobs=1):
+    distances, _ = nearest(pool, pool[batch], 1, n_jobs=n_jobs)
+    return _invert(distances.mean(dtype=np.float64))
+
+
+@validate_params({"k": [Integral], "n_jobs": [Integral, None]})
+def representativeness(batch, pool, k=10, *, n_jobs=1):
+    """How dense the pool is around the items of a batch: KNN density.
+
+    One over the mean, over the batch, of an item's mean distance to its k nearest
+    others in the pool [1]_. The item itself is not among them; items equal to it are.
+    Distances are averaged before they are inverted, as the published code does. This
+    is the harmonic mean of the items' densities, not their arithmetic mean.
+
+    Parameters
+    ----------
+    batch : array-like of int, or bool mask
+        Positions of the batch in `pool`.
+    pool : ndarray or sparse matrix of shape (n, d)
+        Features of U: the unlabelled items, those of the batch among them.
+    k : int, default=10
+        Neighbours; all others if the pool has fewer.
+    n_jobs : int, default=1
+        Threads.
+
+    Returns
+    -------
+    density : float
+        Higher is more representative, lower means outliers. It has the unit of
+        1 / distance, so compare within one set of features.
+
+    Notes
+    -----
+    The harmonic mean stays finite where an item has k copies, at distance 0. In
+    return a single outlier decides: a batch of a dense and a lone item has a low
+    value, whereas the arithmetic mean of the densities would hide the lone one.
+
+    The published code of [1]_ counts the item itself, at distance 0, as an eleventh
+    neighbor; its values are 11/10 of these.
+
+    References
+    ----------
+    .. [1] L. Ein-Dor et al., "Active learning for BERT: an empirical study", EMNLP
+       2020, after J. Zhu et al., "Active learning with sampling by uncertainty and
+       density for word sense disambiguation and text classification", COLING 2008.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skactive.analysis import representativeness
+    >>> pool = np.array([[0.0], [1.0], [4.0], [6.0]])
+    >>> representativeness([0], pool, k=2)  # distances 1 and 4
+    0.4
+    """
+    batch, pool = _check(batch, pool)
+    if k < 1:
+        raise ValueError(f"'k' must be at least 1 neighbour, got {k}.")
+    if pool.shape[0] == 1:
+        raise ValueError("'pool' holds one item, which has no neighbours.")
+    return _representativeness(batch, pool, k, n_jobs)
+
+
+def _representativeness(batch, pool, k, n_jobs=1):
+    if pool.shape[0] == 1:
+        return float("nan")
+    # nearest leaves out row i for row i, so the batch goes first.
+    others = np.setdiff1d(np.arange(pool.shape[0]), batch)
+    ordered = pool[np.concatenate([batch, others])]
+    distances, _ = nearest(
+        ordered[: batch.size], ordered, k, exclude_self=True, n_jobs=n_jobs
+    )
+    return _invert(distances.mean(dtype=np.float64))
+
+
+def redundancy(batch, pool):
+    """How alike the items of a batch are.
+
+    The cosine similarity of an item to the most similar other one of the batch, in
+    the mean over the batch. 1 means that each has a double. Larger batches have more
+    of it by chance, and features of BERT are all alike to some degree, so compare
+    with a random batch of the same size.
+
+    Parameters
+    ----------
+    batch : array-like of int, or bool mask
+        Positions of the batch in `pool`.
+    pool : ndarray or sparse matrix of shape (n, d)
+        Features.
+
+    Returns
+    -------
+    redundancy : float
+        From -1 to 1; NaN for a batch of one. A row of zeros is like no other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skactive.analysis import redundancy
+    >>> pool = np.array([[1.0, 0.0], [0.0, 1.0], [3.0, 4.0]])
+    >>> round(redundancy([0, 1, 2], pool), 6)  # 0.6, 0.8 and 0.8
+    0.733333
+    """
+    return _redundancy(*_check(batch, pool))
+
+
+def _redundancy(batch, pool):
+    n = batch.size
+    if n == 1:
+        return float("nan")
+    rows = normalize(pool[batch])
+    most = np.empty(n)
+    for part in chunks(n, chunk_size(8 * n)):
+        similarity = safe_sparse_dot(rows[part], rows.T, dense_output=True)
+        own = np.arange(part.start, part.stop)
+        similarity[own - part.start, own] = -np.inf
+        most[part] = similarity.max(axis=1)
+    return float(np.clip(most, -1, 1).mean())
+
+
+_MEASURES = ("diversity", "representativeness", "redundancy")
+
+
+@validate_params({"measures": [list, tuple, None], "k": [Integral]})
+def describe_batches(run, features, *, measures=None, k=10):
+    """Measure each batch of a run among what was unlabelled when it was chosen.
+
+    Parameters
+    ----------
+    run : Run
+    features : ndarray or sparse matrix of shape (n, d)
+        Of the whole pool, row i for position i.
+    measures : sequence of str or None, default=None
+        Among "diversity", "representativeness" and "redundancy"; None is all three.
+        The first two measure distances from the batch, or to it, over the whole pool
+        in every round.
+    k : int, default=10
+        Neighbours for "representativeness".
+
+    Returns
+    -------
+    measured : dict of str to ndarray of shape (r,)
+        For each round, the initial labels being round 0; NaN where nothing was asked.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skactive.analysis import describe_batches
+    >>> from skactive.simulation._run import Run
+    >>> pool = np.array([[1.0], [2.0], [5.0], [9.0]])
+    >>> run = Run([{"asked": [0]}, {"asked": [1]}, {"asked": [3]}])
+    >>> describe_batches(run, pool, measures=["diversity"])["diversity"].round(4)
+    array([0.3077, 0.3   , 0.5   ])
+    """
+    (run,) = as_runs(run, "run")
+    measures = _MEASURES if measures is None else tuple(measures)
+    for name in measures:
+        if name not in _MEASURES:
+            raise ValueError(
+                f"'measures' must be among {list(_MEASURES)}, got {name!r}."
+            )
+    measured = {name: np.full(len(run.rounds), np.nan) for name in measures}
+    if not run.asked.size:
+        return measured
+    _, features = _check(run.asked, features, "run.asked", "features")
+    unlabeled = np.ones(features.shape[0], dtype=bool)
+    for i, record in enumerate(run.rounds):
+        asked = np.array(record["asked"], dtype=np.intp)
+        if asked.size:
+            left = np.flatnonzero(unlabeled)
+            pool, batch = features[left], np.searchsorted(left, asked)
+            if "diversity" in measured:
+                measured["diversity"][i] = _diversity(batch, pool)
+            if "representativeness" in measured:
+                measured["representativeness"][i] = _representativeness(batch, pool, k)
+            if "redundancy" in measured:
+                measured["redundancy"][i] = _redundancy(batch, pool)
+            unlabeled[asked] = False
+    return measured
+
+
+def _check(batch, pool, batch_name="batch", pool_name="pool"):
+    try:
+        pool = as_floats(pool)
+    except (TypeError, ValueError) as exc:
+        raise TypeError(
+            f"{pool_name!r} must be numeric features of shape (n, d), got a "
+            f"{type(pool).__name__}: {exc}."
+        ) from exc
+    if pool.ndim != 2:
+        raise ValueError(
+            f"{pool_name!r} must be features of shape (n, d), got an array of shape "
+            f"{pool.shape}."
+        )
+    values = pool.data if sparse.issparse(pool) else pool
+    if not np.isfinite(values).all():
+        raise ValueError(
+            f"{pool_name!r} holds NaN or infinity. Fill or leave out those rows."
+        )
+    return as_positions(batch, pool.shape[0], name=batch_name), pool
+
+
+def _invert(mean):
+    return float("inf") if mean == 0 else float(1 / mean)

@@ -1,0 +1,371 @@
+"""Tests of a difference between two protocols."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from .._utils._format import format_number, format_table, make_frame
+from .._utils._sklearn import validate_params
+from ..simulation._run import Run
+from ._curves import student
+
+
+@dataclass(frozen=True)
+class TestResult:
+    """What a test of a difference found.
+
+    Attributes
+    ----------
+    test : str
+        Its name.
+    statistic : float
+        t, or W of the signed-rank test (the smaller of the two sums of ranks).
+    df : float or None
+        Degrees of freedom of a t test.
+    p_value : float
+        Two-sided.
+    difference : float
+        The first mean less the second; for the signed-rank test the median of the
+        differences.
+    interval : tuple of (float, float) or None
+        95% confidence interval of the difference by a t test.
+    """
+
+    __test__ = False  # pytest takes classes of this name for tests
+
+    test: str
+    statistic: float
+    df: float | None
+    p_value: float
+    difference: float
+    interval: tuple | None = None
+
+    def __str__(self):
+        symbol = "W" if self.df is None else "t"
+        parts = [f"{symbol} = {self.statistic:.2f}"]
+        if self.df is not None:
+            parts.append(f"df = {format_number(self.df, 3)}")
+        p = f"p = {self.p_value:.3f}" if self.p_value >= 0.001 else "p < 0.001"
+        parts.append(p)
+        return f"{self.test}: difference {self.difference:+.4g}, {', '.join(parts)}"
+
+
+def welch_t(a, b):
+    """Test whether two groups of runs differ in their means: Welch's t.
+
+    t = (mean_a - mean_b) / sqrt(v_a + v_b) with v = s² / n, and
+
+    df = (v_a + v_b)² / (v_a² / (n_a - 1) + v_b² / (n_b - 1)) [1]_: the variances
+    need not be equal. For scores of different seeds; use `paired_t` where the runs
+    share theirs.
+
+    Parameters
+    ----------
+    a, b : array-like of shape (n,) and (m,)
+        One score for each run, at least two.
+
+    Returns
+    -------
+    result : TestResult
+
+    References
+    ----------
+    .. [1] B. L. Welch, "The generalization of 'Student's' problem when several
+       different population variances are involved", Biometrika 34, 1947.
+
+    Examples
+    --------
+    >>> from skactive.analysis import welch_t
+    >>> print(welch_t([0.82, 0.84, 0.86], [0.80, 0.81, 0.82]))
+    Welch's t test: difference +0.03, t = 2.32, df = 2.94, p = 0.104
+    """
+    a, b = _as_scores(a, "a"), _as_scores(b, "b")
+    return _test("Welch's t test", *student(a, b, paired=False))
+
+
+def paired_t(a, b):
+    """Test whether paired scores differ on average: Student's t.
+
+    Parameters
+    ----------
+    a, b : array-like of shape (n,)
+        Scores of runs that share a seed, in one order; at least two.
+
+    Returns
+    -------
+    result : TestResult
+
+    Examples
+    --------
+    >>> from skactive.analysis import paired_t
+    >>> print(paired_t([0.82, 0.84, 0.86], [0.80, 0.81, 0.82]))
+    paired t test: difference +0.03, t = 5.20, df = 2, p = 0.035
+    """
+    a, b = _as_pairs(a, b)
+    return _test("paired t test", *student(a, b, paired=True))
+
+
+def wilcoxon(a, b):
+    """Test whether one strategy is better over data sets: Wilcoxon's signed ranks.
+
+    Ranks the sizes of the differences, so scores of easy and of hard data sets need
+    not be comparable in size [1]_. Differences of 0 are left out.
+
+    Parameters
+    ----------
+    a, b : array-like of shape (n_datasets,)
+        One score for each data set, such as the mean over runs, in one order. With
+        fewer than six, p cannot fall below 0.05.
+
+    Returns
+    -------
+    result : TestResult
+
+    References
+    ----------
+    .. [1] J. Demšar, "Statistical comparisons of classifiers over multiple data
+       sets", Journal of Machine Learning Research 7, 2006.
+
+    Examples
+    --------
+    >>> from skactive.analysis import wilcoxon
+    >>> a = [0.75, 0.81, 0.92, 0.63, 0.70, 0.88]
+    >>> b = [0.74, 0.79, 0.89, 0.59, 0.65, 0.82]
+    >>> print(wilcoxon(a, b))
+    Wilcoxon signed-rank test: difference +0.035, W = 0.00, p = 0.031
+    """
+    a, b = _as_pairs(a, b)
+    # 0.82 - 0.80 and 0.84 - 0.82 differ in their last bits and are ties all the same.
+    scale = max(np.abs(a).max(), np.abs(b).max())
+    differences = np.round((a - b) / scale, 12) if scale else a - b
+    if differences.any():
+        found = stats.wilcoxon(differences)
+        statistic, p_value = found.statistic, found.pvalue
+    else:
+        statistic, p_value = 0.0, 1.0
+    return TestResult(
+        "Wilcoxon signed-rank test",
+        float(statistic),
+        None,
+        float(p_value),
+        float(np.median(a - b)),
+    )
+
+
+def _test(test, difference, error, df):
+    if error > 0:
+        statistic = difference / error
+    else:  # nothing varies
+        statistic = np.copysign(np.inf, difference) if difference else 0.0
+    half = stats.t.isf(0.025, df) * error
+    return TestResult(
+        test,
+        float(statistic),
+        float(df),
+        float(2 * stats.t.sf(abs(statistic), df)),
+        float(difference),
+        (float(difference - half), float(difference + half)),
+    )
+
+
+def _as_scores(values, name):
+    if any(isinstance(value, Run) for value in np.ravel(np.array(values, object))):
+        raise TypeError(
+            f"{name!r} must be scores, got runs. Pass one score for each run, such as "
+            "[run.scores[-1] for run in runs]."
+        )
+    try:
+        values = np.asarray(values, dtype=float)
+    except (TypeError, ValueError) as exc:
+        raise TypeError(
+            f"{name!r} must be scores, one number for each run; got {values!r}."
+        ) from exc
+    if values.ndim != 1 or values.size < 2:
+        raise ValueError(
+            f"{name!r} must be at least two scores in one dimension, got an array of "
+            f"shape {values.shape}. Run more seeds."
+        )
+    if not np.isfinite(values).all():
+        raise ValueError(
+            f"{name!r} has no number at {np.flatnonzero(~np.isfinite(values)).tolist()}"
+            ". Leave those runs out."
+        )
+    return values
+
+
+def _as_pairs(a, b):
+    a, b = _as_scores(a, "a"), _as_scores(b, "b")
+    if a.size != b.size:
+        raise ValueError(
+            f"'a' and 'b' must be paired, got {a.size} and {b.size} scores."
+        )
+    return a, b
+
+
+def holm(p_values):
+    """Adjust p-values for several tests by Holm's step-down procedure.
+
+    The i-th smallest of m is multiplied by m - i + 1, and none falls below a smaller
+    one's. Rejecting those of at most alpha keeps the chance of any false rejection
+    at alpha or less [1]_; it finds all that Bonferroni's correction finds.
+
+    Parameters
+    ----------
+    p_values : array-like of shape (m,)
+
+    Returns
+    -------
+    adjusted : ndarray of shape (m,)
+        In the order given, at most 1.
+
+    References
+    ----------
+    .. [1] S. Holm, "A simple sequentially rejective multiple test procedure",
+       Scandinavian Journal of Statistics 6, 1979.
+
+    Examples
+    --------
+    >>> from skactive.analysis import holm
+    >>> holm([0.01, 0.04, 0.03, 0.005])
+    array([0.03, 0.06, 0.06, 0.02])
+    """
+    p_values = _as_p_values(p_values)
+    order = np.argsort(p_values, kind="stable")
+    factors = np.arange(p_values.size, 0, -1)
+    adjusted = np.empty(p_values.size)
+    adjusted[order] = np.maximum.accumulate(factors * p_values[order])
+    return np.minimum(adjusted, 1)
+
+
+def bonferroni(p_values):
+    """Adjust p-values for several tests by Bonferroni's correction.
+
+    Parameters
+    ----------
+    p_values : array-like of shape (m,)
+
+    Returns
+    -------
+    adjusted : ndarray of shape (m,)
+        Each times m, at most 1.
+
+    Examples
+    --------
+    >>> from skactive.analysis import bonferroni
+    >>> bonferroni([0.01, 0.04, 0.5])
+    array([0.03, 0.12, 1.  ])
+    """
+    p_values = _as_p_values(p_values)
+    return np.minimum(p_values.size * p_values, 1)
+
+
+_CORRECTIONS = {"holm": holm, "bonferroni": bonferroni}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Strategies against a baseline over data sets.
+
+    Attributes
+    ----------
+    baseline, correction : str
+    results : dict of str to TestResult
+        Uncorrected.
+    adjusted : dict of str to float
+        p-values corrected for the number of strategies.
+    """
+
+    baseline: str
+    correction: str
+    results: dict
+    adjusted: dict
+
+    def to_frame(self):
+        """Tabulate as a pandas.DataFrame, a row for each strategy."""
+        return make_frame(
+            {
+                "strategy": list(self.results),
+                "median_difference": [r.difference for r in self.results.values()],
+                "p_value": [r.p_value for r in self.results.values()],
+                f"p_{self.correction}": list(self.adjusted.values()),
+            }
+        )
+
+    def __str__(self):
+        rows = [
+            [
+                name,
+                f"{result.difference:+.4g}",
+                f"{result.p_value:.4f}",
+                f"{self.adjusted[name]:.4f}",
+            ]
+            for name, result in self.results.items()
+        ]
+        header = [f"against {self.baseline}", "median difference", "p"]
+        return format_table([*header, f"p ({self.correction})"], rows)
+
+
+@validate_params({"scores": [Mapping], "baseline": [str], "correction": [str]})
+def compare_over_datasets(scores, baseline="random", *, correction="holm"):
+    """Compare strategies with a baseline over data sets.
+
+    A signed-rank test for each strategy, corrected for their number.
+
+    Parameters
+    ----------
+    scores : dict of str to array-like of shape (n_datasets,)
+        For each strategy one score of each data set, in one order.
+    baseline : str, default="random"
+        Which of them the others are compared with.
+    correction : {"holm", "bonferroni"}, default="holm"
+
+    Returns
+    -------
+    comparison : Comparison
+
+    Examples
+    --------
+    >>> from skactive.analysis import compare_over_datasets
+    >>> print(compare_over_datasets({
+    ...     "random": [0.74, 0.79, 0.89, 0.59, 0.65, 0.82],
+    ...     "margin": [0.75, 0.81, 0.92, 0.63, 0.70, 0.88],
+    ...     "coreset": [0.72, 0.80, 0.86, 0.63, 0.60, 0.76],
+    ... }))
+    against random  median difference       p  p (holm)
+    margin                     +0.035  0.0312    0.0625
+    coreset                    -0.025  0.3125    0.3125
+    """
+    if baseline not in scores:
+        raise ValueError(f"'baseline' must be one of {list(scores)}, got {baseline!r}.")
+    if correction not in _CORRECTIONS:
+        raise ValueError(
+            f"'correction' must be one of {list(_CORRECTIONS)}, got {correction!r}."
+        )
+    results = {
+        name: wilcoxon(values, scores[baseline])
+        for name, values in scores.items()
+        if name != baseline
+    }
+    if not results:
+        raise ValueError(f"'scores' must hold a strategy beside {baseline!r}.")
+    adjusted = _CORRECTIONS[correction]([r.p_value for r in results.values()])
+    return Comparison(
+        baseline,
+        correction,
+        results,
+        dict(zip(results, adjusted.tolist(), strict=True)),
+    )
+
+
+def _as_p_values(p_values):
+    try:
+        p_values = np.asarray(p_values, dtype=float)
+    except (TypeError, ValueError) as exc:
+        raise TypeError(f"'p_values' must be numbers, got {p_values!r}.") from exc
+    if p_values.ndim != 1 or not ((p_values >= 0) & (p_values <= 1)).all():
+        raise ValueError(
+            f"'p_values' must be numbers from 0 to 1 in one dimension, got {p_values}."
+        )
+    return p_values

@@ -1,0 +1,709 @@
+"""Learning curves over runs, with bands."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+
+import numpy as np
+from scipy import stats
+from sklearn.utils import check_random_state
+
+from .._utils._chunks import chunk_size, chunks
+from .._utils._format import format_number, format_table, make_frame
+from .._utils._sklearn import validate_params
+from ..simulation._run import Run
+
+
+@dataclass(frozen=True, eq=False)
+class LearningCurve:
+    """Mean of a score over runs at each number of labels, and a band around it.
+
+    Attributes
+    ----------
+    n_labeled : ndarray of shape (r,)
+        Label counts.
+    mean, std : ndarray of shape (r,)
+        Over the runs; `std` divides by n - 1 and is NaN for a single run.
+    low, high : ndarray of shape (r,)
+        Limits of the band, point by point; NaN for a single run.
+    scores : ndarray of shape (n_runs, r)
+        The runs themselves.
+    metric, method : str
+    confidence : float
+    """
+
+    n_labeled: np.ndarray
+    mean: np.ndarray
+    std: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    scores: np.ndarray = field(repr=False)
+    metric: str
+    method: str
+    confidence: float
+
+    @property
+    def n_runs(self):
+        """Number of runs."""
+        return len(self.scores)
+
+    def to_frame(self):
+        """Tabulate the curve as a pandas.DataFrame, a row for each label count."""
+        names = ("n_labeled", "mean", "std", "low", "high")
+        return make_frame({name: getattr(self, name) for name in names})
+
+    def __str__(self):
+        rows = [
+            [format_number(n, 8), *map(format_number, numbers)]
+            for n, *numbers in zip(
+                self.n_labeled, self.mean, self.low, self.high, strict=True
+            )
+        ]
+        title = f"{self.metric}, {self.n_runs} runs, band: {self.method}"
+        if self.method != "std":
+            title += f" {self.confidence:.0%}"
+        return f"{title}\n{format_table(['labels', 'mean', 'low', 'high'], rows)}"
+
+
+@validate_params({"metric": [str, None]})
+def align_runs(runs, metric=None, *, grid=None):
+    """Bring the scores of runs to the same numbers of labels.
+
+    Runs that asked alike keep their points. Where they differ, the grid is every
+    count of any run within the range that all of them cover, and a run is
+    interpolated linearly between its own points; nothing is extrapolated, so a run
+    that ended early ends the grid. Points without a score are passed over.
+
+    Parameters
+    ----------
+    runs : Run or sequence of Run
+    metric : str or None, default=None
+        None is the first metric of the first run.
+    grid : array-like of shape (r,) or None, default=None
+        Label counts to interpolate at, within the common range.
+
+    Returns
+    -------
+    n_labeled : ndarray of shape (r,)
+    scores : ndarray of shape (n_runs, r)
+
+    Raises
+    ------
+    ValueError
+        If no count is covered by all runs, or the grid leaves the common range.
+
+    Examples
+    --------
+    >>> from skactive.analysis import align_runs
+    >>> from skactive.simulation._run import Run
+    >>> runs = [
+    ...     Run([{"asked": range(10), "scores": {"accuracy": 0.5}},
+    ...          {"asked": range(20), "scores": {"accuracy": 0.75}}]),
+    ...     Run([{"asked": range(20), "scores": {"accuracy": 0.625}}]),
+    ... ]
+    >>> align_runs(runs)
+    (array([20]), array([[0.625],
+           [0.625]]))
+    """
+    runs = as_runs(runs)
+    metric = name_metric(runs, metric)
+    points = [known_points(run, metric) for run in runs]
+    start = max(n_labeled[0] for n_labeled, _ in points)
+    stop = min(n_labeled[-1] for n_labeled, _ in points)
+    if start > stop:
+        raise ValueError(
+            f"'runs' have no number of labels in common: one begins at {start} and "
+            f"another ends at {stop}. Compare runs of one budget."
+        )
+    if grid is None:
+        grid = np.unique(np.concatenate([n_labeled for n_labeled, _ in points]))
+        grid = grid[(grid >= start) & (grid <= stop)]
+    else:
+        grid = _as_grid(grid, start, stop)
+    scores = np.stack([np.interp(grid, *point) for point in points])
+    return grid, scores
+
+
+def _as_grid(grid, start, stop):
+    grid = np.asarray(grid)
+    if grid.ndim != 1 or grid.size == 0 or grid.dtype.kind not in "iuf":
+        raise ValueError(
+            "'grid' must be numbers of labels in one dimension, got an array of shape "
+            f"{grid.shape} and dtype {grid.dtype}."
+        )
+    if not (np.diff(grid) > 0).all():
+        raise ValueError("'grid' must increase from number to number.")
+    if not (grid[0] >= start and grid[-1] <= stop):
+        raise ValueError(
+            f"'grid' must lie in [{start}, {stop}], the numbers of labels that all "
+            f"runs cover; it goes from {grid[0]} to {grid[-1]}."
+        )
+    return grid
+
+
+@validate_params(
+    {
+        "metric": [str, None],
+        "method": [str],
+        "random_state": ["random_state"],
+    }
+)
+def learning_curve(
+    runs,
+    metric=None,
+    *,
+    grid=None,
+    confidence=0.95,
+    method="bootstrap",
+    n_resamples=9999,
+    random_state=0,
+):
+    """Average a score over runs at each number of labels.
+
+    Parameters
+    ----------
+    runs : Run or sequence of Run
+        Of one strategy, with several seeds. Brought together as by `align_runs`.
+    metric : str or None, default=None
+        None is the first metric of the first run.
+    grid : array-like or None, default=None
+        Label counts; None takes those of the runs.
+    confidence : float, default=0.95
+        Level of the band; "std" does not use it.
+    method : {"bootstrap", "t", "std", "percentile"}, default="bootstrap"
+        "bootstrap": interval of the mean from redrawing whole runs, by percentiles
+        that are widened for few runs [1]_. "t": mean ± t s / sqrt(n), by Student's t
+        with n - 1 degrees of freedom. "std": mean ± s, the spread of single runs.
+        "percentile": the range of the middle `confidence` of the runs.
+    n_resamples : int, default=9999
+        Redrawn groups of the bootstrap.
+    random_state : int, RandomState instance or None, default=0
+        Of the bootstrap.
+
+    Returns
+    -------
+    curve : LearningCurve
+
+    Notes
+    -----
+    Bands hold point by point, not for a whole curve at once. With two to four runs
+    the 95% bootstrap interval is the range from the worst to the best run, as nothing
+    beyond can be redrawn; it then covers the mean in about 50, 75 and 88% of the
+    cases. "t" is the choice for so few, if scores scatter normally.
+
+    References
+    ----------
+    .. [1] T. C. Hesterberg, "What teachers should know about the bootstrap",
+       The American Statistician 69, 2015.
+
+    Examples
+    --------
+    >>> from skactive.analysis import learning_curve
+    >>> from skactive.simulation._run import Run
+    >>> runs = [
+    ...     Run([{"asked": range(10), "scores": {"accuracy": first}},
+    ...          {"asked": range(10), "scores": {"accuracy": second}}])
+    ...     for first, second in [(0.5, 0.7), (0.6, 0.8), (0.55, 0.9)]
+    ... ]
+    >>> print(learning_curve(runs, method="t"))
+    accuracy, 3 runs, band: t 95%
+    labels  mean     low    high
+    10      0.55  0.4258  0.6742
+    20       0.8  0.5516   1.048
+    """
+    runs = as_runs(runs)
+    metric = name_metric(runs, metric)
+    n_labeled, scores = align_runs(runs, metric, grid=grid)
+    low, high = find_band(scores, method, confidence, n_resamples, random_state)
+    single = len(runs) == 1
+    return LearningCurve(
+        n_labeled=n_labeled,
+        mean=scores.mean(axis=0),
+        std=np.full(len(n_labeled), np.nan) if single else scores.std(axis=0, ddof=1),
+        low=low,
+        high=high,
+        scores=scores,
+        metric=metric,
+        method=method,
+        confidence=confidence,
+    )
+
+
+@validate_params(
+    {
+        "metric": [str, None],
+        "method": [str],
+        "random_state": ["random_state"],
+    }
+)
+def band_width(
+    runs,
+    metric=None,
+    *,
+    confidence=0.95,
+    method="bootstrap",
+    n_resamples=9999,
+    random_state=0,
+):
+    """Mean width of the band over the rounds: how stable training is.
+
+    The difference between the upper and the lower limit of the interval over runs,
+    in the mean over the label counts [1]_. The paper does not say how its intervals
+    were made; with its three runs, the bootstrap's are the range of the runs.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        At least two.
+    metric, confidence, method, n_resamples, random_state
+        As in `learning_curve`.
+
+    Returns
+    -------
+    width : float
+        In units of the score.
+
+    References
+    ----------
+    .. [1] D. Grießhaber, J. Maucher, N. T. Vu, "Fine-tuning BERT for low-resource
+       natural language understanding via active learning", COLING 2020, table 2.
+
+    Examples
+    --------
+    >>> from skactive.analysis import band_width
+    >>> from skactive.simulation._run import Run
+    >>> runs = [
+    ...     Run([{"asked": range(10), "scores": {"accuracy": first}},
+    ...          {"asked": range(10), "scores": {"accuracy": second}}])
+    ...     for first, second in [(0.5, 0.7), (0.6, 0.8), (0.55, 0.9)]
+    ... ]
+    >>> round(band_width(runs), 6)  # the mean of 0.6 - 0.5 and 0.9 - 0.7
+    0.15
+    """
+    runs = as_runs(runs)
+    if len(runs) < 2:
+        raise ValueError("'runs' must be at least two to have a band; got one.")
+    curve = learning_curve(
+        runs,
+        metric,
+        confidence=confidence,
+        method=method,
+        n_resamples=n_resamples,
+        random_state=random_state,
+    )
+    return float(np.mean(curve.high - curve.low))
+
+
+def as_runs(runs, name="runs"):
+    """Take one run or several.
+
+    Parameters
+    ----------
+    runs : Run or sequence of Run
+    name : str, default="runs"
+        What to call the argument in error messages.
+
+    Returns
+    -------
+    runs : list of Run
+
+    Raises
+    ------
+    TypeError
+        If something else is among them.
+    ValueError
+        If there are none.
+    """
+    if isinstance(runs, Run):
+        return [runs]
+    if isinstance(runs, str | bytes | Mapping) or not hasattr(runs, "__iter__"):
+        raise TypeError(
+            f"{name!r} must be a Run or a list of them, got a {type(runs).__name__}."
+        )
+    try:
+        runs = list(runs)
+    except TypeError as exc:  # an array without dimensions
+        raise TypeError(
+            f"{name!r} must be a Run or a list of them, got {runs!r}."
+        ) from exc
+    for i, run in enumerate(runs):
+        if not isinstance(run, Run):
+            raise TypeError(
+                f"{name!r} must hold runs only, got a {type(run).__name__} at {i}. "
+                "Read a file with Run.from_json and a dict with Run.from_dict."
+            )
+    if not runs:
+        raise ValueError(f"{name!r} is empty: pass at least one Run.")
+    return runs
+
+
+@validate_params({"by": [str, list, tuple]})
+def group_runs(runs, by="strategy"):
+    """Sort runs into groups by what they say of themselves.
+
+    Parameters
+    ----------
+    runs : dict of str to list of Run, or sequence of Run
+        A dict is taken as the groups.
+    by : str or sequence of str, default="strategy"
+        One key of `info`, or several.
+
+    Returns
+    -------
+    groups : dict of str to list of Run
+        In the order in which they first appear. The names of groups by several keys
+        are joined by commas.
+
+    Raises
+    ------
+    ValueError
+        If a run does not hold a key.
+
+    Examples
+    --------
+    >>> from skactive.analysis import group_runs
+    >>> from skactive.simulation._run import Run
+    >>> runs = [
+    ...     Run(info={"strategy": name, "learner": "lr"})
+    ...     for name in ("margin", "random", "margin")
+    ... ]
+    >>> {name: len(group) for name, group in group_runs(runs).items()}
+    {'margin': 2, 'random': 1}
+    >>> list(group_runs(runs, by=("learner", "strategy")))
+    ['lr, margin', 'lr, random']
+    """
+    if isinstance(runs, Mapping):
+        groups = {
+            str(name): as_runs(group, f"runs[{name!r}]") for name, group in runs.items()
+        }
+        if not groups:
+            raise ValueError("'runs' is empty: pass at least one Run.")
+        return groups
+    keys = _as_keys(by)
+    groups = {}
+    for i, run in enumerate(as_runs(runs)):
+        missing = [key for key in keys if run.info.get(key) is None]
+        if missing:
+            raise ValueError(
+                f"'by' must name keys that all runs hold in `info`; the run at {i} of "
+                f"'runs' has no {missing[0]!r}. Pass a dict from name to runs."
+            )
+        name = ", ".join(str(run.info[key]) for key in keys)
+        groups.setdefault(name, []).append(run)
+    return groups
+
+
+def _as_keys(by):
+    keys = (by,) if isinstance(by, str) else tuple(by)
+    if not keys or not all(isinstance(key, str) for key in keys):
+        raise ValueError(
+            f"'by' must be a key of `info`, or a sequence of several; got {by!r}."
+        )
+    return keys
+
+
+def sort_runs(runs, by="strategy"):
+    """Sort runs into groups, and refuse to average what does not belong together.
+
+    Parameters
+    ----------
+    runs : dict of str to list of Run, or sequence of Run
+        A dict is taken as the groups.
+    by : str or sequence of str, default="strategy"
+        Keys of `info`.
+
+    Returns
+    -------
+    groups : dict of str to list of Run
+
+    Raises
+    ------
+    ValueError
+        If there are none, or a list mixes data sets, learners or strategies under one
+        name.
+    """
+    groups = group_runs(runs, by)
+    if isinstance(runs, Mapping):
+        return groups
+    for name, group in groups.items():
+        for key in ("data", "learner", "strategy", "protocol"):
+            found = {json.dumps(run.info.get(key), default=str) for run in group}
+            if key not in _as_keys(by) and len(found) > 1:
+                values = ", ".join(sorted(found))
+                raise ValueError(
+                    f"'runs' under {name!r} differ in {key!r}: {values}. Their mean "
+                    "would mix these. Pass the runs of one, name several keys as "
+                    f"'by', such as ({key!r}, 'strategy'), or pass a dict from name "
+                    "to runs."
+                )
+    return groups
+
+
+def pair_runs(runs_a, runs_b):
+    """Find the runs of two groups that began alike.
+
+    Parameters
+    ----------
+    runs_a, runs_b : list of Run
+
+    Returns
+    -------
+    pairs : list of tuple of (int, int), or None
+        Places in both lists of runs with one seed and one data set, by `info`; None
+        unless every run has exactly one partner.
+    """
+    keys_a, keys_b = (
+        [
+            json.dumps([run.info.get("data"), run.info.get("seed")], sort_keys=True)
+            if run.info.get("seed") is not None
+            else None
+            for run in runs
+        ]
+        for runs in (runs_a, runs_b)
+    )
+    places = {key: j for j, key in enumerate(keys_b)}
+    unique = len(places) == len(keys_b) and len(set(keys_a)) == len(keys_a)
+    if not unique or None in places or set(keys_a) != set(keys_b):
+        return None
+    return [(i, places[key]) for i, key in enumerate(keys_a)]
+
+
+def name_metric(runs, metric=None):
+    """Say which metric is looked at: the one named, or the first run's first.
+
+    Parameters
+    ----------
+    runs : list of Run
+    metric : str or None, default=None
+
+    Returns
+    -------
+    metric : str
+
+    Raises
+    ------
+    ValueError
+        If a run does not hold it.
+    """
+    if metric is None:
+        if not runs[0].metrics:
+            raise ValueError(
+                "'runs' hold no scores. Pass X_test and y_test when you simulate."
+            )
+        metric = runs[0].metrics[0]
+    for i, run in enumerate(runs):
+        if metric not in run.metrics:
+            raise ValueError(
+                f"'metric' {metric!r} is not held by the run at {i}, which has "
+                f"{run.metrics}. Name one that all runs hold."
+            )
+    return metric
+
+
+def known_points(curve, metric=None):
+    """Read the label counts at which a score is known.
+
+    Parameters
+    ----------
+    curve : Run or LearningCurve
+    metric : str or None, default=None
+        Of a run; None is its first.
+
+    Returns
+    -------
+    n_labeled : ndarray of int, shape (p,)
+        Strictly increasing; of several models with equally many labels the last one
+        counts.
+    scores : ndarray of shape (p,)
+        None is NaN.
+    """
+    if isinstance(curve, Run):
+        metric = name_metric([curve], metric)
+        n_labeled, scores = curve.n_labeled, curve.curve(metric)
+    elif hasattr(curve, "n_labeled") and hasattr(curve, "mean"):
+        n_labeled, scores = np.asarray(curve.n_labeled), np.asarray(curve.mean)
+    else:
+        raise TypeError(
+            f"expected a Run or a LearningCurve, got a {type(curve).__name__}. Make "
+            "one curve of several runs with learning_curve(runs)."
+        )
+    known = ~np.isnan(scores)
+    if not known.any():
+        raise ValueError(
+            f"the run {curve!r} has no score known. Pass X_test and y_test when you "
+            "simulate."
+        )
+    n_labeled, scores = n_labeled[known], scores[known]
+    steps = np.diff(n_labeled)
+    if (steps < 0).any():
+        raise ValueError(
+            f"'n_labeled' must not fall from round to round, got {n_labeled.tolist()}."
+        )
+    last = np.append(steps > 0, True)
+    return n_labeled[last], scores[last]
+
+
+METHODS = ("bootstrap", "t", "std", "percentile")
+
+
+def find_band(values, method, confidence, n_resamples, random_state):
+    """Find the limits of a band around the mean over runs.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_runs, r)
+    method : {"bootstrap", "t", "std", "percentile"}
+        As in :func:`skactive.analysis.learning_curve`.
+    confidence : float
+    n_resamples : int
+    random_state : int, RandomState instance or None
+
+    Returns
+    -------
+    low, high : ndarray of shape (r,)
+        NaN for a single run.
+    """
+    check_options(confidence, n_resamples)
+    if method not in METHODS:
+        raise ValueError(f"'method' must be one of {METHODS}, got {method!r}.")
+    if len(values) == 1:
+        return np.full((2, values.shape[1]), np.nan)
+    if method == "bootstrap":
+        return bootstrap_mean(values, confidence, n_resamples, random_state)
+    tail = (1 - confidence) / 2
+    if method == "percentile":
+        return np.quantile(values, [tail, 1 - tail], axis=0)
+    half = values.std(axis=0, ddof=1)
+    if method == "t":
+        half = stats.t.isf(tail, len(values) - 1) * half / np.sqrt(len(values))
+    mean = values.mean(axis=0)
+    return np.stack([mean - half, mean + half])
+
+
+def bootstrap_mean(values, confidence, n_resamples, random_state):
+    """Percentile bootstrap interval of the mean over runs.
+
+    Runs are redrawn whole, so the points of one curve stay together. The levels of
+    the percentiles are those of `widened_tail`.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, r)
+        At least two runs.
+    confidence : float
+    n_resamples : int
+    random_state : int, RandomState instance or None
+
+    Returns
+    -------
+    low, high : ndarray of shape (r,)
+    """
+    weights = _draw_weights(len(values), n_resamples, check_random_state(random_state))
+    return _percentiles([(weights, values)], confidence, len(values))
+
+
+def bootstrap_difference(a, b, confidence, n_resamples, random_state):
+    """Percentile bootstrap interval of the difference of two means over runs.
+
+    Each group is redrawn by itself. The levels are widened as for the smaller one.
+
+    Parameters
+    ----------
+    a : ndarray of shape (n, r)
+    b : ndarray of shape (m, r)
+    confidence, n_resamples, random_state
+        As in `bootstrap_mean`.
+
+    Returns
+    -------
+    low, high : ndarray of shape (r,)
+    """
+    rng = check_random_state(random_state)
+    parts = [
+        (_draw_weights(len(a), n_resamples, rng), a),
+        (_draw_weights(len(b), n_resamples, rng), -b),
+    ]
+    return _percentiles(parts, confidence, min(len(a), len(b)))
+
+
+def student(a, b, paired):
+    """Compute the difference of two means over runs, for a t test or an interval.
+
+    Parameters
+    ----------
+    a : ndarray of shape (n, ...)
+    b : ndarray of shape (m, ...)
+    paired : bool
+        Whether row i of both belongs together; otherwise Welch's formulas are used.
+
+    Returns
+    -------
+    difference, error, df : ndarray of shape (...)
+        The difference, its standard error and the degrees of freedom.
+    """
+    difference = a.mean(axis=0) - b.mean(axis=0)
+    if paired:
+        error = (a - b).std(axis=0, ddof=1) / np.sqrt(len(a))
+        return difference, error, np.full_like(error, len(a) - 1)
+    v, w = a.var(axis=0, ddof=1) / len(a), b.var(axis=0, ddof=1) / len(b)
+    varies = v + w > 0
+    total, parts = (v + w) ** 2, v**2 / (len(a) - 1) + w**2 / (len(b) - 1)
+    df = np.divide(total, parts, out=np.full_like(v, len(a) + len(b) - 2), where=varies)
+    return difference, np.sqrt(v + w), df
+
+
+def widened_tail(confidence, n):
+    """Probability to cut off at each end of a bootstrap distribution.
+
+    The plain percentiles of the mean of n values come out too narrow by
+    sqrt((n - 1) / n) and by z instead of t; this undoes both [1]_.
+
+    Parameters
+    ----------
+    confidence : float
+    n : int
+        At least 2.
+
+    Returns
+    -------
+    tail : float
+
+    References
+    ----------
+    .. [1] T. C. Hesterberg, "What teachers should know about the bootstrap",
+       The American Statistician 69, 2015: the expanded percentile interval.
+    """
+    t = stats.t.isf((1 - confidence) / 2, n - 1)
+    return float(stats.norm.sf(t * np.sqrt(n / (n - 1))))
+
+
+def _draw_weights(n, n_resamples, rng):
+    """How often each of n runs is in each redrawn group, as shares of it."""
+    return rng.multinomial(n, np.full(n, 1 / n), size=n_resamples) / n
+
+
+def _percentiles(parts, confidence, n):
+    tail = widened_tail(confidence, n)
+    r = parts[0][1].shape[1]
+    limits = np.empty((2, r))
+    # Differences to the mean, so that equal values give an interval of width 0.
+    mean = sum(values.mean(axis=0) for _, values in parts)
+    for columns in chunks(r, chunk_size(8 * len(parts[0][0]))):
+        spread = sum(
+            weights @ (values[:, columns] - values[:, columns].mean(axis=0))
+            for weights, values in parts
+        )
+        limits[:, columns] = np.quantile(spread, [tail, 1 - tail], axis=0)
+    return mean + limits
+
+
+def check_options(confidence, n_resamples):
+    """Refuse a confidence or a number of resamples that means nothing."""
+    if not isinstance(confidence, Real) or not 0 < confidence < 1:
+        raise ValueError(
+            "'confidence' must lie between 0 and 1, such as 0.95 for 95%; got "
+            f"{confidence!r}."
+        )
+    if not isinstance(n_resamples, Integral) or n_resamples < 1:
+        raise ValueError(f"'n_resamples' must be a positive int, got {n_resamples!r}.")

@@ -1,0 +1,106 @@
+"""Which classes a run has found, and when."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._utils._containers import as_positions, count_items
+from .._utils._format import format_table, make_frame
+from .._utils._labels import as_labels
+from ._curves import as_runs
+
+
+@dataclass(frozen=True, eq=False)
+class ClassCoverage:
+    """Labels of each class after each round.
+
+    Attributes
+    ----------
+    n_labeled : ndarray of shape (r,)
+        Items asked for so far.
+    classes : ndarray of shape (k,)
+        The classes of the pool.
+    counts : ndarray of shape (r, k)
+        Labels of each class so far.
+    first : dict of class to int or None
+        How many labels it took until the first of each class, that one included: for
+        the positive class of a binary task, the cost of the first positive. None if
+        the run never met it.
+    """
+
+    n_labeled: np.ndarray
+    classes: np.ndarray
+    counts: np.ndarray
+    first: dict
+
+    @property
+    def n_seen(self):
+        """Classes with a label after each round, ndarray of shape (r,)."""
+        return (self.counts > 0).sum(axis=1)
+
+    @property
+    def imbalance(self):
+        """Labels of the largest class less those of the smallest, ndarray (r,).
+
+        As in table 3 of Grießhaber, Maucher, Vu (2020).
+        """
+        return self.counts.max(axis=1) - self.counts.min(axis=1)
+
+    def to_frame(self):
+        """Tabulate as a pandas.DataFrame: a row for each round, a column a class."""
+        columns = {"n_labeled": self.n_labeled, "n_seen": self.n_seen}
+        by_class = zip(self.classes.tolist(), self.counts.T, strict=True)
+        return make_frame({**columns, **dict(by_class)})
+
+    def __str__(self):
+        header = ["labels", "classes", *map(str, self.classes.tolist())]
+        numbers = np.column_stack([self.n_labeled, self.n_seen, self.counts])
+        return format_table(header, [map(str, row) for row in numbers.tolist()])
+
+
+def class_coverage(run, y):
+    """Count the labels of each class after each round.
+
+    Parameters
+    ----------
+    run : Run
+    y : array-like of shape (n,)
+        True labels of the pool, one for each position.
+
+    Returns
+    -------
+    coverage : ClassCoverage
+
+    Examples
+    --------
+    >>> from skactive.analysis import class_coverage
+    >>> from skactive.simulation._run import Run
+    >>> run = Run([{"asked": [0, 1]}, {"asked": [3, 4]}])
+    >>> coverage = class_coverage(run, ["ham", "ham", "spam", "ham", "spam"])
+    >>> print(coverage)
+    labels  classes  ham  spam
+    2             1    2     0
+    4             2    3     1
+    >>> coverage.first
+    {'ham': 1, 'spam': 4}
+    """
+    (run,) = as_runs(run, "run")
+    y = as_labels(y, count_items(y, name="y"))
+    if y.ndim != 1:
+        raise ValueError(f"'y' must hold one label per item, got the shape {y.shape}.")
+    classes, codes = np.unique(y, return_inverse=True)
+    asked = run.asked
+    if asked.size:
+        asked = as_positions(asked, len(y), name="run.asked")
+    codes = codes[asked]
+    sizes = [len(record["asked"]) for record in run.rounds]
+    seen = np.cumsum(codes[:, None] == np.arange(len(classes)), axis=0)
+    seen = np.concatenate([np.zeros((1, len(classes)), dtype=int), seen])
+    n_labeled = np.cumsum(sizes, dtype=int)
+    first = {}
+    for code, label in enumerate(classes.tolist()):
+        where = np.flatnonzero(codes == code)
+        first[label] = int(where[0]) + 1 if where.size else None
+    return ClassCoverage(
+        n_labeled=n_labeled, classes=classes, counts=seen[n_labeled], first=first
+    )

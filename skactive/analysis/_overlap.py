@@ -1,0 +1,238 @@
+"""How much of what two protocols ask for is the same."""
+
+from dataclasses import dataclass
+from numbers import Integral
+
+import numpy as np
+from scipy import stats
+
+from .._utils._format import format_number, format_table, make_frame
+from .._utils._sklearn import validate_params
+from ._curves import as_runs, pair_runs
+
+
+@validate_params({"cumulative": ["boolean"], "include_initial": ["boolean"]})
+def jaccard(run_a, run_b, *, cumulative=True, include_initial=False):
+    """Jaccard similarity of what two runs asked for, round by round.
+
+    |A ∩ B| / |A ∪ B| of the two sets of positions: 1 for equal sets, 0 for disjoint
+    ones.
+
+    Parameters
+    ----------
+    run_a, run_b : Run
+        Over one pool. The longer one is cut to the rounds of the shorter one.
+    cumulative : bool, default=True
+        Whether a round's set is everything asked so far, as in [1]_, or its batch.
+    include_initial : bool, default=False
+        Whether the initial labels, which no strategy chose, count. Runs of one seed
+        share them, which looks like agreement.
+
+    Returns
+    -------
+    similarity : ndarray of shape (r,)
+        For each round, the initial labels being round 0; NaN where both sets are
+        empty.
+
+    References
+    ----------
+    .. [1] A. Vysogorets, A. Gopal, "Towards efficient active learning in NLP via
+       pretrained representations", 2024, figures 3 and 4.
+
+    Examples
+    --------
+    >>> from skactive.analysis import jaccard
+    >>> from skactive.simulation._run import Run
+    >>> a = Run([{"asked": [0]}, {"asked": [1, 2]}, {"asked": [3, 4]}])
+    >>> b = Run([{"asked": [0]}, {"asked": [2, 5]}, {"asked": [1, 3]}])
+    >>> jaccard(a, b).round(3)
+    array([  nan, 0.333, 0.6  ])
+    """
+    for name, run in (("run_a", run_a), ("run_b", run_b)):
+        if len(as_runs(run, name)) > 1:
+            raise TypeError(
+                f"{name!r} must be one Run, got several. Use mean_jaccard for groups."
+            )
+    (run_a,), (run_b,) = as_runs(run_a), as_runs(run_b)
+    seen_a, seen_b = set(), set()
+    similarity = []
+    pairs = zip(run_a.rounds, run_b.rounds, strict=False)
+    for i, (round_a, round_b) in enumerate(pairs):
+        if not cumulative:
+            seen_a, seen_b = set(), set()
+        if i > 0 or include_initial:
+            seen_a.update(round_a["asked"])
+            seen_b.update(round_b["asked"])
+        shared = len(seen_a & seen_b)
+        union = len(seen_a) + len(seen_b) - shared
+        similarity.append(shared / union if union else np.nan)
+    return np.array(similarity)
+
+
+@dataclass(frozen=True, eq=False)
+class Overlap:
+    """Jaccard similarity of two protocols over pairs of runs.
+
+    Attributes
+    ----------
+    n_labeled : ndarray of shape (r,)
+        Labels after each round, in the mean over the runs.
+    mean, std : ndarray of shape (r,)
+        Over the pairs; `std` divides by n - 1 and is NaN for a single pair.
+    chance : ndarray of shape (r,) or None
+        What random choices of the same sizes would share, from the pool less the
+        initial labels if these do not count and are the same; None if the runs do
+        not say how large the pool is.
+    similarity : ndarray of shape (n_pairs, r)
+    """
+
+    n_labeled: np.ndarray
+    mean: np.ndarray
+    std: np.ndarray
+    chance: np.ndarray | None
+    similarity: np.ndarray
+
+    def to_frame(self):
+        """Tabulate as a pandas.DataFrame, a row for each round."""
+        return make_frame(self._columns())
+
+    def _columns(self):
+        columns = {"n_labeled": self.n_labeled, "mean": self.mean, "std": self.std}
+        if self.chance is not None:
+            columns["chance"] = self.chance
+        return columns
+
+    def __str__(self):
+        columns = self._columns()
+        rows = [
+            [format_number(n, 8), *map(format_number, numbers)]
+            for n, *numbers in zip(*columns.values(), strict=True)
+        ]
+        title = f"Jaccard similarity, {len(self.similarity)} pairs of runs"
+        return f"{title}\n{format_table(['labels', *list(columns)[1:]], rows)}"
+
+
+@validate_params({"cumulative": ["boolean"], "include_initial": ["boolean"]})
+def mean_jaccard(runs_a, runs_b, *, cumulative=True, include_initial=False):
+    """Jaccard similarity of two protocols, in the mean over pairs of runs.
+
+    Parameters
+    ----------
+    runs_a, runs_b : Run or sequence of Run
+        Paired by the seed (and data) that they name in `info`. Where they name none,
+        in the order given, and then both must be equally many.
+    cumulative, include_initial : bool
+        As in `jaccard`.
+
+    Returns
+    -------
+    overlap : Overlap
+        As many rounds as the shortest run has.
+
+    Raises
+    ------
+    ValueError
+        If the runs do not form pairs.
+
+    Examples
+    --------
+    >>> from skactive.analysis import mean_jaccard
+    >>> from skactive.simulation._run import Run
+    >>> def make(*batches):
+    ...     return Run([{"asked": [0]}, *({"asked": b} for b in batches)],
+    ...                info={"pool_size": 5})
+    >>> overlap = mean_jaccard([make([1, 2]), make([3, 4])],
+    ...                        [make([2, 1]), make([4, 2])])
+    >>> overlap.mean.round(3), overlap.chance.round(3)
+    (array([  nan, 0.667]), array([  nan, 0.389]))
+    """
+    runs_a, runs_b = as_runs(runs_a, "runs_a"), as_runs(runs_b, "runs_b")
+    places = pair_runs(runs_a, runs_b)
+    if places is None:
+        seeds = [[run.info.get("seed") for run in runs] for runs in (runs_a, runs_b)]
+        named = any(seed is not None for group in seeds for seed in group)
+        if named or len(runs_a) != len(runs_b):
+            raise ValueError(
+                "'runs_a' and 'runs_b' must form pairs: one run of each seed in both, "
+                f"or equally many runs that name none; got the seeds {seeds[0]} and "
+                f"{seeds[1]}."
+            )
+        places = [(i, i) for i in range(len(runs_a))]
+    pairs = [(runs_a[i], runs_b[j]) for i, j in places]
+    rounds = min(len(run.rounds) for pair in pairs for run in pair)
+    if rounds == 0:
+        raise ValueError("'runs_a' and 'runs_b' must hold runs with rounds.")
+    options = {"cumulative": cumulative, "include_initial": include_initial}
+    similarity = np.stack([jaccard(*pair, **options)[:rounds] for pair in pairs])
+    labels = [run.n_labeled[:rounds] for pair in pairs for run in pair]
+    return Overlap(
+        n_labeled=np.mean(labels, axis=0),
+        mean=similarity.mean(axis=0),
+        std=similarity.std(axis=0, ddof=1)
+        if len(pairs) > 1
+        else np.full(rounds, np.nan),
+        chance=_chance(pairs, rounds, **options),
+        similarity=similarity,
+    )
+
+
+def _chance(pairs, rounds, cumulative, include_initial):
+    """Mean over pairs of what random choices of the same sizes would share."""
+    chances = []
+    for run_a, run_b in pairs:
+        n_pool = run_a.info.get("pool_size")
+        if n_pool is None or n_pool != run_b.info.get("pool_size"):
+            return None
+        initial_a, initial_b = (set(r.rounds[0]["asked"]) for r in (run_a, run_b))
+        if initial_a == initial_b and not include_initial:
+            n_pool -= len(initial_a)  # neither could choose them
+        sizes = [
+            _set_sizes(run, rounds, cumulative, include_initial)
+            for run in (run_a, run_b)
+        ]
+        chances.append([chance_jaccard(*n, n_pool) for n in zip(*sizes, strict=True)])
+    return np.mean(chances, axis=0)
+
+
+def _set_sizes(run, rounds, cumulative, include_initial):
+    sizes = [len(record["asked"]) for record in run.rounds[:rounds]]
+    if not include_initial:
+        sizes[0] = 0
+    return np.cumsum(sizes) if cumulative else np.array(sizes)
+
+
+@validate_params({"n_a": [Integral], "n_b": [Integral], "n_pool": [Integral]})
+def chance_jaccard(n_a, n_b, n_pool):
+    """Compute the expected Jaccard similarity of two random subsets of a pool.
+
+    The overlap i of two independent uniform subsets is hypergeometric, and the
+    similarity is i / (n_a + n_b - i); its exact expectation.
+
+    Parameters
+    ----------
+    n_a, n_b : int
+        Sizes of the subsets.
+    n_pool : int
+        Size of the pool.
+
+    Returns
+    -------
+    similarity : float
+        NaN if both subsets are empty.
+
+    Examples
+    --------
+    >>> from skactive.analysis import chance_jaccard
+    >>> round(chance_jaccard(2000, 2000, 20000), 4)
+    0.0526
+    """
+    if not (0 <= n_a <= n_pool and 0 <= n_b <= n_pool):
+        raise ValueError(
+            f"'n_a' and 'n_b' must lie in [0, {n_pool}], the size of the pool; got "
+            f"{n_a} and {n_b}."
+        )
+    if n_a + n_b == 0:
+        return float("nan")
+    shared = np.arange(max(0, n_a + n_b - n_pool), min(n_a, n_b) + 1)
+    weights = stats.hypergeom.pmf(shared, n_pool, n_a, n_b)
+    return float(weights @ (shared / (n_a + n_b - shared)))

@@ -1,0 +1,366 @@
+"""Turn the runs of an experiment into a page: tables, verdicts, pictures, numbers."""
+
+import html
+import io
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from .._storage._files import write_atomic
+from .._utils._sklearn import validate_params
+from ..simulation._experiment import read_runs
+from ..simulation._run import plain
+from ._areas import area_under_curve
+from ._comparison import holm, paired_t, welch_t
+from ._curves import align_runs, group_runs, name_metric, pair_runs, sort_runs
+from ._curves import learning_curve as average
+from ._diagnosis import diagnose
+from ._timing import ledger_table
+
+BASELINE = "random"
+UNDECIDED = "undecided"
+# What is computed once for all runs that share an encoder is no cost of a strategy.
+_OF_A_RUN = ("retraining", "acquisition", "final_training")
+
+
+@validate_params({"metric": [str, None], "baseline": [str]})
+def summarize_runs(runs, *, metric=None, baseline=BASELINE):
+    """Compare the strategies of runs of one learner on one data set with a baseline.
+
+    Parameters
+    ----------
+    runs : dict of str to list of Run, or sequence of Run
+        With several strategies and seeds, named in `info`.
+    metric : str or None, default=None
+        None is the first of the first run.
+    baseline : str, default="random"
+        The strategy to compare with, where it is among them.
+
+    Returns
+    -------
+    summary : dict
+        Plain values. "metric", "baseline", "n_labeled" (the label counts that all
+        runs cover), "precomputation_seconds" (of the run that took longest: an
+        experiment encodes once and every run records it) and "strategies": for each,
+        by falling last score, "n_runs", "mean" and "std" at each count, "area" (the
+        mean over the curve), "seconds" of a run in the other phases and, except for
+        the baseline, "diagnosis" and "test". The test is of the last score: a paired
+        t test where both ran with the same seeds, otherwise Welch's, with "p_holm"
+        corrected for the number of strategies.
+
+    Raises
+    ------
+    ValueError
+        If runs of one strategy differ in data set or learner.
+
+    Examples
+    --------
+    >>> from skactive.analysis._report import summarize_runs
+    >>> from skactive.simulation._run import Run
+    >>> runs = [
+    ...     Run([{"asked": [0], "scores": {"accuracy": score + s / 100}}],
+    ...         info={"strategy": name, "seed": s})
+    ...     for name, score in [("random", 0.5), ("margin", 0.75)] for s in range(2)
+    ... ]
+    >>> list(summarize_runs(runs)["strategies"])
+    ['margin', 'random']
+    """
+    groups = sort_runs(runs)
+    members = [run for group in groups.values() for run in group]
+    metric = name_metric(members, metric)
+    grid, _ = align_runs(members, metric)
+    curves = {name: average(group, metric, grid=grid) for name, group in groups.items()}
+    ledger = ledger_table(groups, phases=_OF_A_RUN)
+    strategies = {}
+    for name in sorted(groups, key=lambda name: -curves[name].mean[-1]):
+        curve, seconds = curves[name], ledger.mean[ledger.names.index(name)]
+        found = strategies[name] = {
+            "n_runs": curve.n_runs,
+            "mean": curve.mean.tolist(),
+            "std": curve.std.tolist(),
+            # A single point is its own area.
+            "area": area_under_curve(curve) if len(grid) > 1 else float(curve.mean[0]),
+            "seconds": dict(zip(ledger.phases, seconds.tolist(), strict=True)),
+        }
+        if baseline in groups and name != baseline:
+            pair = groups[name], groups[baseline]
+            found["diagnosis"] = diagnose(*pair, metric=metric).to_dict()
+            test = _test(*pair, curve.scores[:, -1], curves[baseline].scores[:, -1])
+            if test is not None:
+                found["test"] = test
+    _correct([found["test"] for found in strategies.values() if "test" in found])
+    return {
+        "metric": metric,
+        "baseline": baseline,
+        "n_labeled": grid.tolist(),
+        "precomputation_seconds": max(run.ledger["precomputation"] for run in members),
+        "strategies": strategies,
+    }
+
+
+def _test(runs, baseline_runs, scores, baseline_scores):
+    """Test the last scores, in pairs where the seeds are shared; None of one run."""
+    if min(len(runs), len(baseline_runs)) < 2:
+        return None
+    pairs = pair_runs(runs, baseline_runs)
+    if pairs is None:
+        found = welch_t(scores, baseline_scores)
+    else:
+        first, second = map(list, zip(*pairs, strict=True))
+        found = paired_t(scores[first], baseline_scores[second])
+    return {
+        "name": found.test,
+        "difference": found.difference,
+        "interval": list(found.interval),
+        "t": found.statistic,
+        "df": found.df,
+        "p_value": found.p_value,
+    }
+
+
+def _correct(tests):
+    """Add Holm's p, over all strategies that are compared with the baseline."""
+    for test, p in zip(tests, holm([t["p_value"] for t in tests]), strict=True):
+        test["p_holm"] = float(p)
+
+
+@validate_params({"summaries": [Mapping]})
+def format_report(summaries):
+    """Write what was found as Markdown.
+
+    Parameters
+    ----------
+    summaries : dict of str to dict
+        By the heading of each table, from :func:`summarize_runs`.
+
+    Returns
+    -------
+    text : str
+        Names are escaped: what a strategy is called cannot break the table.
+    """
+    if any(
+        not isinstance(s, Mapping) or "strategies" not in s for s in summaries.values()
+    ):
+        raise ValueError(
+            "'summaries' must hold what summarize_runs returns, by the heading of each "
+            "table."
+        )
+    parts = [_format(heading, summary) for heading, summary in summaries.items()]
+    return "\n\n".join(parts) + "\n"
+
+
+def _format(heading, summary):
+    strategies, counts = summary["strategies"], summary["n_labeled"]
+    shown = sorted({0, len(counts) // 2, len(counts) - 1})
+    baseline, metric = _escape(summary["baseline"]), _escape(summary["metric"])
+    n_runs = sorted({found["n_runs"] for found in strategies.values()})
+    runs = " to ".join(map(str, dict.fromkeys([n_runs[0], n_runs[-1]])))
+    compared = any("diagnosis" in found for found in strategies.values())
+    head = ["strategy", *(f"{counts[i]:g} labels" for i in shown), "over the curve"]
+    if compared:
+        at_end = f"{counts[-1]:g} labels, less {baseline}"
+        head += [at_end, "p", "p (Holm)", f"curve, less {baseline}", "verdict"]
+    head += ["retraining, s", "acquisition, s"]
+    rows = [_row(name, found, shown, compared) for name, found in strategies.items()]
+    lines = [head, ["---"] * len(head), *rows]
+    parts = [
+        f"## {_escape(heading)}",
+        f"{metric}, mean ± standard deviation of {runs} run{'s' * (runs != '1')}.",
+        "\n".join(f"| {' | '.join(cells)} |" for cells in lines),
+    ]
+    if compared:
+        parts.append(_explain(summary))
+    encoding = summary["precomputation_seconds"]
+    if encoding > 0:
+        parts.append(
+            f"Encoding took {encoding:.1f} s, once for all runs; no row counts it."
+        )
+    return "\n\n".join(parts)
+
+
+def _row(name, found, shown, compared):
+    cells = [_escape(name)]
+    for i in shown:
+        spread = f" ± {found['std'][i]:.3f}" if found["n_runs"] > 1 else ""
+        cells.append(f"{found['mean'][i]:.3f}{spread}")
+    cells.append(f"{found['area']:.3f}")
+    if compared:
+        cells += _compare(found)
+    seconds = found["seconds"]
+    return [*cells, *(f"{seconds[p]:.1f}" for p in ("retraining", "acquisition"))]
+
+
+def _compare(found):
+    """Write the test of the last score, and the verdict with what it rests on."""
+    test, diagnosis = found.get("test"), found.get("diagnosis")
+    cells = [""] * 5
+    if test:
+        cells[0] = _with_interval(test["difference"], test["interval"])
+        mark = "" if test["name"].startswith("paired") else " (Welch)"
+        cells[1] = f"{_say_p(test['p_value'])}{mark}"
+        cells[2] = _say_p(test["p_holm"])
+    if diagnosis:
+        cells[3] = _with_interval(diagnosis["gap"], diagnosis["gap_interval"])
+        verdict = diagnosis["verdict"].partition(":")[0]
+        if verdict == UNDECIDED:
+            verdict += f": {diagnosis['reason'][0].lower()}{diagnosis['reason'][1:]}"
+        if diagnosis["seeds_needed"] is not None:
+            verdict += f"; about {diagnosis['seeds_needed']} seeds would decide"
+        cells[4] = verdict
+    return cells
+
+
+def _with_interval(gap, interval):
+    if interval is None:
+        return f"{gap:+.3f}"
+    return f"{gap:+.3f} [{interval[0]:+.3f}, {interval[1]:+.3f}]"
+
+
+def _say_p(p):
+    return f"{p:.3f}" if p >= 0.001 else "< 0.001"
+
+
+def _explain(summary):
+    found = summary["strategies"].values()
+    tests = [f["test"] for f in found if "test" in f]
+    diagnosis = next(f["diagnosis"] for f in found if "diagnosis" in f)
+    text = (
+        f"The verdict rests on the mean score over the curve, less "
+        f"{_escape(summary['baseline'])}'s, with a {diagnosis['confidence']:.0%} "
+        f"interval over runs: a strategy *pays* where the interval is above "
+        f"0, and *does not pay* where a gain of {diagnosis['worthwhile']:g} is ruled "
+        "out. It is not corrected for the number of strategies."
+    )
+    if not tests:
+        return text
+    names = {test["name"] for test in tests}
+    kinds = {
+        "paired t test": "paired by seed",
+        "Welch's t test": "Welch's where the seeds differ (marked)",
+    }
+    used = " or ".join(kind for name, kind in kinds.items() if name in names)
+    return (
+        f"p is of a t test of the last score, {used}; p (Holm) is corrected for the "
+        f"{len(tests)} strategies of this table. In brackets are 95% intervals. {text}"
+    )
+
+
+@validate_params({"folder": [str, os.PathLike], "metric": [str, None]})
+def write_report(folder, *, metric=None):
+    """Read an experiment's folder and write report.md, report.json and pictures.
+
+    A table and pictures for each data set and learner. If something fails, nothing
+    is written.
+
+    Parameters
+    ----------
+    folder : str or path-like
+        Where :func:`skactive.simulation.run_experiment` wrote its runs.
+    metric : str or None, default=None
+        None is the first of each table's first run.
+
+    Returns
+    -------
+    text : str
+        The report, in Markdown.
+    written : list of Path
+
+    Raises
+    ------
+    FileNotFoundError
+        If the folder holds no runs.
+    ValueError
+        If the runs hold no scores, or not the metric.
+    ImportError
+        If matplotlib is not installed.
+    """
+    folder = Path(folder)
+    runs = read_runs(folder)
+    if not runs:
+        raise ValueError(
+            f"'folder' must hold the runs of an experiment, got {str(folder)!r}, in "
+            "which none is finished. Run `skactive simulate` or run_experiment(..., "
+            "folder=) first."
+        )
+    sections = _split(runs)
+    summaries = {
+        heading: summarize_runs(group, metric=metric)
+        for heading, group in sections.items()
+    }
+    text = format_report(summaries)
+    record = json.dumps(plain(summaries), indent=1, allow_nan=False)
+    contents = {"report.md": text.encode(), "report.json": record.encode()}
+    for heading, group in sections.items():
+        suffix = "" if len(sections) == 1 else f"-{_as_filename(heading)}"
+        for kind, picture in _draw(group, summaries[heading]).items():
+            contents[f"{kind}{suffix}.png"] = picture
+    for name, content in contents.items():
+        write_atomic(folder / name, content)
+    return text, [folder / name for name in contents]
+
+
+def _split(runs):
+    """Sort runs by data set, and by learner where there are several."""
+    learners = {run.info.get("learner") for run in runs}
+    sections = {}
+    for run in runs:
+        names = [run.info.get("data", "data")]
+        if len(learners) > 1:
+            names.append(run.info.get("learner", "learner"))
+        sections.setdefault(", ".join(map(str, names)), []).append(run)
+    return sections
+
+
+def _draw(runs, summary):
+    """Draw the curves, the seconds and the overlap with the baseline, as PNG."""
+    from ..plotting._curves import ActiveLearningCurveDisplay
+    from ..plotting._ledger import LedgerDisplay
+    from ..plotting._overlap import OverlapDisplay
+    from ..plotting._style import import_figure
+
+    Figure = import_figure()
+    groups = group_runs(runs)
+    metric, encoding = summary["metric"], summary["precomputation_seconds"]
+
+    def draw_seconds(ax):
+        LedgerDisplay.from_runs(groups, phases=_OF_A_RUN, ax=ax)
+        if encoding > 0:
+            ax.set_xlabel(f"seconds of a run; encoding, once for all: {encoding:.1f} s")
+
+    pictures = {
+        "curves": lambda ax: ActiveLearningCurveDisplay.from_runs(
+            groups, metric=metric, ax=ax
+        )
+    }
+    if any(any(found["seconds"].values()) for found in summary["strategies"].values()):
+        pictures["ledger"] = draw_seconds
+    paired = {
+        name: group
+        for name, group in groups.items()
+        if BASELINE in groups and pair_runs(group, groups[BASELINE]) is not None
+    }
+    if len(paired) > 1:
+        pictures["overlap"] = lambda ax: OverlapDisplay.from_runs(
+            paired, BASELINE, ax=ax
+        )
+    drawn = {}
+    for kind, draw in pictures.items():
+        # Not through pyplot: a page needs no window and leaves none behind.
+        figure = Figure(figsize=(8, 5), layout="constrained")
+        draw(figure.subplots())
+        stream = io.BytesIO()
+        figure.savefig(stream, dpi=150, format="png")
+        drawn[kind] = stream.getvalue()
+    return drawn
+
+
+def _escape(name):
+    """Write a name so that Markdown and HTML show it as it is."""
+    text = html.escape(" ".join(str(name).split()), quote=False)
+    return re.sub(r"([\\`*\[\]|#])", r"\\\1", text)
+
+
+def _as_filename(name):
+    return "".join(c if c.isalnum() or c in "-_." else "_" for c in name)

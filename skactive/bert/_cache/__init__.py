@@ -1,0 +1,1 @@
+"""Stores of rows per text, in memory and in folders."""

@@ -1,0 +1,342 @@
+"""Rows of features found by text: those in memory, and those on disk."""
+
+import itertools
+import mmap
+import os
+import shutil
+import tempfile
+import warnings
+
+import numpy as np
+
+from ..._utils._chunks import chunk_size, chunks
+from ._memory import Entry, get_cache_limit, size_of
+from ._shards import DamagedShard, UnreadableShard, digest_text
+
+_SMALL_BLOCK, _SMALL_BLOCKS_KEPT = 256, 64
+
+
+class Gone(Exception):
+    """A shard that was there cannot be read any more, and is given up."""
+
+
+class Block(Entry):
+    """The features of some texts, in one read-only array.
+
+    Parameters
+    ----------
+    texts : list of str or of (str, str)
+        What the rows belong to, in order.
+    array : ndarray of shape (n, width)
+    n_bytes : int
+    """
+
+    def __init__(self, texts, array, n_bytes):
+        super().__init__(n_bytes)
+        array.flags.writeable = False
+        self.texts, self.array = texts, array
+
+
+class MemoryRows:
+    """Rows in memory: one block per call that encoded something."""
+
+    def __init__(self):
+        self.blocks, self._starts = [], []
+        self._rows = {}  # text -> row number
+        self._n_rows = 0
+
+    def find(self, texts):
+        """Find row numbers, -1 for texts that are not here."""
+        return _get_each(self._rows, texts)
+
+    def take(self, rows, features, positions):
+        """Copy rows to their positions in `features`."""
+        for number, part in _split(self._starts, rows):
+            block, first = self.blocks[number], self._starts[number]
+            block.touch()
+            copy_rows(block.array, rows[part] - first, features, positions[part])
+
+    def add(self, texts, array):
+        """Keep the features of texts that are not here yet, without a copy."""
+        self._merge_small_blocks()
+        self._append(texts, array)
+
+    def _append(self, texts, array):
+        self.blocks.append(Block(texts, array, in_memory(array) + size_of(texts)))
+        self._starts.append(self._n_rows)
+        self._rows.update(zip(texts, itertools.count(self._n_rows), strict=False))
+        self._n_rows += len(texts)
+
+    def _merge_small_blocks(self):
+        """Join the blocks of many small calls, so that looking up stays fast."""
+        small = [block for block in self.blocks if len(block.texts) < _SMALL_BLOCK]
+        if len(small) <= _SMALL_BLOCKS_KEPT:
+            return
+        for block in small:
+            self.drop(block)
+        texts = list(itertools.chain.from_iterable(block.texts for block in small))
+        self._append(texts, np.concatenate([block.array for block in small]))
+
+    def drop(self, block):
+        """Forget a block."""
+        number = self.blocks.index(block)
+        del self.blocks[number], self._starts[number]
+        for text in block.texts:
+            del self._rows[text]
+
+
+class _Index(Entry):
+    """Row numbers by text, so that not every look-up has to digest the texts."""
+
+    def __init__(self):
+        super().__init__()
+        self.rows = {}
+
+    def add(self, texts, rows):
+        self.rows.update(zip(texts, rows, strict=True))
+        self.n_bytes += size_of(texts)
+
+    def clear(self):
+        self.rows, self.n_bytes = {}, 0
+
+
+class DiskRows:
+    """Rows in the shards of a cache folder.
+
+    Parameters
+    ----------
+    shards : ShardFolder
+    """
+
+    def __init__(self, shards):
+        self.shards = shards
+        self.index = _Index()
+        self._start_over()
+
+    def _start_over(self):
+        """Forget what is in the folder, so that the next look-up lists it."""
+        self._names, self._starts = [], []
+        self._n_rows = 0
+        self._rows = {}  # digest of a text -> row number
+        self.index.clear()
+        self.shards.list_again()
+
+    def find(self, texts, width):
+        """Find row numbers, -1 for texts that are in no shard.
+
+        The shards that are read for the first time in this process are checked; a
+        damaged one is removed, with a warning.
+        """
+        while True:
+            rows = self._find(texts)
+            numbers = np.bincount(_numbers(self._starts, rows[rows >= 0]))
+            used = [self._names[i] for i in np.flatnonzero(numbers)]
+            damaged = {}
+            for name in used:
+                try:
+                    self.shards.check(name, width)
+                except DamagedShard as exc:
+                    damaged[name] = exc
+            if not damaged:
+                return rows
+            self._start_over()
+            for name, reason in damaged.items():
+                self._give_up(name, reason)
+
+    def _find(self, texts):
+        self.index.touch()
+        rows = _get_each(self.index.rows, texts)
+        if rows.min() >= 0:
+            return rows
+        for name in self.shards.new_shards():
+            self._list(name)
+        if self._rows:
+            unknown = np.flatnonzero(rows < 0)
+            digests = [digest_text(texts[i]) for i in unknown]
+            rows[unknown] = _get_each(self._rows, digests)
+            found = unknown[rows[unknown] >= 0]
+            self.index.add([texts[i] for i in found], rows[found].tolist())
+        return rows
+
+    def _list(self, name):
+        try:
+            digests = self.shards.read_digests(name)
+        except DamagedShard as exc:
+            self._give_up(name, exc)
+            return
+        self._names.append(name)
+        self._starts.append(self._n_rows)
+        self._rows.update(zip(digests, itertools.count(self._n_rows), strict=False))
+        self._n_rows += len(digests)
+
+    def take(self, rows, features, positions):
+        """Copy rows to their positions; `Gone` if a shard cannot be read any more."""
+        for number, part in _split(self._starts, rows):
+            name, first = self._names[number], self._starts[number]
+            width, places = features.shape[1], positions[part]
+            try:
+                self.shards.read(name, width, rows[part] - first, features, places)
+            except DamagedShard as exc:
+                self._start_over()
+                self._give_up(name, exc)
+                raise Gone from exc
+
+    def _give_up(self, name, reason):
+        unreadable = isinstance(reason, UnreadableShard)
+        path = self.shards.folder / f"{name}.npy"
+        self.shards.leave_out(name)
+        if not unreadable:
+            self.shards.remove(name)
+        warnings.warn(
+            f"the cached features in {str(path)!r} "
+            f"{'cannot be read' if unreadable else 'are damaged'} ({reason}) and are "
+            "computed again.",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def _get_each(index, keys):
+    if not index:
+        return np.full(len(keys), -1, dtype=np.intp)
+    found = map(index.get, keys, itertools.repeat(-1))
+    return np.fromiter(found, dtype=np.intp, count=len(keys))
+
+
+def _numbers(starts, rows):
+    """Tell the number of the block that each row is in."""
+    return np.searchsorted(starts, rows, side="right") - 1
+
+
+def _split(starts, rows):
+    """Tell which part of the rows is in which block.
+
+    Yields
+    ------
+    number : int
+        Of the block.
+    part : slice or ndarray of int
+        Positions in `rows`.
+    """
+    numbers = _numbers(starts, rows)
+    if numbers.min() == numbers.max():
+        yield numbers[0], slice(None)
+        return
+    order = np.argsort(numbers, kind="stable")
+    cuts = np.flatnonzero(np.diff(numbers[order])) + 1
+    for part in np.split(order, cuts):
+        yield numbers[part[0]], part
+
+
+_SMALL = 2**20  # bytes that are not worth a file
+
+
+class NoRoomError(Exception):
+    """The disk has no room for a file."""
+
+
+def room(n_rows, width):
+    """Make room for rows of float32, in a file where they are beyond the limit.
+
+    Parameters
+    ----------
+    n_rows, width : int
+
+    Returns
+    -------
+    array : ndarray of shape (n_rows, width)
+        To be filled. In a file where all rows together take more than
+        :func:`skactive.bert.set_cache_limit` allows.
+
+    Warns
+    -----
+    UserWarning
+        Where the disk has no room for that; the rows are in memory then.
+
+    Examples
+    --------
+    >>> from skactive.bert._cache._rows import in_memory, room
+    >>> in_memory(room(10, 100))
+    4000
+    """
+    n_bytes = 4 * n_rows * width
+    if n_bytes > max(get_cache_limit(), _SMALL):
+        try:
+            return map_file(n_rows, width)
+        except NoRoomError as exc:
+            warnings.warn(
+                f"{exc}; the features are kept in memory, beyond the limit. Set the "
+                "environment variable TMPDIR to a folder with more room.",
+                UserWarning,
+                stacklevel=2,
+            )
+    return np.empty((n_rows, width), dtype=np.float32)
+
+
+def map_file(n_rows, width):
+    """Map a new file without a name, which lasts as long as the array.
+
+    Parameters
+    ----------
+    n_rows, width : int
+        At least 1.
+
+    Returns
+    -------
+    array : ndarray of shape (n_rows, width), float32
+
+    Raises
+    ------
+    NoRoomError
+        If the file would take more than half of what is free.
+    """
+    n_bytes, folder = 4 * n_rows * width, tempfile.gettempdir()
+    try:
+        if n_bytes > shutil.disk_usage(folder).free / 2:
+            raise OSError("it would take more than half of the free space")
+        with tempfile.TemporaryFile(prefix="skactive-") as file:
+            # Reserved now: a sparse file on a full disk would kill the process later.
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(file.fileno(), 0, n_bytes)
+            else:
+                file.truncate(n_bytes)
+            # Not np.memmap: joblib would send a worker its name, and it has none.
+            mapping = mmap.mmap(file.fileno(), n_bytes)
+    except OSError as exc:
+        raise NoRoomError(
+            f"no room for {n_bytes / 1e9:.1f} GB in {folder!r} ({exc})"
+        ) from exc
+    return np.frombuffer(mapping, dtype=np.float32).reshape(n_rows, width)
+
+
+def in_memory(array):
+    """Count the bytes of an array that are in memory and in no file.
+
+    Parameters
+    ----------
+    array : ndarray
+
+    Returns
+    -------
+    n_bytes : int
+    """
+    base = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    # NumPy may hold the buffer itself or a view of it.
+    base = base.obj if isinstance(base, memoryview) else base
+    return 0 if isinstance(base, mmap.mmap) else array.nbytes
+
+
+def copy_rows(source, rows, target, positions):
+    """Copy rows as in `target[positions] = source[rows]`, a few at a time.
+
+    Parameters
+    ----------
+    source : ndarray of shape (m, width)
+    rows : ndarray of int of shape (b,)
+    target : ndarray of shape (n, width)
+    positions : ndarray of int of shape (b,)
+    """
+    for part in chunks(len(rows), chunk_size(source[:1].nbytes)):
+        target[positions[part]] = source[rows[part]]

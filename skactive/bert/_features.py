@@ -1,0 +1,459 @@
+"""BertFeatures: texts in, features of a pretrained encoder out."""
+
+import os
+import warnings
+from collections.abc import Sequence
+from numbers import Integral
+
+import numpy as np
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+)
+
+from .._utils._progress import progress_bar
+from .._utils._sklearn import Interval, StrOptions, fit_context
+from .._utils._texts import as_texts, refuse_surrogates
+from .._utils._threads import in_torch_threads
+from ._cache._store import FeatureStore, open_store
+from ._encoder import choose_device, choose_layers, choose_precision, encode
+from ._pretrained import open_checkpoint
+from ._sentences import SentenceModules
+from ._surprisal import SurprisalMixin
+from ._tokens import collate, cut, cut_parts, pack, tokenize
+from ._workers import count_workers, encode_in_workers
+
+
+class BertFeatures(
+    SurprisalMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
+    """Turn texts into features with a pretrained encoder, left as it is.
+
+    The features differ between machines by default: `precision="auto"` computes in
+    bfloat16 on processors and GPUs with native instructions for it, and in float32
+    elsewhere. bfloat16 is about twice as fast and moves features by some 0.1 %.
+    `precision="float32"` gives the same features everywhere, up to rounding.
+
+    Each text is encoded once: the features are kept under the content of the text,
+    of the weights and of every parameter that matters, so a loop, a grid search or
+    a clone that meets the text again looks it up. Texts are sorted by length and, on
+    a processor, encoders like BERT, RoBERTa, ELECTRA and MPNet take them end to end,
+    without padding; elsewhere they are padded to the longest of their batch only.
+
+    Parameters
+    ----------
+    model : str or path-like, default="bert-base-uncased"
+        Any encoder that `transformers.AutoModel` loads: a name on the hub, or a local
+        folder with the model and its tokenizer. Code from the hub is never run.
+    pooling : {"mean", "cls", "max", "last", "auto"}, default="mean"
+        How the states of a text's tokens become one row: their mean, that of the
+        first token, the largest value of each dimension, or that of the last token.
+        Padding never counts; the special tokens do. "cls" is refused for decoders
+        such as GPT-2, whose first token sees no other. "auto" gives a model of
+        sentence-transformers the features of `SentenceTransformer.encode`: its own
+        pooling, normalization, dense layers, longest length and default prompt. For
+        any other model "auto" is "mean".
+    layers : int or sequence of int, default=-1
+        Which layer's states to pool; several are pooled each and concatenated in the
+        order given. 1 is the first layer, -1 the last, and 0 the output of the
+        embeddings, as in the `hidden_states` of transformers. `(-4, -3, -2, -1)` are
+        the last four. `freeze=3` of :class:`BertClassifier` freezes the layers 1 to 3.
+    max_length : int, default=128
+        Tokens after which a text is cut, the special ones included, and never more
+        than the model has positions for.
+    normalize : bool, default=False
+        Whether to scale each row to Euclidean length 1.
+    batch_tokens : int or "auto", default="auto"
+        Most tokens in a batch, padding included. "auto" is 2,048 on a processor,
+        where larger batches gain little, and 16,384 on a CUDA device.
+    cache : "memory", path-like or None, default="memory"
+        Where features are kept. "memory" is shared by all copies in the process, the
+        least recently used going first beyond
+        :func:`skactive.bert.set_cache_limit`. A folder is shared by processes and
+        outlives them. None keeps nothing.
+    cache_dtype : {"float32", "float16"}, default="float32"
+        Type of the files in a cache folder. With "float16", which halves them, the
+        features are those rounded values from the first call on.
+    device : str, default="auto"
+        "auto" takes CUDA, else MPS, else the processor; or any name torch knows.
+    precision : {"auto", "float32", "bfloat16"}, default="auto"
+        Type of the weights while encoding; pooling and output are always float32.
+        "auto" takes bfloat16 where the device has native instructions for it, which
+        about doubles the speed and moves features by some 0.1 %, and float32
+        elsewhere, so that features differ between machines. Pass "float32" to get the
+        same features everywhere, up to rounding of about 1e-6.
+    revision : str or None, default=None
+        Branch, tag or commit of the model on the hub.
+    n_jobs : int or None, default=None
+        Worker processes that share the encoding of a large `X` on the processor, each
+        with one thread; -1 is one for each core. None is 1, which is this process
+        with as many threads as torch has, unless a
+        :func:`joblib.parallel_config` says otherwise; its backend, such as Dask's or
+        Ray's, spreads the work. See Notes.
+    verbose : int, bool or "auto", default="auto"
+        Whether a bar on stderr shows the texts encoded, the rate and the time left.
+        "auto" shows it on an interactive terminal and in a notebook if encoding takes
+        more than 3 seconds. 0 or False never shows it, 1 or True always does.
+
+    See Also
+    --------
+    skactive.bert.set_cache_limit : Limit the memory of cached features.
+
+    Notes
+    -----
+    There is nothing to learn: `fit` checks its input and `transform` works without
+    it. `transform` returns a read-only array; the same sequence of texts gets the very
+    same array again. It draws no random numbers.
+
+    On the processor, `torch.get_num_threads()` threads encode batches, each with one
+    thread of torch. So the number of threads does not change the features.
+
+    A text's features depend on the batch it is encoded in by rounding only: about
+    1e-6 in float32 and 1e-2 in bfloat16, relative to their size.
+
+    With `n_jobs` the texts, sorted by length, are dealt out in parts of about equal
+    tokens, and a worker that has done one gets the next. The parts are the same for
+    every `n_jobs`, and so are the features. The part of a worker that dies is encoded
+    again; the third death is an error. Workers open the model by its name or folder,
+    which must be the same weights on every machine. What makes one part only, a device
+    other than the processor and a backend of threads stay in this process.
+
+    A pickle holds the parameters: no weights and no features.
+
+    References
+    ----------
+    .. [1] J. Devlin, M.-W. Chang, K. Lee, K. Toutanova (2019). BERT: Pre-training of
+       Deep Bidirectional Transformers for Language Understanding. NAACL.
+    .. [2] N. Reimers, I. Gurevych (2019). Sentence-BERT: Sentence Embeddings using
+       Siamese BERT-Networks. EMNLP.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skactive.bert import BertFeatures
+    >>> features = BertFeatures("bert-base-uncased", pooling="cls", layers=(-2, -1))
+    >>> make_pipeline(features, LogisticRegression()).get_params()[
+    ...     "bertfeatures__layers"
+    ... ]
+    (-2, -1)
+    """
+
+    _parameter_constraints = {
+        "model": [str, os.PathLike],
+        "pooling": [StrOptions({"mean", "cls", "max", "last", "auto"})],
+        "layers": [Integral, Sequence, np.ndarray],
+        "max_length": [Interval(Integral, 1, None, closed="left")],
+        "normalize": ["boolean"],
+        "batch_tokens": [
+            StrOptions({"auto"}),
+            Interval(Integral, 1, None, closed="left"),
+        ],
+        "cache": [str, os.PathLike, None],
+        "cache_dtype": [StrOptions({"float32", "float16"})],
+        "device": [str],
+        "precision": [StrOptions({"auto", "float32", "bfloat16"})],
+        "revision": [str, None],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose", StrOptions({"auto"})],
+    }
+
+    def __init__(
+        self,
+        model="bert-base-uncased",
+        *,
+        pooling="mean",
+        layers=-1,
+        max_length=128,
+        normalize=False,
+        batch_tokens="auto",
+        cache="memory",
+        cache_dtype="float32",
+        device="auto",
+        precision="auto",
+        revision=None,
+        n_jobs=None,
+        verbose="auto",
+    ):
+        self.model = model
+        self.pooling = pooling
+        self.layers = layers
+        self.max_length = max_length
+        self.normalize = normalize
+        self.batch_tokens = batch_tokens
+        self.cache = cache
+        self.cache_dtype = cache_dtype
+        self.device = device
+        self.precision = precision
+        self.revision = revision
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None):
+        """Check the parameters and that `X` holds texts; learn nothing.
+
+        Parameters
+        ----------
+        X : sequence of str, or of (str, str), of length n
+            Texts or pairs of texts in any usual container.
+        y : ignored
+
+        Returns
+        -------
+        self : BertFeatures
+        """
+        as_texts(X)
+        return self
+
+    def transform(self, X):
+        """Encode texts, or look them up.
+
+        Parameters
+        ----------
+        X : sequence of str, or of (str, str), of length n
+            Texts or pairs of texts: a list, tuple, array, or pandas or polars
+            series; pairs also as two columns.
+
+        Returns
+        -------
+        features : ndarray of shape (n, n_layers * width), float32
+            Read-only. Beyond :func:`skactive.bert.set_cache_limit` it is mapped from a
+            temporary file. A data frame after `set_output`.
+
+        Raises
+        ------
+        TypeError
+            Where `X` holds something else than texts, with the positions.
+        ValueError
+            For an empty `X`, a model that cannot be loaded, layers it does not have,
+            and a device this machine does not have.
+
+        Warns
+        -----
+        UserWarning
+            With the number of texts that were cut at `max_length` in this call; for a
+            `pooling` that a sentence-transformers model was not trained for; and where
+            the cache folder is damaged or cannot be written.
+        """
+        self._validate_params()
+        texts = as_texts(X)
+        run = EncodingRun(self)
+        self._warn_of_modules(run)
+        try:
+            if self.cache is None:
+                store = FeatureStore()  # gone after this call
+            else:
+                folder = self._cache_folder()
+                dtype = "float32" if folder is None else self.cache_dtype
+                store = open_store(folder, run.recipe(), dtype)
+            features = store.get(texts, run.encode, run.width)
+        except (TypeError, UnicodeError):
+            refuse_surrogates(texts)  # the likely reason, found at no cost otherwise
+            raise
+        if run.n_truncated:
+            if run.max_length < run.limit:
+                longest = "any number" if run.limit == np.inf else int(run.limit)
+                advice = (
+                    ". A higher 'max_length' uses more of them; the model takes "
+                    f"{longest}."
+                )
+            else:
+                advice = ", which is the most that the model takes."
+            warnings.warn(
+                f"{run.n_truncated} of the {run.n_encoded} texts encoded have more "
+                f"than {run.max_length} tokens and were cut there{advice}",
+                UserWarning,
+                stacklevel=3,  # the caller, past the wrapper of set_output
+            )
+        return features
+
+    def _cache_folder(self):
+        """Check `cache`, and return its folder; None for the memory."""
+        if isinstance(self.cache, str) and self.cache == "memory":
+            return None
+        folder = os.path.expanduser(os.fsdecode(self.cache))
+        try:
+            is_path = b"\0" not in os.fsencode(folder)
+        except UnicodeEncodeError:
+            is_path = False
+        if not is_path or not folder.strip() or folder.startswith("~"):
+            raise ValueError(
+                f"'cache' must be 'memory', a folder or None, got {self.cache!r}. "
+                "Pass the path of a folder; it is made where it does not exist."
+            )
+        return folder
+
+    def _warn_of_modules(self, run):
+        """Warn where a sentence-transformers model was trained for other features."""
+        if self.pooling == "auto" or run.layers != (run.checkpoint.depth,):
+            return
+        modules = SentenceModules(run.checkpoint.source)
+        if modules.differ_from(self.pooling):
+            warnings.warn(
+                f"pooling={self.pooling!r} gives other features than those that the "
+                f"sentence-transformers model {run.checkpoint.name!r} was trained "
+                f"for. Pass pooling='auto' for these.",
+                UserWarning,
+                stacklevel=4,  # the caller of transform
+            )
+
+    @property
+    def _n_features_out(self):
+        return EncodingRun(self).width
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.one_d_array = True
+        tags.input_tags.two_d_array = False
+        tags.transformer_tags.preserves_dtype = []
+        tags.requires_fit = False
+        return tags
+
+
+_MOST_TOKENS = 2**31
+_BATCH_TOKENS = {"cpu": 2048, "cuda": 16384, "mps": 8192}
+
+
+class EncodingRun:
+    """One call of `transform`: the parameters, resolved for this machine and model.
+
+    Parameters
+    ----------
+    estimator : BertFeatures
+        Only read.
+
+    Attributes
+    ----------
+    width : int
+        Features of a text.
+    n_encoded, n_truncated : int
+        Texts encoded so far in this call, and those of them that were cut.
+    """
+
+    def __init__(self, estimator):
+        self.estimator = estimator
+        self.checkpoint = open_checkpoint(estimator.model, estimator.revision)
+        self.device = choose_device(estimator.device)
+        self.dtype = choose_precision(estimator.precision, self.device)
+        self.layers = choose_layers(estimator.layers, self.checkpoint.depth)
+        self.width = len(self.layers) * self.checkpoint.width
+        self.pooling, self.modules = estimator.pooling, None
+        self.normalize = bool(estimator.normalize)
+        self.limit = self.checkpoint.max_positions or np.inf
+        if self.pooling == "auto":
+            self._follow_modules()
+        self.max_length = int(min(estimator.max_length, self.limit))
+        self.batch_tokens = (
+            _BATCH_TOKENS.get(self.device.type, _BATCH_TOKENS["cpu"])
+            if estimator.batch_tokens == "auto"
+            else min(estimator.batch_tokens, _MOST_TOKENS)
+        )
+        self.revision = estimator.revision
+        self.verbose = estimator.verbose
+        self.n_encoded = self.n_truncated = 0
+
+    def _follow_modules(self):
+        """Resolve `pooling="auto"`: the modules of the model, or else the mean."""
+        modules = SentenceModules(self.checkpoint.source)
+        if not modules.exist:
+            self.pooling = "mean"
+            return
+        modules.check()
+        if self.layers != (self.checkpoint.depth,):
+            raise ValueError(
+                "'layers' must be -1 with pooling='auto' for a sentence-transformers "
+                f"model, which uses the last layer, got {self.estimator.layers!r}. "
+                "Pass layers=-1 or another 'pooling'."
+            )
+        self.modules = modules
+        self.pooling = modules.poolings
+        self.width = modules.width(self.checkpoint.width)
+        self.limit = min(self.limit, modules.max_length)
+
+    @property
+    def digests(self):
+        """Tell the weights and the tokenizer from all others."""
+        digests = [self.checkpoint.digest, self.checkpoint.tokenizer_digest]
+        return digests if self.modules is None else [*digests, self.modules.recipe()]
+
+    def recipe(self):
+        """List what the features depend on besides the text."""
+        recipe = {
+            "weights": self.checkpoint.digest,
+            "revision": self.revision,
+            "tokenizer": self.checkpoint.tokenizer_digest,
+            "pooling": self.pooling,
+            "layers": list(self.layers),
+            "max_length": self.max_length,
+            "normalize": self.normalize,
+            "precision": str(self.dtype).removeprefix("torch."),
+        }
+        return recipe if self.modules is None else recipe | self.modules.recipe()
+
+    def encode(self, texts, out):
+        """Fill `out`, here or in workers, yielding the positions that are done."""
+        parts = cut_parts(texts, self.max_length, self.batch_tokens)
+        n_jobs = self.estimator.n_jobs
+        if len(parts) > 1 and self.device.type == "cpu" and count_workers(n_jobs) > 1:
+            yield from encode_in_workers(self, texts, parts, out)
+        else:
+            yield from self.encode_here(texts, parts, out)
+
+    def encode_here(self, texts, parts, out):
+        """Fill `out` part by part, yielding the positions of each batch."""
+        from ._encoder import PackedEncoder
+
+        module = self.checkpoint.module(self.device, self.dtype)
+        pad_id = self.checkpoint.pad_id
+        self.checkpoint.refuse_blind_token(module, self.pooling)
+        prepare = finish = None
+        if self.modules is not None:
+            prepare, finish = self.modules.prepare, self.modules.build(self.device)
+        packs = self.device.type == "cpu" and PackedEncoder.supports(module)
+
+        def batches():
+            for chunk in parts:
+                part = [texts[i] for i in chunk]
+                if prepare is not None:
+                    part = list(map(prepare, part))
+                tokens = tokenize(self.checkpoint, part, self.max_length)
+                self.n_truncated += tokens.n_truncated
+                lengths = np.array([len(ids) for ids in tokens.ids])
+                if not lengths.all():  # no token at all, not even a special one
+                    yield tokens, None, chunk[lengths == 0]
+                for batch in cut(lengths, self.batch_tokens):
+                    yield tokens, batch, chunk[batch]
+
+        def fill(task):
+            tokens, batch, positions = task
+            if batch is None:
+                out[positions] = 0.0
+                return positions
+            features = encode(
+                module,
+                pack(tokens, batch, self.device)
+                if packs
+                else collate(tokens, batch, pad_id, self.device),
+                layers=self.layers,
+                pooling=self.pooling,
+                normalize=self.normalize,
+                finish=finish,
+            )
+            out[positions] = features.cpu().numpy()
+            return positions
+
+        with self.progress(len(texts)) as progress:
+            for positions in in_torch_threads(fill, batches(), self.device):
+                self.n_encoded += len(positions)
+                progress.update(len(positions))
+                yield positions
+
+    def progress(self, total):
+        """Show the texts encoded, as `verbose` says."""
+        return progress_bar(self.verbose, total=total, desc="BertFeatures", unit="text")

@@ -1,0 +1,305 @@
+"""The network that is trained: encoder, pooling and head, wholly or above a cut."""
+
+import copy
+import threading
+from contextlib import contextmanager
+
+import torch
+from torch import nn
+
+from ._cache._frozen import NoPrefixError
+from ._encoder import PackedEncoder, choose_layers, forward, pool
+from ._heads import make_head
+from ._layers import LayerStack
+from ._pretrained import open_checkpoint
+from ._tokens import pool_packed, unpack
+
+
+class TextNetwork(nn.Module):
+    """Encoder, pooling and head, built from names.
+
+    Parameters
+    ----------
+    model : str
+        Folder or name on the hub.
+    revision : str or None
+    head : str or class
+    head_params : dict or None
+    n_outputs : int
+    dropout : float
+        Rate of the head; the encoder keeps that of its configuration.
+    pooling : {"mean", "cls", "max", "last"}
+    freeze : int or "all"
+    layers_attr : str or None
+    bfloat16 : bool
+        Whether products run in bfloat16 (autocast); weights stay float32.
+    layers : int or sequence of int, default=-1
+        Layers whose states are concatenated for the head, as in `BertFeatures`.
+
+    Attributes
+    ----------
+    cut : int
+        Layers from the bottom that are frozen with the embeddings: what they give for
+        a text never changes. `depth` where the whole encoder is frozen.
+    layers : tuple of int
+        In [0, depth]; 0 is the output of the embeddings.
+    kept : list of int
+        Those of `layers` whose states the cut leaves unchanged and below it.
+    """
+
+    def __init__(
+        self,
+        model,
+        *,
+        revision,
+        head,
+        head_params,
+        n_outputs,
+        dropout,
+        pooling,
+        freeze,
+        layers_attr,
+        bfloat16,
+        layers=-1,
+    ):
+        super().__init__()
+        checkpoint = open_checkpoint(model, revision)
+        pretrained = checkpoint.module(torch.device("cpu"), torch.float32)
+        self.encoder = copy.deepcopy(pretrained)
+        if getattr(self.encoder, "pooler", None) is not None:
+            self.encoder.pooler = None  # made for next-sentence prediction
+        self.stack = LayerStack(self.encoder, layers_attr)
+        self.cut = self.stack.freeze(freeze)
+        self.layers = choose_layers(layers, self.depth)
+        self.kept = sorted({i for i in self.layers if i < self.cut})
+        self.pooling = pooling
+        self.bfloat16 = bfloat16
+        self.checkpoint_digest = checkpoint.digest
+        self.n_outputs = n_outputs
+        width = checkpoint.width * len(self.layers)
+        self.head = make_head(head, width, n_outputs, dropout, head_params)
+        self.uses_tokens = getattr(self.head, "uses_tokens", False)
+        if not self.uses_tokens:
+            checkpoint.refuse_blind_token(pretrained, pooling)
+        self.frozen_in_eval = False
+
+    @property
+    def depth(self):
+        """How many layers the encoder has."""
+        return self.stack.depth
+
+    @property
+    def prefix_width(self):
+        """Columns of what :meth:`below_cut` returns."""
+        whole = self.cut == self.depth
+        n_layers = len(self.layers) if whole else len(self.kept) + 1
+        return n_layers * self.encoder.config.hidden_size
+
+    @property
+    def takes_packed(self):
+        """Whether batches may be texts end to end: where that is sure to be faster."""
+        device = next(self.parameters()).device
+        return device.type == "cpu" and PackedEncoder.supports(self.encoder)
+
+    def train(self, mode=True):
+        """Set training mode; what lies below a cached cut stays in evaluation mode."""
+        super().train(mode)
+        if mode and self.frozen_in_eval and self.cut:
+            self.encoder.eval()
+            if self.cut < self.depth:
+                for layer in self.stack.layers[self.cut :]:
+                    layer.train()
+        return self
+
+    def forward(self, prefix=None, sample_weight=None, **inputs):
+        """Compute the outputs (b, k).
+
+        Parameters
+        ----------
+        prefix : torch.Tensor or None
+            What :meth:`below_cut` gave for the same texts; None runs everything.
+        sample_weight : ignored
+            Travels with the batch to the loss.
+        **inputs : torch.Tensor
+            Padded, of shape (b, t): `input_ids`, `attention_mask`, `token_type_ids`.
+            Or packed: what `pack` gives; with a prefix
+            its `lengths` will do.
+        """
+        return self.decode(*self.represent(prefix, **inputs))
+
+    def decode(self, x, mask):
+        """Compute the outputs (b, k) from what :meth:`represent` gave."""
+        with self._autocast():
+            outputs = self.head(x, mask) if self.uses_tokens else self.head(x)
+        expected = (len(x), self.n_outputs)
+        if outputs.shape != expected:
+            raise ValueError(
+                f"'head' must return outputs of shape (n_texts, n_outputs), here "
+                f"{expected}, got {tuple(outputs.shape)} from "
+                f"{type(self.head).__name__}. Size its last layer by 'n_outputs'."
+            )
+        return outputs.float()
+
+    def summarize(self, prefix=None, **inputs):
+        """Compute what the first linear layer of a :class:`DenseHead` takes (b, m)."""
+        x, mask = self.represent(prefix, **inputs)
+        with self._autocast():
+            return self.head.summarize(x, mask).float()
+
+    def embed(self, prefix=None, **inputs):
+        """Compute what the head's last linear layer takes: (b, m)."""
+        taken = []
+        me = threading.get_ident()
+
+        def take(module, args):
+            if threading.get_ident() == me:  # not what another thread computes
+                taken.append(args[0])
+
+        hook = self.last_linear.register_forward_pre_hook(take)
+        try:
+            self.decode(*self.represent(prefix, **inputs))
+        finally:
+            hook.remove()
+        return taken[-1].float()
+
+    @property
+    def last_linear(self):
+        """The head's last linear layer."""
+        linear = [m for m in self.head.modules() if isinstance(m, nn.Linear)]
+        if not linear:
+            raise TypeError(
+                f"transform needs a linear layer in the head; "
+                f"{type(self.head).__name__} has none. Use one as its last layer."
+            )
+        return linear[-1]
+
+    def represent(self, prefix=None, **inputs):
+        """Compute what the head takes: features (b, d) or states (b, t, d), mask."""
+        with self._autocast():
+            if "lengths" in inputs:
+                return self._represent_packed(prefix, inputs)
+            return self._represent_padded(prefix, inputs)
+
+    def _represent_packed(self, prefix, inputs):
+        lengths = inputs["lengths"]
+        if prefix is not None and self.cut == self.depth:
+            if not self.uses_tokens:
+                return prefix, None  # pooled before it was kept
+            states = prefix
+        else:
+            states = self._concatenate(self._run_packed(inputs, prefix))
+        if self.uses_tokens:
+            return unpack(states, lengths)
+        return pool_packed(states, lengths, self.pooling), None
+
+    def _run_packed(self, inputs, prefix=None, stop=None):
+        """Compute the wanted states by layer, above the cut where a prefix is given."""
+        states, start = {}, 0
+        if prefix is not None:
+            states, start = self._split(prefix), self.cut
+        stop = max(self.layers) if stop is None else stop
+        each = PackedEncoder(self.encoder).each(
+            inputs, start=start, stop=stop, entering=states.get(self.cut)
+        )
+        for i, leaving in enumerate(each, start):
+            if i in self.layers or i == stop:
+                states[i] = leaving
+        return states
+
+    def _represent_padded(self, prefix, inputs):
+        mask = inputs.get("attention_mask")
+        if prefix is not None and self.cut == self.depth:
+            states = prefix
+            if not self.uses_tokens:
+                return states[:, 0], None  # pooled before it was kept
+        elif prefix is not None:
+            below = self._split(prefix)
+            with self.stack.starting_at(self.cut, below[self.cut]):
+                states = self._concatenate({**self._run_padded(inputs), **below})
+        else:
+            states = self._concatenate(self._run_padded(inputs))
+        if self.uses_tokens:
+            real = torch.ones(states.shape[:2], dtype=torch.bool, device=states.device)
+            return states, real if mask is None else mask.bool()
+        return pool(states, mask, self.pooling), None
+
+    def _run_padded(self, inputs):
+        """Compute the wanted states by layer."""
+        inner = [i for i in self.layers if i < self.depth]
+        out = forward(self.encoder, inputs, output_hidden_states=bool(inner))
+        states = {i: out.hidden_states[i] for i in inner}
+        return {**states, self.depth: out.last_hidden_state}
+
+    def _concatenate(self, states):
+        """Join the states of `layers`: (..., d) each, (..., m * d) together."""
+        if len(self.layers) == 1:
+            return states[self.layers[0]]
+        return torch.cat([states[i] for i in self.layers], dim=-1)
+
+    def _split(self, prefix):
+        """Split what :meth:`below_cut` gave by layer."""
+        if not self.kept:
+            return {self.cut: prefix}
+        indices = [*self.kept, self.cut]
+        return dict(zip(indices, prefix.chunk(len(indices), dim=-1), strict=True))
+
+    @contextmanager
+    def evaluated(self):
+        """Set evaluation mode, then restore training mode if that was set."""
+        was_training = self.training
+        if was_training:
+            self.eval()
+        try:
+            yield
+        finally:
+            if was_training:
+                self.train()
+
+    def below_cut(self, inputs):
+        """Compute the activations of the frozen layers in evaluation mode.
+
+        Several threads may do so at once within :meth:`evaluated`.
+
+        Returns
+        -------
+        states : torch.Tensor of shape (b, t, m * d), or (T, m * d) where packed
+            The states of the layers `kept`, then what enters layer `cut`. Where the
+            whole encoder is frozen, what the head takes: the states of `layers`, or
+            the pooled features, of shape (b, 1, m * d) or (b, m * d).
+
+        Raises
+        ------
+        NoPrefixError
+            If the encoder has other states than one per token, as Longformer has.
+        """
+        with self.evaluated(), torch.no_grad(), self._autocast():
+            if "lengths" in inputs:
+                return self._below_cut_packed(inputs)
+            return self._below_cut_padded(inputs)
+
+    def _below_cut_packed(self, inputs):
+        if self.cut < self.depth:
+            states = self._run_packed(inputs, stop=self.cut)
+            return torch.cat([states[i] for i in (*self.kept, self.cut)], -1).float()
+        states = self._concatenate(self._run_packed(inputs))
+        if self.uses_tokens:
+            return states.float()
+        return pool_packed(states, inputs["lengths"], self.pooling)
+
+    def _below_cut_padded(self, inputs):
+        if self.cut < self.depth:
+            with self.stack.stopping_at(self.cut, also=self.kept) as run:
+                states = torch.cat(run(**inputs), dim=-1).float()
+            if states.shape[:2] != inputs["input_ids"].shape:
+                raise NoPrefixError(
+                    f"{type(self.encoder).__name__} does not have one state per token"
+                )
+            return states
+        states = self._concatenate(self._run_padded(inputs))
+        if self.uses_tokens:
+            return states.float()
+        return pool(states, inputs.get("attention_mask"), self.pooling)[:, None]
+
+    def _autocast(self):
+        device = next(self.parameters()).device.type
+        return torch.autocast(device, torch.bfloat16, enabled=self.bfloat16)

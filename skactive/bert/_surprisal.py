@@ -1,0 +1,205 @@
+"""How surprising a masked language model finds some words of each text."""
+
+import threading
+
+import numpy as np
+
+from .._utils._random import base_seed
+from .._utils._texts import as_texts, refuse_surrogates
+from .._utils._threads import in_torch_threads
+from ._cache._shards import digest_text
+from ._cache._store import unique
+from ._encoder import choose_device, choose_precision, forward
+from ._pretrained import open_checkpoint
+from ._tokens import collate, cut, tokenize
+
+_CHUNK = 1024  # texts tokenised at a time
+_BATCH_TOKENS = {"cpu": 1024, "cuda": 16384, "mps": 8192}
+_LOGITS = 2**27  # most numbers that the language model gives for a batch
+_TARGETS = 0.15  # part of the words, as in BERT's own training
+
+
+class SurprisalMixin:
+    """The method of the estimators of texts that asks a masked language model."""
+
+    def surprisal(self, X, random_state=None):
+        """Surprise of the pretrained language model at some words of each text.
+
+        Of each text 15 % of the words (at least one) are drawn as targets. The
+        surprisal of a target is its negative log probability under the masked
+        language model of the checkpoint, which reads the text as it is: nothing is
+        masked.
+
+        Parameters
+        ----------
+        X : sequence of n str, or of (str, str)
+        random_state : int, RandomState instance or None, default=None
+            Seeds the targets. With the same int a text has the same ones in every
+            call, whatever the other texts.
+
+        Returns
+        -------
+        surprisal : ndarray of shape (n, max_length), float32
+            One column for each position of a token, the special ones included; 0
+            where there is no target.
+
+        Raises
+        ------
+        TypeError, ValueError
+            Where `X` holds something else than texts, with the positions, and for a
+            checkpoint without the weights of a masked-language-model head.
+
+        Notes
+        -----
+        It needs no `fit`, and what was fitted changes nothing: the weights are those
+        of `model`. With `precision="auto"` a processor computes in float32.
+
+        References
+        ----------
+        M. Yuan, H.-T. Lin, J. Boyd-Graber (2020). Cold-start active learning through
+        self-supervised language modeling. EMNLP.
+        """
+        self._validate_params()
+        texts = as_texts(X)
+        if random_state is None:
+            random_state = getattr(self, "random_state", None)
+        seed = base_seed(random_state)
+        checkpoint = open_checkpoint(self.model, self.revision)
+        each = unique(texts)
+        limit = int(min(self.max_length, checkpoint.max_positions or np.inf))
+        out = np.zeros((len(each), limit), dtype=np.float32)
+        try:
+            for rows, columns, values in self._surprises(checkpoint, each, limit, seed):
+                out[rows, columns] = values
+        except (TypeError, UnicodeError):
+            refuse_surrogates(texts)
+            raise
+        if len(each) < len(texts):
+            row = dict(zip(each, range(len(each)), strict=True))
+            out = out[[row[text] for text in texts]]
+        return out
+
+    def _surprises(self, checkpoint, texts, max_length, seed):
+        """Yield text, position and surprisal of the targets, batch by batch."""
+        device = choose_device(self.device)
+        # Differences of large logits: no bfloat16 unless it is asked for or a GPU's.
+        on_cpu = self.precision == "auto" and device.type == "cpu"
+        precision = "float32" if on_cpu else self.precision
+        dtype = choose_precision(precision, device)
+        module = checkpoint.module(device, dtype, masked_lm=True)
+        pad_id = checkpoint.pad_id
+        special = checkpoint.special_ids
+        batch_tokens = _BATCH_TOKENS.get(device.type, _BATCH_TOKENS["cpu"])
+        most = int(_LOGITS / (_TARGETS * checkpoint.config.vocab_size))
+        batch_tokens = min(batch_tokens, max(1, most))
+        # By characters first, so that a chunk already holds texts of like length.
+        order = np.argsort([-len("".join(text)) for text in texts], kind="stable")
+
+        def tasks():
+            for start in range(0, len(texts), _CHUNK):
+                chunk = order[start : start + _CHUNK]
+                tokens = tokenize(checkpoint, [texts[i] for i in chunk], max_length)
+                targets = [
+                    choose_targets(ids, special, seed, texts[i])
+                    for i, ids in zip(chunk, tokens.ids, strict=True)
+                ]
+                for batch in cut([len(ids) for ids in tokens.ids], batch_tokens):
+                    counts = [len(targets[i]) for i in batch]
+                    if any(counts):
+                        rows = np.repeat(np.arange(len(batch)), counts)
+                        columns = np.concatenate([targets[i] for i in batch])
+                        inputs = collate(tokens, batch, pad_id, device)
+                        yield chunk[batch[rows]], inputs, rows, columns
+
+        def run(task):
+            positions, inputs, rows, columns = task
+            values = _negative_log_proba(module, inputs, rows, columns)
+            return positions, columns, values
+
+        yield from in_torch_threads(run, tasks(), device)
+
+
+def choose_targets(ids, special_ids, seed, text):
+    """Draw the positions of a text whose tokens are looked at.
+
+    Parameters
+    ----------
+    ids : list of int
+        The text's tokens.
+    special_ids : collection of int
+        Ids of tokens that stand for no word; none of them is drawn.
+    seed : int
+    text : str or tuple of (str, str)
+        Its content decides, together with the seed.
+
+    Returns
+    -------
+    positions : ndarray of int
+        15 % of the words, rounded, at least one; none where there is no word.
+
+    Examples
+    --------
+    >>> from skactive.bert._surprisal import choose_targets
+    >>> positions = choose_targets([2, *range(5, 25), 3], {2, 3}, 0, "some text")
+    >>> len(positions)
+    3
+    """
+    words = np.array([i for i, token in enumerate(ids) if token not in special_ids])
+    if not len(words):
+        return words.astype(np.intp)
+    rng = np.random.default_rng([seed, int.from_bytes(digest_text(text), "big")])
+    n_targets = max(1, round(_TARGETS * len(words)))
+    return np.sort(rng.choice(words, n_targets, replace=False))
+
+
+def _negative_log_proba(module, inputs, rows, columns):
+    import torch
+    from torch.nn import functional
+
+    rows, columns = (
+        torch.from_numpy(i).to(inputs["input_ids"].device) for i in (rows, columns)
+    )
+    with torch.inference_mode():
+        logits = target_logits(module, inputs, rows, columns)
+        truth = inputs["input_ids"][rows, columns]
+        losses = functional.cross_entropy(logits.float(), truth, reduction="none")
+    return losses.cpu().numpy()
+
+
+def target_logits(module, inputs, rows, columns):
+    """Run a masked language model, its head on the targets only.
+
+    The head gives a number for each entry of the vocabulary, which for all tokens of
+    a batch would take far more memory and time than the rest.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+        Loaded by `transformers.AutoModelForMaskedLM`.
+    inputs : dict of str to torch.Tensor of shape (b, t)
+    rows, columns : torch.Tensor of shape (m,)
+        Text and position of each target.
+
+    Returns
+    -------
+    logits : torch.Tensor of shape (m, vocabulary)
+    """
+    me = threading.get_ident()
+
+    def keep_targets(base, args, output):
+        if threading.get_ident() != me:  # the model is shared
+            return output
+        states = output[0][rows, columns][None]  # (1, m, d)
+        if isinstance(output, tuple):
+            return (states, *output[1:])
+        output.last_hidden_state = states
+        return output
+
+    base = module.base_model
+    if base is module:  # no encoder apart from the head
+        return forward(module, inputs).logits[rows, columns]
+    hook = base.register_forward_hook(keep_targets)
+    try:
+        return forward(module, inputs).logits[0]
+    finally:
+        hook.remove()

@@ -1,0 +1,277 @@
+"""Labelled texts: a data set on every machine, and tables of the user's own."""
+
+import hashlib
+import importlib.metadata
+import importlib.util
+import os
+from numbers import Integral
+from pathlib import Path
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from .._utils._sklearn import Interval, StrOptions, validate_params
+from ._docstrings import mask_names, read_docstrings
+from ._reader import read_columns
+
+# Label, which is also the name of the distribution, and the package's name.
+_LIBRARIES = {
+    "numpy": "numpy",
+    "scipy": "scipy",
+    "scikit-learn": "sklearn",
+    "torch": "torch",
+}
+_MASKED = (
+    *("numpy", "np", "scipy", "sp", "sklearn", "scikit-learn", "scikit_learn"),
+    *("scikit learn", "scikits", "pytorch", "torch"),
+)
+_MIN_WORDS = 5
+
+_DESCR = """Docstrings of scientific Python libraries
+
+First paragraphs of the public docstrings of the libraries installed on this machine,
+read from their source files. The task is to tell the library from the text. Library
+names are masked by "library"; call signatures, titles and markup are removed; texts
+under {min_words} words, repeated texts and texts found in two libraries are left out.
+Texts kept per library: {cap}, chosen and ordered by a digest of the text.
+
+Texts per library: {counts}
+"""
+
+
+@validate_params(
+    {
+        "max_per_library": [Interval(Integral, 1, None, closed="left"), None],
+        "return_X_y": ["boolean"],
+    },
+    prefer_skip_nested_validation=True,
+)
+def load_docstrings(*, max_per_library=2500, return_X_y=False):
+    """Load docstrings of numpy, scipy, scikit-learn and torch, labelled by library.
+
+    Real texts with real labels on every machine that can run skactive, without a
+    download. The first paragraphs of the docstrings of public modules, classes,
+    functions and methods are read from the installed source files, which are parsed
+    and never imported. The names of the libraries are masked, so that a classifier
+    has to know what the libraries are about.
+
+    Parameters
+    ----------
+    max_per_library : int or None, default=2500
+        Keep this many texts per library, so that no class is many times larger than
+        another. Of torch, which has about four times the texts of numpy, this keeps
+        a part. None keeps all. Which texts are kept depends on their content alone.
+    return_X_y : bool, default=False
+        Return ``(data, target)`` in place of a Bunch.
+
+    Returns
+    -------
+    data : :class:`~sklearn.utils.Bunch`
+        Dictionary-like, with the following attributes.
+
+        data : list of str, length n_samples
+            The texts, in an order that mixes the libraries and is the same on every
+            call.
+        target : ndarray of str, shape (n_samples,)
+            The library of each text.
+        target_names : list of str
+            The libraries, in alphabetical order.
+        DESCR : str
+            What the data set holds, with the versions of the libraries.
+
+    (data, target) : tuple if `return_X_y` is True
+
+    Raises
+    ------
+    ValueError
+        If `max_per_library` is no positive integer and not None.
+    ModuleNotFoundError
+        If one of the libraries is not installed as source files.
+
+    Notes
+    -----
+    The texts depend on the installed versions, which `DESCR` names: numbers from two
+    machines compare only where these are the same.
+
+    A module counts as public unless it lies in a private folder, in tests, or in a
+    vendored copy of another project. A private file in a public folder counts, since
+    these libraries define most of their public names there.
+
+    Examples
+    --------
+    >>> from skactive.datasets import load_docstrings
+    >>> docstrings = load_docstrings(max_per_library=100)
+    >>> docstrings.target_names
+    ['numpy', 'scikit-learn', 'scipy', 'torch']
+    >>> len(docstrings.data), docstrings.target.shape
+    (400, (400,))
+    """
+    # Find all packages before any is parsed: an error comes at once.
+    folders = {label: _package_folder(label) for label in _LIBRARIES}
+
+    texts, owners = {}, {}
+    for label, folder in folders.items():
+        for paragraph in read_docstrings(folder):
+            text = mask_names(paragraph, _MASKED)
+            if len(text.split()) >= _MIN_WORDS:
+                key = text.casefold().rstrip(". ")
+                texts.setdefault(key, text)
+                owners.setdefault(key, set()).add(label)
+
+    # A digest of the text is a shuffle without a generator: it mixes the libraries,
+    # and a text that a new version adds moves no other.
+    rows = {label: [] for label in _LIBRARIES}
+    for key, labels in owners.items():
+        if len(labels) == 1:
+            digest = hashlib.sha256(texts[key].encode()).digest()
+            rows[next(iter(labels))].append((digest, texts[key], next(iter(labels))))
+    kept = sorted(row for of in rows.values() for row in sorted(of)[:max_per_library])
+
+    data = [text for _, text, _ in kept]
+    target = np.array([label for *_, label in kept])
+    if return_X_y:
+        return data, target
+    counts = "; ".join(
+        f"{label} {_version(label)}: {(target == label).sum()}" for label in _LIBRARIES
+    )
+    cap = "all" if max_per_library is None else f"at most {max_per_library:,}"
+    return Bunch(
+        data=data,
+        target=target,
+        target_names=sorted(_LIBRARIES),
+        DESCR=_DESCR.format(min_words=_MIN_WORDS, cap=cap, counts=counts),
+    )
+
+
+def _package_folder(label):
+    package = _LIBRARIES[label]
+    # For a top-level name, find_spec only looks for the files.
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None or not Path(spec.origin).is_file():
+        raise ModuleNotFoundError(
+            f"load_docstrings reads the source files of {label!r}, which is not "
+            f"installed here. Install it with `pip install {label}`, or use load_table "
+            "for a data set of your own.",
+            name=package,
+        )
+    return Path(spec.origin).parent
+
+
+def _version(label):
+    try:
+        return importlib.metadata.version(label)
+    except importlib.metadata.PackageNotFoundError:  # a source tree, or renamed
+        return "of unknown version"
+
+
+@validate_params(
+    {
+        "path": [str, os.PathLike],
+        "text": [str, list, tuple],
+        "label": [str, None],
+        "missing_labels": [StrOptions({"raise", "drop", "keep"})],
+        "return_X_y": ["boolean"],
+    },
+    prefer_skip_nested_validation=True,
+)
+def load_table(path, *, text, label=None, missing_labels="raise", return_X_y=False):
+    r"""Load texts, or pairs of texts, and their labels from a table in a file.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file. Its suffix tells the format: ``.csv`` (comma, quoted fields),
+        ``.tsv`` (tab, quotes are text), ``.jsonl`` or ``.ndjson`` (one JSON object
+        per line), ``.parquet`` (needs pyarrow). Text is UTF-8.
+    text : str or pair of str
+        The column that holds the texts, or the two columns of text pairs.
+    label : str, default=None
+        The column that holds the labels. By default, none are read.
+    missing_labels : {"raise", "drop", "keep"}, default="raise"
+        What to do with rows that have a text but no label. "raise" is an error that
+        names them. "drop" leaves them out. "keep" reads None as their label, in a
+        target of dtype object, so that they can serve as the unlabeled pool.
+    return_X_y : bool, default=False
+        Return ``(data, target)`` in place of a Bunch. Needs `label`.
+
+    Returns
+    -------
+    data : :class:`~sklearn.utils.Bunch`
+        Dictionary-like, with the following attributes.
+
+        data : list of str or list of tuple of (str, str), length n_samples
+            The texts, in the order of the file.
+        target : ndarray of shape (n_samples,), or None without `label`
+            The labels. In CSV and TSV files they are str, or int if every one of them
+            is an integer literal such as ``12`` or ``-1``. In the other formats they
+            keep their type: str, int, float or bool.
+        target_names : list of str or None
+            The different labels as text, in sorted order. None without `label` and
+            for labels of type float.
+        DESCR : str
+            Where the data come from.
+
+    (data, target) : tuple if `return_X_y` is True
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        For an unknown suffix or column, a file without rows, a malformed row and
+        missing texts or labels, with the line or row.
+    ImportError
+        If a Parquet file is to be read and pyarrow is not installed.
+
+    Notes
+    -----
+    An empty field of a CSV or TSV file is a missing value, as a null or absent value
+    is in the other formats.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from skactive.datasets import load_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "reviews.csv")
+    ...     with open(path, "w", encoding="utf-8") as file:
+    ...         _ = file.write('review,stars\nGood food,5\n"Slow, cold",1\n')
+    ...     reviews = load_table(path, text="review", label="stars")
+    >>> reviews.data
+    ['Good food', 'Slow, cold']
+    >>> reviews.target
+    array([5, 1])
+    """
+    text_columns = [text] if isinstance(text, str) else list(text)
+    if len(text_columns) not in (1, 2) or not all(
+        isinstance(column, str) for column in text_columns
+    ):
+        raise ValueError(
+            "'text' must be the name of one column, or of two for pairs of texts; got "
+            f"{text!r}."
+        )
+    if label in text_columns:
+        raise ValueError(f"'text' and 'label' both name the column {label!r}.")
+    if return_X_y and label is None:
+        raise ValueError("'return_X_y' needs labels: name their column as 'label'.")
+
+    path = Path(path)
+    columns = read_columns(
+        path, texts=text_columns, label=label, missing_labels=missing_labels
+    )
+    texts = [columns[column] for column in text_columns]
+    data = texts[0] if len(texts) == 1 else list(zip(*texts, strict=True))
+    target = None
+    if label is not None:
+        kept = object if missing_labels == "keep" else None
+        target = np.array(columns[label], dtype=kept)
+    if return_X_y:
+        return data, target
+    names = [] if target is None else sorted(set(columns[label]) - {None})
+    named = target is not None and not any(isinstance(name, float) for name in names)
+    return Bunch(
+        data=data,
+        target=target,
+        target_names=[str(name) for name in names] if named else None,
+        DESCR=f"{len(data)} rows of {path}",
+    )

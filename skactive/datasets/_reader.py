@@ -1,0 +1,331 @@
+"""Read columns of CSV, TSV, JSONL and Parquet files, or say what is wrong where."""
+
+import csv
+import json
+import re
+from contextlib import contextmanager
+from difflib import get_close_matches
+from pathlib import Path
+
+_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")  # what fits into 64 bits for sure
+
+
+def read_columns(path, *, texts, label=None, missing_labels="raise"):
+    """Read text columns and a label column from a file.
+
+    Parameters
+    ----------
+    path : Path
+        A file whose suffix names its format.
+    texts : list of str
+        Columns that must hold a text in every row.
+    label : str, default=None
+        A column of labels, all of one type.
+    missing_labels : {"raise", "drop", "keep"}, default="raise"
+        What to do with rows without a label. "keep" reads None.
+
+    Returns
+    -------
+    columns : dict of str to list
+        The values of each column, in the order of the file.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError, ImportError
+        As described in :func:`skactive.datasets.load_table`.
+    """
+    wanted = list(dict.fromkeys([*texts, label] if label is not None else texts))
+    columns, places, place = read_cells(path, wanted)
+    if label is not None and missing_labels == "drop":
+        kept = [i for i, x in enumerate(columns[label]) if not _is_missing_label(x)]
+        if not kept:
+            raise ValueError(f"column {label!r} of {str(path)!r} holds no label.")
+        columns = {name: [cells[i] for i in kept] for name, cells in columns.items()}
+        places = [places[i] for i in kept]
+
+    for column, values in columns.items():
+        if column == label and missing_labels == "keep":
+            continue
+        is_missing = _is_missing_label if column == label else _is_missing
+        missing = [at for at, x in zip(places, values, strict=True) if is_missing(x)]
+        if missing:
+            advice = "Fill these rows or leave them out of the file."
+            if column == label:
+                advice = "Fill these rows, or pass missing_labels='drop' or 'keep'."
+            raise ValueError(
+                f"column {column!r} of {str(path)!r} has no value at {len(missing)} "
+                f"of {len(values)} rows: {place} {_shorten(missing)}. {advice}"
+            )
+    for column in texts:
+        other = [
+            at
+            for at, x in zip(places, columns[column], strict=True)
+            if not isinstance(x, str)
+        ]
+        if other:
+            first = columns[column][places.index(other[0])]
+            raise ValueError(
+                f"column {column!r} of {str(path)!r} must hold text, got "
+                f"{type(first).__name__} at {place} {_shorten(other)}. Name a column "
+                "of texts."
+            )
+    if label is not None:
+        known = [i for i, x in enumerate(columns[label]) if not _is_missing_label(x)]
+        labels = [columns[label][i] for i in known]
+        if labels:
+            labels = _one_type(labels, label, path, [places[i] for i in known], place)
+        if is_untyped(path) and all(map(_INTEGER.fullmatch, labels)):
+            labels = [int(literal) for literal in labels]
+        columns[label] = [None] * len(places)
+        for i, value in zip(known, labels, strict=True):
+            columns[label][i] = value
+    return columns
+
+
+def read_cells(path, wanted, optional=()):
+    """Read columns as they stand, empty cells among them.
+
+    Parameters
+    ----------
+    path : Path
+        A file whose suffix names its format.
+    wanted : list of str
+        Columns.
+    optional : list of str, default=()
+        Columns to read as well if the file has them.
+
+    Returns
+    -------
+    columns : dict of str to list
+        None for an empty cell.
+    places : list of int
+        Where each row stands, for messages.
+    place : str
+        What to call these, such as "lines".
+    """
+    reader = _READERS.get(path.suffix.lower())
+    if reader is None:
+        is_excel = path.suffix.lower().startswith(".xls")
+        advice = "Save it as CSV UTF-8" if is_excel else "Convert or rename the file"
+        raise ValueError(
+            f"'path' must end in one of {', '.join(_READERS)}, which names the format; "
+            f"got {str(path)!r}. {advice}."
+        )
+    if not path.is_file():
+        kind = "a folder" if path.is_dir() else "no file"
+        raise FileNotFoundError(
+            f"'path' is {kind}: {str(path)!r}. Name a table, as seen from "
+            f"{str(Path.cwd())!r}."
+        )
+    try:
+        columns, places, place = reader(path, wanted, optional)
+    except UnicodeDecodeError as exc:
+        raise ValueError(
+            f"{str(path)!r} is not UTF-8 text (byte {exc.start}). Convert it, for "
+            "example with `iconv -f latin1 -t utf-8`."
+        ) from exc
+    if not places:
+        raise ValueError(f"{str(path)!r} holds no rows.")
+    return columns, places, place
+
+
+def is_untyped(path):
+    """Whether a format knows texts only, so that numbers are a matter of looks."""
+    return _READERS.get(path.suffix.lower()) in _UNTYPED
+
+
+def _read_csv(path, wanted, optional):
+    # strict: a quote that is never closed would swallow the rest of the file.
+    return _read_delimited(path, wanted, optional, delimiter=",", strict=True)
+
+
+def _read_tsv(path, wanted, optional):
+    # Fields with tabs are rare and stray quotes are common, GLUE's files among them.
+    tabs = {"delimiter": "\t", "quoting": csv.QUOTE_NONE}
+    return _read_delimited(path, wanted, optional, **tabs)
+
+
+def _read_delimited(path, wanted, optional, **dialect):
+    with path.open(encoding="utf-8-sig", newline="") as file, _large_fields():
+        reader = csv.reader(file, **dialect)
+        try:
+            header = next(reader, [])
+            if not header:
+                raise ValueError(f"{str(path)!r} is empty: it has no header line.")
+            wanted = _add_optional(wanted, optional, header)
+            positions = [
+                _position(column, header, path, _delimiter_hint(header))
+                for column in wanted
+            ]
+            values, lines, start = [], [], reader.line_num + 1
+            for row in reader:
+                if row and len(row) != len(header):
+                    raise ValueError(
+                        f"line {start} of {str(path)!r} has {len(row)} fields, but the "
+                        f"header has {len(header)}. Is a delimiter not quoted, or the "
+                        "suffix not that of the format?"
+                    )
+                if row:  # an empty line is no row
+                    values.append([row[i] or None for i in positions])
+                    lines.append(start)
+                start = reader.line_num + 1
+        except csv.Error as exc:
+            raise ValueError(
+                f"{str(path)!r} is malformed near line {reader.line_num}: {exc}. Quote "
+                "fields that hold the delimiter, and double the quotes inside them."
+            ) from exc
+    columns = {column: [row[i] for row in values] for i, column in enumerate(wanted)}
+    return columns, lines, "lines"
+
+
+def _read_jsonl(path, wanted, optional):
+    records, lines = [], []
+    with path.open(encoding="utf-8-sig") as file:
+        for number, line in enumerate(file, start=1):
+            if not line.strip():
+                continue
+            try:
+                record = json.loads(line)
+            except json.JSONDecodeError as exc:
+                raise ValueError(
+                    f"line {number} of {str(path)!r} is not JSON: {exc.msg} at column "
+                    f"{exc.colno}. Each line must be one JSON object."
+                ) from exc
+            except (ValueError, RecursionError) as exc:  # huge numbers, deep nesting
+                raise ValueError(
+                    f"line {number} of {str(path)!r} cannot be read: {exc}. Each line "
+                    "must be one JSON object of texts and labels."
+                ) from exc
+            if not isinstance(record, dict):
+                raise ValueError(
+                    f"line {number} of {str(path)!r} must be a JSON object such as "
+                    f'{{"text": "..."}}, got {type(record).__name__}.'
+                )
+            records.append(record)
+            lines.append(number)
+    names = list(dict.fromkeys(name for record in records for name in record))
+    wanted = _add_optional(wanted, optional, names)
+    if records:
+        for column in wanted:
+            _position(column, names, path)
+    columns = {column: [record.get(column) for record in records] for column in wanted}
+    return columns, lines, "lines"
+
+
+def _read_parquet(path, wanted, optional):
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as exc:
+        raise ImportError(
+            "reading Parquet files needs pyarrow. Install it with `pip install "
+            "pyarrow`, or convert the file to CSV or JSONL."
+        ) from exc
+    try:
+        with pq.ParquetFile(path) as file:
+            names = file.schema_arrow.names
+            wanted = _add_optional(wanted, optional, names)
+            for column in wanted:
+                _position(column, names, path)
+            table = file.read(columns=wanted)
+            columns = {column: table.column(column).to_pylist() for column in wanted}
+    except (pa.ArrowException, OSError, OverflowError) as exc:
+        raise ValueError(
+            f"{str(path)!r} is damaged, or is not a Parquet file: {exc}. Write "
+            "it again."
+        ) from exc
+    return columns, list(range(table.num_rows)), "rows (counted from 0)"
+
+
+_READERS = {
+    ".csv": _read_csv,
+    ".tsv": _read_tsv,
+    ".jsonl": _read_jsonl,
+    ".ndjson": _read_jsonl,
+    ".parquet": _read_parquet,
+}
+_UNTYPED = (_read_csv, _read_tsv)
+
+
+def _add_optional(wanted, optional, names):
+    return list(dict.fromkeys([*wanted, *(name for name in optional if name in names)]))
+
+
+def _delimiter_hint(header):
+    """Return a sentence if a header of one field looks split by another delimiter."""
+    if len(header) == 1:
+        for delimiter in (";", "\t", "|", ","):
+            if delimiter in header[0]:
+                return (
+                    f" The delimiter looks like {delimiter!r}; save the file with "
+                    "commas as .csv, or with tabs as .tsv."
+                )
+    return ""
+
+
+def _position(column, names, path, more=""):
+    """Find a column, or say which ones there are."""
+    if names.count(column) == 1:
+        return names.index(column)
+    if column in names:
+        raise ValueError(
+            f"{str(path)!r} has {names.count(column)} columns named {column!r}. Rename "
+            "all but one."
+        )
+    close = get_close_matches(column, names, n=1) or [
+        name for name in names if name.strip().lower() == column.strip().lower()
+    ]
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    raise ValueError(
+        f"{str(path)!r} has no column {column!r}.{hint} Its columns: "
+        f"{', '.join(map(repr, names[:20]))}{', ...' if len(names) > 20 else ''}.{more}"
+    )
+
+
+def _is_missing(value):
+    return value is None or value != value  # NaN differs from itself
+
+
+def _is_missing_label(value):
+    return _is_missing(value) or value == ""
+
+
+def _one_type(labels, column, path, places, place):
+    """Return labels of one type: str, int, float or bool."""
+    types = {type(label) for label in labels}
+    for at, value in zip(places, labels, strict=True):
+        if type(value) is int and not -(2**63) <= value < 2**63:
+            raise ValueError(
+                f"column {column!r} of {str(path)!r} must hold labels of at most 64 "
+                f"bits, got an int of {value.bit_length()} bits at {place} {at}. Write "
+                "it as text."
+            )
+    if types <= {int, float} and len(types) == 2:
+        return [float(label) for label in labels]
+    if len(types) == 1 and types <= {str, int, float, bool}:
+        return labels
+    first = type(labels[0])
+    other = next(
+        (at for at, x in zip(places, labels, strict=True) if type(x) is not first),
+        places[0],
+    )
+    raise ValueError(
+        f"column {column!r} of {str(path)!r} must hold labels of one type, str, int, "
+        f"float or bool; got {', '.join(sorted(t.__name__ for t in types))}, "
+        f"{place.removesuffix('s')} {other} among them. Write them in one way."
+    )
+
+
+def _shorten(places, shown=5):
+    more = f" and {len(places) - shown} more" if len(places) > shown else ""
+    return ", ".join(map(str, places[:shown])) + more
+
+
+@contextmanager
+def _large_fields():
+    """Allow fields of any size while a file is read: the limit is csv's global one."""
+    before = csv.field_size_limit(2**31 - 1)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)

@@ -1,0 +1,266 @@
+"""Laplace's approximation of what a linear logistic model could also have learnt."""
+
+import inspect
+
+import numpy as np
+from scipy import sparse
+from scipy.special import expit, softmax
+from sklearn.linear_model import LogisticRegression, LogisticRegressionCV, SGDClassifier
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.utils import compute_class_weight
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._utils._chunks import chunk_size, chunks
+from .._utils._sklearn import check_sample_weight
+from ._logistic import SequentialLogisticRegression
+from ._softmax import SoftmaxHessian
+
+_L2 = "Use an l2 penalty alone (l1_ratio=0, or penalty='l2' before scikit-learn 1.8)."
+
+
+def find_obstacle(estimator):
+    """Say what in a linear logistic model has no normal approximation.
+
+    Parameters
+    ----------
+    estimator : estimator
+        One that `is_linear_logistic` accepts; fitted.
+
+    Returns
+    -------
+    obstacle : str or None
+        What it is and what would work, or None.
+    """
+    if isinstance(estimator, OneVsRestClassifier):
+        if estimator.multilabel_:
+            return "predicts several labels per item. Train it on one label per item."
+        return next(filter(None, map(find_obstacle, estimator.estimators_)), None)
+    if isinstance(estimator, SGDClassifier):
+        if estimator.penalty != "l2":
+            return (
+                f"has penalty={estimator.penalty!r}, which is no normal prior. Use "
+                "penalty='l2'."
+            )
+        return None if estimator.alpha > 0 else "has no prior. Use an alpha above 0."
+    return _find_obstacle_logistic(estimator)
+
+
+def _find_obstacle_logistic(estimator):
+    if isinstance(estimator, SequentialLogisticRegression):
+        return None
+    penalty = getattr(estimator, "penalty", "deprecated")
+    ratio = getattr(estimator, "l1_ratio_", getattr(estimator, "l1_ratio", None))
+    if penalty is None or np.max(_inverse_penalty(estimator)) == np.inf:
+        return (
+            "has no penalty, so no prior, and where the classes can be separated no "
+            "posterior. Use a finite C and an l2 penalty."
+        )
+    # Before scikit-learn 1.8 l1_ratio says nothing unless penalty is 'elasticnet'.
+    mixed = penalty != "l2" and any(share not in (None, 0) for share in np.ravel(ratio))
+    if penalty == "l1" or mixed:
+        return f"has an l1 penalty, which is no normal prior. {_L2}"
+    k, way = len(estimator.classes_), getattr(estimator, "multi_class", "auto")
+    one_vs_rest = way == "ovr" or estimator.solver == "liblinear"
+    if (k > 2 and one_vs_rest) or (k == 2 and way == "multinomial"):
+        return (
+            f"has multi_class={way!r} and solver={estimator.solver!r} for {k} classes, "
+            "a deprecated combination. Leave multi_class at its default, or use "
+            "OneVsRestClassifier(LogisticRegression())."
+        )
+    return None
+
+
+def draw_linear(estimator, n_draws, rng, X, y=None, sample_weight=None):
+    """Draw linear logistic models around the fitted one.
+
+    The weights have the normal distribution around the fitted weights whose precision
+    is the Hessian of the loss that they minimise.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted; without an obstacle.
+    n_draws : int
+        How many models, t.
+    rng : numpy.random.Generator
+    X : array-like or sparse matrix of shape (m, d)
+        What it was trained on.
+    y : array-like of shape (m,) or None, default=None
+        The labels; only `class_weight` needs them. None is what it predicts for `X`.
+    sample_weight : array-like of shape (m,) or None, default=None
+        The weights that it was trained with.
+
+    Returns
+    -------
+    draw : callable
+        From `X` of shape (n, d) to probabilities (n, t, k).
+    """
+    check_is_fitted(estimator)
+    X = _check_features(estimator, X)
+    if y is not None:
+        y = np.asarray(y)
+        if y.shape != X.shape[:1]:
+            raise ValueError(
+                f"y_train must have a label for each of the {X.shape[0]} rows of "
+                f"X_train; got shape {y.shape}."
+            )
+        if not np.isin(y, estimator.classes_).all():
+            raise ValueError(
+                "y_train holds labels that the estimator was not trained on; it knows "
+                f"{estimator.classes_.tolist()}."
+            )
+    weight = check_sample_weight(sample_weight, X, dtype=np.float64)
+    rows, intercepts = [], []
+    for mean, hessian in _approximate(estimator, X, y, weight):
+        drawn = hessian.sample(n_draws, rng, dtype=X.dtype)  # (t, q, d + 1)
+        drawn += mean.astype(X.dtype)
+        width = X.shape[1]
+        rows.append(drawn[..., :width])
+        no_intercept = np.zeros(drawn.shape[:2], dtype=X.dtype)
+        intercepts.append(drawn[..., -1] if hessian.intercept else no_intercept)
+    # Joined only where there are several, as this copies.
+    weights = rows[0] if len(rows) == 1 else np.concatenate(rows, axis=1)
+    intercept = np.concatenate(intercepts, axis=1)
+    one_vs_rest = len(rows) > 1
+    if weights.shape[1] > 1 and not one_vs_rest:
+        # A softmax knows the differences to one class only: one product less.
+        weights = weights[:, 1:] - weights[:, :1]
+        intercept = intercept[:, 1:] - intercept[:, :1]
+    return _Draws(estimator, weights, intercept, one_vs_rest)
+
+
+class _Draws:
+    """Probabilities under t linear models with q logits, (t, q, d) and (t, q)."""
+
+    def __init__(self, estimator, weights, intercept, one_vs_rest):
+        self.estimator = estimator
+        self.n_draws, self.n_logits, d = weights.shape
+        flat = weights.swapaxes(0, 1).reshape(-1, d)
+        self.weights = np.ascontiguousarray(flat.T)  # (d, q t)
+        self.intercept = intercept.T.ravel()
+        self.one_vs_rest = one_vs_rest
+
+    def __call__(self, X):
+        X = _check_features(self.estimator, X)
+        weights = self.weights.astype(X.dtype, copy=False)
+        intercept = self.intercept.astype(X.dtype)
+        n, t, q = X.shape[0], self.n_draws, self.n_logits
+        k = q + (not self.one_vs_rest)
+        draws = np.empty((n, t, k), dtype=X.dtype)
+        # Small chunks: what passes between the products and the exponentials stays
+        # in the cache.
+        for rows in chunks(n, chunk_size(2 * X.dtype.itemsize * t * k, 2**21)):
+            logits = X[rows] @ weights
+            logits += intercept
+            c = len(logits)
+            # One class after the other, as sums over a short last axis are slow.
+            by_class = np.zeros((k, c, t), dtype=X.dtype)
+            by_class[k - q :] = logits.reshape(c, q, t).swapaxes(0, 1)
+            if self.one_vs_rest:
+                _normalise_sigmoids(by_class)
+            else:
+                _normalise_exponentials(by_class)
+            for j in range(k):
+                draws[rows, :, j] = by_class[j]
+        return draws
+
+
+def _normalise_exponentials(logits):
+    """Softmax over the first axis, in place."""
+    logits -= logits.max(axis=0)
+    np.exp(logits, out=logits)
+    logits *= 1 / logits.sum(axis=0)
+
+
+def _normalise_sigmoids(logits):
+    """Sigmoids over their sum over the first axis, in place."""
+    expit(logits, out=logits)
+    total = logits.sum(axis=0)
+    logits[:, total == 0] = 1
+    total[total == 0] = len(logits)
+    logits /= total
+
+
+def _check_features(estimator, X):
+    return validate_data(
+        estimator, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
+    )
+
+
+def _approximate(estimator, X, y, weight):
+    """Yield means (q, d + 1) and Hessians of independent parts of the weights."""
+    if isinstance(estimator, OneVsRestClassifier):
+        # Of two classes it trains one model, of the second.
+        positive = estimator.classes_[-len(estimator.estimators_) :]
+        for part, label in zip(estimator.estimators_, positive, strict=True):
+            of_part = None if y is None else (y == label).astype(int)
+            yield from _approximate(part, X, of_part, weight)
+        return
+    coef = estimator.coef_
+    coef = coef.toarray() if sparse.issparse(coef) else coef
+    coef = np.asarray(coef, dtype=np.float64)
+    intercept = np.ones((len(coef), 1)) * np.reshape(estimator.intercept_, (-1, 1))
+    logits = np.asarray(X @ coef.T + intercept.ravel())
+    mean = np.hstack([coef, intercept]) if estimator.fit_intercept else coef
+    prior = _read_prior(estimator, X.shape[0])
+    if y is None and estimator.class_weight is not None:
+        y = estimator.predict(X)
+    softmaxes = LogisticRegression | SequentialLogisticRegression
+    if len(coef) > 1 and isinstance(estimator, softmaxes):
+        of_rows = weight * _class_weights(estimator, y, weight)
+        proba = softmax(logits, axis=1)
+        yield mean, SoftmaxHessian(X, proba, sample_weight=of_rows, **prior)
+        return
+    for j in range(len(coef)):
+        label = None if len(coef) == 1 else estimator.classes_[j]
+        of_rows = weight * _class_weights(estimator, y, weight, label)
+        proba = expit(logits[:, j])
+        part = SoftmaxHessian(X, proba, sample_weight=of_rows, **prior)
+        yield mean[j : j + 1], part
+
+
+def _read_prior(estimator, m):
+    """Precisions of weights and intercepts, as `SoftmaxHessian` takes them."""
+    prior = {"intercept": estimator.fit_intercept, "intercept_penalty": 0.0}
+    if isinstance(estimator, SGDClassifier):
+        return {**prior, "penalty": estimator.alpha * m}  # of a mean loss
+    prior["penalty"] = 1 / float(np.max(_inverse_penalty(estimator)))
+    if getattr(estimator, "solver", None) == "liblinear":
+        # The intercept is the weight of a constant feature, penalised as any other.
+        prior["intercept_penalty"] = prior["penalty"] / estimator.intercept_scaling**2
+    return prior
+
+
+def _inverse_penalty(estimator):
+    return estimator.C_ if isinstance(estimator, LogisticRegressionCV) else estimator.C
+
+
+def _class_weights(estimator, y, sample_weight, positive=None):
+    """Weight of each row's class in the loss, (m,).
+
+    Where there is one problem per class, scikit-learn's stochastic descent weighs the
+    rows of its positive class only.
+    """
+    how = estimator.class_weight
+    if how is None:
+        return 1.0
+    classes = estimator.classes_
+    codes = np.searchsorted(classes, y)
+    if how == "balanced":
+        weighted = isinstance(estimator, SequentialLogisticRegression) or (
+            isinstance(estimator, LogisticRegression) and _counts_weights()
+        )
+        counts = np.bincount(
+            codes, weights=sample_weight if weighted else None, minlength=len(classes)
+        )
+        # A class without a row weighs no row.
+        weights = counts.sum() / (len(classes) * np.where(counts > 0, counts, np.inf))
+    else:
+        weights = compute_class_weight(how, classes=classes, y=classes)
+    weights = weights[codes]
+    return weights if positive is None else np.where(y == positive, weights, 1.0)
+
+
+def _counts_weights():
+    """Whether this scikit-learn balances the sums of sample weights, or the rows."""
+    return "sample_weight" in inspect.signature(compute_class_weight).parameters

@@ -1,0 +1,360 @@
+"""Logistic regression for loops that train again after every few labels."""
+
+import warnings
+from numbers import Integral, Real
+
+import numpy as np
+from scipy.special import log_expit, logsumexp, softmax
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import assert_all_finite, compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._utils._sklearn import (
+    Interval,
+    LinearClassifierMixin,
+    QuickParamsMixin,
+    StrOptions,
+    check_sample_weight,
+    fit_context,
+)
+from .._utils._threads import one_blas_thread
+from ._bfgs import bfgs, l_bfgs
+from ._loss import PenalisedLogLoss
+
+_FLOATS = [np.float64, np.float32]
+_LIMIT = 2048  # parameters, up to which an inverse Hessian is kept
+_SMALL = 2**22  # values of X, up to which threads of BLAS would only wait
+
+
+class SequentialLogisticRegression(
+    QuickParamsMixin, LinearClassifierMixin, BaseEstimator
+):
+    r"""Logistic regression that starts where it stopped, and scores in float32.
+
+    The model of :class:`~sklearn.linear_model.LogisticRegression` with its l2 penalty:
+    one logit for two classes, softmax for more. With `warm_start=True` it is made for
+    an :class:`~skactive.ActiveLearner` that trains again after each label, as after a
+    label more the minimum is near the last one: a handful of steps finds it.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Inverse of the strength of the penalty, as in scikit-learn.
+    fit_intercept : bool, default=True
+        Whether each logit has an intercept, without penalty.
+    class_weight : dict, "balanced" or None, default=None
+        As in scikit-learn.
+    tol : float, default=1e-3
+        `fit` stops when the gradient of the objective below, times C, is shorter than
+        `tol` times the coefficients. Coefficients are then within `tol` of the exact
+        ones, relative to their length and but for the intercept; scikit-learn's
+        default is ten times as far off, or more.
+    max_iter : int, default=1000
+        Steps at most.
+    warm_start : bool, default=False
+        Whether `fit` begins at the solution of the last `fit`, where classes and
+        number of features are the same. An `ActiveLearner` then carries the solution
+        from each model to the next. The result depends on the start within `tol`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (k,)
+    coef_ : ndarray of shape (1, d) or (k, d)
+        Of the dtype of `X`: one row for two classes.
+    intercept_ : ndarray of shape (1,) or (k,)
+    n_iter_ : ndarray of int, shape (1,)
+        Steps of the last `fit`.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Where the columns of `X` have names.
+
+    See Also
+    --------
+    sklearn.linear_model.LogisticRegression : With more penalties and solvers.
+
+    Notes
+    -----
+    The objective is :math:`\sum_i s_i \ell_i(w) + \|w\|^2 / 2C` with weights s and log
+    losses ℓ. A cold start is SciPy's L-BFGS. A warm one is BFGS with full steps, whose
+    inverse Hessian (once computed, up to 2,048 parameters) is kept for the next `fit`
+    and left out of pickles. Where the data have changed too much for it, L-BFGS takes
+    over.
+
+    Each step costs O(n d k), two products with `X`, and O(p²) for the p = k (d + 1)
+    parameters. A prediction is one product in the dtype of `X`; instead of the pool,
+    its scores are searched for NaN and infinity.
+
+    Examples
+    --------
+    >>> from skactive import ActiveLearner
+    >>> from skactive.linear_model._logistic import SequentialLogisticRegression
+    >>> X_pool = [[-3.0], [-1.0], [0.2], [2.0]]
+    >>> learner = ActiveLearner(SequentialLogisticRegression(warm_start=True))
+    >>> learner = learner.fit([[-2.0], [2.5]], ["no", "yes"])
+    >>> learner.query(X_pool, 1)
+    array([2])
+    >>> learner.teach([[0.2]], ["yes"]).predict([[-0.1]])
+    array(['yes'], dtype='<U3')
+    """
+
+    _parameter_constraints = {
+        "C": [Interval(Real, 0, None, closed="neither")],
+        "fit_intercept": ["boolean"],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "warm_start": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        C=1.0,
+        *,
+        fit_intercept=True,
+        class_weight=None,
+        tol=1e-3,
+        max_iter=1000,
+        warm_start=False,
+    ):
+        self.C = C
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None):
+        """Find the coefficients.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like of shape (n,)
+            At least two classes.
+        sample_weight : array-like of shape (n,) or None, default=None
+            Weight of each row's loss.
+
+        Returns
+        -------
+        self : SequentialLogisticRegression
+        """
+        # What is not finite in `X` is found in the gradient.
+        if not (self._is_checked(X) and _are_classes(y, len(X))):
+            X, y = validate_data(self, _widen(X), y, accept_sparse="csr", dtype=_FLOATS)
+            if not _are_classes(y, len(y)):
+                check_classification_targets(y)
+        classes, codes = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(
+                "'y' must hold at least two classes to tell apart; got one class, "
+                f"{classes[0]!r}."
+            )
+        weight = (
+            np.ones(X.shape[0], dtype=X.dtype)
+            if sample_weight is None
+            else check_sample_weight(sample_weight, X, dtype=X.dtype)
+        )
+        if self.class_weight == "balanced":
+            counts = np.bincount(codes, weights=weight)
+            weight = weight * (counts.mean() / counts)[codes].astype(X.dtype)
+        elif self.class_weight is not None:
+            factors = compute_class_weight(self.class_weight, classes=classes, y=y)
+            weight = weight * factors[codes].astype(X.dtype)
+        loss = PenalisedLogLoss(
+            X, codes, len(classes), weight, self.C, self.fit_intercept
+        )
+        start, inverse = self._find_start(classes, loss.shape, X.dtype)
+        with one_blas_thread(np.prod(X.shape) <= _SMALL):
+            solution = self._minimise(loss, start, inverse)
+        solution = solution.reshape(loss.shape)
+        d = X.shape[1]
+        self.classes_ = classes
+        self.coef_ = np.ascontiguousarray(solution[:, :d])
+        self.intercept_ = (
+            solution[:, d].copy()
+            if self.fit_intercept
+            else np.zeros(len(solution), dtype=X.dtype)
+        )
+        return self
+
+    def continue_from(self, fitted):
+        """Begin the next `fit` at the solution of another model.
+
+        An `ActiveLearner` calls this on the clone that it is about to train.
+
+        Parameters
+        ----------
+        fitted : estimator
+            The last model. Without `warm_start`, or if it is of another class, nothing
+            happens.
+
+        Returns
+        -------
+        self : SequentialLogisticRegression
+        """
+        if self.warm_start and type(fitted) is type(self):
+            for name, value in vars(fitted).items():
+                if name.endswith("_") or name == "_inverse":
+                    setattr(self, name, value)
+        return self
+
+    def decision_function(self, X):
+        """Logits.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+
+        Returns
+        -------
+        logits : ndarray of shape (n,) for two classes, else (n, k)
+        """
+        check_is_fitted(self)
+        if not self._is_checked(X):
+            X = validate_data(
+                self,
+                _widen(X),
+                reset=False,
+                accept_sparse="csr",
+                dtype=_FLOATS,
+                ensure_all_finite=False,
+            )
+        coef = self.coef_.astype(X.dtype, copy=False)
+        with np.errstate(over="ignore", invalid="ignore"):
+            logits = X @ (coef[0] if len(coef) == 1 else coef.T)
+            logits += self.intercept_.astype(X.dtype, copy=False)
+        # A value that is not finite makes its row's logits so, whatever the weights.
+        if not np.isfinite(logits).all():
+            assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
+        return logits
+
+    def predict_proba(self, X):
+        """Class probabilities.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+
+        Returns
+        -------
+        proba : ndarray of shape (n, k)
+            In the dtype of `X`.
+        """
+        logits = self.decision_function(X)
+        if logits.ndim == 2:
+            return softmax(logits, axis=1)
+        # One exponential for both: of the less likely class, against the other.
+        ratio = np.exp(-np.abs(logits))
+        best = 1 / (1 + ratio)
+        second = ratio * best
+        proba = np.empty((len(logits), 2), dtype=logits.dtype)
+        for column, wins in enumerate((logits < 0, logits >= 0)):
+            proba[:, column] = np.where(wins, best, second)
+        return proba
+
+    def predict_log_proba(self, X):
+        """Logarithms of class probabilities.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+
+        Returns
+        -------
+        log_proba : ndarray of shape (n, k)
+        """
+        logits = self.decision_function(X)
+        if logits.ndim == 2:
+            return logits - logsumexp(logits, axis=1, keepdims=True)
+        return np.stack([log_expit(-logits), log_expit(logits)], axis=1)
+
+    def _is_checked(self, X):
+        """Whether a look at the type and shape of `X` says all but what is finite."""
+        return (
+            type(X) is np.ndarray
+            and X.dtype in _FLOATS
+            and X.ndim == 2
+            and len(X) > 0
+            and X.shape[1] == getattr(self, "n_features_in_", None)
+            and not hasattr(self, "feature_names_in_")
+        )
+
+    def _find_start(self, classes, shape, dtype):
+        """Give the last solution and its inverse Hessian, or zeros and None."""
+        if self.warm_start and hasattr(self, "coef_"):
+            last = self.coef_
+            if self.fit_intercept:
+                last = np.column_stack([last, self.intercept_])
+            if last.shape == shape and np.array_equal(classes, self.classes_):
+                inverse = getattr(self, "_inverse", None)
+                if inverse is not None and inverse.dtype != dtype:
+                    inverse = inverse.astype(dtype)
+                return last.astype(dtype).ravel(), inverse
+        return np.zeros(np.prod(shape), dtype=dtype), None
+
+    def _minimise(self, loss, start, inverse):
+        """Go on from a start: by BFGS where it is near, else by L-BFGS."""
+        self._inverse = None  # it may fit no longer
+
+        def is_small(x, gradient):
+            weights = loss.penalised(x).ravel()
+            return self.C * _norm(gradient) <= self.tol * _norm(weights)
+
+        if start.any() and len(start) <= _LIMIT:
+            if inverse is None:
+                inverse = loss.inverse_hessian(start)
+            x, self._inverse, n_iter = bfgs(loss.gradient, start, inverse, is_small)
+            if self._inverse is not None:
+                self.n_iter_ = np.array([n_iter], dtype=np.int32)
+                return x
+
+        assert_all_finite(loss.X, estimator_name=type(self).__name__, input_name="X")
+        # Values of the objective near its minimum differ by less than float32 resolves.
+        loss = loss.in_float64()
+        x, n_iter = l_bfgs(
+            loss, start.astype(np.float64), is_small, max_iter=self.max_iter
+        )
+        ended = n_iter >= self.max_iter or is_small(x, loss.gradient(x))
+        if not ended and len(x) <= _LIMIT:
+            # Where values do not resolve the minimum any more, gradients do.
+            x, _, n_more = bfgs(loss.gradient, x, loss.inverse_hessian(x), is_small)
+            n_iter += n_more
+        self.n_iter_ = np.array([n_iter], dtype=np.int32)
+        if n_iter >= self.max_iter:
+            warnings.warn(
+                f"fit stopped after max_iter={self.max_iter} steps, short of "
+                f"tol={self.tol}. Raise max_iter, or scale the features to a similar "
+                "size.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        return x.astype(start.dtype)
+
+    def __getstate__(self):
+        state = dict(super().__getstate__())
+        state.pop("_inverse", None)
+        return state
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _are_classes(y, n):
+    """Whether labels are an array of n bools, ints or texts."""
+    is_row = type(y) is np.ndarray and y.shape == (n,)
+    return is_row and y.dtype.kind in "biuU"
+
+
+def _norm(x):
+    return np.sqrt(x @ x)  # several times quicker than np.linalg.norm on few numbers
+
+
+def _widen(X):
+    """Make float32 of float16, of which scikit-learn makes float64."""
+    is_half = isinstance(X, np.ndarray) and X.dtype == np.float16
+    return X.astype(np.float32) if is_half else X

@@ -1,0 +1,607 @@
+"""The curvature of softmax regression: its Hessian, and what is solved with it.
+
+Parameters are arrays of shape (k, d + 1), one row for each class as scikit-learn's
+`coef_`, and the class's intercept last; (k, d) without intercepts. A block of r of
+them has the shape (r, k, d + 1). Flattened, they lie in C order.
+"""
+
+import warnings
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, solve_triangular
+from scipy.linalg.lapack import dpotrf
+from sklearn.exceptions import ConvergenceWarning
+
+from .._utils._chunks import as_floats, chunk_size, chunks
+
+# Draws need no more digits than this from conjugate gradients.
+
+
+_COPIED = 2**26
+# An unpenalised intercept has this precision at least, relative to the others: only
+# probabilities of exactly 0 and 1 leave it none.
+_FLOOR = 1e-10
+
+
+class SoftmaxCurvature:
+    """Parts of a softmax Hessian that need no solving.
+
+    Parameters
+    ----------
+    X, proba, sample_weight, penalty, intercept, intercept_penalty
+        As there.
+
+    Examples
+    --------
+    >>> from skactive.linear_model._softmax import SoftmaxCurvature
+    >>> SoftmaxCurvature([[1.0], [2.0]], [0.5, 0.5], intercept=False).to_dense()
+    array([[2.25]])
+    """
+
+    def __init__(
+        self,
+        X,
+        proba,
+        *,
+        sample_weight=None,
+        penalty=1.0,
+        intercept=True,
+        intercept_penalty=0.0,
+    ):
+        X = as_floats(X)
+        proba = np.asarray(proba, dtype=np.float64)
+        m, d = X.shape
+        if proba.ndim not in (1, 2) or proba.shape[0] != m:
+            raise ValueError(
+                f"proba must be of shape ({m}, k) or ({m},), a row for each of X; got "
+                f"{proba.shape}."
+            )
+        if not 0 < penalty < np.inf:
+            raise ValueError(
+                f"penalty must be above 0, so that every weight has a finite variance; "
+                f"got {penalty!r}."
+            )
+        if sample_weight is not None:
+            sample_weight = np.asarray(sample_weight, dtype=np.float64)
+            if sample_weight.shape != (m,):
+                raise ValueError(
+                    f"sample_weight must be of shape ({m},), a weight for each row of "
+                    f"X; got {sample_weight.shape}."
+                )
+        if 8 * m * d <= _COPIED or sparse.issparse(X):
+            X = X.astype(np.float64, copy=False)
+        self.X = X
+        self.single = proba.ndim == 1
+        self.proba = np.clip(proba[:, None] if self.single else proba, 0, 1)
+        self.weight = np.ones(m) if sample_weight is None else sample_weight
+        self.penalty = float(penalty)
+        self.intercept = intercept
+        self.intercept_penalty = float(intercept_penalty)
+        self.shape = (self.proba.shape[1], d + bool(intercept))
+
+    def matvec(self, V):
+        """Multiply with the Hessian.
+
+        Parameters
+        ----------
+        V : array-like of shape (k, d + 1) or (r, k, d + 1)
+
+        Returns
+        -------
+        product : ndarray of the shape of `V`
+        """
+        V, single = self._as_block(V)
+        product = V * self._precision
+        if self.intercept:
+            # Along the direction of equal intercepts, see `intercept_penalty`.
+            product[..., -1] += self._null * V[..., -1].mean(axis=-1, keepdims=True)
+        for rows in self._chunks(8 * len(V) * self.shape[0]):
+            logits = self._logits(rows, V)  # (c, r, k)
+            proba = self.proba[rows, None, :]
+            self._curve(logits, proba, self.weight[rows, None, None])
+            product += self._backward(rows, logits)
+        return product[0] if single else product
+
+    def to_dense(self):
+        """Write the Hessian out.
+
+        Returns
+        -------
+        hessian : ndarray of shape (k (d + 1), k (d + 1))
+            Symmetric and positive definite.
+        """
+        k, width = self.shape
+        hessian = np.zeros((k, width, k, width))
+        for rows in self._chunks(0):
+            X, proba = self._rows(rows), self.proba[rows]
+            for a in range(k):
+                for b in range(a + 1):
+                    block = self._dense_block(X, self._curvature(rows, proba, a, b))
+                    hessian[a, :, b, :] += block
+        for a in range(k):
+            for b in range(a):
+                hessian[b, :, a, :] = hessian[a, :, b, :]  # each block is symmetric
+        flat = hessian.reshape(k * width, k * width)
+        flat[np.diag_indices_from(flat)] += self._precision.ravel()
+        if self.intercept:
+            hessian[:, -1, :, -1] += self._null / k
+        return flat
+
+    # The parts of the products.
+
+    def _as_block(self, V):
+        V = np.asarray(V, dtype=np.float64)
+        if V.shape[-2:] != self.shape or V.ndim not in (2, 3):
+            k, width = self.shape
+            raise ValueError(
+                f"parameters must be of shape ({k}, {width}) or (r, {k}, {width}); "
+                f"got {V.shape}."
+            )
+        return (V[None], True) if V.ndim == 2 else (V, False)
+
+    def _chunks(self, row_bytes):
+        m, d = self.X.shape
+        width = 2 * self.X.nnz // max(m, 1) if sparse.issparse(self.X) else d
+        return chunks(m, chunk_size(row_bytes + 8 * width))
+
+    def _rows(self, rows):
+        if rows == slice(0, len(self.proba)):
+            return self.X.astype(np.float64, copy=False)
+        return self.X[rows].astype(np.float64, copy=False)
+
+    def _logits(self, rows, V):
+        d = self.X.shape[1]
+        logits = self._rows(rows) @ V[..., :d].reshape(-1, d).T
+        if self.intercept:
+            logits += V[..., -1].ravel()
+        return logits.reshape(len(logits), *V.shape[:2])
+
+    def _backward(self, rows, residuals):
+        """Sum the outer products of residuals (c, r, k) and rows (c, d + 1)."""
+        c, r, k = residuals.shape
+        flat = residuals.reshape(c, r * k)
+        result = np.empty((r * k, self.shape[1]))
+        result[:, : self.X.shape[1]] = (self._rows(rows).T @ flat).T
+        if self.intercept:
+            result[:, -1] = flat.sum(axis=0)
+        return result.reshape(r, *self.shape)
+
+    def _curve(self, logits, proba, weight):
+        """Multiply by the Hessian of each row's loss in its logits, in place."""
+        if self.single:
+            logits *= proba * (1 - proba)
+        else:
+            logits -= logits @ proba.swapaxes(1, 2)
+            logits *= proba
+        logits *= weight
+
+    def _curve_root(self, noise, proba, weight):
+        """Multiply by a square root A, A Aᵀ being what `_curve` multiplies by."""
+        if self.single:
+            noise *= np.sqrt(proba * (1 - proba))
+        else:
+            noise *= np.sqrt(proba)
+            noise -= proba * noise.sum(axis=2, keepdims=True)
+        noise *= np.sqrt(weight)
+
+    def _curvature(self, rows, proba, a, b):
+        """Second derivative of each row's loss in the logits a and b."""
+        other = 1 - proba[:, b] if a == b else -proba[:, b]
+        return self.weight[rows] * proba[:, a] * other
+
+    def _dense_block(self, X, curvature):
+        d = X.shape[1]
+        block = np.empty((self.shape[1], self.shape[1]))
+        # All its values have one sign, so that a product of a matrix with its own
+        # transpose does, at half the price.
+        root = np.sqrt(np.abs(curvature))
+        if sparse.issparse(X):
+            scaled = sparse.diags_array(root) @ X
+            block[:d, :d] = (scaled.T @ scaled).toarray()
+        else:
+            scaled = X * root[:, None]
+            block[:d, :d] = scaled.T @ scaled
+        block[:d, :d] *= np.sign(curvature.sum())
+        if self.intercept:
+            block[-1, :d] = block[:d, -1] = X.T @ curvature
+            block[-1, -1] = curvature.sum()
+        return block
+
+    @cached_property
+    def _precision(self):
+        """What the penalties add to the diagonal, (k, d + 1)."""
+        precision = np.full(self.shape, self.penalty)
+        if self.intercept:
+            floor = _FLOOR * (self.penalty + self._intercept_curvature.mean())
+            precision[:, -1] = max(self.intercept_penalty, floor)
+        return precision
+
+    @cached_property
+    def _intercept_curvature(self):
+        return self.weight @ (self.proba * (1 - self.proba))
+
+    @cached_property
+    def _null(self):
+        if self.single or self.intercept_penalty > 0:
+            return 0.0
+        return self.penalty + self._intercept_curvature.mean()
+
+    @cached_property
+    def _diagonal(self):
+        diagonal = self._precision.copy()
+        d = self.X.shape[1]
+        for rows in self._chunks(0):
+            X, proba = self._rows(rows), self.proba[rows]
+            curvature = self.weight[rows, None] * proba * (1 - proba)
+            squares = X.multiply(X).tocsr() if sparse.issparse(X) else X * X
+            diagonal[:, :d] += (squares.T @ curvature).T
+        if self.intercept:
+            diagonal[:, -1] += self._intercept_curvature + self._null / self.shape[0]
+        return diagonal
+
+
+_SAMPLING_TOL = 1e-5
+
+
+class SoftmaxHessian(SoftmaxCurvature):
+    r"""Hessian of a weighted log loss with a quadratic penalty.
+
+    The function is :math:`\sum_i w_i \ell_i(W) + \frac{\lambda}{2} \|W\|^2`, where
+    :math:`\ell_i` is the log loss of row i under softmax regression. Its Hessian
+    does not depend on the labels.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (m, d)
+        The rows that the model was trained on.
+    proba : ndarray of shape (m, k) or (m,)
+        Probabilities of the k classes. One dimension is the probability of the second
+        of two classes, of a model with a single logit: then k is 1 below, as in
+        `LogisticRegression.coef_`.
+    sample_weight : array-like of shape (m,), default=None
+        Weight of each row's loss; None is 1.
+    penalty : float, default=1.0
+        The precision λ of the weights: 1 / C of `LogisticRegression`.
+    intercept : bool, default=True
+        Whether each class has an intercept.
+    intercept_penalty : float, default=0.0
+        Precision of the intercepts. Where it is 0, adding one number to all
+        intercepts of a softmax changes no probability: along that direction only, the
+        Hessian gets the mean of the intercepts' own curvature instead of 0.
+    limit : int, default=4096
+        Up to this many parameters the Hessian is factorized; above, equations are
+        solved by conjugate gradients. Up to this many rows, equations are solved in the
+        space that the rows span, if they are at most half as many as the features, or
+        fewer than the features where there are too many parameters to factorize.
+    tol : float, default=1e-8
+        Where conjugate gradients stop: norm of the residual, relative to that of the
+        right-hand side.
+    max_iter : int, default=1000
+        Steps of conjugate gradients at most.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Of the parameters, (k, d + 1) or (k, d).
+
+    Notes
+    -----
+    A product costs O(m d k) for each of a block of parameters, in two matrix products
+    for the whole block. Factorising costs O(m d² k²) and once O(d³ k³).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skactive.linear_model._softmax import SoftmaxHessian
+    >>> hessian = SoftmaxHessian([[1.0], [2.0]], [0.5, 0.5])
+    >>> hessian.matvec(np.array([[1.0, 0.0]]))
+    array([[2.25, 0.75]])
+    >>> hessian.solve(np.array([[2.25, 0.75]])).round(6)
+    array([[1., 0.]])
+    """
+
+    def __init__(
+        self,
+        X,
+        proba,
+        *,
+        sample_weight=None,
+        penalty=1.0,
+        intercept=True,
+        intercept_penalty=0.0,
+        limit=4096,
+        tol=1e-8,
+        max_iter=1000,
+    ):
+        super().__init__(
+            X,
+            proba,
+            sample_weight=sample_weight,
+            penalty=penalty,
+            intercept=intercept,
+            intercept_penalty=intercept_penalty,
+        )
+        self.limit = limit
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def solve(self, B):
+        """Solve an equation with the Hessian on its left side.
+
+        Parameters
+        ----------
+        B : array-like of shape (k, d + 1) or (r, k, d + 1)
+            Right-hand sides.
+
+        Returns
+        -------
+        V : ndarray of the shape of `B`
+            `matvec(V)` is `B`.
+        """
+        B, single = self._as_block(B)
+        if self._is_small:
+            flat = cho_solve(self._cholesky, B.reshape(len(B), -1).T)
+            V = flat.T.reshape(B.shape)
+        elif self._is_wide:
+            V = B / self._precision
+            self._replace_span(V, self._inner.solve(self._to_span(B)))
+        else:
+            V = self._solve_by_products(B, self.tol)
+        return V[0] if single else V
+
+    def sample(self, n_draws, rng, dtype=np.float64):
+        """Draw parameters from the normal distribution of this precision.
+
+        Parameters
+        ----------
+        n_draws : int
+        rng : numpy.random.Generator
+        dtype : dtype, default=float64
+            Of the result; the work is done in float64.
+
+        Returns
+        -------
+        V : ndarray of shape (n_draws, k, d + 1)
+            Mean 0; the covariance is the inverse of the Hessian.
+        """
+        result = np.empty((n_draws, *self.shape), dtype=dtype)
+        size = chunk_size(8 * self.shape[0] * self.shape[1])
+        for block in chunks(n_draws, size):
+            result[block] = self._sample_block(block.stop - block.start, rng)
+        return result
+
+    def _sample_block(self, r, rng):
+        if self._is_small:
+            noise = rng.standard_normal((r, self.shape[0] * self.shape[1]))
+            factor = self._cholesky[0]
+            flat = solve_triangular(factor, noise.T, lower=True, trans="T")
+            return flat.T.reshape(r, *self.shape)
+        noise = rng.standard_normal((r, *self.shape))
+        if self._is_wide:
+            # The loss knows of the span of the rows only; besides, the prior holds.
+            noise /= np.sqrt(self._precision)
+            return self._replace_span(noise, self._inner._sample_block(r, rng))
+        # A right-hand side whose covariance is the Hessian: its terms, each with a
+        # square root of its own.
+        noise *= np.sqrt(self._precision)
+        if self.intercept:
+            shared = rng.standard_normal((r, 1))
+            noise[..., -1] += np.sqrt(self._null / self.shape[0]) * shared
+        for rows in self._chunks(8 * r * self.shape[0]):
+            proba = self.proba[rows, None, :]
+            of_rows = rng.standard_normal((len(proba), r, self.shape[0]))
+            self._curve_root(of_rows, proba, self.weight[rows, None, None])
+            noise += self._backward(rows, of_rows)
+        return self._solve_by_products(noise, max(self.tol, _SAMPLING_TOL))
+
+    # The ways to solve.
+
+    @property
+    def _is_small(self):
+        return self._is_few and not self._is_wide
+
+    @property
+    def _is_few(self):
+        return self.shape[0] * self.shape[1] <= self.limit
+
+    @property
+    def _is_wide(self):
+        """Whether the rows are few enough to work in the space that they span."""
+        m, d = self.X.shape
+        return m <= self.limit and (2 * m <= d if self._is_few else m < d)
+
+    @cached_property
+    def _span(self):
+        return span_rows(self._rows(slice(0, len(self.proba))))
+
+    @cached_property
+    def _inner(self):
+        """The same Hessian in coordinates of the span of the rows."""
+        return SoftmaxHessian(
+            self._span[1],
+            self.proba[:, 0] if self.single else self.proba,
+            sample_weight=self.weight,
+            penalty=self.penalty,
+            intercept=self.intercept,
+            intercept_penalty=self.intercept_penalty,
+            limit=self.limit,
+            tol=self.tol,
+            max_iter=self.max_iter,
+        )
+
+    def _to_span(self, V):
+        """Project the weights (r, k, d) on the span; intercepts stay, (r, k, q + 1)."""
+        d = self.X.shape[1]
+        projected = (self.X @ V[..., :d].reshape(-1, d).T).T @ self._span[0]
+        projected = projected.reshape(*V.shape[:2], -1)
+        return np.concatenate([projected, V[..., d:]], axis=2)
+
+    def _replace_span(self, V, inner):
+        """Put these coordinates in place of those that `V` has in the span."""
+        d = self.X.shape[1]
+        change = (inner - self._to_span(V))[..., : self._span[0].shape[1]]
+        mixed = self._span[0] @ change.reshape(-1, change.shape[2]).T
+        V[..., :d] += (self.X.T @ mixed).T.reshape(*V.shape[:2], d)
+        V[..., d:] = inner[..., change.shape[2] :]
+        return V
+
+    @cached_property
+    def _cholesky(self):
+        try:
+            return cho_factor(self.to_dense(), lower=True, overwrite_a=True)
+        except LinAlgError as exc:
+            raise LinAlgError(
+                "the Hessian is singular to working precision. Scale the features to "
+                "a similar size (StandardScaler), or raise the penalty."
+            ) from exc
+
+    def _solve_by_products(self, B, tol):
+        return conjugate_gradients(
+            self.matvec, B, self._diagonal, tol=tol, max_iter=self.max_iter
+        )
+
+
+def softmax_hessian(
+    X, proba, sample_weight=None, penalty=1.0, intercept=True, intercept_penalty=0.0
+):
+    """Write out the Hessian of softmax regression.
+
+    Parameters
+    ----------
+    X, proba, sample_weight, penalty, intercept, intercept_penalty
+        As in :class:`SoftmaxHessian`.
+
+    Returns
+    -------
+    hessian : ndarray of shape (k (d + 1), k (d + 1))
+        The parameters (k, d + 1) lie in C order.
+
+    Examples
+    --------
+    >>> from skactive.linear_model._softmax import softmax_hessian
+    >>> softmax_hessian([[1.0], [2.0]], [0.5, 0.5], intercept=False)
+    array([[2.25]])
+    """
+    return SoftmaxHessian(
+        X,
+        proba,
+        sample_weight=sample_weight,
+        penalty=penalty,
+        intercept=intercept,
+        intercept_penalty=intercept_penalty,
+    ).to_dense()
+
+
+# Lengths, relative to the longest, below which a row's own share is rounding.
+_DEPENDENT = 1e-5
+
+
+def conjugate_gradients(product, B, diagonal, *, tol=1e-8, max_iter=1000):
+    """Solve equations with a positive definite matrix that is known by its products.
+
+    Parameters
+    ----------
+    product : callable
+        Multiplies each of a block of vectors, (r, ...) to (r, ...), with the matrix.
+    B : ndarray of shape (r, ...)
+        Right-hand sides. Each has its own step lengths, and leaves the block when it
+        is solved.
+    diagonal : ndarray of shape (...)
+        Of the matrix; the preconditioner.
+    tol : float, default=1e-8
+        Norm of a residual at most, relative to that of its right-hand side.
+    max_iter : int, default=1000
+        Number of products at most. A `ConvergenceWarning` says where it was reached.
+
+    Returns
+    -------
+    V : ndarray of the shape of `B`
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skactive.linear_model._softmax import conjugate_gradients
+    >>> A = np.array([[2.0, 1.0], [1.0, 3.0]])
+    >>> conjugate_gradients(lambda V: V @ A, np.array([[3.0, 4.0]]), A.diagonal())
+    array([[1., 1.]])
+    """
+    shape = B.shape
+    B, diagonal = B.reshape(len(B), -1), diagonal.ravel()
+    V = np.zeros_like(B)
+    goal = tol * np.linalg.norm(B, axis=1)
+    active = np.flatnonzero(goal)
+    residual = B[active]
+    direction = residual / diagonal
+    energy = _dot(residual, direction)
+    for _ in range(max_iter):
+        if not len(active):
+            break
+        image = product(direction.reshape(-1, *shape[1:])).reshape(direction.shape)
+        length = (energy / _dot(direction, image))[:, None]
+        V[active] += length * direction
+        residual -= length * image
+        going = np.linalg.norm(residual, axis=1) > goal[active]
+        if not going.all():
+            active, residual = active[going], residual[going]
+            direction, energy = direction[going], energy[going]
+        scaled = residual / diagonal
+        previous, energy = energy, _dot(residual, scaled)
+        direction *= (energy / previous)[:, None]
+        direction += scaled
+    if len(active):
+        warnings.warn(
+            f"conjugate gradients have not reached tol={tol} in max_iter={max_iter} "
+            f"steps for {len(active)} of {len(B)} right-hand sides. Raise max_iter, "
+            "tol or the penalty.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return V.reshape(shape)
+
+
+def span_rows(X):
+    """Find an orthonormal basis of what a few long rows span.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of float64, shape (m, d)
+
+    Returns
+    -------
+    mixing : ndarray of shape (m, r)
+        `X.T @ mixing` is the basis; as a product it is as sparse as `X`.
+    coordinates : ndarray of shape (m, r)
+        Of the rows in the basis: `X` is `coordinates @ (X.T @ mixing).T`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skactive.linear_model._softmax import span_rows
+    >>> X = np.array([[3.0, 4.0, 0.0], [6.0, 8.0, 0.0]])
+    >>> mixing, coordinates = span_rows(X)
+    >>> np.abs(coordinates).round(6)
+    array([[ 5.],
+           [10.]])
+    """
+    gram = X @ X.T
+    gram = gram.toarray() if sparse.issparse(gram) else gram
+    # Orthonormal in the order of the rows, so that rounding moves nothing much.
+    factor, failed = dpotrf(gram, lower=True, clean=True)
+    pivots = np.diag(factor)
+    if not failed and pivots.min() > _DEPENDENT * pivots.max():
+        unit = np.eye(len(factor))
+        return solve_triangular(factor, unit, lower=True, trans="T"), factor
+    # Some rows depend on others, as empty and repeated texts do.
+    values, vectors = eigh(gram)
+    kept = values > _DEPENDENT**2 * values[-1]
+    vectors = vectors[:, kept]
+    largest = np.abs(vectors).argmax(axis=0)
+    vectors *= np.sign(vectors[largest, np.arange(len(largest))])
+    root = np.sqrt(values[kept])
+    return vectors / root, vectors * root
+
+
+def _dot(A, B):
+    return np.einsum("rd,rd->r", A, B)

@@ -1,0 +1,269 @@
+"""Fine-tuned encoders: trained weights, and a copy of the pretrained encoder."""
+
+import hashlib
+import json
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+
+from ._codec import OBJECT_FILE, Refusal, at
+
+_TRAINED = "_trained"
+_DIGEST = "_checkpoint_digest"
+_RECIPE = "_recipe"
+_LOSSES = ("BCEWithLogitsLoss", "CrossEntropyLoss", "MSELoss")
+
+
+def encode_weights(estimator, where, writer):
+    """Write the weights of a fine-tuned estimator and its pretrained encoder.
+
+    Parameters
+    ----------
+    estimator : BertClassifier or BertRegressor
+    where : str
+    writer : Writer
+
+    Returns
+    -------
+    state : dict
+        What else the estimator holds, its parameters included.
+    node : dict
+        `weights`, `pretrained` and `loss`, what to make the network of; empty
+        before `fit`.
+    """
+    state = estimator.__getstate__()
+    if not hasattr(estimator, "net_"):
+        return state, {}
+    from safetensors.numpy import save_file
+
+    tensors, digest = state.pop(_TRAINED), state.pop(_DIGEST)
+    recipe = dict(state[_RECIPE])
+    loss = recipe.pop("criterion").__name__
+    state[_RECIPE] = recipe
+    pretrained = _copy_pretrained(estimator, digest, where, writer)
+    name, path = writer.new_file("weights", where, ".safetensors")
+    save_file({k: np.ascontiguousarray(v) for k, v in tensors.items()}, path)
+    return state, {"weights": name, "pretrained": pretrained, "loss": loss}
+
+
+def write_encoder(features, where, writer):
+    """Copy the encoder of a `BertFeatures`; return its folder."""
+    from ..bert._pretrained import open_checkpoint
+    from ..bert._sentences import SentenceModules
+
+    opened = open_checkpoint(features.model, features.revision)
+    place, files = _model_at(where), {}
+    if features.pooling == "auto":
+        modules = SentenceModules(opened.source)
+        modules.check()
+        files = modules.files()
+    if pickled := [name for name in files if name.endswith(".bin")]:
+        raise ValueError(
+            f"{place} must hold no pickle to be bundled, got {opened.name!r} with "
+            f"{pickled[0]!r}. Save it again with a newer sentence-transformers."
+        )
+    return _copy_once(opened, place, writer, files)
+
+
+def _copy_pretrained(estimator, digest, where, writer):
+    """Copy the encoder that training began with; return its folder."""
+    from ..bert._pretrained import open_checkpoint
+
+    recipe = estimator._recipe
+    model, revision = recipe["module"]["model"], recipe["module"]["revision"]
+    place = _model_at(where)
+    opened = open_checkpoint(model, revision)
+    if opened.digest != digest:
+        raise ValueError(
+            f"{place} must hold the weights that the estimator was trained from to be "
+            f"saved; those in {model!r} are others. Put the earlier ones there, or "
+            "train again."
+        )
+    # What was loaded has its encoder in a folder; others know it by the first name.
+    names = [recipe.get("first_name", (model, revision))]
+    if os.fspath(estimator.model) == model:
+        names.append((model, estimator.revision))
+    name = _copy_once(opened, place, writer)
+    known = {(entry["model"], entry["revision"]) for entry in writer.models}
+    for asked in dict.fromkeys(names):
+        if asked not in known:
+            keys = ("model", "revision", "folder")
+            writer.models.append(dict(zip(keys, (*asked, name), strict=True)))
+    return name
+
+
+def _model_at(where):
+    return at(f"{where}.model" if where else "model")
+
+
+def _copy_once(opened, place, writer, files=()):
+    """Copy an encoder unless an equal one was copied; return its folder."""
+    from ..bert._pretrained import digest_file
+
+    files = dict(files)
+    contents = [[name, digest_file(path)] for name, path in sorted(files.items())]
+    key = opened.digest, opened.tokenizer_digest, json.dumps(contents)
+    if key not in writer.encoders:
+        name = _write_pretrained(opened, place, writer, files, key[2])
+        writer.encoders[key] = name
+    return writer.encoders[key]
+
+
+def _write_pretrained(opened, place, writer, files, contents):
+    """Write encoder and tokenizer, and check that they come back; give the folder."""
+    from ..bert._pretrained import Checkpoint
+
+    # Its own tokenizer: that of the opened one may be set to cut.
+    source = Checkpoint(opened.name, opened.revision, local=opened.local)
+    draft = writer.folder / "pretrained" / "draft"
+    draft.mkdir(parents=True)
+    _write_encoder(source, draft)
+    source.tokenizer.save_pretrained(draft)
+    for name, path in files.items():
+        (draft / name).parent.mkdir(exist_ok=True)
+        shutil.copyfile(path, draft / name)
+    copied = Checkpoint(os.fspath(draft), None, local=True)
+    if (copied.tokenizer_digest, copied.max_positions) != (
+        source.tokenizer_digest,
+        source.max_positions,
+    ):
+        raise ValueError(
+            f"{place} has a tokenizer that changes when it is saved, that of "
+            f"{source.name!r}. Save it with save_pretrained of a newer transformers, "
+            "and train from that folder."
+        )
+    # Named by content: what is saved over an earlier save is found under its old name.
+    name = f"pretrained/{copied.digest[:12]}-{copied.tokenizer_digest[:8]}"
+    if files:
+        name += f"-{hashlib.sha256(contents.encode()).hexdigest()[:8]}"
+    draft.rename(writer.folder / name)
+    return name
+
+
+def _write_encoder(source, folder):
+    """Write configuration and weights: the same files, but never a pickle."""
+    files = [Path(path) for path in source.files()]
+    if all(path.suffix in (".json", ".safetensors") for path in files):
+        for path in files:
+            shutil.copyfile(path, folder / path.name)
+        return
+    from transformers import AutoModel
+
+    from ..bert._pretrained import quiet
+
+    model, _ = source.load(AutoModel)
+    with quiet():
+        model.save_pretrained(folder)
+
+
+def restore(cls, params, state, node, where, reader):
+    """Make a fine-tuned estimator, and its network where it was fitted.
+
+    Parameters
+    ----------
+    cls : type
+    params, state : dict
+        Decoded.
+    node : dict
+    where : str
+    reader : Reader
+
+    Returns
+    -------
+    estimator : BertClassifier or BertRegressor
+    """
+    params = find_model(params, reader)
+    estimator = cls(**params)
+    if "weights" not in node:
+        vars(estimator).update(state)
+        return estimator
+    if node["loss"] not in _LOSSES:
+        raise Refusal(
+            f"{OBJECT_FILE!r} names the loss {node['loss']!r} at {at(where)}, which "
+            f"may not be loaded. Allowed are {', '.join(_LOSSES)}."
+        )
+    from safetensors.numpy import load_file
+    from torch import nn
+
+    from ..bert._pretrained import open_checkpoint
+    from ..bert._training import copy_trained
+
+    # Predictions go by the copy, whatever has become of the model's own folder.
+    recipe = state[_RECIPE]
+    module = recipe["module"]
+    recipe.setdefault("first_name", (module["model"], module["revision"]))
+    module |= {"model": reader.subfolder(node["pretrained"]), "revision": None}
+    recipe["criterion"] = getattr(nn, node["loss"])
+    path = reader.path(node["weights"])
+    try:
+        digest = open_checkpoint(module["model"]).digest
+    except Exception as exc:  # of whatever library reads a file in it
+        raise Refusal(
+            f"{node['pretrained']!r} must be a folder with a pretrained encoder, and "
+            f"cannot be loaded ({type(exc).__name__}: {exc})."
+        ) from exc
+    try:
+        tensors = load_file(path)
+        estimator.__setstate__({**params, **state, _TRAINED: tensors, _DIGEST: digest})
+    except Exception as exc:
+        raise Refusal(
+            f"{node['weights']!r} does not fit the network of {node['pretrained']!r} "
+            f"({type(exc).__name__}: {exc}). Save again, or install the versions that "
+            "wrote it."
+        ) from exc
+    expected = set(copy_trained(estimator.net_.module_))
+    if other := sorted(expected ^ set(tensors)):
+        raise Refusal(
+            f"{node['weights']!r} must hold the weights that were trained; it lacks, "
+            f"or has too many, such as {other[0]!r}. Save again."
+        )
+    return estimator
+
+
+def find_model(params, reader, folder=None):
+    """Replace `model`, and `revision`, in the parameters of an estimator.
+
+    Parameters
+    ----------
+    params : dict
+    reader : Reader
+    folder : str or None, default=None
+        A folder of the saved ones that is used in any case. None is the copy of the
+        same name, where the model itself is not on this machine.
+
+    Returns
+    -------
+    params : dict
+    """
+    model, revision = params["model"], params["revision"]
+    found = reader.replacement(model)
+    if found is None and folder is not None:
+        found = reader.subfolder(folder)
+    if found is not None:
+        return {**params, "model": found, "revision": None}
+    copied = reader.models.get((os.fspath(model), revision))
+    if copied is not None and not _is_here(model, revision):
+        return {**params, "model": copied}
+    return params
+
+
+def _is_here(model, revision):
+    """Tell whether a model is on this machine, as a folder or in the hub's cache."""
+    if os.path.isdir(os.path.expanduser(model)):
+        return True
+    from transformers.utils import cached_file
+
+    try:
+        found = cached_file(
+            os.fspath(model),
+            "config.json",
+            revision=revision,
+            local_files_only=True,
+            _raise_exceptions_for_missing_entries=False,
+            _raise_exceptions_for_connection_errors=False,
+        )
+    except (OSError, ValueError):  # no name that the hub could have
+        return False
+    return found is not None

@@ -1,0 +1,279 @@
+"""A folder that appears whole or not at all, with a hash of every file."""
+
+import ctypes
+import hashlib
+import json
+import os
+import shutil
+import sys
+import uuid
+from contextlib import contextmanager, suppress
+from glob import escape
+from pathlib import Path
+
+from .._storage._lock import Lock, LockedError
+from ._codec import Refusal, read_json
+from ._versions import collect_versions, warn_of_versions
+
+MANIFEST = "manifest.json"
+FORMAT = "skactive"
+FORMAT_VERSION = 1
+_EXCHANGE = 2  # RENAME_EXCHANGE of Linux
+_LOCK, _NEW, _OLD = "lock", "new", "old"  # in the temporary folder
+
+
+@contextmanager
+def new_folder(folder, overwrite):
+    """Write a folder beside its target; seal and rename it when the block is done.
+
+    Parameters
+    ----------
+    folder : str or path-like
+    overwrite : bool
+        Whether to replace a folder that was written this way before.
+
+    Yields
+    ------
+    target : Path
+        The final place, absolute.
+    new : Path
+        The empty folder to write to.
+    """
+    target = Path(os.path.realpath(os.path.expanduser(folder)))
+    _sweep(target)
+    _check_target(target, overwrite)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.tmp")
+    lock = None
+    try:
+        temporary.mkdir()
+        lock = Lock(temporary / _LOCK, f"the save to {os.fspath(target)!r}")
+        new = temporary / _NEW
+        new.mkdir()
+        yield target, new
+        _seal(new)
+        if overwrite and target.exists():
+            _check_target(target, overwrite)  # it may have changed in the meantime
+            _replace(new, target)
+        else:
+            os.rename(new, target)
+        _sync(target.parent)
+    finally:
+        _remove(temporary, lock)
+
+
+def _remove(temporary, lock, again=True):
+    """Remove a temporary folder, also where the user interrupts this once."""
+    try:
+        if lock is not None:
+            lock.release()
+        shutil.rmtree(temporary, ignore_errors=True)
+    except BaseException:
+        if again:
+            _remove(temporary, lock, again=False)
+        raise
+
+
+def _sweep(target):
+    """Remove what saves to the same target left when they were killed."""
+    for temporary in target.parent.glob(f".{escape(target.name)}.????????.tmp"):
+        try:
+            lock = Lock(temporary / _LOCK, "")
+        except (LockedError, OSError):
+            continue  # a save that is under way
+        if (temporary / _OLD).exists() and not target.exists():
+            os.rename(temporary / _OLD, target)  # killed between two renames
+        _remove(temporary, lock)
+
+
+def _check_target(target, overwrite):
+    if not os.path.lexists(target):
+        return
+    if not target.is_dir():
+        raise FileExistsError(
+            f"'folder' must be a new folder, got {os.fspath(target)!r}, which is a "
+            "file. Pass another path."
+        )
+    if not overwrite:
+        raise FileExistsError(
+            f"'folder' must be a new folder, got {os.fspath(target)!r}, which exists. "
+            "Pass another path, or overwrite=True to replace what was saved there."
+        )
+    found = _list_files(target)
+    if not found:
+        return
+    try:
+        listed = set(_read_manifest(target)["files"])
+    except (Refusal, KeyError, TypeError) as exc:
+        raise FileExistsError(
+            f"'folder' must be new or written by skactive.save, got "
+            f"{os.fspath(target)!r}, which holds other files. It was left as it is; "
+            "pass another path."
+        ) from exc
+    if others := sorted(set(found) - listed - {MANIFEST}):
+        raise FileExistsError(
+            f"'folder' must hold only what skactive.save wrote to be replaced, got "
+            f"{os.fspath(target)!r}, which also holds {others[0]!r}. Move that away, "
+            "or pass another path."
+        )
+
+
+def _replace(new, target):
+    """Put a folder in the place of another, which stays beside `new`."""
+    if _exchange(new, target):
+        return
+    old = new.with_name(_OLD)
+    os.rename(target, old)
+    try:
+        os.rename(new, target)
+    except BaseException:
+        os.rename(old, target)
+        raise
+
+
+def _exchange(one, other):
+    """Swap two folders in one step where the system can."""
+    if not sys.platform.startswith("linux"):
+        return False
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError):
+        return False
+    here = -100  # AT_FDCWD: the paths are absolute anyway
+    paths = os.fsencode(one), os.fsencode(other)
+    return rename(here, paths[0], here, paths[1], _EXCHANGE) == 0
+
+
+def _seal(folder):
+    """Write the manifest and have everything reach the disk."""
+    files = {}
+    for name, path in sorted(_list_files(folder).items()):
+        files[name] = {"sha256": _digest(path), "size": path.stat().st_size}
+    manifest = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "versions": collect_versions(),
+        "files": files,
+    }
+    (folder / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
+    for directory, _, names in os.walk(folder):
+        for name in names:
+            _sync(Path(directory) / name)
+        _sync(directory)
+
+
+def _sync(path):
+    if os.name != "posix" and os.path.isdir(path):
+        return  # only POSIX opens folders
+    flags = os.O_RDONLY if os.name == "posix" else os.O_RDWR
+    handle = os.open(path, flags)
+    try:
+        with suppress(OSError):  # some file systems sync no folders
+            os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _digest(path):
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _list_files(folder):
+    """Map relative names, with slashes, to the paths of all that is no folder."""
+    found = {}
+    for directory, subfolders, names in os.walk(folder):
+        # A link to a folder counts as a file: it is not followed, and refused later.
+        links = [s for s in subfolders if os.path.islink(os.path.join(directory, s))]
+        for name in [*names, *links]:
+            path = Path(directory, name)
+            found[path.relative_to(folder).as_posix()] = path
+    return found
+
+
+def _read_manifest(folder):
+    path = folder / MANIFEST
+    if not path.is_file() or path.is_symlink():
+        raise Refusal(
+            f"'folder' must be what skactive.save wrote, got {os.fspath(folder)!r}, "
+            f"which has no {MANIFEST!r}. Pass the folder itself, copied whole."
+        )
+    manifest = read_json(path)
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise Refusal(
+            f"{MANIFEST!r} in {os.fspath(folder)!r} must be one of skactive.save, and "
+            "is of something else. Pass another folder."
+        )
+    return manifest
+
+
+def open_folder(folder):
+    """Check every file of a folder against its manifest.
+
+    Parameters
+    ----------
+    folder : str or path-like
+
+    Returns
+    -------
+    root : Path
+        The folder, absolute.
+    files : frozenset of str
+        Relative names of the files, without the manifest.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such folder.
+    ValueError
+        If anything is missing, changed or not listed, naming the file.
+    """
+    root = Path(os.path.realpath(os.path.expanduser(folder)))
+    if not root.is_dir():
+        raise FileNotFoundError(
+            f"'folder' must be what skactive.save wrote, got {os.fspath(root)!r}, "
+            f"which {'is a file' if root.exists() else 'does not exist'}."
+        )
+    manifest = _read_manifest(root)
+    version = manifest.get("format_version")
+    if version != FORMAT_VERSION:
+        raise Refusal(
+            f"{MANIFEST!r} in {os.fspath(root)!r} is of format version {version!r}; "
+            f"this version of skactive reads {FORMAT_VERSION}. Install the version "
+            "that wrote it, or save again."
+        )
+    listed = manifest.get("files")
+    versions = manifest.get("versions")
+    if not isinstance(listed, dict) or not isinstance(versions, dict):
+        raise Refusal(
+            f"{MANIFEST!r} in {os.fspath(root)!r} must list 'files' and 'versions', "
+            "and does not. Save again, or copy the folder anew."
+        )
+    found = _list_files(root)
+    found.pop(MANIFEST)
+    if missing := sorted(set(listed) - set(found)):
+        raise Refusal(
+            f"{missing[0]!r} is missing in {os.fspath(root)!r}, though {MANIFEST!r} "
+            f"lists it ({len(missing)} missing in all). Copy the folder anew, whole."
+        )
+    if extra := sorted(set(found) - set(listed)):
+        raise Refusal(
+            f"{extra[0]!r} in {os.fspath(root)!r} is not listed in {MANIFEST!r} "
+            f"({len(extra)} such files in all). Remove it if you know it; otherwise do "
+            "not trust the folder."
+        )
+    for name, path in sorted(found.items()):
+        expected = listed[name]
+        if path.is_symlink() or not path.is_file():
+            raise Refusal(
+                f"{name!r} in {os.fspath(root)!r} must be a plain file, and is not. "
+                "Copy the folder anew, with the content of links."
+            )
+        if not isinstance(expected, dict) or _digest(path) != expected.get("sha256"):
+            raise Refusal(
+                f"{name!r} in {os.fspath(root)!r} has changed since it was saved: its "
+                f"SHA-256 is not the one in {MANIFEST!r}. Copy the folder anew, or "
+                "save again."
+            )
+    warn_of_versions(versions)
+    return root, frozenset(listed)

@@ -1,0 +1,290 @@
+"""Learning curves of strategies, with bands over seeds."""
+
+from collections.abc import Mapping
+from numbers import Real
+
+import numpy as np
+
+from .._utils._sklearn import validate_params
+from ..analysis._curves import learning_curve, sort_runs
+from ._style import (
+    GREY,
+    add_legend,
+    assign_styles,
+    draw_band,
+    draw_line,
+    label_axes,
+    open_axes,
+)
+
+_MOST_BANDS = 4
+_BANDS = {
+    "bootstrap": "{:.0%} interval of the mean",
+    "t": "{:.0%} interval of the mean",
+    "std": "± standard deviation",
+    "percentile": "middle {:.0%} of the runs",
+}
+
+
+class ActiveLearningCurveDisplay:
+    """Score against the number of labels, in the mean over runs.
+
+    Use :meth:`from_runs` to create one.
+
+    Parameters
+    ----------
+    curves : dict of str to LearningCurve
+        By name, from :func:`skactive.analysis.learning_curve`.
+    reference : float, dict of str to float or None, default=None
+        Scores to draw as horizontal lines, by name: what a model trained on all
+        labels reaches.
+    baseline : str or None, default="random"
+        The name that is drawn in dashed grey, if it is among the curves.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    lines_ : dict of str to matplotlib Line2D
+        The mean curves.
+    bands_ : dict of str to matplotlib PolyCollection, LineCollection or None
+        Bands, or whiskers of more than four curves; None for a single run.
+    references_ : dict of str to matplotlib Line2D
+    legend_ : matplotlib Legend
+        In the order in which the curves end.
+
+    See Also
+    --------
+    skactive.analysis.learning_curve : What is drawn, as numbers.
+
+    Examples
+    --------
+    >>> from skactive.plotting import ActiveLearningCurveDisplay
+    >>> from skactive.simulation._run import Run
+    >>> runs = [
+    ...     Run([{"asked": range(10), "scores": {"accuracy": first}},
+    ...          {"asked": range(10), "scores": {"accuracy": second}}],
+    ...         info={"strategy": "margin"})
+    ...     for first, second in [(0.5, 0.75), (0.25, 1.0)]
+    ... ]
+    >>> display = ActiveLearningCurveDisplay.from_runs(runs, band="std")
+    >>> display.lines_["margin"].get_xydata()
+    array([[10.   ,  0.375],
+           [20.   ,  0.875]])
+    """
+
+    def __init__(self, *, curves, reference=None, baseline="random"):
+        self.curves = curves
+        self.reference = reference
+        self.baseline = baseline
+
+    @classmethod
+    @validate_params(
+        {
+            "metric": [str, None],
+            "band": [str, None],
+            "baseline": [str, None],
+            "score_name": [str, None],
+            "line_kw": [dict, None],
+            "band_kw": [dict, None],
+        }
+    )
+    def from_runs(
+        cls,
+        runs,
+        *,
+        metric=None,
+        by="strategy",
+        band="bootstrap",
+        confidence=0.95,
+        reference=None,
+        baseline="random",
+        ax=None,
+        score_name=None,
+        line_kw=None,
+        band_kw=None,
+    ):
+        """Average runs and draw their curves.
+
+        Parameters
+        ----------
+        runs : dict of str to list of Run, or sequence of Run
+            A list is sorted by what the runs say of themselves.
+        metric : str or None, default=None
+            One that all runs hold; None is the first run's first.
+        by : str or sequence of str, default="strategy"
+            The key of `info` that a list is sorted by, or several keys.
+        band : {"bootstrap", "t", "std", "percentile"} or None, default="bootstrap"
+            What surrounds the mean, as `method` of
+            :func:`skactive.analysis.learning_curve`; None draws none.
+        confidence : float, default=0.95
+            Level of the band; "std" does not use it.
+        reference, baseline
+            As in the class.
+        ax, score_name, line_kw, band_kw
+            As in :meth:`plot`.
+
+        Returns
+        -------
+        display : ActiveLearningCurveDisplay
+
+        Raises
+        ------
+        ValueError
+            If there are no runs, they hold no such score, or a list mixes data sets
+            or learners under one name.
+        """
+        if band is not None and band not in _BANDS:
+            raise ValueError(
+                f"'band' must be one of {list(_BANDS)} or None, got {band!r}."
+            )
+        curves = {}
+        for name, group in sort_runs(runs, by).items():
+            curves[name] = learning_curve(
+                group, metric, method=band or "std", confidence=confidence
+            )
+            metric = curves[name].metric
+        display = cls(curves=curves, reference=reference, baseline=baseline)
+        return display.plot(
+            ax,
+            score_name=score_name,
+            band=band is not None,
+            line_kw=line_kw,
+            band_kw=band_kw,
+        )
+
+    def plot(self, ax=None, *, score_name=None, band=True, line_kw=None, band_kw=None):
+        """Draw the curves.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None opens a figure.
+        score_name : str or None, default=None
+            Label of the vertical axis; None is the metric's name.
+        band : bool, default=True
+            Whether to draw the bands that the curves hold. More than four would hide
+            each other, so each is then a whisker next to the end of its curve.
+        line_kw, band_kw : dict or None, default=None
+            Arguments for all lines (`Axes.plot`) and bands (`Axes.fill_between`) or
+            whiskers (`Axes.vlines`).
+
+        Returns
+        -------
+        display : ActiveLearningCurveDisplay
+        """
+        curves = self._checked_curves()
+        references = _as_references(self.reference)
+        wide = len(curves) > _MOST_BANDS
+        ax = open_axes(ax, (8.6 if wide else 7, 4.5), type(self).__name__)
+
+        styles = assign_styles(curves, self.baseline)
+        self.lines_ = {}
+        for number, (name, curve) in enumerate(curves.items()):
+            style = styles[name]
+            self.lines_[name] = draw_line(
+                ax, curve.n_labeled, curve.mean, name, style, number, **(line_kw or {})
+            )
+        # In the order in which they end, the legend is read beside the curves.
+        order = sorted(curves, key=lambda name: -curves[name].mean[-1])
+        draw = _draw_whiskers if len(curves) > _MOST_BANDS else _draw_bands
+        self.bands_ = dict.fromkeys(curves)
+        if band:
+            colors = {name: line.get_color() for name, line in self.lines_.items()}
+            self.bands_ = draw(ax, curves, order, colors, band_kw or {})
+        start = min(curve.n_labeled[0] for curve in curves.values())
+        self.references_ = {
+            name: _draw_reference(ax, start, name, score)
+            for name, score in references.items()
+        }
+
+        first = next(iter(curves.values()))
+        label_axes(ax, "labels", score_name or first.metric.replace("_", " "))
+        self.legend_ = add_legend(
+            ax,
+            [self.lines_[name] for name in order],
+            order,
+            _describe(curves.values(), any(self.bands_.values()), wide),
+        )
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _checked_curves(self):
+        curves = self.curves
+        if not isinstance(curves, Mapping) or not curves:
+            raise ValueError(
+                "'curves' must be a dict from name to LearningCurve that is not empty, "
+                f"got {curves!r}."
+            )
+        metrics = list(dict.fromkeys(curve.metric for curve in curves.values()))
+        if len(metrics) > 1:
+            raise ValueError(
+                f"'curves' must be of one metric, got {metrics}: they have no axis in "
+                "common."
+            )
+        return {str(name): curve for name, curve in curves.items()}
+
+
+def _draw_bands(ax, curves, order, colors, options):
+    return {
+        name: draw_band(
+            ax, curve.n_labeled, curve.low, curve.high, colors[name], **options
+        )
+        for name, curve in curves.items()
+    }
+
+
+def _draw_whiskers(ax, curves, order, colors, options):
+    """Draw the last limits of each band side by side, to the right of the curves."""
+    counts = [count for c in curves.values() for count in c.n_labeled]
+    step = 0.015 * (max(counts) - min(counts) or 1)
+    whiskers = dict.fromkeys(curves)
+    places = [name for name in order if not np.isnan(curves[name].low[-1])]
+    for place, name in enumerate(places, start=1):
+        x, curve = max(counts) + place * step, curves[name]
+        settings = {"colors": colors[name], "linewidth": 1.8, **options}
+        whiskers[name] = ax.vlines(x, curve.low[-1], curve.high[-1], **settings)
+    return whiskers
+
+
+def _as_references(reference):
+    if reference is None:
+        return {}
+    if not isinstance(reference, Mapping):
+        reference = {"all labels": reference}
+    for name, score in reference.items():
+        if not isinstance(score, Real) or isinstance(score, bool):
+            raise TypeError(
+                "'reference' must be a score, or a dict from name to score; got "
+                f"{score!r} for {name!r}."
+            )
+    return {str(name): float(score) for name, score in reference.items()}
+
+
+def _draw_reference(ax, start, name, score):
+    ax.annotate(
+        f"{name}, {score:.3f}",
+        (start, score),
+        xytext=(0, 3),
+        textcoords="offset points",
+        fontsize="small",
+        color=GREY,
+        bbox={"facecolor": "white", "alpha": 0.7, "edgecolor": "none", "pad": 1},
+        parse_math=False,
+    )
+    return ax.axhline(score, color=GREY, linewidth=1, linestyle=":")
+
+
+def _describe(curves, has_bands, at_end):
+    """Say what the curves are, since a figure travels without its text."""
+    curves = list(curves)
+    counts = sorted({curve.n_runs for curve in curves})
+    if counts == [1]:
+        return "one run each" if len(curves) > 1 else "one run"
+    n_runs = " to ".join(map(str, {counts[0]: 0, counts[-1]: 0}))
+    text = f"mean of {n_runs} runs"
+    if not has_bands:
+        return text
+    bands = {_BANDS[curve.method].format(curve.confidence) for curve in curves}
+    end = "\nat the end" if at_end else ""
+    return f"{text},\n{' or '.join(sorted(bands))}{end}"

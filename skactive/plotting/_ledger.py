@@ -1,0 +1,197 @@
+"""Where the seconds of loops went."""
+
+import textwrap
+
+import numpy as np
+
+from .._utils._sklearn import validate_params
+from ..analysis._curves import sort_runs
+from ..analysis._timing import ledger_table
+from ..simulation._run import Run
+from ._style import (
+    HATCHES,
+    PHASE_COLORS,
+    add_legend,
+    inches_wide,
+    label_axes,
+    open_axes,
+)
+
+_INK = "#333333"
+# By phase, so that each has one look whatever is left out.
+_LOOKS = dict(zip(Run().ledger, zip(PHASE_COLORS, HATCHES, strict=True), strict=True))
+
+
+class LedgerDisplay:
+    """Seconds of precomputation, retraining, acquisition and final training.
+
+    Use :meth:`from_runs` to create one.
+
+    Parameters
+    ----------
+    table : LedgerTable
+        From :func:`skactive.analysis.ledger_table`.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    bars_ : dict of str to matplotlib BarContainer
+        By phase, a bar for each name; phases that took no time are left out.
+    texts_ : list of matplotlib Text
+        The seconds beside the bars.
+    legend_ : matplotlib Legend
+
+    See Also
+    --------
+    skactive.analysis.ledger_table : What is drawn, as numbers.
+
+    Examples
+    --------
+    >>> from skactive.plotting import LedgerDisplay
+    >>> from skactive.simulation._run import Run
+    >>> run = Run([{"asked": [0], "fit_seconds": 2.0, "query_seconds": 0.5}],
+    ...           ledger={"precomputation": 30.0}, info={"strategy": "margin"})
+    >>> display = LedgerDisplay.from_runs([run])
+    >>> list(display.bars_)
+    ['precomputation', 'retraining', 'acquisition']
+    >>> display.texts_[0].get_text()
+    '32.5 s'
+    """
+
+    def __init__(self, *, table):
+        self.table = table
+
+    @classmethod
+    @validate_params({"log": ["boolean"]})
+    def from_runs(cls, runs, *, by="strategy", phases=None, log=False, ax=None):
+        """Average the seconds of runs and draw them.
+
+        Parameters
+        ----------
+        runs : dict of str to list of Run, or sequence of Run
+            A list is sorted by what the runs say of themselves.
+        by : str or sequence of str, default="strategy"
+            The key of `info` that a list is sorted by, such as "protocol", or several.
+        phases : sequence of str or None, default=None
+            The phases to draw, as in :func:`skactive.analysis.ledger_table`; None is
+            all. Leave "precomputation" out where runs share it.
+        log, ax
+            As in :meth:`plot`.
+
+        Returns
+        -------
+        display : LedgerDisplay
+
+        Raises
+        ------
+        ValueError
+            If there are no runs.
+        """
+        table = ledger_table(sort_runs(runs, by), phases=phases)
+        return cls(table=table).plot(ax, log=log)
+
+    def plot(self, ax=None, *, log=False):
+        """Draw the bars.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None opens a figure.
+        log : bool, default=False
+            Whether the seconds are on a logarithmic axis, for phases that differ by
+            orders of magnitude. Bars then stand side by side: the lengths of stacked
+            ones would mean nothing.
+
+        Returns
+        -------
+        display : LedgerDisplay
+        """
+        mean = np.asarray(self.table.mean)
+        used = [i for i in range(len(self.table.phases)) if mean[:, i].any()]
+        if not used:
+            raise ValueError(
+                "'table' holds no seconds: every phase of every run took none. Were "
+                "these runs made by hand?"
+            )
+        n = len(self.table.names)
+        height = 1.4 + n * (0.22 * len(used) + 0.15 if log else 0.45)
+        ax = open_axes(ax, (7, height), type(self).__name__)
+
+        draw = self._draw_beside if log else self._draw_stacked
+        self.bars_, self.texts_ = {}, []
+        draw(ax, mean, used)
+        names = [textwrap.fill(name, 30) for name in self.table.names]
+        ax.set_yticks(range(n), names, parse_math=False)
+        ax.set_ylim(n - 0.45, -0.55)  # the first one on top
+        label_axes(ax, "seconds", "")
+        ax.grid(visible=False, axis="y")
+        ax.tick_params(axis="y", length=0)
+        # Above the axes, since bars of any length may fill them.
+        self.legend_ = add_legend(
+            ax,
+            list(self.bars_.values()),
+            [phase.replace("_", " ") for phase in self.bars_],
+            loc="lower left",
+            bbox_to_anchor=(0, 1.01),
+            ncols=len(used) if inches_wide(ax) > 4.8 else 2,
+            handlelength=1.8,
+            frameon=False,
+            borderaxespad=0,
+            columnspacing=1.2,
+        )
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _draw_stacked(self, ax, mean, used):
+        rows = np.arange(len(mean))
+        left = np.zeros(len(mean))
+        for i in used:
+            self._add_bars(ax, i, rows, mean[:, i], 0.6, left)
+            left = left + mean[:, i]
+        for row, total in zip(rows, left, strict=True):
+            self._add_text(ax, row, total)
+        ax.set_xlim(0, 1.15 * left.max())  # room for the text of the longest
+
+    def _draw_beside(self, ax, mean, used):
+        ax.set_xscale("log")
+        width = 0.8 / len(used)
+        for j, i in enumerate(used):
+            rows = np.arange(len(mean)) + (j - (len(used) - 1) / 2) * width
+            self._add_bars(ax, i, rows, mean[:, i], 0.92 * width)
+            for row, seconds in zip(rows, mean[:, i], strict=True):
+                if seconds > 0:
+                    self._add_text(ax, row, seconds)
+        spent = mean[mean > 0]
+        low, high = np.log10(spent.min()), np.log10(spent.max())
+        start = np.floor(low - 0.2)
+        ax.set_xlim(10**start, 10 ** (high + 0.16 * (high - start)))
+
+    def _add_bars(self, ax, i, rows, seconds, height, left=None):
+        color, hatch = _LOOKS[self.table.phases[i]]
+        self.bars_[self.table.phases[i]] = ax.barh(
+            rows,
+            seconds,
+            height,
+            left,
+            facecolor=color,
+            hatch=hatch,
+            edgecolor=_INK,
+            linewidth=0.6,
+        )
+
+    def _add_text(self, ax, row, seconds):
+        text = ax.annotate(
+            f"{_format(seconds)} s",
+            (seconds, row),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize="small",
+        )
+        self.texts_.append(text)
+
+
+def _format(seconds):
+    """Write seconds with three digits, and thousands in full."""
+    return f"{seconds:,.0f}" if seconds >= 100 else f"{seconds:.3g}"

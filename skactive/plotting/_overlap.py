@@ -1,0 +1,228 @@
+"""What protocols ask for that another one asks for too."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from .._utils._sklearn import validate_params
+from ..analysis._curves import sort_runs
+from ..analysis._overlap import mean_jaccard
+from ._style import (
+    GREY,
+    add_legend,
+    assign_styles,
+    draw_band,
+    draw_line,
+    label_axes,
+    open_axes,
+)
+
+
+class OverlapDisplay:
+    """Jaccard similarity of protocols with another one, round by round [1]_.
+
+    Use :meth:`from_runs` to create one.
+
+    Parameters
+    ----------
+    overlaps : dict of str to Overlap
+        By name, from :func:`skactive.analysis.mean_jaccard`.
+    reference_name : str or None, default=None
+        What all of them are compared with.
+    baseline : str or None, default="random"
+        The name that is drawn in dashed grey, if it is among them.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    lines_ : dict of str to matplotlib Line2D
+    bands_ : dict of str to matplotlib PolyCollection or None
+        One standard deviation over the pairs of runs to each side; None for a single
+        pair.
+    chance_ : list of matplotlib Line2D
+        What random choices would share; empty where runs do not say how large the
+        pool is.
+    legend_ : matplotlib Legend
+
+    See Also
+    --------
+    skactive.analysis.mean_jaccard : What is drawn, as numbers.
+
+    References
+    ----------
+    .. [1] A. Vysogorets, A. Gopal, "Towards efficient active learning in NLP via
+       pretrained representations", 2024, figures 3 and 4.
+
+    Examples
+    --------
+    >>> from skactive.plotting import OverlapDisplay
+    >>> from skactive.simulation._run import Run
+    >>> runs = {
+    ...     "PRepAL": [Run([{"asked": [0]}, {"asked": [1, 2]}, {"asked": [3, 4]}])],
+    ...     "AL+FT": [Run([{"asked": [0]}, {"asked": [2, 5]}, {"asked": [1, 3]}])],
+    ... }
+    >>> display = OverlapDisplay.from_runs(runs, "AL+FT")
+    >>> display.lines_["PRepAL"].get_ydata().round(3)
+    array([0.333, 0.6  ])
+    """
+
+    def __init__(self, *, overlaps, reference_name=None, baseline="random"):
+        self.overlaps = overlaps
+        self.reference_name = reference_name
+        self.baseline = baseline
+
+    @classmethod
+    @validate_params(
+        {
+            "cumulative": ["boolean"],
+            "include_initial": ["boolean"],
+            "baseline": [str, None],
+            "line_kw": [dict, None],
+            "band_kw": [dict, None],
+        }
+    )
+    def from_runs(
+        cls,
+        runs,
+        reference,
+        *,
+        by="strategy",
+        cumulative=True,
+        include_initial=False,
+        baseline="random",
+        ax=None,
+        line_kw=None,
+        band_kw=None,
+    ):
+        """Compare runs with those of a reference and draw.
+
+        Parameters
+        ----------
+        runs : dict of str to list of Run, or sequence of Run
+            A list is sorted by what the runs say of themselves.
+        reference : str, Run or list of Run
+            The name of one of the groups, which is then not compared with itself; or
+            other runs, paired with the others by their seed.
+        by : str or sequence of str, default="strategy"
+            The key of `info` that a list is sorted by, or several keys.
+        cumulative, include_initial : bool
+            As in :func:`skactive.analysis.jaccard`.
+        baseline
+            As in the class.
+        ax, line_kw, band_kw
+            As in :meth:`plot`.
+
+        Returns
+        -------
+        display : OverlapDisplay
+
+        Raises
+        ------
+        ValueError
+            If there are no runs, none is called `reference`, or runs and reference do
+            not form pairs of one seed.
+        """
+        groups = sort_runs(runs, by)
+        name = None
+        if isinstance(reference, str):
+            if reference not in groups:
+                raise ValueError(
+                    f"'reference' must be one of {list(groups)}, or runs to compare "
+                    f"with; got {reference!r}."
+                )
+            name, reference = reference, groups.pop(reference)
+            if not groups:
+                raise ValueError(
+                    f"'runs' hold nothing beside the reference {name!r}: there is "
+                    "nothing to compare."
+                )
+        overlaps = {}
+        for other, group in groups.items():
+            try:
+                overlaps[other] = mean_jaccard(
+                    group,
+                    reference,
+                    cumulative=cumulative,
+                    include_initial=include_initial,
+                )
+            except ValueError as exc:
+                raise ValueError(f"{other!r} against the reference: {exc}") from exc
+        display = cls(overlaps=overlaps, reference_name=name, baseline=baseline)
+        return display.plot(ax, line_kw=line_kw, band_kw=band_kw)
+
+    def plot(self, ax=None, *, line_kw=None, band_kw=None):
+        """Draw the similarities.
+
+        Rounds in which nothing was asked are left out.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None opens a figure.
+        line_kw, band_kw : dict or None, default=None
+            Arguments for all lines (`Axes.plot`) and bands (`Axes.fill_between`).
+
+        Returns
+        -------
+        display : OverlapDisplay
+        """
+        overlaps = self.overlaps
+        if not isinstance(overlaps, Mapping) or not overlaps:
+            raise ValueError(
+                "'overlaps' must be a dict from name to Overlap that is not empty, got "
+                f"{overlaps!r}."
+            )
+        for name, overlap in overlaps.items():
+            if np.isnan(overlap.mean).all():
+                raise ValueError(
+                    f"{name!r} has no round in which anything was asked, beside the "
+                    "initial labels. Simulate one, or pass include_initial=True."
+                )
+        wide = len(overlaps) > 3
+        ax = open_axes(ax, (8.6 if wide else 7, 4.5), type(self).__name__)
+
+        styles = assign_styles(overlaps, self.baseline)
+        self.lines_, self.bands_ = {}, {}
+        chances = {}
+        for number, (name, overlap) in enumerate(overlaps.items()):
+            asked = ~np.isnan(overlap.mean)
+            x, mean, std = (
+                values[asked]
+                for values in (overlap.n_labeled, overlap.mean, overlap.std)
+            )
+            line = draw_line(ax, x, mean, name, styles[name], number, **(line_kw or {}))
+            self.lines_[name] = line
+            # No similarity is below 0 or above 1, whatever its deviation.
+            limits = np.clip(mean - std, 0, 1), np.clip(mean + std, 0, 1)
+            self.bands_[name] = draw_band(
+                ax, x, *limits, line.get_color(), **(band_kw or {})
+            )
+            if overlap.chance is not None:
+                chance = overlap.chance[asked]
+                chances.setdefault((tuple(x), tuple(chance.round(12))), (x, chance))
+        self.chance_ = [
+            ax.plot(*points, color=GREY, linewidth=1.2, linestyle=":", zorder=1.5)[0]
+            for points in chances.values()
+        ]
+
+        what = f" with {self.reference_name}" if self.reference_name else ""
+        label_axes(ax, "labels", f"Jaccard similarity{what}")
+        ax.set_ylim(bottom=0)
+        order = sorted(self.lines_, key=lambda name: -self.lines_[name].get_ydata()[-1])
+        self.legend_ = add_legend(
+            ax,
+            [*map(self.lines_.get, order), *self.chance_[:1]],
+            [*order, *["chance"][: len(self.chance_)]],
+            _describe(overlaps.values()),
+        )
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def _describe(overlaps):
+    counts = sorted({len(overlap.similarity) for overlap in overlaps})
+    if counts == [1]:
+        return "one pair of runs"
+    n_pairs = " to ".join(map(str, {counts[0]: 0, counts[-1]: 0}))
+    return f"mean of {n_pairs} pairs of runs,\n± standard deviation"

@@ -1,0 +1,342 @@
+"""Score against the seconds of training."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from .._utils._sklearn import validate_params
+from ..analysis._curves import sort_runs
+from ..analysis._timing import score_against_time
+from ._style import (
+    GREY,
+    add_legend,
+    as_mapping,
+    assign_styles,
+    draw_line,
+    label_axes,
+    open_axes,
+    read_history,
+)
+
+# Times that span more than this are drawn on a logarithmic axis.
+_SPAN = 100
+
+
+class ScoreTimeDisplay:
+    """Score against training time, of models or of whole loops [1]_.
+
+    Use :meth:`from_history` or :meth:`from_runs` to create one.
+
+    Parameters
+    ----------
+    curves : dict of str to tuple of (seconds, scores)
+        Two arrays of shape (p,) each, by name.
+    finals : dict of str to tuple of (float, float) or None, default=None
+        Seconds and score of a model trained after the curve, by the curve's name.
+    score_name : str, default="score"
+    time_name : str, default="seconds"
+    baseline : str or None, default="random"
+        The name that is drawn in dashed grey, if it is among the curves.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    lines_ : dict of str to matplotlib Line2D
+    finals_ : dict of str to matplotlib Line2D
+        From the end of the curve to the final model.
+    budgets_ : list of matplotlib Line2D
+    legend_ : matplotlib Legend
+        In the order of the last scores.
+
+    See Also
+    --------
+    skactive.analysis.equal_time : The scores at equal time, as a table.
+
+    References
+    ----------
+    .. [1] Z. Wang, "Transfer learning and fine-tuning of BERT", figures 3 to 6.
+
+    Examples
+    --------
+    >>> from skactive.plotting import ScoreTimeDisplay
+    >>> history = [
+    ...     {"epoch": 1, "seconds_total": 10.0, "valid_score": 0.5},
+    ...     {"epoch": 2, "seconds_total": 20.0, "valid_score": 0.75},
+    ... ]
+    >>> display = ScoreTimeDisplay.from_history({"all layers": history})
+    >>> display.lines_["all layers"].get_xydata()
+    array([[10.  ,  0.5 ],
+           [20.  ,  0.75]])
+    """
+
+    def __init__(
+        self,
+        *,
+        curves,
+        finals=None,
+        score_name="score",
+        time_name="seconds",
+        baseline="random",
+    ):
+        self.curves = curves
+        self.finals = finals
+        self.score_name = score_name
+        self.time_name = time_name
+        self.baseline = baseline
+
+    @classmethod
+    @validate_params({"score": [str], "xscale": [str]})
+    def from_history(
+        cls, histories, *, score="valid_score", budgets=None, ax=None, xscale="auto"
+    ):
+        """Draw the scores of fine-tuned models after each epoch.
+
+        Parameters
+        ----------
+        histories : estimator, list of dict, or dict of str to one of these
+            Fitted :class:`skactive.bert.BertClassifier` or `BertRegressor`, or their
+            `history_`.
+        score : str, default="valid_score"
+            The key of the histories to draw: "valid_score" is there after training
+            with early stopping, "train_loss" always.
+        budgets, ax, xscale
+            As in :meth:`plot`.
+
+        Returns
+        -------
+        display : ScoreTimeDisplay
+
+        Raises
+        ------
+        ValueError
+            If a history has no epochs or no such score.
+        """
+        histories = as_mapping(histories, "histories", lambda value: False)
+        curves = {
+            name: read_history(history, name, score)
+            for name, history in histories.items()
+        }
+        names = {
+            "valid_score": "score on the validation part",
+            "train_loss": "training loss",
+            "valid_loss": "validation loss",
+        }
+        display = cls(
+            curves=curves,
+            score_name=names.get(score, score.replace("_", " ")),
+            time_name="seconds of training",
+        )
+        return display.plot(ax, budgets=budgets, xscale=xscale)
+
+    @classmethod
+    @validate_params(
+        {
+            "metric": [str, None],
+            "phases": [str, list, tuple],
+            "baseline": [str, None],
+            "xscale": [str],
+        }
+    )
+    def from_runs(
+        cls,
+        runs,
+        *,
+        metric=None,
+        by="strategy",
+        phases=("retraining",),
+        baseline="random",
+        budgets=None,
+        ax=None,
+        xscale="auto",
+    ):
+        """Draw the scores of loops against the seconds that they took.
+
+        A point is a round, in the mean over the runs of both seconds and score; the
+        shortest run says how many there are. Where a final model was trained after
+        the loop, it is drawn too, as an open marker after the seconds of its training.
+
+        Parameters
+        ----------
+        runs : dict of str to list of Run, or sequence of Run
+            A list is sorted by what the runs say of themselves.
+        metric : str or None, default=None
+            One that all runs hold; None is the first run's first.
+        by : str or sequence of str, default="strategy"
+            The key of `info` that a list is sorted by, or several keys.
+        phases : sequence of str, default=("retraining",)
+            What counts as time, of "precomputation", "retraining" and "acquisition".
+        baseline
+            As in the class.
+        budgets, ax, xscale
+            As in :meth:`plot`.
+
+        Returns
+        -------
+        display : ScoreTimeDisplay
+
+        Raises
+        ------
+        ValueError
+            If there are no runs, or they hold no such score.
+        """
+        curves, finals = {}, {}
+        for name, group in sort_runs(runs, by).items():
+            metric = _first_metric(group, name) if metric is None else metric
+            points = [score_against_time(run, metric, phases=phases) for run in group]
+            length = min(len(seconds) for seconds, _ in points)
+            if not length:
+                raise ValueError(
+                    f"the runs of {name!r} have no round with a score. Pass X_test and "
+                    "y_test when you simulate."
+                )
+            curves[name] = tuple(
+                np.mean([values[:length] for values in part], axis=0)
+                for part in zip(*points, strict=True)
+            )
+            training = [run.ledger["final_training"] for run in group]
+            scores = [run.final_scores.get(metric) for run in group]
+            if any(training) and None not in scores:
+                last = np.mean([seconds[-1] for seconds, _ in points])
+                finals[name] = (last + np.mean(training), np.mean(scores))
+        phases = list(phases)
+        if not phases:
+            raise ValueError(
+                "'phases' must hold at least one of 'precomputation', 'retraining' and "
+                "'acquisition', got none."
+            )
+        what = [*phases, *(["final training"] if finals else [])]
+        display = cls(
+            curves=curves,
+            finals=finals,
+            score_name=metric.replace("_", " "),
+            time_name=f"seconds of {_enumerate(what)}",
+            baseline=baseline,
+        )
+        return display.plot(ax, budgets=budgets, xscale=xscale)
+
+    def plot(self, ax=None, *, budgets=None, xscale="auto", line_kw=None):
+        """Draw the curves.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None opens a figure.
+        budgets : sequence of float or None, default=None
+            Seconds to mark with vertical lines, such as those of
+            :func:`skactive.analysis.equal_time`.
+        xscale : {"auto", "linear", "log"}, default="auto"
+            "auto" is "log" where the last point of all comes 100 times as late as the
+            first one or later.
+        line_kw : dict or None, default=None
+            Arguments for all lines (`Axes.plot`).
+
+        Returns
+        -------
+        display : ScoreTimeDisplay
+        """
+        curves, finals = self._checked_curves()
+        if xscale not in ("auto", "linear", "log"):
+            raise ValueError(
+                f"'xscale' must be 'auto', 'linear' or 'log', got {xscale!r}."
+            )
+        if xscale == "auto":
+            xscale = _choose_scale(curves, finals)
+        ax = open_axes(ax, (8.6 if len(curves) > 4 else 7, 4.5), type(self).__name__)
+
+        ax.set_xscale(xscale)
+        styles = assign_styles(curves, self.baseline)
+        self.lines_, self.finals_ = {}, {}
+        for number, (name, (seconds, scores)) in enumerate(curves.items()):
+            style = {**styles[name], **(line_kw or {})}
+            line = draw_line(ax, seconds, scores, name, style, number)
+            self.lines_[name] = line
+            if name in finals:
+                self.finals_[name] = _draw_final(ax, line, finals[name])
+        self.budgets_ = [
+            ax.axvline(seconds, color=GREY, linewidth=1, linestyle=":", zorder=1)
+            for seconds in (() if budgets is None else budgets)
+        ]
+
+        if xscale == "linear":
+            ax.set_xlim(left=0)  # as much time as lies between the origin and a point
+        label_axes(ax, self.time_name, self.score_name)
+        labels = sorted(curves, key=lambda name: -curves[name][1][-1])
+        handles = [self.lines_[name] for name in labels]
+        if self.finals_:
+            handles.append(_sample_of_finals(next(iter(self.finals_.values()))))
+            labels.append("final model")
+        self.legend_ = add_legend(ax, handles, labels)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _checked_curves(self):
+        if not isinstance(self.curves, Mapping) or not self.curves:
+            raise ValueError(
+                "'curves' must be a dict from name to (seconds, scores) that is not "
+                f"empty, got {self.curves!r}."
+            )
+        curves = {}
+        for name, curve in self.curves.items():
+            seconds, scores = (np.asarray(part, dtype=float) for part in curve)
+            if seconds.ndim != 1 or seconds.shape != scores.shape or not seconds.size:
+                raise ValueError(
+                    f"the curve of {name!r} must be as many scores as seconds, at "
+                    f"least one; got shapes {scores.shape} and {seconds.shape}."
+                )
+            curves[str(name)] = seconds, scores
+        finals = {str(name): final for name, final in (self.finals or {}).items()}
+        if unknown := set(finals) - set(curves):
+            raise ValueError(
+                f"'finals' must be called as the curves, {list(curves)}; got "
+                f"{sorted(unknown)[0]!r}."
+            )
+        return curves, finals
+
+
+def _first_metric(group, name):
+    if not group[0].metrics:
+        raise ValueError(
+            f"the runs of {name!r} hold no scores. Pass X_test and y_test when you "
+            "simulate."
+        )
+    return group[0].metrics[0]
+
+
+def _choose_scale(curves, finals):
+    times = [seconds for seconds, _ in curves.values()]
+    times = np.concatenate([*times, [seconds for seconds, _ in finals.values()]])
+    return "log" if 0 < times.min() <= times.max() / _SPAN else "linear"
+
+
+def _draw_final(ax, line, final):
+    x, y = line.get_data()
+    return ax.plot(
+        [x[-1], final[0]],
+        [y[-1], final[1]],
+        color=line.get_color(),
+        linestyle=(0, (1, 2)),
+        linewidth=1.2,
+        marker=line.get_marker(),
+        markersize=8,
+        markerfacecolor="white",
+        markevery=[1],
+    )[0]
+
+
+def _sample_of_finals(line):
+    from matplotlib.lines import Line2D
+
+    return Line2D(
+        [],
+        [],
+        color=GREY,
+        linestyle=line.get_linestyle(),
+        marker="o",
+        markersize=8,
+        markerfacecolor="white",
+    )
+
+
+def _enumerate(words):
+    return ", ".join(words[:-1]) + " and " + words[-1] if words[1:] else words[0]

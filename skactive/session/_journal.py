@@ -1,0 +1,351 @@
+"""The folder of a session on the disk: one manifest, and one line for every event."""
+
+import errno
+import json
+import os
+import warnings
+import zlib
+
+from .._storage._files import make_folder, write_atomic
+from .._storage._lines import LineWriter, read_lines
+from .._storage._lock import Lock, utc_now
+from ._pool import renumber
+
+MANIFEST = "manifest.json"
+JOURNAL = "journal.jsonl"
+LOCK = "lock"
+TORN = "journal.jsonl.torn"
+FORMAT = "skactive session"
+FORMAT_VERSION = 2
+_KEYS = {"v", "seq", "t", "event"}
+_MANIFEST_KEYS = {"pool": dict, "learner": dict, "base_seed": int, "versions": dict}
+
+
+class Journal:
+    """The events of a session, each on the disk before it counts.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A new or empty folder, or that of a session. It is locked until `close`.
+
+    Attributes
+    ----------
+    folder : str
+        Absolute path.
+    manifest : dict or None
+        None in a new folder, until :meth:`begin`.
+    events : list of dict
+        All events; the number of one, `seq`, is its line.
+
+    Raises
+    ------
+    LockedError
+        If another session has the folder open.
+    FileExistsError
+        If it holds other files.
+    OSError
+        If the folder cannot be written.
+    ValueError
+        If a line or the manifest is damaged, naming it, or the journal is gone.
+
+    Warns
+    -----
+    UserWarning
+        If a torn last line was moved to another file.
+    """
+
+    def __init__(self, path):
+        self.folder = os.path.realpath(os.path.expanduser(path))
+        self._writer = self._lock = None
+        self._pid = os.getpid()
+        self.events, self._size = [], 0
+        self._check_folder()
+        make_folder(self.folder)
+        try:
+            self._lock = self._lock_folder()
+            self.manifest = read_manifest(self.folder)
+            if self.manifest is not None:
+                self._open()
+        except BaseException:
+            self.close()
+            raise
+
+    def file(self, name):
+        """Give the path of a file of the session."""
+        return os.path.join(self.folder, name)
+
+    def begin(self, manifest, others):
+        """Write what a new session begins with.
+
+        Parameters
+        ----------
+        manifest : dict
+            Written last: a folder without it is no session yet.
+        others : dict of str to bytes
+            Other files.
+        """
+        for name, data in others.items():
+            write_atomic(self.file(name), data)
+        # A journal is never empty, so that one that was emptied is noticed.
+        write_atomic(self.file(JOURNAL), b"")
+        with LineWriter(self.file(JOURNAL), checksums=True) as writer:
+            writer.write(_new_event(1, "begin"))
+        manifest = {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "created": _now(),
+            **manifest,
+        }
+        manifest["crc"] = _checksum(manifest)
+        text = json.dumps(manifest, indent=1, ensure_ascii=False)
+        write_atomic(self.file(MANIFEST), text.encode("utf-8", "surrogatepass"))
+        self.manifest = manifest
+        self._open()
+
+    def _open(self):
+        self.events, torn = read_events(self.folder)
+        if torn is not None:
+            self._keep(torn)
+            warnings.warn(
+                f"the last line of {self.file(JOURNAL)!r} was torn, as by a kill in "
+                f"the middle of writing: {len(torn)} bytes, {torn[:60]!r}. It was "
+                f"never acknowledged, does not count, and was moved to "
+                f"{self.file(TORN)!r}.",
+                UserWarning,
+                stacklevel=4,  # the caller of LabelingSession
+            )
+        self._writer = LineWriter(self.file(JOURNAL), checksums=True)
+        self._size = self._writer.size
+
+    def _keep(self, torn):
+        """Keep a torn line beside the journal, after those torn before."""
+        before = b""
+        if os.path.exists(self.file(TORN)):
+            with open(self.file(TORN), "rb") as stream:
+                before = stream.read()
+        if not before.endswith(torn + b"\n"):  # else killed before it was cut off
+            write_atomic(self.file(TORN), before + torn + b"\n")
+
+    def _lock_folder(self):
+        try:
+            return Lock(self.file(LOCK), f"the session in {self.folder!r}")
+        except OSError as exc:
+            if exc.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+                raise
+            raise type(exc)(
+                exc.errno,
+                f"'path' must be a folder that can be written, got {self.folder!r} "
+                f"({exc.strerror}). To read the labels of a session in it, call "
+                "skactive.session.read_labels(path); to go on with the session, copy "
+                "the folder",
+            ) from exc
+
+    def append(self, event, **fields):
+        """Add an event; it is on the disk when this returns.
+
+        Parameters
+        ----------
+        event : str
+            Its kind.
+        **fields : dict
+            What JSON takes. None is left out.
+
+        Raises
+        ------
+        OSError
+            If the disk is full or fails. Nothing was then added.
+        RuntimeError
+            If the folder was deleted or replaced, or others wrote to the journal.
+        """
+        self.catch_up()
+        self._lock.check()
+        record = _new_event(len(self.events) + 1, event)
+        record |= {key: value for key, value in fields.items() if value is not None}
+        try:
+            self._writer.write(record)
+        except RuntimeError as exc:
+            exc.add_note(f"This {event!r} was not acknowledged.")
+            raise
+        except OSError as exc:
+            exc.add_note(
+                f"This {event!r} was not recorded in {self.file(JOURNAL)!r}; what was "
+                "recorded before is safe. Repeat the call once the disk is well."
+            )
+            raise
+        self.events.append(record)
+        self._size = self._writer.size
+
+    def catch_up(self):
+        """Read again what was written, if an interruption came just after that."""
+        if self._writer is None:
+            raise ValueError(
+                f"the session in {self.folder!r} is closed. Open it again with "
+                "LabelingSession(...)."
+            )
+        if os.getpid() != self._pid:
+            raise RuntimeError(
+                f"the session in {self.folder!r} was opened in process {self._pid}, "
+                f"and this is its child {os.getpid()}. Use it in one process."
+            )
+        if self._size != self._writer.size:
+            self.read_again()
+
+    def read_again(self):
+        """Read all events from the disk."""
+        self.events, _ = read_events(self.folder)
+        self._size = self._writer.size
+
+    @property
+    def closed(self):
+        """Whether `close` was called."""
+        return self._writer is None
+
+    def close(self):
+        """Let go of the folder; harmless if repeated."""
+        writer, self._writer = self._writer, None
+        lock, self._lock = self._lock, None
+        try:
+            if writer is not None:
+                writer.close()
+        finally:
+            if lock is not None:
+                lock.release()
+
+    def _check_folder(self):
+        if not os.path.lexists(self.folder):
+            return
+        if not os.path.isdir(self.folder):
+            raise FileExistsError(
+                f"'path' must be a folder, got {self.folder!r}, which is a file. Pass "
+                "another path."
+            )
+        names = os.listdir(self.folder)
+        foreign = [name for name in names if not _is_ours(name)]
+        if foreign and MANIFEST not in names:
+            raise FileExistsError(
+                f"'path' must be a new folder or that of a session, got "
+                f"{self.folder!r}, which holds {sorted(foreign)[0]!r} and no "
+                f"{MANIFEST!r}. Pass another path."
+            )
+
+
+def read_events(folder):
+    """Read the events of a session and a torn last line, or raise a ValueError."""
+    path = os.path.join(folder, JOURNAL)
+    try:
+        events, torn = read_lines(path)
+    except FileNotFoundError:
+        events = []
+    if not events:
+        raise ValueError(
+            f"{path!r} must hold the events of the session, and is missing or empty. "
+            f"Restore it from a copy. If nothing was answered yet, delete {folder!r} "
+            "and begin again."
+        )
+    newest = 1
+    for number, event in enumerate(events, start=1):
+        if fault := _find_fault(event, number, newest):
+            raise ValueError(
+                f"line {number} of {path!r} {fault}. Nothing was guessed or changed. "
+                "Restore the file from a copy."
+            )
+        newest = event["v"]
+        event.pop("crc", None)
+    return renumber(events), torn
+
+
+def _find_fault(event, number, newest):
+    """Say what is wrong with an event, or give None.
+
+    Version 1 has no checksums. Its events can only come before those of version 2.
+    """
+    if not isinstance(event, dict) or not event.keys() >= _KEYS:
+        return f"must be an event with {', '.join(sorted(_KEYS))}"
+    if event["v"] not in (newest, FORMAT_VERSION):
+        return (
+            f"is of format version {event['v']!r}; this skactive reads up to "
+            f"{FORMAT_VERSION}, and none after a newer one"
+        )
+    if event["v"] == FORMAT_VERSION and "crc" not in event:
+        return "has no checksum"
+    if event["seq"] != number:
+        return (
+            f"is event {event['seq']!r}, where event {number} belongs: lines are "
+            "missing, repeated or in another order"
+        )
+    return None
+
+
+def read_manifest(folder):
+    """Read the manifest of a session; None where there is no session yet."""
+    path = os.path.join(folder, MANIFEST)
+    try:
+        with open(path, "rb") as stream:
+            content = stream.read()
+    except FileNotFoundError:
+        if _holds_answers(folder):
+            raise ValueError(
+                f"{folder!r} holds a {JOURNAL!r} and no {MANIFEST!r}. Restore "
+                f"{MANIFEST!r} from a copy of the folder."
+            ) from None
+        return None
+    try:
+        manifest = json.loads(content.decode("utf-8", "surrogatepass"))
+        is_ours = manifest["format"] == FORMAT
+    except (ValueError, LookupError, TypeError, RecursionError) as exc:
+        raise ValueError(
+            f"{path!r} must be the manifest of a session, and is not "
+            f"({type(exc).__name__}: {exc}). Restore it from a copy."
+        ) from exc
+    if not is_ours:
+        raise FileExistsError(
+            f"'path' must be a new folder or that of a session, got {folder!r}, which "
+            f"holds a {MANIFEST!r} of something else. Pass another path."
+        )
+    version = manifest.get("format_version")
+    if version not in (1, FORMAT_VERSION):
+        raise ValueError(
+            f"{path!r} is of format version {version!r}; this version of skactive "
+            f"reads 1 and {FORMAT_VERSION}. Install the version that wrote it."
+        )
+    fault = None
+    if version == FORMAT_VERSION and manifest.pop("crc", None) != _checksum(manifest):
+        fault = "its checksum is not that of its content"
+    for key, kind in _MANIFEST_KEYS.items():
+        if not isinstance(manifest.get(key), kind):
+            fault = fault or f"{key!r} must be a {kind.__name__}"
+    if fault:
+        raise ValueError(
+            f"{path!r} is damaged: {fault}. Nothing was guessed or changed. Restore "
+            "it from a copy."
+        )
+    return manifest
+
+
+def _holds_answers(folder):
+    """Say whether there is more than what a session begins with."""
+    try:
+        events, _ = read_lines(os.path.join(folder, JOURNAL))
+    except FileNotFoundError:
+        return False
+    except ValueError:
+        return True
+    return any(not isinstance(e, dict) or e.get("event") != "begin" for e in events)
+
+
+def _checksum(manifest):
+    content = json.dumps(manifest, sort_keys=True, separators=(",", ":"))
+    return f"{zlib.crc32(content.encode()):08x}"
+
+
+def _is_ours(name):
+    return name in (LOCK, JOURNAL, TORN, "pool.npy") or name.endswith(".tmp")
+
+
+def _new_event(seq, event):
+    return {"v": FORMAT_VERSION, "seq": seq, "t": _now(), "event": event}
+
+
+def _now():
+    return utc_now().isoformat(timespec="milliseconds").replace("+00:00", "Z")

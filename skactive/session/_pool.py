@@ -1,0 +1,551 @@
+"""The pool of a session: ids of the items, and whether they are still the same."""
+
+import hashlib
+import io
+import re
+from collections import Counter, deque
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+from .._utils._containers import read_items, take_row
+from .._utils._texts import as_texts
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Items to label, the most useful first.
+
+    An empty batch is falsy: nothing is left to ask about. A batch iterates over pairs
+    of an id and its item.
+
+    Attributes
+    ----------
+    ids : tuple
+        Their ids.
+    items : container
+        The items, in the container of the pool.
+    number : int or None
+        Which batch of the session, from 1; None for an empty one.
+    annotator : str or None
+        Whom it was asked.
+
+    Examples
+    --------
+    >>> from skactive.session import Batch
+    >>> batch = Batch(ids=("a7", "a9"), items=["a fine film", "no"], number=1)
+    >>> [f"{id}: {item}" for id, item in batch]
+    ['a7: a fine film', 'a9: no']
+    >>> batch
+    Batch(2 items, number=1: 'a7', 'a9')
+    """
+
+    ids: tuple
+    items: object = field(compare=False)
+    number: int | None = None
+    annotator: str | None = None
+
+    def __len__(self):
+        return len(self.ids)
+
+    def __iter__(self):
+        return ((id, take_row(self.items, i)) for i, id in enumerate(self.ids))
+
+    def __repr__(self):
+        shown = ", ".join(map(repr, self.ids[:5]))
+        more = ", ..." if len(self) > 5 else ""
+        return f"Batch({len(self)} items, number={self.number}: {shown}{more})"
+
+
+class Pool:
+    """Items with the ids by which a session knows them.
+
+    Parameters
+    ----------
+    X : container of n items
+    ids : sequence of str or int, or None
+        None takes the index of a pandas object, and otherwise positions.
+
+    Attributes
+    ----------
+    X : container
+    ids : list or range
+        One id per item.
+    ids_are_positions : bool
+        Whether nobody gave ids, so that they change with the order of the items.
+    contents : ndarray of uint64, shape (n,)
+        A hash of each item; 0 where the content of an object is not known.
+    """
+
+    def __init__(self, X, ids=None):
+        self.X, n = read_items(X)
+        if ids is None and hasattr(X, "iloc") and hasattr(X, "index"):
+            self.ids = _check_ids(X.index, n, "the index of 'X_pool'")
+        elif ids is None:
+            self.ids = range(n)
+        else:
+            self.ids = _check_ids(ids, n, "'ids'")
+        self.ids_are_positions = ids is None and list(self.ids) == list(range(n))
+        self._positions = {id: position for position, id in enumerate(self.ids)}
+        self.contents = hash_items(self.X)
+        if self.ids_are_positions and not self.contents.all():
+            kind = type(as_list(X)[int(np.argmin(self.contents))]).__name__
+            raise TypeError(
+                f"'X_pool' must hold items whose content can be compared, got {kind}. "
+                "Pass ids=, by which such items are then known."
+            )
+
+    def __len__(self):
+        return len(self.ids)
+
+    def __contains__(self, id):
+        return _is_id(id) and id in self._positions
+
+    def positions(self, ids):
+        """Give the positions of known ids, ndarray of int."""
+        return np.array([self._positions[id] for id in ids], dtype=np.intp)
+
+    @cached_property
+    def texts(self):
+        """The items as texts or pairs of texts; None if they are something else."""
+        try:
+            return as_texts(self.X)
+        except (TypeError, ValueError):
+            return None
+
+    @cached_property
+    def copies(self):
+        """For each item, the first position of the same text, ndarray of int."""
+        if self.texts is None:
+            return np.arange(len(self))
+        _, first, group = np.unique(
+            self.contents, return_index=True, return_inverse=True
+        )
+        return first[group]
+
+    @cached_property
+    def _by_content(self):
+        found = {}
+        for position, content in enumerate(self.contents.tolist()):
+            found.setdefault(content, []).append(position)
+        return found
+
+    def find(self, content):
+        """List the positions of the items with a hash, in order."""
+        return self._by_content.get(content, [])
+
+    def agrees(self, id, content):
+        """Whether an item has this hash, as far as its content is known."""
+        own = int(self.contents[self._positions[id]])
+        return content is None or own in (0, content)
+
+    def read_ids(self, ids, *, name="ids"):
+        """Read ids that a caller names.
+
+        Parameters
+        ----------
+        ids : sequence of ids, Batch, or one id
+        name : str, default="ids"
+            What to call the argument in error messages.
+
+        Returns
+        -------
+        ids : list
+
+        Raises
+        ------
+        ValueError
+            If an id is unknown or occurs twice, naming it.
+        TypeError
+            If they are a mapping, a set or no sequence.
+        """
+        if isinstance(ids, Batch):
+            ids = ids.ids
+        if isinstance(ids, Mapping | Set) or not (
+            isinstance(ids, int | np.generic) or hasattr(ids, "__iter__")
+        ):
+            raise TypeError(
+                f"'ids' must be an id or a sequence of ids, got {ids!r}. Pass a list; "
+                "nothing was recorded."
+            )
+        ids = [ids] if isinstance(ids, str | int | np.generic) else as_list(ids)
+        ids = [id.item() if isinstance(id, np.generic) else id for id in ids]
+        if not ids:
+            raise ValueError("'ids' is empty. Name at least one item.")
+        unknown = [id for id in ids if id not in self]
+        if unknown:
+            raise ValueError(
+                f"{name!r} must be ids of the pool, got {shorten(unknown)}, which "
+                f"are not among its {len(self)} ids, such as {self.ids[0]!r}. Nothing "
+                "was recorded."
+            )
+        if twice := _repeated(ids):
+            raise ValueError(
+                f"'ids' names {shorten(twice)} more than once. Name each once; "
+                "nothing was recorded."
+            )
+        return ids
+
+    def fingerprint(self):
+        """Summarise the pool, and give a hash of each id and item.
+
+        Returns
+        -------
+        summary : dict
+            Count, hash of the ids and of the items, names of the columns if any.
+        hashes : ndarray of uint64, shape (n, 2)
+            Of each id and each item.
+        """
+        hashes = np.empty((len(self), 2), dtype="<u8")
+        hashes[:, 0] = hash_ids(self.ids)
+        hashes[:, 1] = self.contents
+        summary = {"n": len(self)}
+        if hasattr(self.X, "columns"):
+            summary["columns"] = [str(name) for name in self.X.columns]
+        return summary | _digest_columns(hashes), hashes
+
+
+def dump_hashes(hashes):
+    """Turn hashes into the bytes of a file."""
+    stream = io.BytesIO()
+    np.save(stream, hashes, allow_pickle=False)
+    return stream.getvalue()
+
+
+def load_hashes(path, summary):
+    """Read the hashes that a summary is of; None where they are missing or damaged."""
+    size = 16 * summary.get("n", 0)
+    try:
+        with open(path, "rb") as stream:
+            content = stream.read()
+    except FileNotFoundError:
+        return None
+    if not 0 < size <= len(content):
+        return None
+    # The header of the file says nothing that the summary does not say.
+    hashes = np.frombuffer(content[-size:], dtype="<u8").reshape(-1, 2)
+    return hashes if _digest_columns(hashes).items() <= summary.items() else None
+
+
+def _digest_columns(hashes):
+    columns = zip(("ids", "items"), hashes.T, strict=True)
+    return {
+        f"{name}_sha256": hashlib.sha256(column.tobytes()).hexdigest()
+        for name, column in columns
+    }
+
+
+def hash_ids(ids):
+    """Hash ids, ndarray of uint64."""
+    return np.fromiter((_digest(_encode(id)) for id in ids), dtype=np.uint64)
+
+
+def hash_items(X):
+    """Hash each item of a pool; equal texts hash alike in every container.
+
+    The hash of an object whose content is not known is 0.
+
+    Parameters
+    ----------
+    X : container of n items
+
+    Returns
+    -------
+    hashes : ndarray of uint64, shape (n,)
+    """
+    encode = _encode
+    if sparse.issparse(X):
+        encode = bytes
+        X = X.tocsr().sorted_indices()
+        bounds = zip(X.indptr[:-1], X.indptr[1:], strict=True)
+        rows = (
+            _encode_array(X.indices[a:b].astype(np.int64)) + _encode_array(X.data[a:b])
+            for a, b in bounds
+        )
+    elif hasattr(X, "iter_rows"):  # polars
+        rows = X.iter_rows()
+    elif hasattr(X, "itertuples"):  # pandas
+        rows = X.itertuples(index=False, name=None)
+    elif isinstance(X, np.ndarray) and X.ndim > 1 and X.dtype.kind in "fiubc":
+        rows = X
+    else:
+        rows = as_list(X)
+    return np.fromiter((hash_item(row, encode) for row in rows), dtype=np.uint64)
+
+
+def hash_item(item, encode=None):
+    """Hash one item, int; see :func:`hash_items`."""
+    try:
+        return _digest((encode or _encode)(item))
+    except _UnknownContentError:
+        return 0
+
+
+def _digest(content):
+    return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")
+
+
+def _encode(value):
+    """Turn an item into bytes that differ wherever the items do."""
+    if not isinstance(value, np.ndarray | np.generic) and (
+        hasattr(value, "__array__") or hasattr(value, "__array_interface__")
+    ):
+        value = np.asarray(value)  # a tensor or a picture
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, str):
+        return b"s" + value.encode("utf-8", "surrogatepass")
+    if isinstance(value, np.ndarray) and value.dtype.kind in "fiubc":
+        return _encode_array(value)
+    if isinstance(value, dict):
+        value = [part for pair in value.items() for part in pair]
+    if isinstance(value, list | tuple | np.ndarray):
+        parts = [_encode(part) for part in value]
+        return b"l" + b"".join(len(p).to_bytes(8, "little") + p for p in parts)
+    if value is None or isinstance(value, bool | int | float | bytes):
+        return b"v" + repr(value).encode()
+    shown = repr(value)
+    if re.search(r" at 0x[0-9a-fA-F]+", shown):  # an address tells nothing
+        raise _UnknownContentError
+    return b"r" + shown.encode("utf-8", "surrogatepass")
+
+
+class _UnknownContentError(Exception):
+    """An object shows nothing by which it could be told from another."""
+
+
+def _encode_array(row):
+    row = np.ascontiguousarray(row, dtype=row.dtype.newbyteorder("<"))
+    return f"a{row.dtype.str}{row.shape}".encode() + row.tobytes()
+
+
+def as_list(values):
+    """List the values of any container, as Python's own types where there are some."""
+    if sparse.issparse(values):
+        values = values.toarray()
+    elif len(getattr(values, "shape", ())) == 2 and hasattr(values, "to_numpy"):
+        values = values.to_numpy()  # a data frame iterates over its columns
+    for name in ("tolist", "to_list", "to_pylist"):
+        if hasattr(values, name):
+            values = getattr(values, name)()
+            return values if isinstance(values, list) else [values]
+    return [v.item() if isinstance(v, np.generic) else v for v in values]
+
+
+def _is_id(id):
+    return isinstance(id, str | int) and not isinstance(id, bool)
+
+
+def _check_ids(ids, n, name):
+    if isinstance(ids, str | Mapping | Set) or not hasattr(ids, "__len__"):
+        raise TypeError(f"{name} must be a sequence of n ids, got {ids!r}.")
+    ids = as_list(ids)
+    if len(ids) != n:
+        raise ValueError(
+            f"{name} must name each of the {n} items of 'X_pool', got {len(ids)} ids."
+        )
+    odd = [id for id in ids if not _is_id(id)]
+    if odd:
+        raise TypeError(
+            f"{name} must hold str or int, got {odd[0]!r} ({type(odd[0]).__name__}). "
+            "Pass ids=, for example ids=[str(i) for i in ...]."
+        )
+    if twice := _repeated(ids):
+        raise ValueError(
+            f"{name} must be unique, got {shorten(twice)} more than once. Pass ids= "
+            "that tell the items apart."
+        )
+    return ids
+
+
+def _repeated(ids):
+    """List the ids that occur more than once, each once."""
+    if len(set(ids)) == len(ids):
+        return []
+    seen = set()
+    return list(dict.fromkeys(id for id in ids if id in seen or seen.add(id)))
+
+
+def shorten(ids):
+    """Show the first few ids, and how many more there are."""
+    more = f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else ""
+    return ", ".join(map(repr, ids[:_SHOWN])) + more
+
+
+def find_moves(before, pool, labeled, others):
+    """Find the items of a session in the pool that it is opened with.
+
+    Items with ids of their own are found by id, and their content must be the same.
+    Where ids are positions, items are found by content. Of several copies of one
+    content, one that stayed in its place keeps its id.
+
+    Parameters
+    ----------
+    before : ndarray of uint64, shape (n, 2)
+        Hashes of the ids and contents of the pool before.
+    pool : Pool
+        The pool now.
+    labeled : list of ids
+        Items that must be found.
+    others : list of ids
+        Other items that occur in the journal.
+
+    Returns
+    -------
+    moves : dict of id to id
+        Those whose id is another now; None for an item that is gone.
+
+    Raises
+    ------
+    ValueError
+        If a labeled item is missing, or the content of an item changed, naming them.
+    """
+    by_position = pool.ids_are_positions and np.array_equal(
+        before[:, 0], hash_ids(range(len(before)))
+    )
+    hint = ""
+    if pool.ids_are_positions and not by_position:
+        hint = ". Pass the ids of the session as ids="
+    keys = hash_ids(pool.ids)
+    column, now = (1, pool.contents) if by_position else (0, keys)
+    if not np.isin(before[:, column], now).any():
+        what = "items" if by_position else "ids"
+        raise ValueError(f"none of its {len(pool)} {what} was in that pool{hint}")
+    if not by_position:
+        if faults := _find_faults(before, pool, keys, labeled):
+            raise ValueError("; ".join(faults) + hint)
+        return {id: None for id in others if id not in pool}
+    found = _match_contents(before[:, 1].tolist(), pool, labeled)
+    if lost := [id for id in labeled if id not in found]:
+        raise ValueError(
+            f"{len(lost)} labeled items are missing or changed: {shorten(lost)}"
+        )
+    rest = _match_contents(before[:, 1].tolist(), pool, others, set(found.values()))
+    moves = {**found, **{id: rest.get(id) for id in others}}
+    return {id: now for id, now in moves.items() if id != now}
+
+
+def _find_faults(before, pool, keys, labeled):
+    faults = []
+    if lost := [id for id in labeled if id not in pool]:
+        faults.append(f"{len(lost)} labeled items are missing: {shorten(lost)}")
+    was = dict(before.tolist())
+    now = zip(pool.ids, keys.tolist(), pool.contents.tolist(), strict=True)
+    changed = [
+        id for id, key, content in now if content and was.get(key, content) != content
+    ]
+    if changed:
+        faults.append(f"{len(changed)} items changed: {shorten(changed)}")
+    return faults
+
+
+def _match_contents(contents, pool, ids, taken=()):
+    """Match positions before with positions of the same content now."""
+    stayed = {
+        id
+        for id in ids
+        if id in pool and id not in taken and pool.contents[id] == contents[id]
+    }
+    found = {id: id for id in stayed}
+    free = {}
+    for id in ids:
+        if id in stayed:
+            continue
+        if contents[id] not in free:
+            copies = pool.find(contents[id])
+            free[contents[id]] = deque(
+                p for p in copies if p not in stayed and p not in taken
+            )
+        if free[contents[id]]:
+            found[id] = free[contents[id]].popleft()
+    return found
+
+
+def renumber(events):
+    """Give the events of a journal with the ids that the items have now.
+
+    Parameters
+    ----------
+    events : list of dict
+        As they were written. An event "pool" says which ids changed there.
+
+    Returns
+    -------
+    events : list of dict
+        As many; an item that is gone is left out of those before it went.
+    """
+    if not any(event["event"] == "pool" for event in events):
+        return events
+    now, renumbered = {}, []
+    for event in reversed(events):
+        if now and "ids" in event:
+            event = _rename(event, now)
+        renumbered.append(event)
+        if event["event"] == "pool":
+            moves = zip(event.get("was", ()), event.get("is", ()), strict=True)
+            now |= {was: now.get(new, new) for was, new in moves}
+    return renumbered[::-1]
+
+
+def _rename(event, now):
+    ids = [now.get(id, id) for id in event["ids"]]
+    kept = [i for i, id in enumerate(ids) if id is not None]
+    event = {**event, "ids": [ids[i] for i in kept]}
+    if "labels" in event:
+        event["labels"] = [event["labels"][i] for i in kept]
+    return event
+
+
+def assign_rows(rows, pool, preferred):
+    """Find the items that the rows of a table are about.
+
+    Parameters
+    ----------
+    rows : list of (id, content)
+        The content is a hash, or None where the row does not say; then the id counts
+        alone. Otherwise the content decides, and the id only among copies of it.
+    pool : Pool
+    preferred : container of ids
+        Items to take first among copies that no id tells apart.
+
+    Returns
+    -------
+    ids : list of ids
+        None where the pool has no such item.
+    """
+    found = [
+        id if id in pool and pool.agrees(id, content) else None for id, content in rows
+    ]
+    taken = set(found)
+    for i, (_, content) in enumerate(rows):
+        if found[i] is None and content is not None:
+            copies = [pool.ids[position] for position in pool.find(content)]
+            free = [id for id in copies if id not in taken] or copies
+            if free:
+                found[i] = next((id for id in free if id in preferred), free[0])
+                taken.add(found[i])
+    return found
+
+
+def find_taught(pool, contents):
+    """Find items that a learner was taught before the session, by their content.
+
+    Parameters
+    ----------
+    pool : Pool
+    contents : ndarray of uint64
+        Hashes of the items that the learner was taught.
+
+    Returns
+    -------
+    positions : list of int
+        Of several copies in the pool, as many as were taught.
+    """
+    counts = Counter(contents.tolist())
+    del counts[0]  # contents that are not known
+    return [p for content, n in counts.items() for p in pool.find(content)[:n]]

@@ -1,0 +1,478 @@
+"""Every learner with every strategy, seed and data set, on several workers."""
+
+import operator
+import os
+from collections.abc import Mapping
+from itertools import product
+from numbers import Integral
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from joblib.parallel import get_active_backend
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import NotFittedError
+from tqdm import tqdm
+
+from .._storage._files import make_folder
+from .._storage._lines import LineWriter, read_lines
+from .._storage._lock import Lock
+from .._utils._containers import count_items, take_rows
+from .._utils._labels import as_labels
+from .._utils._pipelines import split_estimator
+from .._utils._sklearn import HasMethods, Interval, validate_params
+from ..registry import resolve
+from ..strategies._base import TARGETS
+from ..view._quantities import check_capability, check_target
+from ._initial import choose_initial
+from ._resume import describe, find_changes, fingerprint, make_plan, to_text
+from ._run import Run
+from ._scoring import check_labels, check_test_data
+from ._simulate import CONSTRAINTS, find_cached_steps, precompute_features, simulate
+
+
+@validate_params(
+    {
+        **CONSTRAINTS,
+        "n_jobs": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Integral, None, -1, closed="right"),
+            None,
+        ],
+        "folder": [str, os.PathLike, None],
+    }
+)
+def run_experiment(
+    learners,
+    data,
+    *,
+    strategies=None,
+    seeds=5,
+    n_initial=50,
+    n_rounds=9,
+    initial=None,
+    batch_size=None,
+    pool_size=None,
+    scoring=None,
+    noise=None,
+    stopping=None,
+    final_estimator=None,
+    n_jobs=None,
+    folder=None,
+    verbose=0,
+):
+    """Simulate every learner with every strategy, seed and data set.
+
+    Parameters
+    ----------
+    learners : ActiveLearner or dict of str to ActiveLearner
+        What is simulated, by name.
+    data : tuple or dict of str to tuple
+        `(X, y)` or `(X, y, X_test, y_test)`, by name.
+    strategies : None, str or strategy, sequence of them, or dict by name, default=None
+        In place of each learner's own, which None keeps.
+    seeds : int or sequence of int, default=5
+        How many seeds, from 0, or which ones: the `random_state` of each run. Within
+        a seed, all strategies begin with the same labels.
+    n_initial, n_rounds, initial, batch_size, pool_size, scoring, noise, stopping, \
+final_estimator
+        As in :func:`skactive.simulate`.
+    n_jobs : int or None, default=None
+        How many runs at a time; None is 1, or what :func:`joblib.parallel_config`
+        says. Any backend that is registered with joblib will do.
+    folder : str, path-like or None, default=None
+        Each finished run is a line of `runs.jsonl` in this folder, written by this
+        process alone and on the disk before the next is counted as done. Called
+        again, the experiment takes over the runs that it finds and does the others.
+    verbose : int, default=0
+        Above 0, progress is shown on stderr.
+
+    Returns
+    -------
+    runs : list of Run
+        By data set, learner, strategy and seed, in the order given. `info` holds
+        "data", "learner", "strategy" and "seed".
+
+    Raises
+    ------
+    ValueError
+        If a name is used twice, a strategy is unknown, labels are refused by
+        :func:`skactive.simulate`, or `folder` holds a run of the same names with
+        other settings.
+    TypeError
+        If a strategy needs what the model of a learner cannot give.
+
+        All errors are raised before the first run.
+
+    See Also
+    --------
+    skactive.simulate : One of the runs.
+    read_runs : Read the folder.
+
+    Notes
+    -----
+    Worker processes share no memory. Where a pipeline begins with
+    :class:`skactive.bert.BertFeatures`, give it a folder as `cache`: this process then
+    encodes each data set once, before the first run, and the workers read the
+    features. With `cache="memory"` that works for one job and for threads; other
+    workers each encode for themselves. Each run's ledger counts the precomputation as
+    if it were the only run.
+
+    Examples
+    --------
+    >>> from skactive import ActiveLearner
+    >>> from skactive.experiments import run_experiment
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = load_iris(return_X_y=True)
+    >>> learner = ActiveLearner(LogisticRegression(max_iter=500), batch_size=5)
+    >>> runs = run_experiment(
+    ...     learner,
+    ...     {"iris": (X[::2], y[::2], X[1::2], y[1::2])},
+    ...     strategies=["random", "margin"],
+    ...     seeds=2,
+    ...     n_initial=5,
+    ...     n_rounds=3,
+    ... )
+    >>> [(run.info["strategy"], run.info["seed"]) for run in runs]
+    [('random', 0), ('random', 1), ('margin', 0), ('margin', 1)]
+    """
+    learners = by_name(learners, "learners")
+    check_learners(learners)
+    data = {
+        name: check_data(name, parts, learners)
+        for name, parts in by_name(data, "data").items()
+    }
+    named = None if strategies is None else name_strategies(strategies)
+    settings = {
+        "n_initial": n_initial,
+        "n_rounds": n_rounds,
+        "initial": initial,
+        "batch_size": batch_size,
+        "pool_size": pool_size,
+        "scoring": scoring,
+        "noise": noise,
+        "stopping": stopping,
+        "final_estimator": final_estimator,
+    }
+    tasks = {}
+    for on, by in product(data, learners):
+        own = named or name_strategies(learners[by].strategy)
+        for (name, strategy), seed in product(own.items(), list_seeds(seeds)):
+            learner = clone(learners[by])
+            learner.set_params(strategy=strategy, random_state=seed)
+            tasks[on, by, name, seed] = learner
+    check_requirements(tasks, data)
+
+    with Results(folder, tasks, data, settings) as results:
+        todo = {key: task for key, task in tasks.items() if key not in results.runs}
+        seconds = _encode(todo, data, pool_size, n_jobs)
+        calls = [
+            delayed(_simulate)(key, learner, data[key[0]], settings, seconds[key])
+            for key, learner in todo.items()
+        ]
+        with tqdm(total=len(tasks), unit="run", disable=not verbose) as bar:
+            bar.update(len(tasks) - len(todo))
+            for key, run in _in_parallel(calls, n_jobs):
+                results.add(key, run)
+                bar.set_postfix_str(", ".join(map(str, key)))
+                bar.update()
+    return [results.runs[key] for key in tasks]
+
+
+def _simulate(key, learner, data, settings, seconds):
+    """Do one run, in whatever process."""
+    X, y, X_test, y_test = data
+    try:
+        run = simulate(learner, X, y, X_test=X_test, y_test=y_test, **settings)
+    except Exception as exc:
+        exc.add_note(f"This happened in the run of {spell(key)}.")
+        raise
+    run.info.update(zip(NAMES, key, strict=True))
+    seconds += run.ledger["precomputation"]
+    run.ledger = {**run.ledger, "precomputation": seconds}
+    return key, run
+
+
+def _in_parallel(calls, n_jobs):
+    """Yield what the calls return as soon as it is there."""
+    try:
+        parallel = Parallel(n_jobs, return_as="generator_unordered", batch_size=1)
+    except ValueError:  # some backends only give all results at once: ask for a few
+        size = effective_n_jobs(n_jobs)
+        for start in range(0, len(calls), size):
+            yield from Parallel(n_jobs)(calls[start : start + size])
+    else:
+        yield from parallel(calls)
+
+
+def _encode(tasks, data, pool_size, n_jobs):
+    """Encode each data set once, where all workers can read the features."""
+    backend, _ = get_active_backend()
+    shared = getattr(backend, "supports_sharedmem", False)
+    shared = shared or effective_n_jobs(n_jobs) == 1
+    seconds, known = {}, {}
+    for key, learner in tasks.items():
+        steps = find_cached_steps(learner.estimator)
+        if not steps or (not shared and steps[-1].cache == "memory"):
+            seconds[key] = 0.0
+            continue
+        same = key[0], str([describe(step) for step in steps])
+        if same not in known:
+            X, _, X_test, _ = data[key[0]]
+            if pool_size is not None and pool_size < count_items(X):
+                X = take_rows(X, np.arange(pool_size))
+            containers = [X] if X_test is None else [X, X_test]
+            known[same] = precompute_features(learner.estimator, containers)
+        seconds[key] = known[same]
+    return seconds
+
+
+NAMES = ("data", "learner", "strategy", "seed")  # of a run
+_FILE = "runs.jsonl"
+
+
+class OtherSettingsError(ValueError):
+    """A folder holds a run of the same names with other settings."""
+
+
+@validate_params({"folder": [str, os.PathLike]})
+def read_runs(folder):
+    """Read the runs that `run_experiment` keeps in a folder.
+
+    Parameters
+    ----------
+    folder : str or path-like
+
+    Returns
+    -------
+    runs : list of Run
+        In the order in which they were finished.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the folder holds no runs.
+    ValueError
+        If the file is damaged, naming the line.
+    """
+    try:
+        lines = _read_lines(folder)
+    except FileNotFoundError as exc:
+        raise FileNotFoundError(
+            f"'folder' must hold the runs of an experiment, got {os.fspath(folder)!r}, "
+            f"which has no {_FILE}. Run `skactive simulate` or run_experiment(..., "
+            "folder=) first."
+        ) from exc
+    return [Run.from_dict(line["run"]) for line in lines]
+
+
+class Results:
+    """Runs done so far, each kept as a line of a file if there is a folder."""
+
+    def __init__(self, folder, tasks, data, settings):
+        self.runs = {}
+        self._writer = self._lock = None
+        if folder is None:
+            return
+        digests = {name: fingerprint(*parts) for name, parts in data.items()}
+        self._plans = {
+            key: make_plan(learner, data=digests[key[0]], **settings)
+            for key, learner in tasks.items()
+        }
+        make_folder(folder)
+        self._lock = Lock(os.path.join(folder, "lock"), repr(os.fspath(folder)))
+        try:
+            path = os.path.join(folder, _FILE)
+            if os.path.exists(path):
+                self._take_over(folder)
+            self._writer = LineWriter(path)
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def _take_over(self, folder):
+        for line in _read_lines(folder):
+            key = tuple(line["names"][name] for name in NAMES)
+            if key not in self._plans:
+                continue  # of another experiment in the same folder
+            if changes := find_changes(line["plan"], self._plans[key]):
+                raise OtherSettingsError(
+                    f"'folder' {os.fspath(folder)!r} holds a run of {spell(key)} with "
+                    f"other settings: {changes}. Go back to those, or choose another "
+                    "folder for the new ones."
+                )
+            self.runs[key] = Run.from_dict(line["run"])
+
+    def add(self, key, run):
+        """Keep a finished run, on the disk first."""
+        if self._writer is not None:
+            names = dict(zip(NAMES, key, strict=True))
+            line = {"names": names, "plan": self._plans[key], "run": run.to_dict()}
+            self._writer.write(line)
+        self.runs[key] = run
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc_info):
+        if self._writer is not None:
+            self._writer.close()
+            self._lock.release()
+
+
+def _read_lines(folder):
+    path = os.path.join(folder, _FILE)
+    lines, _ = read_lines(path)  # a torn last line is a run not done
+    for number, line in enumerate(lines, start=1):
+        if not isinstance(line, dict) or not {"names", "plan", "run"} <= set(line):
+            raise ValueError(
+                f"line {number} of {path!r} holds no run of an experiment. Restore the "
+                "file, or choose another folder."
+            )
+    return lines
+
+
+def spell(key):
+    """Name a run in words."""
+    return ", ".join(f"{n} {value!r}" for n, value in zip(NAMES, key, strict=True))
+
+
+_FEW = 50  # items, for a model that is trained only to see what it can do
+
+
+def by_name(value, argument):
+    """Give a dict of what came alone or by name."""
+    if not isinstance(value, Mapping):
+        return {"data" if argument == "data" else "learner": value}
+    if not value or not all(isinstance(name, str) for name in value):
+        raise ValueError(
+            f"{argument!r} must hold at least one, by names that are str; got "
+            f"{list(value)}."
+        )
+    return dict(value)
+
+
+def check_learners(learners):
+    """Refuse what cannot be simulated."""
+    for name, learner in learners.items():
+        if not HasMethods(["query", "teach", "get_params"]).is_satisfied_by(learner):
+            raise ValueError(
+                "'learners' must be an ActiveLearner, or a dict of several by name; "
+                f"got {learner!r} as {name!r}."
+            )
+
+
+def check_data(name, parts, learners):
+    """Return `(X, y, X_test, y_test)`, the last two None where they are missing."""
+    if not isinstance(parts, tuple | list) or len(parts) not in (2, 4):
+        came = type(parts).__name__
+        if isinstance(parts, tuple | list):
+            came += f" of {len(parts)}"
+        raise ValueError(
+            "'data' must be (X, y) or (X, y, X_test, y_test), or a dict of such "
+            f"tuples; got a {came} as {name!r}."
+        )
+    X, y, X_test, y_test = parts if len(parts) == 4 else (*parts, None, None)
+    try:
+        labels = as_labels(y, count_items(X))
+        for learner in learners.values():
+            check_labels(labels, learner.estimator)
+            check_test_data(X_test, y_test, labels, learner.estimator)
+    except (TypeError, ValueError) as exc:
+        exc.add_note(f"This is about the data {name!r}.")
+        raise
+    return X, y, X_test, y_test
+
+
+def check_requirements(tasks, data):
+    """Refuse strategies that need what a learner's model cannot give.
+
+    Parameters
+    ----------
+    tasks : dict of (data, learner, strategy, seed) to ActiveLearner
+    data : dict of str to tuple
+    """
+    fitted, faults, seen = {}, [], set()
+    for (on, by, name, _), learner in tasks.items():
+        if (on, by, name) in seen:
+            continue
+        seen.add((on, by, name))
+        X, y = data[on][:2]
+        strategy = resolve(learner.strategy)
+        try:
+            _check(strategy, name, learner.estimator, X, y)
+        except (TypeError, NotFittedError):
+            # Some models show only once they are fitted what they can do.
+            if (on, by) not in fitted:
+                fitted[on, by] = _fit_on_few(learner.estimator, X, y)
+            if fitted[on, by] is None:
+                continue
+            try:
+                _check(strategy, name, fitted[on, by], X, y)
+            except TypeError as exc:
+                faults.append(f"{name!r} with the learner {by!r} on {on!r}: {exc}")
+    if faults:
+        raise TypeError(
+            "'strategies' must suit every learner. Leave these out, or run each "
+            f"learner in an experiment of its own: {' '.join(faults)}"
+        )
+
+
+def _check(strategy, name, estimator, X, y):
+    front, final = split_estimator(estimator)
+    known = {"name": name, "final": final, "front": front, "model": estimator}
+    known |= {"X": X, "y_labeled": as_labels(y, count_items(X))}
+    check_target(getattr(strategy, "targets", TARGETS), **known)
+    for capability in getattr(strategy, "requires", None) or ():
+        check_capability(capability, **known)
+
+
+def _fit_on_few(estimator, X, y):
+    """Train a clone on a few items; None where that fails, as the runs will say."""
+    labels = as_labels(y, count_items(X))
+    kind = "stratified" if is_classifier(estimator) and labels.ndim == 1 else "random"
+    n = min(_FEW, len(labels))
+    few = choose_initial(kind, n, labels, np.random.default_rng(0))
+    try:
+        return clone(estimator).fit(take_rows(X, few), labels[few])
+    except Exception:
+        return None
+
+
+def name_strategies(strategies):
+    """Give a dict of strategies that exist, from one, several, or a dict."""
+    if isinstance(strategies, Mapping):
+        named = by_name(strategies, "strategies")
+    else:
+        if isinstance(strategies, str) or not isinstance(strategies, list | tuple):
+            strategies = [strategies]
+        names = [
+            s if isinstance(s, str) else getattr(s, "__name__", None) or to_text(s)
+            for s in strategies
+        ]
+        twice = {name for name in names if names.count(name) > 1}
+        if twice or not names:
+            raise ValueError(
+                "'strategies' must hold at least one, and none twice; got "
+                f"{', '.join(names) or 'none'}. Name them in a dict."
+            )
+        named = dict(zip(names, strategies, strict=True))
+    for strategy in named.values():
+        resolve(strategy, argument="strategies")
+    return named
+
+
+def list_seeds(seeds):
+    """Give the seeds, from how many or which."""
+    if isinstance(seeds, Integral) and not isinstance(seeds, bool) and seeds > 0:
+        return list(range(seeds))
+    try:
+        listed = [int(operator.index(seed)) for seed in seeds]
+    except TypeError:
+        listed = []
+    if not listed or len(set(listed)) < len(listed) or min(listed) < 0:
+        raise ValueError(
+            "'seeds' must be a number of seeds of at least 1, or different ints of at "
+            f"least 0; got {seeds!r}."
+        )
+    return listed

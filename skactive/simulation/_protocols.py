@@ -1,0 +1,273 @@
+"""Which model labels and which is kept: protocols of active learning with encoders.
+
+Each protocol is :func:`skactive.simulate` with other estimators in the learner; the
+schedules `PREPAL`, `PREPAL_SEQUENTIAL` and `GRIESSHABER` are arguments for any of them.
+"""
+
+from types import MappingProxyType
+
+from sklearn.base import clone
+
+from .._utils._sklearn import HasMethods, validate_params
+from ._simulate import simulate
+
+# 2,000 labels: 50 at random, then rounds of 50.
+PREPAL = MappingProxyType(
+    {"initial": "random", "n_initial": 50, "n_rounds": 39, "batch_size": 50}
+)
+# The same 2,000 labels, asked for one by one.
+PREPAL_SEQUENTIAL = MappingProxyType(
+    {"initial": "random", "n_initial": 50, "n_rounds": 1950, "batch_size": 1}
+)
+# 910 labels: the first 10 examples, then rounds of 100 from the first 20,000.
+GRIESSHABER = MappingProxyType(
+    {
+        "initial": "first",
+        "n_initial": 10,
+        "n_rounds": 9,
+        "batch_size": 100,
+        "pool_size": 20_000,
+    }
+)
+
+
+@validate_params(
+    {
+        "learner": [HasMethods(["query", "teach", "get_params"])],
+        "estimator": [HasMethods(["fit", "get_params"]), None],
+    }
+)
+def al_lr(learner, X, y, *, estimator=None, **options):
+    """Label with a light estimator and keep it (AL+LR).
+
+    Parameters
+    ----------
+    learner : ActiveLearner
+    X, y : container of n items and their labels
+        As in :func:`skactive.simulate`.
+    estimator : estimator or None, default=None
+        The light one, such as a logistic regression on fixed representations; None is
+        the learner's own.
+    **options
+        Further arguments of :func:`skactive.simulate`.
+
+    Returns
+    -------
+    run : Run
+        Its `final_scores` are those of the last round.
+
+    Examples
+    --------
+    >>> from skactive import ActiveLearner
+    >>> from skactive.simulation._protocols import al_lr
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = load_iris(return_X_y=True)
+    >>> learner = ActiveLearner(
+    ...     LogisticRegression(max_iter=500), batch_size=5, random_state=0
+    ... )
+    >>> run = al_lr(learner, X, y, n_initial=5, n_rounds=3)
+    >>> run.info["protocol"], len(run.asked)
+    ('AL+LR', 20)
+    """
+    return _keep("AL+LR", learner, estimator, X, y, options)
+
+
+@validate_params(
+    {
+        "learner": [HasMethods(["query", "teach", "get_params"])],
+        "estimator": [HasMethods(["fit", "get_params"]), None],
+    }
+)
+def al_ft(learner, X, y, *, estimator=None, **options):
+    """Fine-tune an encoder in every round and keep the last one (AL+FT).
+
+    Parameters
+    ----------
+    learner : ActiveLearner
+    X, y : container of n items and their labels
+    estimator : estimator or None, default=None
+        The encoder to fine-tune, such as :class:`skactive.bert.BertClassifier`; None
+        is the learner's own.
+    **options
+        Further arguments of :func:`skactive.simulate`.
+
+    Returns
+    -------
+    run : Run
+        Its `final_scores` are those of the last round.
+    """
+    return _keep("AL+FT", learner, estimator, X, y, options)
+
+
+@validate_params(
+    {
+        "learner": [HasMethods(["query", "teach", "get_params"])],
+        "estimator": [HasMethods(["fit", "get_params"]), None],
+        "final_estimator": [HasMethods(["fit", "get_params"]), None],
+    }
+)
+def prepal(learner, X, y, *, final_estimator, estimator=None, **options):
+    """Label with a light estimator on representations, then fine-tune once (PRepAL).
+
+    Parameters
+    ----------
+    learner : ActiveLearner
+    X, y : container of n items and their labels
+    final_estimator : estimator
+        The encoder to fine-tune on all labels after the last round.
+    estimator : estimator or None, default=None
+        The light one, on representations of the same encoder; None is the learner's
+        own.
+    **options
+        Further arguments of :func:`skactive.simulate`.
+
+    Returns
+    -------
+    run : Run
+        Its `scores` are those of the light estimator, its `final_scores` those of the
+        fine-tuned one, and its ledger has all four phases.
+
+    Examples
+    --------
+    >>> from skactive import ActiveLearner
+    >>> from skactive.simulation._protocols import prepal
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.neural_network import MLPClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> learner = ActiveLearner(
+    ...     LogisticRegression(max_iter=500), batch_size=5, random_state=0
+    ... )
+    >>> heavy = MLPClassifier(max_iter=2000)
+    >>> run = prepal(
+    ...     learner,
+    ...     X[::2],
+    ...     y[::2],
+    ...     final_estimator=heavy,
+    ...     n_initial=10,
+    ...     n_rounds=4,
+    ...     X_test=X[1::2],
+    ...     y_test=y[1::2],
+    ... )
+    >>> run.final_scores["accuracy"] > 0.9
+    True
+    """
+    return _hand_over("PRepAL", learner, estimator, final_estimator, X, y, options)
+
+
+@validate_params(
+    {
+        "learner": [HasMethods(["query", "teach", "get_params"])],
+        "estimator": [HasMethods(["fit", "get_params"]), None],
+        "final_estimator": [HasMethods(["fit", "get_params"]), None],
+    }
+)
+def transfer(learner, X, y, *, final_estimator, estimator=None, **options):
+    """Label with one encoder, then fine-tune another on those labels (Transfer).
+
+    Parameters
+    ----------
+    learner : ActiveLearner
+    X, y : container of n items and their labels
+    final_estimator : estimator
+        With another encoder.
+    estimator : estimator or None, default=None
+        What labels; None is the learner's own.
+    **options
+        Further arguments of :func:`skactive.simulate`.
+
+    Returns
+    -------
+    run : Run
+        Its `final_scores` are those of `final_estimator`.
+
+    Raises
+    ------
+    ValueError
+        If both have the same encoder, as their parameters `model` tell.
+    """
+    labelling = _models(learner.estimator if estimator is None else estimator)
+    if same := labelling & _models(final_estimator):
+        raise ValueError(
+            f"'final_estimator' has the encoder that labels, {sorted(same)[0]!r}, and "
+            "transfer is about another one. Pass another model, or use prepal."
+        )
+    return _hand_over("Transfer", learner, estimator, final_estimator, X, y, options)
+
+
+@validate_params(
+    {
+        "learner": [HasMethods(["query", "teach", "get_params"])],
+        "estimator": [HasMethods(["fit", "get_params"]), None],
+        "final_estimator": [HasMethods(["fit", "get_params"]), None],
+    }
+)
+def proxy(learner, X, y, *, final_estimator, estimator=None, **options):
+    """Label with a small model in place of the large one that is trained at the end.
+
+    Parameters
+    ----------
+    learner : ActiveLearner
+    X, y : container of n items and their labels
+    final_estimator : estimator
+        The large model.
+    estimator : estimator or None, default=None
+        The small one, trained in every round, such as a distilled encoder; None is
+        the learner's own.
+    **options
+        Further arguments of :func:`skactive.simulate`.
+
+    Returns
+    -------
+    run : Run
+        Its `final_scores` are those of the large model.
+
+    References
+    ----------
+    C. Coleman et al., "Selection via proxy: efficient data selection for deep
+    learning", ICLR 2020.
+    A. Shelmanov et al., "Active learning for sequence tagging with deep pre-trained
+    models and Bayesian uncertainty estimates", EACL 2021.
+    """
+    return _hand_over("proxy", learner, estimator, final_estimator, X, y, options)
+
+
+def _keep(name, learner, estimator, X, y, options):
+    if options.get("final_estimator") is not None:
+        raise ValueError(
+            f"{name} keeps the model of its last round and takes no 'final_estimator'. "
+            "Use prepal, transfer or proxy."
+        )
+    run = simulate(_with(learner, estimator), X, y, **options)
+    if run.rounds:
+        run.final_scores = dict(run.rounds[-1]["scores"])
+    run.info["protocol"] = name
+    return run
+
+
+def _hand_over(name, learner, estimator, final_estimator, X, y, options):
+    if final_estimator is None:
+        raise ValueError(
+            f"'final_estimator' is what {name} trains in the end; got None. Use al_lr "
+            "to keep the model of the last round."
+        )
+    learner = _with(learner, estimator)
+    run = simulate(learner, X, y, final_estimator=final_estimator, **options)
+    run.info["protocol"] = name
+    return run
+
+
+def _with(learner, estimator):
+    if estimator is None:
+        return learner
+    return clone(learner).set_params(estimator=clone(estimator))
+
+
+def _models(estimator):
+    """Find the encoders' names among the parameters."""
+    return {
+        str(value)
+        for name, value in estimator.get_params(deep=True).items()
+        if name.split("__")[-1] == "model" and isinstance(value, str)
+    }

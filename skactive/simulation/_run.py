@@ -1,0 +1,366 @@
+"""The record of a simulated loop."""
+
+import json
+import math
+import operator
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from .._storage._files import write_atomic
+from .._utils._sklearn import HasMethods, validate_params
+
+_FORMAT = "skactive.Run"
+_VERSION = 1
+_PHASES = ("precomputation", "retraining", "acquisition", "final_training")
+_FIELDS = ("rounds", "info", "ledger", "final_scores", "stopped_by")
+
+
+class Run:
+    """Record of one simulated loop.
+
+    Two runs are equal if they asked, scored and ended alike; the seconds do not
+    count.
+
+    Parameters
+    ----------
+    rounds : sequence of dict, default=()
+        One for the initial labels and one for each round: `asked` (positions, best
+        first), `n_labeled` (labels so far), `scores` (metric to value after training
+        on them, None where it is unknown; empty without test data), `fit_seconds`
+        (retraining) and `query_seconds` (acquisition). What is left out is counted
+        from `asked`, empty, or 0.
+    info : dict or None, default=None
+        What was run: plain JSON values, such as strategy, seed and data.
+    ledger : dict or None, default=None
+        Seconds spent outside the rounds: "precomputation" and "final_training".
+        "retraining" and "acquisition" are the sums over the rounds unless given.
+    final_scores : dict or None, default=None
+        Metric to value of the final model, where one was trained after the loop.
+    stopped_by : str or None, default=None
+        The rule that ended the loop; None if it went through all its rounds.
+
+    Attributes
+    ----------
+    rounds : list of dict
+        With all five keys.
+    info, final_scores : dict
+    stopped_by : str or None
+
+    Examples
+    --------
+    >>> from skactive.simulation._run import Run
+    >>> run = Run(
+    ...     [
+    ...         {"asked": [3, 1], "scores": {"accuracy": 0.5}, "fit_seconds": 1.0},
+    ...         {"asked": [0], "scores": {"accuracy": 0.8}, "fit_seconds": 2.0},
+    ...     ],
+    ...     info={"strategy": "margin"},
+    ... )
+    >>> run.n_labeled, run.scores, run.asked
+    (array([2, 3]), array([0.5, 0.8]), array([3, 1, 0]))
+    >>> run.ledger["retraining"]
+    3.0
+    """
+
+    @validate_params(
+        {
+            "rounds": ["array-like", HasMethods("__iter__")],
+            "info": [Mapping, None],
+            "ledger": [Mapping, None],
+            "final_scores": [Mapping, None],
+            "stopped_by": [str, None],
+        }
+    )
+    def __init__(
+        self,
+        rounds=(),
+        *,
+        info=None,
+        ledger=None,
+        final_scores=None,
+        stopped_by=None,
+    ):
+        self.rounds = []
+        for record in rounds:
+            self._add(record)
+        self.info = dict(info or {})
+        self.ledger = ledger
+        self.final_scores = dict(final_scores or {})
+        self.stopped_by = stopped_by
+
+    @validate_params({"record": [Mapping]})
+    def append(self, record):
+        """Add a round.
+
+        Parameters
+        ----------
+        record : dict
+            As in `rounds`.
+        """
+        self._add(record)
+
+    def _add(self, record):
+        before = self.rounds[-1]["n_labeled"] if self.rounds else 0
+        try:
+            asked = [operator.index(position) for position in record["asked"]]
+            entry = {
+                "asked": asked,
+                "n_labeled": int(record.get("n_labeled", before + len(asked))),
+                "scores": dict(record.get("scores") or {}),
+                "fit_seconds": float(record.get("fit_seconds", 0.0)),
+                "query_seconds": float(record.get("query_seconds", 0.0)),
+            }
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as exc:
+            raise ValueError(
+                "'record', or an entry of 'rounds', must be a dict with the positions "
+                f"'asked', as int; got {record!r} ({type(exc).__name__}: {exc})."
+            ) from exc
+        self.rounds.append(entry)
+
+    @property
+    def n_labeled(self):
+        """Labels after each round, ndarray of int, shape (r,)."""
+        return np.array([record["n_labeled"] for record in self.rounds], dtype=int)
+
+    @property
+    def asked(self):
+        """Positions in the order in which they were asked, ndarray of int."""
+        asked = [position for record in self.rounds for position in record["asked"]]
+        return np.array(asked, dtype=int)
+
+    @property
+    def metrics(self):
+        """Names of the scores, list of str; the first is the primary one."""
+        return list(
+            dict.fromkeys(name for record in self.rounds for name in record["scores"])
+        )
+
+    @property
+    def scores(self):
+        """Primary score after each round, ndarray of shape (r,); NaN where unknown."""
+        return self.curve()
+
+    @validate_params({"metric": [str, None]})
+    def curve(self, metric=None):
+        """Get one metric after each round.
+
+        Parameters
+        ----------
+        metric : str or None, default=None
+            One of `metrics`; None is the first.
+
+        Returns
+        -------
+        scores : ndarray of shape (r,)
+            NaN where it is unknown: without test data, or before there is a model.
+        """
+        metrics = self.metrics
+        if metric is None:
+            metric = metrics[0] if metrics else None
+        elif metric not in metrics:
+            raise ValueError(
+                f"'metric' must be one that the run holds, {metrics}; got {metric!r}."
+            )
+        values = [record["scores"].get(metric) for record in self.rounds]
+        return np.array([math.nan if v is None else v for v in values], dtype=float)
+
+    @property
+    def ledger(self):
+        """Seconds of each phase, dict.
+
+        "precomputation" (representations of the pool, once), "retraining" and
+        "acquisition" (over all rounds) and "final_training".
+        """
+        sums = {
+            "precomputation": 0.0,
+            "retraining": sum(record["fit_seconds"] for record in self.rounds),
+            "acquisition": sum(record["query_seconds"] for record in self.rounds),
+            "final_training": 0.0,
+        }
+        return {phase: float(self._ledger.get(phase, sums[phase])) for phase in _PHASES}
+
+    @ledger.setter
+    def ledger(self, seconds):
+        unknown = set(seconds or ()) - set(_PHASES)
+        if unknown:
+            raise ValueError(
+                f"'ledger' must hold seconds of {list(_PHASES)}, got "
+                f"{sorted(unknown)[0]!r}."
+            )
+        self._ledger = dict(seconds or {})
+
+    def __eq__(self, other):
+        if not isinstance(other, Run):
+            return NotImplemented
+        return _timeless(self.to_dict()) == _timeless(other.to_dict())
+
+    __hash__ = None
+
+    def __repr__(self):
+        parts = [f"{len(self.rounds)} rounds"]
+        if self.rounds:
+            parts.append(f"{self.rounds[-1]['n_labeled']} labels")
+            if self.metrics:
+                parts.append(f"{self.metrics[0]}={self.scores[-1]:.4g}")
+        for key in ("strategy", "seed", "data"):
+            if self.info.get(key) is not None:
+                parts.append(f"{key}={self.info[key]}")
+        return f"<Run: {', '.join(parts)}>"
+
+    def to_frame(self):
+        """Tabulate the rounds.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            One row for each: `round`, `n_labeled`, each metric, `fit_seconds`,
+            `query_seconds` and `asked` (a list).
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError as exc:
+            raise ImportError(
+                "Run.to_frame makes a pandas.DataFrame, and pandas is not installed. "
+                "Install it with `pip install pandas`, or use to_dict()."
+            ) from exc
+        columns = {
+            "round": np.arange(len(self.rounds)),
+            "n_labeled": self.n_labeled,
+            **{metric: self.curve(metric) for metric in self.metrics},
+        }
+        for key in ("fit_seconds", "query_seconds", "asked"):
+            columns[key] = [record[key] for record in self.rounds]
+        return pd.DataFrame(columns)
+
+    def to_dict(self):
+        """Give the record as plain lists, numbers and strings.
+
+        Returns
+        -------
+        record : dict
+            What `json.dumps` takes and `from_dict` reads; NaN becomes None.
+        """
+        return plain(
+            {
+                "format": _FORMAT,
+                "version": _VERSION,
+                "rounds": self.rounds,
+                "info": self.info,
+                "ledger": self.ledger,
+                "final_scores": self.final_scores,
+                "stopped_by": self.stopped_by,
+            }
+        )
+
+    @classmethod
+    def from_dict(cls, record):
+        """Read what `to_dict` gave.
+
+        Parameters
+        ----------
+        record : dict
+
+        Returns
+        -------
+        run : Run
+
+        Raises
+        ------
+        ValueError
+            If it is no such record, or one of a later format.
+        """
+        if not isinstance(record, dict) or record.get("format") != _FORMAT:
+            kind = type(record).__name__
+            found = record.get("format") if isinstance(record, dict) else f"a {kind}"
+            raise ValueError(
+                f"'record' must be a dict with the format {_FORMAT!r}, as "
+                f"Run.to_dict() gives it; got {found!r}."
+            )
+        if record.get("version") != _VERSION:
+            raise ValueError(
+                f"'record' has the version {record.get('version')!r}, and this "
+                f"skactive reads version {_VERSION}. Read it with the skactive that "
+                "wrote it."
+            )
+        missing = [key for key in _FIELDS if key not in record]
+        if missing:
+            raise ValueError(f"'record' is incomplete: it lacks {missing}.")
+        return cls(**{key: record[key] for key in _FIELDS})
+
+    @validate_params({"path": [str, os.PathLike]})
+    def to_json(self, path):
+        """Write the record to a file, whole or not at all.
+
+        Parameters
+        ----------
+        path : str or path-like
+        """
+        if not Path(path).absolute().parent.is_dir() or Path(path).is_dir():
+            raise FileNotFoundError(
+                "'path' must be a file in a folder that exists, got "
+                f"{os.fspath(path)!r}. Make the folder, or pass another path."
+            )
+        text = json.dumps(self.to_dict(), allow_nan=False)
+        write_atomic(path, f"{text}\n".encode())
+
+    @classmethod
+    @validate_params({"path": [str, os.PathLike]})
+    def from_json(cls, path):
+        """Read a file that `to_json` wrote.
+
+        Parameters
+        ----------
+        path : str or path-like
+
+        Returns
+        -------
+        run : Run
+
+        Raises
+        ------
+        ValueError
+            If the file holds no run.
+        """
+        if not Path(path).is_file():
+            raise FileNotFoundError(
+                f"'path' must be a file that Run.to_json wrote, got "
+                f"{os.fspath(path)!r}, which does not exist or is no file."
+            )
+        try:
+            return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
+        except ValueError as exc:
+            raise ValueError(f"{str(path)!r} holds no run: {exc}") from exc
+
+
+def plain(value):
+    """Turn numpy's values into Python's, tuples into lists and NaN into None."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return str(value)
+
+
+def _timeless(value):
+    """Leave out every number of seconds."""
+    if isinstance(value, dict):
+        return {
+            key: _timeless(item)
+            for key, item in value.items()
+            if key != "ledger" and not key.endswith("seconds")
+        }
+    return [_timeless(item) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,376 @@
+"""What a loop begins with, some of it with labels that nobody looked at."""
+
+import re
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._utils._containers import as_positions, count_items, take_rows
+from .._utils._labels import as_labels
+from .._utils._random import base_seed, round_rng
+from .._utils._sklearn import num_samples, validate_params
+from .._utils._texts import as_texts
+
+
+class Seed(NamedTuple):
+    """The items that a loop begins with, some of them with an assumed label.
+
+    Attributes
+    ----------
+    positions : ndarray of int, shape (m,)
+        In the pool; the ones found first, then the ones assumed.
+    assumed : ndarray of bool, shape (m,)
+        Those that nobody looks at: they are taught as `negative`, right or wrong.
+    negative : label or None
+        The assumed label.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skactive.scenarios import Seed
+    >>> seed = Seed(np.array([3, 0]), np.array([False, True]), "ham")
+    >>> seed.relabel(["spam", "ham", "ham", "spam"]).tolist()
+    ['ham', 'ham', 'ham', 'spam']
+    """
+
+    positions: np.ndarray
+    assumed: np.ndarray
+    negative: Any = None
+
+    def relabel(self, y):
+        """Give the labels that will be taught: the assumed ones stand in for `y`.
+
+        `simulate(learner, X, seed.relabel(y), initial=seed.positions)` begins with
+        this seed. Items of the seed are never asked for again, so nothing else
+        changes; test on labels that stay as they are.
+
+        Parameters
+        ----------
+        y : array-like of shape (n,)
+            The true labels of the pool.
+
+        Returns
+        -------
+        y : ndarray of shape (n,)
+        """
+        y = as_labels(y, num_samples(y))
+        if not self.assumed.any():
+            return y
+        classes = np.unique(y).tolist()
+        if self.negative not in classes:
+            raise ValueError(
+                f"'y' has no label {self.negative!r}, the one assumed; its classes are "
+                f"{classes}."
+            )
+        assumed = as_positions(self.positions[self.assumed], len(y), name="positions")
+        y[assumed] = self.negative
+        return y
+
+
+@validate_params({"random_state": ["random_state"]})
+def reference_seed(X, n=100, *, random_state=None):
+    """Draw the first items at random: the reference, for balanced pools.
+
+    Parameters
+    ----------
+    X : container of n_pool items
+    n : int, default=100
+        How many.
+    random_state : int, RandomState instance or None, default=None
+
+    Returns
+    -------
+    seed : Seed
+        Nothing in it is assumed.
+
+    Examples
+    --------
+    >>> from skactive.scenarios import reference_seed
+    >>> reference_seed(list("abcdef"), 3, random_state=0).positions
+    array([1, 0, 4])
+    """
+    pool = np.arange(count_items(X))
+    rng = round_rng(base_seed(random_state), 0, "reference_seed")
+    drawn = _draw(pool, n, rng, "n", "items in the pool")
+    return Seed(drawn, np.zeros(len(drawn), dtype=bool))
+
+
+@validate_params(
+    {
+        "positive": [str, Real, "boolean"],
+        "negative": [str, Real, "boolean", None],
+        "random_state": ["random_state"],
+    }
+)
+def unbiased_seed(
+    y, n=100, *, positive, negative=None, n_assumed=None, random_state=None
+):
+    """Begin with a fair sample of the wanted class, and assume that others are not.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_pool,)
+        The true classes of the pool.
+    n : int, default=100
+        How many items of the class `positive`, drawn from all of them.
+    positive : label
+        The wanted class.
+    negative : label or None, default=None
+        What to assume of the others. None is the other of two classes.
+    n_assumed : int or None, default=None
+        How many others, drawn from the rest of the pool whatever their class; None
+        is `n`. With a rare class few of them are assumed wrongly.
+    random_state : int, RandomState instance or None, default=None
+
+    Returns
+    -------
+    seed : Seed
+
+    Raises
+    ------
+    ValueError
+        If there are too few items, no such class, or more than two and no
+        `negative`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skactive.scenarios import unbiased_seed
+    >>> y = np.repeat(["spam", "ham"], [10, 90])
+    >>> seed = unbiased_seed(y, 5, positive="spam", random_state=0)
+    >>> y[seed.positions[~seed.assumed]].tolist()
+    ['spam', 'spam', 'spam', 'spam', 'spam']
+    >>> len(seed.positions), seed.negative
+    (10, 'ham')
+    """
+    y = as_labels(y, count_items(y, name="y"))
+    is_positive = find_class(y, positive, "positive")
+    classes = np.unique(y).tolist()
+    if negative is None:
+        others = [c for c in classes if c != positive]
+        if len(others) != 1:
+            raise ValueError(
+                f"'negative' must be given, as there is not one other class than "
+                f"{positive!r} but {len(others)}: {others}."
+            )
+        negative = others[0]
+    elif negative == positive or negative not in classes:
+        raise ValueError(
+            f"'negative' must be another class than {positive!r} out of {classes}; got "
+            f"{negative!r}."
+        )
+    rng = round_rng(base_seed(random_state), 0, "unbiased_seed")
+    found = _draw(
+        np.flatnonzero(is_positive), n, rng, "n", f"items of the class {positive!r}"
+    )
+    rest = np.setdiff1d(np.arange(len(y)), found)
+    return _assume(found, rest, n_assumed, negative, rng, "items in the rest of 'y'")
+
+
+@validate_params(
+    {
+        "n_assumed": [Integral, None],
+        "random_state": ["random_state"],
+    }
+)
+def keyword_seed(
+    X, pattern, n=100, *, negative=None, n_assumed=None, random_state=None
+):
+    r"""Begin with texts that hold a keyword, and assume that others are negative.
+
+    What a person without labels can do: search for the wanted class. The texts found
+    still need their labels; they are no fair sample of that class.
+
+    Parameters
+    ----------
+    X : container of n_pool texts, or of pairs of texts
+        The pool. Of a pair, either text may match.
+    pattern : str or re.Pattern
+        A regular expression, found anywhere in a text. Upper and lower case differ,
+        unless it begins with `(?i)`.
+    n : int, default=100
+        How many of the texts it matches, drawn from all of them.
+    negative : label or None, default=None
+        What to assume of the others.
+    n_assumed : int or None, default=None
+        How many others, drawn from the texts that do not match; None is `n`, or 0
+        where `negative` is None too.
+    random_state : int, RandomState instance or None, default=None
+
+    Returns
+    -------
+    seed : Seed
+
+    Raises
+    ------
+    ValueError
+        If too few texts match, too few do not, or the pattern is no regular
+        expression.
+    TypeError
+        If `X` holds no texts.
+
+    Examples
+    --------
+    >>> from skactive.scenarios import keyword_seed
+    >>> X = ["free money", "see you at noon", "free lunch?", "the minutes", "thanks"]
+    >>> seed = keyword_seed(X, r"\bfree\b", 2, negative="ham", random_state=0)
+    >>> sorted(seed.positions[~seed.assumed].tolist())
+    [0, 2]
+    """
+    texts = as_texts(X)
+    search = _compile(pattern).search
+    matches = np.array(
+        [any(map(search, (t,) if isinstance(t, str) else t)) for t in texts]
+    )
+    rng = round_rng(base_seed(random_state), 0, "keyword_seed")
+    matched = f"texts that match {getattr(pattern, 'pattern', pattern)!r}"
+    found = _draw(np.flatnonzero(matches), n, rng, "n", matched)
+    if negative is None:
+        if n_assumed:
+            raise ValueError(
+                f"'negative' must say what to assume of {n_assumed} texts; got None."
+            )
+        n_assumed = 0
+    rest = np.flatnonzero(~matches)
+    return _assume(found, rest, n_assumed, negative, rng, "texts that do not match")
+
+
+def _assume(found, rest, n_assumed, negative, rng, what):
+    """Add items with an assumed label to those found."""
+    n = len(found) if n_assumed is None else n_assumed
+    others = _draw(rest, n, rng, "n_assumed", what, least=0)
+    assumed = np.repeat([False, True], [len(found), len(others)])
+    return Seed(np.concatenate([found, others]), assumed, negative)
+
+
+def _draw(positions, n, rng, name, what, least=1):
+    if not isinstance(n, Integral) or isinstance(n, bool) or n < least:
+        raise ValueError(f"{name!r} must be an int of at least {least}, got {n!r}.")
+    if n > len(positions):
+        raise ValueError(
+            f"{name}={n} is more than there are {what}: {len(positions)}. Ask for "
+            "fewer."
+        )
+    return rng.choice(positions, size=int(n), replace=False)
+
+
+def _compile(pattern):
+    if not isinstance(pattern, str | re.Pattern) or isinstance(
+        getattr(pattern, "pattern", ""), bytes
+    ):
+        raise TypeError(
+            f"'pattern' must be a regular expression, as str or re.Pattern; got "
+            f"{pattern!r}."
+        )
+    try:
+        return re.compile(pattern)
+    except re.error as exc:
+        raise ValueError(
+            f"'pattern' {pattern!r} is no regular expression: {exc}. To search for it "
+            "as it stands, pass re.escape(...)."
+        ) from exc
+
+
+@validate_params(
+    {
+        "minority": [str, Real, "boolean"],
+        "random_state": ["random_state"],
+        "return_positions": ["boolean"],
+    }
+)
+def make_imbalanced(
+    X, y, *, minority, prior=None, ratio=None, random_state=None, return_positions=False
+):
+    """Sub-sample one class until it is rare; all other items stay.
+
+    Parameters
+    ----------
+    X : container of n items
+    y : array-like of shape (n,)
+        Their classes.
+    minority : label
+        The class to make rare.
+    prior : float or None, default=None
+        Its share of all items afterwards. None is 0.1, unless `ratio` is given.
+    ratio : float or None, default=None
+        In place of `prior`: how many items of it for each item of another class.
+    random_state : int, RandomState instance or None, default=None
+        Chooses the items that stay.
+    return_positions : bool, default=False
+        Whether to return the positions in `X` as well.
+
+    Returns
+    -------
+    X, y : containers of the kinds given
+        What stays, in the old order.
+    positions : ndarray of int
+        Only if asked for.
+
+    Raises
+    ------
+    ValueError
+        If there is no such class, it is rarer already, or nothing of it would stay.
+
+    Examples
+    --------
+    >>> from skactive.scenarios import make_imbalanced
+    >>> X, y = list("abcdefghijkl"), [0, 1] * 6
+    >>> X, y = make_imbalanced(X, y, minority=1, prior=0.25, random_state=0)
+    >>> len(X), sum(y)
+    (8, 2)
+    """
+    n = count_items(X)
+    given, y = y, as_labels(y, n)
+    is_minority = find_class(y, minority, "minority")
+    n_minority = int(is_minority.sum())
+    n_others = n - n_minority
+    if prior is not None and ratio is not None:
+        raise ValueError(
+            f"give 'prior' or 'ratio', not both; got {prior!r} and {ratio!r}."
+        )
+    if ratio is None:
+        prior = 0.1 if prior is None else _check_share("prior", prior, below_one=True)
+        wanted, said = prior / (1 - prior) * n_others, f"prior={prior}"
+    else:
+        wanted = _check_share("ratio", ratio) * n_others
+        said = f"ratio={ratio}"
+    n_kept = int(np.floor(wanted + 0.5))
+    if n_kept > n_minority:
+        raise ValueError(
+            f"{said} needs {n_kept} items of the class {minority!r} beside the "
+            f"{n_others} others, and there are {n_minority}. Ask for less."
+        )
+    if n_kept == 0:
+        raise ValueError(
+            f"{said} leaves no item of the class {minority!r} beside the {n_others} "
+            "others. Ask for more."
+        )
+    rng = round_rng(base_seed(random_state), 0, "make_imbalanced")
+    kept = rng.choice(np.flatnonzero(is_minority), size=n_kept, replace=False)
+    positions = np.union1d(kept, np.flatnonzero(~is_minority))
+    result = take_rows(X, positions), take_rows(given, positions)
+    return (*result, positions) if return_positions else result
+
+
+def find_class(y, label, name):
+    """Mark the items of a class."""
+    if y.ndim != 1 or y.dtype.kind == "f":
+        raise TypeError(
+            f"'y' must hold one class for each item, got an array of shape {y.shape} "
+            f"and dtype {y.dtype}."
+        )
+    classes = np.unique(y).tolist()
+    if not np.isscalar(label) or label not in classes:
+        raise ValueError(
+            f"{name!r} must be one of the classes in 'y', {classes}; got {label!r}."
+        )
+    return y == label
+
+
+def _check_share(name, value, below_one=False):
+    good = isinstance(value, Real) and not isinstance(value, bool)
+    if not good or not 0 < value < (1 if below_one else np.inf):
+        limit = "between 0 and 1" if below_one else "above 0"
+        raise ValueError(f"{name!r} must be a number {limit}, got {value!r}.")
+    return float(value)

@@ -1,0 +1,204 @@
+"""Score a learner by one metric or several."""
+
+import math
+import warnings
+from collections.abc import Mapping
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.metrics import check_scoring
+from sklearn.pipeline import Pipeline
+
+from .._utils._containers import count_items
+from .._utils._labels import as_labels, kind_of
+
+
+class Scores:
+    """Score a learner on test data, whatever `scoring` is.
+
+    Parameters
+    ----------
+    learner : ActiveLearner
+        Fitted or not.
+    X_test, y_test : container and array-like, or None
+        None for both scores nothing.
+    scoring : str, callable, list, tuple, set or dict of them, or None
+        As in :func:`sklearn.model_selection.cross_validate`.
+
+    Raises
+    ------
+    ValueError
+        If scikit-learn knows no such metric.
+    """
+
+    def __init__(self, learner, X_test, y_test, scoring):
+        self.X_test, self.y_test = X_test, y_test
+        try:
+            self._take_scoring(learner, scoring)
+        except ValueError as exc:
+            raise ValueError(
+                f"'scoring' must be a metric of scikit-learn, a function, several of "
+                f"them, or None; got {scoring!r}. {exc}"
+            ) from exc
+
+    def _take_scoring(self, learner, scoring):
+        if isinstance(scoring, list | tuple):
+            check_scoring(learner, scoring=scoring)  # its words about repeated names
+            scoring = {name: name for name in scoring}
+        elif isinstance(scoring, set | frozenset):
+            scoring = {name: name for name in sorted(scoring)}
+        elif not isinstance(scoring, dict):
+            scoring = {_name(learner, scoring): scoring}
+        self.names = list(scoring)
+        # scikit-learn's scorer of several metrics predicts once for all of them.
+        self._strict = check_scoring(learner, scoring=scoring)
+        self._lenient = check_scoring(learner, scoring=scoring, raise_exc=False)
+
+    def __call__(self, learner):
+        """Score.
+
+        Parameters
+        ----------
+        learner : ActiveLearner
+
+        Returns
+        -------
+        scores : dict of str to float or None
+            None where there is no model yet, where the metric is NaN, and where it
+            cannot be computed because the model has not met all the classes.
+        """
+        if self.X_test is None:
+            return {}
+        if not hasattr(learner, "estimator_"):
+            return dict.fromkeys(self.names)
+        try:
+            scores = self._strict(learner, self.X_test, self.y_test)
+        except ValueError:
+            if not self._lacks_classes(learner):
+                raise
+            scores = self._lenient(learner, self.X_test, self.y_test)
+            # In place of a score that failed stands its traceback.
+            scores = {k: None if isinstance(v, str) else v for k, v in scores.items()}
+        flat = {}
+        for name, value in scores.items():
+            flat.update(value if isinstance(value, Mapping) else {name: value})
+        return {name: _as_score(name, value) for name, value in flat.items()}
+
+    def _lacks_classes(self, learner):
+        known = getattr(learner, "classes_", None)
+        if not isinstance(known, np.ndarray):
+            return False
+        return not np.isin(np.unique(self.y_test), known).all()
+
+
+def _name(learner, scoring):
+    if isinstance(scoring, str):
+        return scoring
+    if scoring is None:
+        return _name_of_own_score(learner)
+    name = getattr(scoring, "__name__", "score")
+    return "score" if name == "<lambda>" else name
+
+
+def _name_of_own_score(learner):
+    """Say what `learner.score` measures, where scikit-learn's mixins define it."""
+    estimator = learner.estimator
+    while isinstance(estimator, Pipeline):
+        estimator = estimator[-1]
+    method = getattr(type(estimator), "score", None)
+    if method is ClassifierMixin.score:
+        return "accuracy"
+    return "r2" if method is RegressorMixin.score else "score"
+
+
+def _as_score(name, value):
+    if value is None:
+        return None
+    if isinstance(value, str) or np.ndim(value) > 0:
+        raise ValueError(f"'scoring' must give numbers, and {name!r} gave {value!r}.")
+    return float(value) if math.isfinite(value) else None
+
+
+_FEW = 20  # items; a pool this small may well hold as many classes
+
+
+def check_labels(y, estimator):
+    """Refuse labels that no classifier can learn, and warn about unlikely ones.
+
+    Parameters
+    ----------
+    y : ndarray
+        From `as_labels`.
+    estimator : estimator
+        The model. Only the labels of classifiers are checked.
+    """
+    if y.ndim != 1 or not is_classifier(estimator):
+        return
+    if y.dtype.kind == "f" and (y != np.floor(y)).any():
+        raise ValueError(
+            "'y' must hold classes for a classifier, got numbers with fractions such "
+            f"as {y[y != np.floor(y)][0].item()!r}. Bin them, or use a regressor."
+        )
+    classes, counts = np.unique(y, return_counts=True)
+    if len(classes) == 1:
+        raise ValueError(
+            f"'y' must hold at least two classes, got {classes[0].item()!r} for all "
+            f"{len(y)} items. Check that it is the column of the labels."
+        )
+    if len(y) < _FEW or len(classes) <= len(y) / 2:
+        return
+    found = f"{len(classes)} classes in {len(y)} items"
+    if counts.max() == 1:
+        raise ValueError(
+            f"'y' must hold classes of several items, got {found}. Check that it is "
+            "the column of the labels."
+        )
+    warnings.warn(
+        f"'y' holds {found}; is this a label? Most classes have a single item, from "
+        "which little can be learned.",
+        UserWarning,
+        stacklevel=3,
+    )
+
+
+def check_test_data(X_test, y_test, y, estimator):
+    """Refuse test labels that a model taught with `y` can never predict.
+
+    Parameters
+    ----------
+    X_test, y_test : container and array-like, or None
+        Both or none.
+    y : ndarray
+        All labels that the simulation was given.
+    estimator : estimator
+        The model. Only a classifier needs to know every label.
+    """
+    if (X_test is None) != (y_test is None):
+        missing = "y_test" if y_test is None else "X_test"
+        raise ValueError(f"{missing!r} is missing: give both test arguments or none.")
+    if X_test is None:
+        return
+    n = count_items(X_test, name="X_test")
+    y_test = as_labels(y_test, n, name="y_test", items="X_test")
+    if y_test.shape[1:] != y.shape[1:]:
+        raise ValueError(
+            "'y_test' must have as many columns as 'y', got arrays of shape "
+            f"{y_test.shape} and {y.shape}. Pass labels of the same form."
+        )
+    if kind_of(y_test) != kind_of(y):
+        raise TypeError(
+            f"'y_test' must hold labels of the kind of 'y', {kind_of(y)}; got "
+            f"{kind_of(y_test)} such as {y_test.flat[0].item()!r}. Write the labels "
+            "of both in one way."
+        )
+    if y.ndim > 1 or not is_classifier(estimator):
+        return
+    unknown = np.setdiff1d(y_test, y)
+    if unknown.size:
+        shown = ", ".join(map(repr, unknown[:5].tolist()))
+        more = f" and {unknown.size - 5} more" if unknown.size > 5 else ""
+        raise ValueError(
+            f"'y_test' must hold classes of 'y' only, got {shown}{more}, which 'y' "
+            "lacks, so that no label could teach them. Leave these items out of the "
+            "test data."
+        )

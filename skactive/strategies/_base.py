@@ -1,0 +1,266 @@
+"""What a query strategy is."""
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from .._math._selection import top_n
+from .._utils._sklearn import QuickParamsMixin
+
+#: What a strategy may be defined for: one class per item, an indicator matrix, numbers.
+TARGETS = frozenset({"single-label", "multi-label", "regression"})
+SINGLE_LABEL = frozenset({"single-label"})
+
+# What `requires` may name that describes one class per item.
+OF_CLASSES = frozenset(
+    {
+        "proba",
+        "class_scores",
+        "draws",
+        "gradients",
+        "boundary",
+        "embedding_gradients",
+    }
+)
+
+
+class Strategy(QuickParamsMixin, BaseEstimator, ABC):
+    """Base class of the query strategies that choose a batch as a whole.
+
+    A strategy is a scikit-learn object: `__init__` stores parameters and does
+    nothing else, so `clone`, `set_params` and a grid search work on it. It keeps no
+    state between queries.
+
+    Attributes
+    ----------
+    requires : frozenset of str
+        Quantities that the strategy uses, out of "proba", "class_scores", "draws",
+        "features", "labeled", "gradients", "boundary", "embedding_gradients" and
+        "surprisal". The learner checks that its estimator has them before any work;
+        asking the view for anything else is an error.
+    optional : frozenset of str
+        Quantities that it uses when available, such as "labeled" before and after the
+        first labels. They are not checked in advance.
+    targets : frozenset of str
+        Targets that the strategy is defined for, out of "single-label", "multi-label"
+        (an indicator matrix) and "regression". The learner refuses any other before
+        any work. By default "single-label" if `requires` names a quantity of classes,
+        such as "proba", and all of them otherwise.
+
+    See Also
+    --------
+    PointwiseStrategy : For strategies that score each candidate on its own.
+
+    Examples
+    --------
+    >>> from skactive.strategies import Strategy
+    >>> class First(Strategy):
+    ...     "Ask in the order of the pool."
+    ...
+    ...     def select(self, view, n):
+    ...         return range(n)
+    >>> First()
+    First()
+    """
+
+    _parameter_constraints = {}
+    requires = frozenset()
+    optional = frozenset()
+
+    @property
+    def targets(self):
+        """Targets that the strategy is defined for; a class may declare others."""
+        of_classes = OF_CLASSES.intersection(self.requires or ())
+        return SINGLE_LABEL if of_classes else TARGETS
+
+    @abstractmethod
+    def select(self, view, n):
+        """Choose candidates to ask about.
+
+        Parameters
+        ----------
+        view : skactive.view.PoolView
+            The candidates and what the model says of them.
+        n : int
+            How many to choose, from 1 to `len(view)`.
+
+        Returns
+        -------
+        positions : array-like of int, shape (n,)
+            Positions in the view, best first, without repeats.
+        """
+
+
+class PointwiseStrategy(Strategy):
+    """Base class of the query strategies that score each candidate on its own.
+
+    A subclass writes `score`; the highest scores are asked first and ties are
+    broken at random by the generator of the round.
+
+    Examples
+    --------
+    >>> from skactive import ActiveLearner
+    >>> from skactive.strategies import PointwiseStrategy
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> class Longest(PointwiseStrategy):
+    ...     "Ask for the longest rows first."
+    ...
+    ...     requires = frozenset({"features"})
+    ...
+    ...     def score(self, view):
+    ...         return (view.features**2).sum(axis=1)
+    >>> learner = ActiveLearner(LogisticRegression(), strategy=Longest())
+    >>> learner.fit([[0.0], [1.0]], [0, 1]).query([[1.0], [3.0], [2.0]], 2)
+    array([1, 2])
+    """
+
+    @abstractmethod
+    def score(self, view):
+        """Score the candidates.
+
+        Parameters
+        ----------
+        view : skactive.view.PoolView
+            The candidates and what the model says of them.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_candidates,)
+            The higher, the sooner asked. Infinities are allowed, NaN is not.
+        """
+
+    def select(self, view, n):
+        """Choose the n highest scores, best first, ties in random order.
+
+        Parameters
+        ----------
+        view : skactive.view.PoolView
+            The candidates and what the model says of them.
+        n : int
+            How many to choose.
+
+        Returns
+        -------
+        positions : ndarray of int, shape (n,)
+        """
+        return self.select_scored(view, n)[0]
+
+    def select_scored(self, view, n):
+        """Choose as `select` does, and return the scores as well.
+
+        Parameters
+        ----------
+        view : skactive.view.PoolView
+            The candidates and what the model says of them.
+        n : int
+            How many to choose.
+
+        Returns
+        -------
+        positions : ndarray of int, shape (n,)
+        scores : ndarray of shape (n,)
+            The scores of what was chosen.
+        """
+        scores = check_scores(self.score(view), view, self)
+        positions = self._choose(scores, view, n)
+        return positions, scores[positions]
+
+    def _choose(self, scores, view, n):
+        return top_n(scores, n, view.uniform())
+
+
+class FunctionStrategy(PointwiseStrategy):
+    """Make a strategy of a plain function of the view.
+
+    Parameters
+    ----------
+    function : callable
+        `function(view)` returns one score per candidate, the highest asked first.
+        It may look at everything that the estimator can give.
+
+    Examples
+    --------
+    >>> from skactive.strategies import FunctionStrategy
+    >>> FunctionStrategy(len).requires is None
+    True
+    """
+
+    requires = None  # a function declares nothing: each access is checked as it comes
+
+    def __init__(self, function):
+        self.function = function
+
+    def score(self, view):
+        """Call the function.
+
+        Parameters
+        ----------
+        view : skactive.view.PoolView
+            The candidates and what the model says of them.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_candidates,)
+        """
+        return self.function(view)
+
+
+def check_gives_scores(strategy, name):
+    """Raise unless a strategy scores each candidate on its own and chooses by that.
+
+    Parameters
+    ----------
+    strategy : Strategy
+    name : str
+        What to call it in the error message.
+
+    Raises
+    ------
+    TypeError
+    """
+    select = getattr(type(strategy), "select", None)
+    if select is not PointwiseStrategy.select:
+        raise TypeError(
+            "'return_scores' must be False for strategies that choose a batch as a "
+            f"whole, such as {name!r}. Use a pointwise strategy, such as 'margin', "
+            "'entropy' or 'bald', or leave return_scores out."
+        )
+
+
+def check_scores(scores, view, strategy):
+    """Check that a strategy gave one number per candidate.
+
+    Parameters
+    ----------
+    scores : array-like
+        What `score` returned.
+    view : skactive.view.PoolView
+        What it was asked about.
+    strategy : Strategy
+        Named in the error.
+
+    Returns
+    -------
+    scores : ndarray of shape (n_candidates,)
+
+    Raises
+    ------
+    ValueError
+        If the shape is another one or a score is NaN.
+    """
+    scores = np.asarray(scores)
+    if scores.shape != (len(view),) or scores.dtype.kind not in "fiub":
+        raise ValueError(
+            f"the strategy {strategy!r} must give one number per candidate, an array "
+            f"of shape ({len(view)},); got shape {scores.shape} and dtype "
+            f"{scores.dtype}."
+        )
+    if scores.dtype.kind == "f" and np.isnan(scores).any():
+        bad = np.flatnonzero(np.isnan(scores))
+        raise ValueError(
+            f"the strategy {strategy!r} gave NaN for {bad.size} of {len(view)} "
+            f"candidates, the first at position {bad[0]}. Give every candidate a "
+            "number; -inf asks for it last."
+        )
+    return scores

@@ -1,0 +1,575 @@
+"""Strategies that cluster the candidates by k-means."""
+
+import heapq
+from numbers import Integral
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.extmath import safe_sparse_dot
+
+from .._math import _scores
+from .._math._clustering import k_means, nearest_rows, row_bytes
+from .._math._distances import paired_distances, squared_norms
+from .._math._neighbors import nearest
+from .._math._selection import top_n
+from .._utils._chunks import chunk_size, chunks, float_rows
+from .._utils._sklearn import Interval, StrOptions
+from ._base import Strategy
+
+MOST_CLUSTERS = 500  # that a whole-cluster query makes unless told
+
+# What a cluster can be ranked by, and what the strategy then requires.
+_UNCERTAINTIES = {
+    "entropy": ("proba", _scores.entropy),
+    "least_confidence": ("proba", _scores.least_confidence),
+    "margin": ("class_scores", lambda scores: -_scores.margin(scores)),
+    None: (None, None),
+}
+
+
+class EmbeddingKMeans(Strategy):
+    """Ask for the candidate nearest the centre of each of as many clusters as asked.
+
+    The candidates are clustered by k-means into b clusters for a batch of b, whatever
+    is labelled. The candidate of the largest cluster comes first. One that is nearest
+    to two centres goes to the one it is nearer to; the other gets its next nearest.
+
+    Parameters
+    ----------
+    normalize : bool, default=True
+        Whether features are scaled to unit length first.
+
+    Notes
+    -----
+    Cost: O(n b d), about eight times over for up to 256 b candidates and once for more.
+
+    When to use: before there are labels, or to spread a batch over the pool. It looks
+    at neither model nor labels, so later rounds ask again where the first ones did.
+
+    References
+    ----------
+    M. Yuan, H.-T. Lin, J. Boyd-Graber, "Cold-start active learning through
+    self-supervised language modeling", EMNLP 2020 (there as BERT-KM).
+
+    Examples
+    --------
+    >>> from skactive import ActiveLearner
+    >>> from skactive.strategies import EmbeddingKMeans
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> strategy = EmbeddingKMeans(normalize=False)
+    >>> learner = ActiveLearner(LogisticRegression(), cold_start=strategy)
+    >>> learner.query([[0.0], [1.0], [2.0], [8.0], [9.0], [10.0], [9.1]], 2)
+    array([4, 1])
+    """
+
+    _parameter_constraints = {"normalize": ["boolean"]}
+    requires = frozenset({"features"})
+
+    def __init__(self, normalize=True):
+        self.normalize = normalize
+
+    def select(self, view, n):
+        """Choose the candidates nearest the centres.
+
+        Parameters
+        ----------
+        view : skactive.view.PoolView
+            The candidates and their features.
+        n : int
+            How many to choose, and how many clusters.
+
+        Returns
+        -------
+        positions : ndarray of int, shape (n,)
+            By the size of their clusters, the largest first.
+        """
+        return _ask_each_cluster(view.features, n, view.rng, self.normalize)
+
+
+class ALPS(Strategy):
+    """Ask at the centres of clusters of what surprises a masked language model.
+
+    The surprisal embedding of a text holds the loss of the language model at tokens
+    drawn at random, 0 at the others. Scaled to unit length, the embeddings are
+    clustered by k-means into as many clusters as the batch has items, and the text
+    nearest each centre is asked for, that of the largest cluster first.
+
+    Notes
+    -----
+    Cost: O(n b l) for l tokens a text, beside one pass of the language model.
+
+    When to use: for texts before there are labels, with a model that has a masked
+    language modelling head. The choice of tokens makes it vary from seed to seed.
+
+    Where a text is nearest to two centres the paper's program fills up at random;
+    here the further centre gets its next nearest text.
+
+    References
+    ----------
+    M. Yuan, H.-T. Lin, J. Boyd-Graber, "Cold-start active learning through
+    self-supervised language modeling", EMNLP 2020.
+
+    Examples
+    --------
+    >>> from skactive.strategies import ALPS
+    >>> ALPS().requires
+    frozenset({'surprisal'})
+    """
+
+    requires = frozenset({"surprisal"})
+
+    def select(self, view, n):
+        """Choose the texts nearest the centres.
+
+        Parameters
+        ----------
+        view : skactive.view.PoolView
+            The candidates and their surprisal embeddings.
+        n : int
+            How many to choose, and how many clusters.
+
+        Returns
+        -------
+        positions : ndarray of int, shape (n,)
+            By the size of their clusters, the largest first.
+        """
+        return _ask_each_cluster(view.surprisal, n, view.rng, normalize=True)
+
+
+class WholeCluster(Strategy):
+    """Ask for all of the cluster in which the model is least sure, then of the next.
+
+    The candidates are clustered by k-means. Clusters come in the order of the mean
+    uncertainty of their candidates; within one, those near its centre come first. So
+    an annotator sees like items in a row and may label them together.
+
+    Parameters
+    ----------
+    n_clusters : int or None, default=None
+        None makes a cluster about as large as the batch: n / b of them, but at most
+        500.
+    measure : {"entropy", "least_confidence", "margin"} or None, default="entropy"
+        How unsure the model is of a candidate. None asks for the tightest clusters
+        first, by the mean distance to the centre, and needs no model.
+
+    Notes
+    -----
+    Cost: O(n c d) for c clusters, about eight times over for up to 256 c candidates.
+
+    When to use: where labelling a group of like items takes little more than
+    labelling one. Item by item such a batch tells a model less than a varied one.
+
+    The paper gives a cluster one label, with some error; here each item gets its own.
+
+    References
+    ----------
+    F. Perez, R. Lebret, K. Aberer, "Cluster-based active learning", arXiv:1812.11780,
+    2018.
+
+    Examples
+    --------
+    >>> from skactive import ActiveLearner
+    >>> from skactive.strategies import WholeCluster
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> learner = ActiveLearner(LogisticRegression(), WholeCluster(n_clusters=2))
+    >>> learner = learner.fit([[-4.0], [5.0]], [0, 1])
+    >>> learner.query([[0.3], [0.5], [0.8], [9.0], [9.5], [10.0]], 2)
+    array([1, 0])
+    """
+
+    _parameter_constraints = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
+        "measure": [StrOptions(set(_UNCERTAINTIES) - {None}), None],
+    }
+
+    def __init__(self, n_clusters=None, measure="entropy"):
+        self.n_clusters = n_clusters
+        self.measure = measure
+
+    @property
+    def requires(self):
+        """Features, and what the measure of uncertainty is taken of."""
+        return frozenset({"features", _UNCERTAINTIES[self.measure][0]} - {None})
+
+    def select(self, view, n):
+        """Choose the first n candidates, cluster by cluster.
+
+        Parameters
+        ----------
+        view : skactive.view.PoolView
+            The candidates, their features and what the model says of them.
+        n : int
+            How many to choose.
+
+        Returns
+        -------
+        positions : ndarray of int, shape (n,)
+            The last cluster may be asked for in part, its centre first.
+        """
+        features = view.features
+        n_clusters = self.n_clusters
+        if n_clusters is None:
+            n_clusters = min(-(-len(view) // n), MOST_CLUSTERS)
+        centers, labels = k_means(features, n_clusters, view.rng)
+        quantity, measure = _UNCERTAINTIES[self.measure]
+        rows = np.arange(len(view))
+        if measure is None:
+            values = -np.sqrt(paired_distances(features, centers, rows, labels))
+        else:
+            values = measure(getattr(view, quantity))
+        picks = []
+        for cluster in _by_mean(values, labels, view.rng):
+            members = rows[labels == cluster]
+            which = np.full(len(members), cluster)
+            distances = paired_distances(features, centers, members, which)
+            wanted = min(n - len(picks), len(members))
+            picks.extend(members[top_n(-distances, wanted, view.rng)])
+            if len(picks) == n:
+                break
+        return np.array(picks)
+
+
+def _ask_each_cluster(X, n, rng, normalize):
+    """Cluster into n, ask for the row nearest each centre, largest cluster first."""
+    centers, labels = k_means(X, n, rng, normalize=normalize)
+    rows = nearest_rows(X, centers, rng, normalize=normalize)
+    sizes = np.bincount(labels, minlength=n)
+    return rows[top_n(sizes, n, rng)]
+
+
+def _by_mean(values, labels, rng):
+    """List the clusters that have members by the mean of their values, highest first.
+
+    Equal means come in random order.
+    """
+    sizes = np.bincount(labels)
+    clusters = np.flatnonzero(sizes)
+    means = np.bincount(labels, weights=values)[clusters] / sizes[clusters]
+    return clusters[top_n(means, len(clusters), rng)]
+
+
+MEMBERS = 10_000  # of a cluster that are compared with each other; the rest come last
+AT_ONCE = 64  # rows drawn by one set of weights
+
+
+class TypiClust(Strategy):
+    """Ask for the most typical candidate of each large cluster without labels.
+
+    Candidates and labelled items are clustered by k-means into as many clusters as
+    there will be labels after the batch, up to a limit. Again and again the cluster
+    with the fewest labels is taken, of those the largest, and its most typical
+    candidate asked for: the one with the smallest mean distance to its nearest
+    neighbours in the cluster. It counts as labelled from then on.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=20
+        How many neighbours in the cluster say how typical a candidate is; all others
+        in a smaller cluster.
+    max_clusters : int, default=500
+        How many clusters there may be.
+    min_cluster_size : int, default=5
+        Clusters with fewer items, labelled ones included, are left to the last.
+
+    Notes
+    -----
+    Cost: O((n + m) c d) for c clusters, and O(s^2 d) for each asked cluster of s
+    items, of which at most 10,000, drawn at random, are compared.
+
+    When to use: with few labels or none, where the uncertainty of a model is not yet
+    worth much; with many labels uncertainty overtakes it.
+
+    Copies of an item are infinitely typical; which is asked for is then random.
+
+    References
+    ----------
+    G. Hacohen, A. Dekel, D. Weinshall, "Active learning on a budget: opposite
+    strategies suit high and low budgets", ICML 2022.
+
+    Examples
+    --------
+    >>> from skactive import ActiveLearner
+    >>> from skactive.strategies import TypiClust
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> strategy = TypiClust(n_neighbors=2, min_cluster_size=2)
+    >>> learner = ActiveLearner(LogisticRegression(), strategy)
+    >>> learner = learner.fit([[0.0], [1.0]], [0, 1])
+    >>> learner.query([[0.2], [0.9], [20.0], [20.8], [21.0], [21.4]], 1)
+    array([4])
+    """
+
+    _parameter_constraints = {
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "max_clusters": [Interval(Integral, 1, None, closed="left")],
+        "min_cluster_size": [Interval(Integral, 1, None, closed="left")],
+    }
+    requires = frozenset({"features"})
+    optional = frozenset({"labeled"})
+
+    def __init__(self, n_neighbors=20, max_clusters=500, min_cluster_size=5):
+        self.n_neighbors = n_neighbors
+        self.max_clusters = max_clusters
+        self.min_cluster_size = min_cluster_size
+
+    def select(self, view, n):
+        """Choose the most typical candidates, cluster by cluster.
+
+        Parameters
+        ----------
+        view : skactive.view.PoolView
+            The candidates and their features, and those of the labelled items.
+        n : int
+            How many to choose.
+
+        Returns
+        -------
+        positions : ndarray of int, shape (n,)
+            In the order of choice.
+        """
+        features = float_rows(view.features)
+        labeled = float_rows(view.labeled_features) if view.n_labeled else features[:0]
+        n_clusters = min(view.n_labeled + n, self.max_clusters)
+        labels = k_means(features, n_clusters, view.rng, also=labeled)[1]
+        labels, labels_of_labeled = labels[: len(view)], labels[len(view) :]
+
+        def by_typicality(cluster):
+            members = np.flatnonzero(labels == cluster)
+            others = np.flatnonzero(labels_of_labeled == cluster)
+            scores = typicality(
+                features[members],
+                labeled[others],
+                self.n_neighbors,
+                view.rng,
+                view.n_jobs,
+            )
+            return iter(members[top_n(scores, len(members), view.rng)])
+
+        candidates = np.bincount(labels, minlength=n_clusters)
+        counts = np.bincount(labels_of_labeled, minlength=n_clusters)
+        sizes = candidates + counts
+        ties = view.rng.permutation(n_clusters)
+        # Clusters by what makes them next: large enough, fewest labels, most items.
+        queue = [
+            (sizes[c] < self.min_cluster_size, counts[c], -sizes[c], ties[c], c)
+            for c in np.flatnonzero(candidates)
+        ]
+        heapq.heapify(queue)
+        order, picks = {}, []
+        while len(picks) < n:
+            small, count, size, tie, cluster = queue[0]
+            if cluster not in order:
+                order[cluster] = by_typicality(cluster)
+            picks.append(next(order[cluster]))
+            candidates[cluster] -= 1
+            if candidates[cluster]:
+                heapq.heapreplace(queue, (small, count + 1, size, tie, cluster))
+            else:
+                heapq.heappop(queue)
+        return np.array(picks)
+
+
+class OneShot(Strategy):
+    """Ask for a batch drawn one by one, the likelier the farther from those drawn.
+
+    The first candidate is drawn uniformly; each further one with a probability in
+    proportion to the square of its cosine distance to the nearest one drawn before.
+    Model and labels are not looked at: the batch is meant to be the only one.
+
+    Notes
+    -----
+    Cost: O(n b d), in about b / 64 passes over the features.
+
+    When to use: for a single query before any label, on pretrained features. Farthest
+    rows are likely but not certain to be drawn, so outliers spoil less of the batch
+    than with coreset. In a loop use a strategy that takes account of labels.
+
+    The paper draws among several local features of an image; here an item has one
+    feature vector.
+
+    References
+    ----------
+    Y. Xie, M. Tomizuka, W. Zhan, "Towards general and efficient active learning",
+    arXiv:2112.07963, 2021.
+
+    Examples
+    --------
+    >>> from skactive import ActiveLearner
+    >>> from skactive.strategies import OneShot
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X = [[1.0, 0.0], [2.0, 0.0], [0.0, 3.0]]
+    >>> learner = ActiveLearner(
+    ...     LogisticRegression(), cold_start=OneShot(), random_state=0
+    ... )
+    >>> learner.query(X, 2)
+    array([0, 2])
+    """
+
+    requires = frozenset({"features"})
+
+    def select(self, view, n):
+        """Draw candidates far from each other.
+
+        Parameters
+        ----------
+        view : skactive.view.PoolView
+            The candidates and their features.
+        n : int
+            How many to choose.
+
+        Returns
+        -------
+        positions : ndarray of int, shape (n,)
+            In the order in which they were drawn.
+        """
+        return spread_sample(view.features, n, view.rng)
+
+
+def typicality(X, others, n_neighbors, rng, n_jobs=1):
+    """Inverse of the mean distance to the nearest neighbours.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (s, d)
+        Rows of a cluster.
+    others : ndarray or CSR matrix of shape (o, d)
+        Further rows of the cluster that may be neighbours only.
+    n_neighbors : int
+        How many neighbours to look at; all other rows where there are fewer.
+    rng : numpy.random.Generator
+        Draws the 10,000 rows to look at in larger clusters.
+    n_jobs : int, default=1
+        Threads.
+
+    Returns
+    -------
+    typicality : ndarray of shape (s,)
+        Infinite where the neighbours are copies, and for a lonely row; 0 for rows that
+        were not looked at.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skactive.strategies._clustering import typicality
+    >>> X = np.array([[0.0], [1.0], [2.0], [5.0]])
+    >>> typicality(X, X[:0], 2, np.random.default_rng(0)).round(2)
+    array([0.67, 1.  , 0.67, 0.29])
+    """
+    result = np.zeros(X.shape[0])
+    total = X.shape[0] + others.shape[0]
+    rows = np.arange(X.shape[0])
+    if total > MEMBERS:
+        drawn = np.sort(rng.choice(total, MEMBERS, replace=False))
+        rows = drawn[drawn < X.shape[0]]
+        X, others = X[rows], others[drawn[drawn >= len(result)] - len(result)]
+        total = MEMBERS
+    if total == 1:
+        result[rows] = np.inf
+        return result
+    if others.shape[0]:
+        stack = sparse.vstack if sparse.issparse(X) else np.concatenate
+        others = stack([X, others])
+        others = others.tocsr() if sparse.issparse(others) else others
+    else:
+        others = X
+    distances = nearest(X, others, n_neighbors, exclude_self=True, n_jobs=n_jobs)[0]
+    with np.errstate(divide="ignore"):
+        result[rows] = 1 / distances.mean(axis=1, dtype=np.float64)
+    return result
+
+
+def spread_sample(X, n, rng):
+    """Draw rows, the likelier the farther from those drawn before.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_candidates, d)
+    n : int
+        How many to draw, at most `n_candidates`.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    positions : ndarray of int, shape (n,)
+        In the order in which they were drawn. The first is uniform; each further one
+        has a probability in proportion to the square of the smallest cosine distance
+        to those before. Copies come last, in random order.
+
+    Notes
+    -----
+    Weights only fall as rows are drawn. So a row is proposed by the weights of some
+    draws ago and kept with the probability by which its weight has fallen since: that
+    is a draw by the present weights, while all weights are computed but once for many
+    draws.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skactive.strategies._clustering import spread_sample
+    >>> X = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 3.0]])
+    >>> spread_sample(X, 3, np.random.default_rng(0))
+    array([2, 0, 1])
+    """
+    X = float_rows(X)
+    draw = _Draw(X)
+    picks = [int(rng.integers(X.shape[0]))]
+    fresh = picks.copy()
+    while len(picks) < n:
+        draw.approach(fresh)
+        size = min(AT_ONCE, n - len(picks))
+        fresh = draw.propose(size, rng)
+        picks.extend(fresh)
+        if not fresh:  # all others are copies
+            left = np.setdiff1d(np.arange(X.shape[0]), picks)
+            picks.extend(rng.choice(left, n - len(picks), replace=False))
+    return np.array(picks, dtype=np.intp)
+
+
+class _Draw:
+    """Cosine distances of all rows to the nearest row drawn."""
+
+    def __init__(self, X):
+        self.X = X
+        self.size = chunk_size(row_bytes(X) + 16 * AT_ONCE)
+        squares = [squared_norms(X[part]) for part in self._parts()]
+        self.lengths = np.sqrt(np.concatenate(squares))
+        self.empty = self.lengths == 0
+        self.lengths[self.empty] = 1
+        self.closest = np.full(X.shape[0], np.inf)
+        # What rounding leaves between rows of one direction is no distance.
+        self.slack = 4 * np.finfo(X.dtype).eps * np.sqrt(X.shape[1])
+
+    def approach(self, rows):
+        """Lower the distances for newly drawn rows."""
+        for part in self._parts():
+            found = self._distances(part, rows).min(axis=1)
+            np.minimum(self.closest[part], found, out=self.closest[part])
+        self.closest[rows] = 0
+
+    def propose(self, size, rng):
+        """Draw some rows by the distances known, keep what later ones allow."""
+        cumulative = np.cumsum(self.closest**2)
+        if cumulative[-1] == 0:
+            return []
+        points = rng.random(size) * cumulative[-1]
+        rows = np.searchsorted(cumulative, points, side="right")
+        between = self._distances(rows, rows)
+        kept = []
+        for i, chance in enumerate(rng.random(size)):
+            before = self.closest[rows[i]]
+            now = min(before, between[i, kept].min(initial=np.inf))
+            if chance * before**2 < now**2:
+                kept.append(i)
+        return rows[kept].tolist()
+
+    def _distances(self, rows, others):
+        """Cosine distances; a row of zeros is at 1 from others, at 0 from its like."""
+        distances = safe_sparse_dot(self.X[rows], self.X[others].T, dense_output=True)
+        distances /= -self.lengths[rows][:, None]
+        distances /= self.lengths[others]
+        distances += 1
+        alike = self.empty[rows][:, None] & self.empty[others]
+        distances[alike | (distances < self.slack)] = 0
+        return distances
+
+    def _parts(self):
+        return chunks(self.X.shape[0], self.size)

@@ -1,0 +1,230 @@
+"""Clusters and uncertainty: ask about what stands for many that are unsure."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from scipy import sparse
+
+from .._math import _scores
+from .._math._clustering import k_means, k_medoids, nearest_rows
+from .._math._distances import middle, squared_distances
+from .._math._selection import top_n
+from .._utils._chunks import chunk_size, float_rows, map_chunks
+from .._utils._sklearn import Interval, StrOptions
+from ._base import Strategy
+
+ROWS_PER_QUERY = 256  # that are clustered for one centre; more move it but little
+
+
+class PreClustering(Strategy):
+    """Ask where uncertainty times the density of a clustered pool is highest.
+
+    The candidates are clustered around medoids, which carry a mixture of Gaussians
+    of one width; a cluster's weight is its share of the candidates. A candidate's
+    score is the probability that the model errs on it times its density under the
+    mixture. A batch takes the best of each cluster, then the second best of each,
+    and so on, in each turn by score, so that no cluster is asked about repeatedly
+    while others wait.
+
+    Parameters
+    ----------
+    n_clusters : int or None, default=None
+        How many medoids; None means twice the batch, and at least 20.
+    bandwidth : float or "auto", default="auto"
+        Standard deviation of the Gaussians. "auto" is the root of the mean squared
+        distance of candidates to their medoids.
+
+    Notes
+    -----
+    The source builds its own classifier of two classes on the medoids; here the
+    estimator is the learner's, and the expected error is one less its highest
+    probability, which for two classes orders as the source's squared error does. The
+    likeliest width would be that of "auto" less a factor of sqrt(d): in hundreds of
+    dimensions densities would then differ by so many orders of magnitude that the
+    uncertainty had no say.
+
+    Cost: O(n c d) for c clusters, memory by chunks; medoids are sought in a sample.
+
+    When to use: first rounds on pools with clear clusters, where uncertainty alone asks
+    about outliers and about one region over and over.
+
+    References
+    ----------
+    H. T. Nguyen, A. Smeulders, "Active learning using pre-clustering", ICML 2004.
+
+    Examples
+    --------
+    >>> from skactive import ActiveLearner
+    >>> from skactive.strategies._representative import PreClustering
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> learner = ActiveLearner(LogisticRegression(), PreClustering(2), random_state=0)
+    >>> learner = learner.fit([[-1.0], [1.0]], [0, 1])
+    >>> learner.query([[-1.2], [-1.1], [-1.0], [0.4], [0.5], [0.6], [0.7], [0.3]], 2)
+    array([4, 1])
+    """
+
+    _parameter_constraints = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
+        "bandwidth": [
+            Interval(Real, 0, np.inf, closed="neither"),
+            StrOptions({"auto"}),
+        ],
+    }
+    requires = frozenset({"proba", "features"})
+
+    def __init__(self, n_clusters=None, *, bandwidth="auto"):
+        self.n_clusters = n_clusters
+        self.bandwidth = bandwidth
+
+    def select(self, view, n):
+        """Choose the best of each cluster, in turns.
+
+        Parameters
+        ----------
+        view : skactive.view.PoolView
+            The candidates, their class probabilities and features.
+        n : int
+            How many to choose.
+
+        Returns
+        -------
+        positions : ndarray of int, shape (n,)
+        """
+        n_clusters = self.n_clusters
+        if n_clusters is None:
+            n_clusters = max(2 * n, 20)
+        features = float_rows(view.features)
+        medoids, labels, distances = k_medoids(
+            features, n_clusters, view.rng, n_jobs=view.n_jobs
+        )
+        bandwidth = self.bandwidth
+        if bandwidth == "auto":
+            bandwidth = np.sqrt(distances.mean(dtype=np.float64))
+        density = _log_mixture(
+            features, medoids, labels, distances, bandwidth, view.n_jobs
+        )
+        with np.errstate(divide="ignore"):
+            error = np.log(_scores.least_confidence(view.proba))  # -inf: no error
+        return _in_turns(error + density, labels, n, view.rng)
+
+
+class Representative(Strategy):
+    """Ask for the row nearest each centre of k-means inside the model's margin.
+
+    The candidates inside the margin are clustered into as many groups as are asked
+    for, and one row of each is chosen, so a batch is unsure and diverse at once.
+
+    Parameters
+    ----------
+    margin : float or "auto", default="auto"
+        A candidate is inside if the gap between the scores of its two best classes is
+        smaller. "auto" is 1 for decision values, so the margin of a support vector
+        machine, |f(x)| < 1; probabilities have no such border, and `factor` decides.
+    factor : float, default=10.0
+        How many candidates per query are inside where "auto" meets probabilities: those
+        with the smallest gaps. At least 1.
+
+    Notes
+    -----
+    If fewer are inside than are asked for, those nearest the boundary fill up. Of more
+    than 256 per query a random 256 are clustered. The batch comes nearest to the
+    boundary first.
+
+    Cost: O(n k) and k-means of at most 256 b rows, O(b² d), beside the prediction.
+
+    When to use: large batches from a classifier with a margin, where the least sure
+    candidates are copies of one another.
+
+    References
+    ----------
+    Z. Xu, K. Yu, V. Tresp, X. Xu, J. Wang, "Representative sampling for text
+    classification using support vector machines", ECIR 2003.
+
+    Examples
+    --------
+    >>> from skactive import ActiveLearner
+    >>> from skactive.strategies._representative import Representative
+    >>> from sklearn.svm import LinearSVC
+    >>> learner = ActiveLearner(LinearSVC(), Representative(), random_state=0)
+    >>> learner = learner.fit([[-2.0, 0.0], [2.0, 0.0]], [0, 1])
+    >>> X = [[0.1, 0.0], [0.1, 0.1], [0.1, 0.2], [0.2, 5.0], [4.0, 9.0]]
+    >>> learner.query(X, 2)
+    array([1, 3])
+    """
+
+    _parameter_constraints = {
+        "margin": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "factor": [Interval(Real, 1, np.inf, closed="left")],
+    }
+    requires = frozenset({"class_scores", "features"})
+
+    def __init__(self, margin="auto", *, factor=10.0):
+        self.margin = margin
+        self.factor = factor
+
+    def select(self, view, n):
+        """Choose one row near each centre.
+
+        Parameters
+        ----------
+        view : skactive.view.PoolView
+            The candidates, their class scores and features.
+        n : int
+            How many to choose.
+
+        Returns
+        -------
+        positions : ndarray of int, shape (n,)
+        """
+        gap = _scores.margin(view.class_scores)
+        inside = self._look_inside(gap, n, view)
+        if len(inside) <= n:
+            return top_n(-gap, n, view.uniform())
+        if len(inside) > ROWS_PER_QUERY * n:
+            drawn = top_n(view.uniform()[inside], ROWS_PER_QUERY * n, view.rng)
+            inside = inside[np.sort(drawn)]  # a memory map is read faster in order
+        features = float_rows(view.features[inside])
+        centers = k_means(features, n, view.rng)[0]
+        picks = inside[nearest_rows(features, centers, view.rng)]
+        return picks[top_n(-gap[picks], n, view.uniform()[picks])]
+
+    def _look_inside(self, gap, n, view):
+        """Positions of the candidates inside the margin."""
+        if self.margin != "auto":
+            return np.flatnonzero(gap < self.margin)
+        if hasattr(view.final_estimator, "predict_proba"):
+            return top_n(-gap, min(len(gap), round(self.factor * n)), view.uniform())
+        return np.flatnonzero(gap < 1)
+
+
+def _log_mixture(X, medoids, labels, distances, bandwidth, n_jobs):
+    """Logarithm of the mixture density, up to a constant, from -inf to 0."""
+    shares = np.log(np.bincount(labels) / len(labels))
+    if bandwidth == 0:  # every row equals its medoid
+        return shares[labels]
+    centers = X[medoids]
+    origin = None if sparse.issparse(X) else middle(centers)
+
+    def measure(rows):
+        exponents = squared_distances(X[rows], centers, origin=origin)
+        exponents = exponents.astype(np.float64, copy=False)
+        exponents[np.arange(len(exponents)), labels[rows]] = distances[rows]
+        exponents /= -2 * bandwidth**2
+        exponents += shares
+        highest = exponents.max(axis=1)
+        exponents -= highest[:, None]
+        return highest + np.log(np.exp(exponents, out=exponents).sum(axis=1))
+
+    size = chunk_size(16 * len(medoids) + 2 * X.dtype.itemsize * X.shape[1])
+    return np.concatenate(map_chunks(measure, X.shape[0], size, n_jobs))
+
+
+def _in_turns(scores, labels, n, rng):
+    """Order the n best so that the best of every cluster precede any second best."""
+    order = top_n(scores, len(scores), rng)
+    by_cluster = order[np.argsort(labels[order], kind="stable")]
+    counts = np.bincount(labels)
+    starts = np.cumsum(counts) - counts
+    turn = np.empty(len(scores), dtype=np.intp)
+    turn[by_cluster] = np.arange(len(scores)) - np.repeat(starts, counts)
+    return order[np.argsort(turn[order], kind="stable")][:n]

@@ -1,0 +1,364 @@
+"""Uncertainty sampling: ask where the model is least sure, and the random baseline."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from scipy import sparse
+
+from .._math import _scores
+from .._math._distances import squared_norms
+from .._utils._chunks import chunk_size, chunks, float_rows, map_chunks
+from .._utils._sklearn import Interval, StrOptions
+from ._base import PointwiseStrategy
+
+
+class Random(PointwiseStrategy):
+    """Ask at random, every candidate equally likely.
+
+    The baseline that every other strategy has to beat, and the default before there
+    is a model.
+
+    Notes
+    -----
+    Cost: O(n).
+
+    When to use: as the baseline, before there is a model, and where labels must
+    represent the pool, as for a test set.
+
+    References
+    ----------
+    B. Settles, "Active learning literature survey", 2009, section 1.
+
+    Examples
+    --------
+    >>> from skactive import get_strategy
+    >>> get_strategy("random")
+    Random()
+    """
+
+    def score(self, view):
+        """Draw a uniform number for each candidate.
+
+        A number belongs to a position in the pool, so that the queries of one round
+        are random samples without replacement.
+
+        Parameters
+        ----------
+        view : skactive.view.PoolView
+            The candidates; only their positions are used.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_candidates,)
+        """
+        return view.uniform()
+
+
+class Entropy(PointwiseStrategy):
+    """Ask where the predicted distribution has the highest entropy, -Σ p log p.
+
+    Notes
+    -----
+    Cost: O(n k) beside the prediction.
+
+    When to use: where every class counts. With many classes it also asks where two
+    good classes are easily told from the rest.
+
+    References
+    ----------
+    B. Settles, "Active learning literature survey", 2009, section 3.1.
+
+    Examples
+    --------
+    >>> from skactive import ActiveLearner
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> learner = ActiveLearner(LogisticRegression(), strategy="entropy")
+    >>> learner.fit([[-1.0], [1.0]], [0, 1]).query([[-2.0], [0.1], [3.0]], 1)
+    array([1])
+    """
+
+    requires = frozenset({"proba"})
+
+    def score(self, view):
+        """Entropy in nats.
+
+        Parameters
+        ----------
+        view : skactive.view.PoolView
+            The candidates and their class probabilities.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_candidates,)
+        """
+        return _scores.entropy(view.proba)
+
+
+class LeastConfidence(PointwiseStrategy):
+    """Ask where the likeliest class has the lowest probability, 1 - max p.
+
+    Notes
+    -----
+    Cost: O(n k) beside the prediction.
+
+    When to use: where only the predicted class counts.
+
+    References
+    ----------
+    D. D. Lewis, W. A. Gale, "A sequential algorithm for training text classifiers",
+    SIGIR 1994.
+
+    Examples
+    --------
+    >>> from skactive import get_strategy
+    >>> get_strategy("least_confidence").requires
+    frozenset({'proba'})
+    """
+
+    requires = frozenset({"proba"})
+
+    def score(self, view):
+        """One less the highest probability.
+
+        Parameters
+        ----------
+        view : skactive.view.PoolView
+            The candidates and their class probabilities.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_candidates,)
+        """
+        return _scores.least_confidence(view.proba)
+
+
+class VariationRatio(LeastConfidence):
+    """Ask where the likeliest class leaves most mass to the others.
+
+    For a single predicted distribution this is least confidence under the name that
+    statistics gives it; both names are in use in the field.
+
+    Notes
+    -----
+    Cost: O(n k) beside the prediction.
+
+    When to use: as `least_confidence`, whose order it has.
+
+    References
+    ----------
+    L. C. Freeman, "Elementary applied statistics", 1965.
+
+    Examples
+    --------
+    >>> from skactive import get_strategy
+    >>> get_strategy("variation_ratio")
+    VariationRatio()
+    """
+
+
+class Margin(PointwiseStrategy):
+    """Ask where the two best classes are closest ("breaking ties").
+
+    Works on probabilities, and for classifiers without them on their decision
+    values; in the binary case that is the distance to the hyperplane.
+
+    Notes
+    -----
+    Cost: O(n k) beside the prediction.
+
+    When to use: by default; seldom worse than random, and cheap.
+
+    References
+    ----------
+    T. Scheffer, C. Decomain, S. Wrobel, "Active hidden Markov models for information
+    extraction", IDA 2001.
+
+    S. Tong, D. Koller, "Support vector machine active learning with applications to
+    text classification", JMLR 2, 2001.
+
+    Examples
+    --------
+    >>> from skactive import ActiveLearner
+    >>> from sklearn.svm import LinearSVC
+    >>> learner = ActiveLearner(LinearSVC(), strategy="margin")
+    >>> learner.fit([[-1.0], [1.0]], [0, 1]).query([[-2.0], [0.1], [3.0]], 1)
+    array([1])
+    """
+
+    requires = frozenset({"class_scores"})
+
+    def score(self, view):
+        """Gap between the two best classes, turned so that the smallest comes first.
+
+        Parameters
+        ----------
+        view : skactive.view.PoolView
+            The candidates and their probabilities or decision values.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_candidates,)
+        """
+        return -view.margins
+
+
+_UNCERTAINTIES = {
+    "entropy": _scores.entropy,
+    "least_confidence": _scores.least_confidence,
+    "margin": lambda proba: 1.0 - _scores.margin(proba),
+}
+
+
+class Density(PointwiseStrategy):
+    """Ask where uncertainty times the mean similarity to the pool is highest.
+
+    The score of a candidate is its uncertainty times a power of its information
+    density, the mean cosine similarity of its features to those of all candidates,
+    itself among them. An outlier is not worth a label, however unsure the model.
+
+    Parameters
+    ----------
+    measure : {"entropy", "least_confidence", "margin"}, default="entropy"
+        The uncertainty; "margin" is one less the gap between the two best classes.
+    beta : float, default=1.0
+        The power, at least 0; 0 leaves the uncertainty alone.
+    similarity : {"cosine", "shifted"}, default="cosine"
+        A power needs numbers that are not negative. "cosine" takes a negative mean
+        similarity as 0, which changes nothing where features are not negative, as
+        counts are; "shifted" takes (1 + cosine) / 2, which suits centred features,
+        half of which are on the far side of the origin.
+    n_neighbors : int or None, default=None
+        Average over the so many most similar other candidates instead of the pool.
+
+    Notes
+    -----
+    Cost: O(n d + n k) beside the prediction, as the mean cosine to all rows is the
+    product with the mean of the unit rows. With `n_neighbors` O(n² d); from the second
+    query of a learner on that is spared while the features stay.
+
+    When to use: small batches from pools with outliers or junk. The batch is not made
+    diverse, so large ones come from one dense region.
+
+    References
+    ----------
+    B. Settles, M. Craven, "An analysis of active learning strategies for sequence
+    labeling tasks", EMNLP 2008, section 3.4.
+
+    J. Zhu et al., "Active learning with sampling by uncertainty and density for word
+    sense disambiguation and text classification", COLING 2008, for `n_neighbors`.
+
+    Examples
+    --------
+    >>> from skactive import ActiveLearner
+    >>> from skactive.strategies._uncertainty import Density
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> learner = ActiveLearner(LogisticRegression(), strategy=Density())
+    >>> learner = learner.fit([[1.0, 0.0], [0.0, 1.0]], [0, 1])
+    >>> learner.query([[-3.0, -3.0], [1.0, 0.8], [4.0, 0.0]], 1)
+    array([1])
+    """
+
+    _parameter_constraints = {
+        "measure": [StrOptions(set(_UNCERTAINTIES))],
+        "beta": [Interval(Real, 0, np.inf, closed="left")],
+        "similarity": [StrOptions({"cosine", "shifted"})],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left"), None],
+    }
+    requires = frozenset({"proba", "features"})
+
+    def __init__(
+        self, measure="entropy", *, beta=1.0, similarity="cosine", n_neighbors=None
+    ):
+        self.measure = measure
+        self.beta = beta
+        self.similarity = similarity
+        self.n_neighbors = n_neighbors
+
+    def score(self, view):
+        """Uncertainty times density to the power of beta.
+
+        Parameters
+        ----------
+        view : skactive.view.PoolView
+            The candidates, their class probabilities and features.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_candidates,)
+        """
+        uncertainty = _UNCERTAINTIES[self.measure](view.proba)
+        similarity = self._similarity(view)
+        if self.similarity == "shifted":
+            similarity = (1 + similarity) / 2
+        return uncertainty * np.maximum(similarity, 0) ** self.beta
+
+    def _similarity(self, view):
+        if self.n_neighbors is None:
+            return _mean_similarity(float_rows(view.features), view.n_jobs)
+        cosines, _ = view.similar(self.n_neighbors)
+        if cosines is None:
+            features = float_rows(view.features)
+            return _neighbor_similarity(features, self.n_neighbors, view.n_jobs)
+        return cosines.mean(axis=1) if cosines.size else np.zeros(len(view))
+
+
+def _row_bytes(X):
+    """Memory of a row and its squares."""
+    filled = 3 * X.nnz // X.shape[0] if sparse.issparse(X) else X.shape[1]
+    return 2 * X.dtype.itemsize * filled
+
+
+def _unit(X):
+    """Rows of length 1; rows of zeros stay."""
+    lengths = np.sqrt(squared_norms(X))
+    factors = 1 / np.where(lengths > 0, lengths, 1)
+    if sparse.issparse(X):
+        return sparse.diags_array(factors).tocsr() @ X
+    return X * factors[:, None]
+
+
+def _mean_similarity(X, n_jobs):
+    """Mean cosine of each row to all rows, itself included."""
+    n = X.shape[0]
+    size = chunk_size(_row_bytes(X))
+
+    def add(rows):
+        part = X[rows]
+        lengths = np.sqrt(squared_norms(part))
+        factors = 1 / np.where(lengths > 0, lengths, 1)
+        return factors, part.T @ factors
+
+    factors, sums = zip(*map_chunks(add, n, size, n_jobs), strict=True)
+    mean = np.sum(sums, axis=0, dtype=np.float64) / n
+
+    def compare(rows):
+        return X[rows] @ mean.astype(X.dtype)
+
+    products = np.concatenate(map_chunks(compare, n, size, n_jobs))
+    return products * np.concatenate(factors)
+
+
+def _neighbor_similarity(X, n_neighbors, n_jobs):
+    """Mean cosine of each row to the other rows that are most similar to it."""
+    n = X.shape[0]
+    keep = min(n_neighbors, n - 1)
+    if keep == 0:
+        return np.zeros(n)
+
+    def compare(rows):
+        left = _unit(X[rows])
+        best = np.empty((rows.stop - rows.start, 0), dtype=X.dtype)
+        for columns in chunks(n, 2048):
+            block = left @ _unit(X[columns]).T
+            block = block.toarray() if sparse.issparse(block) else block
+            own = np.arange(
+                max(rows.start, columns.start), min(rows.stop, columns.stop)
+            )
+            block[own - rows.start, own - columns.start] = -np.inf
+            best = np.concatenate([best, block], axis=1)
+            if best.shape[1] > keep:
+                best.partition(best.shape[1] - keep, axis=1)
+                best = best[:, -keep:]
+        return best.mean(axis=1)
+
+    return np.concatenate(map_chunks(compare, n, 1024, n_jobs))
