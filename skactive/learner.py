@@ -42,6 +42,9 @@ from .registry import resolve
 from .strategies._base import check_gives_scores
 from .view._pool_view import PoolView
 
+__all__ = ["ActiveLearner"]
+
+
 _DELEGATED = (
     "predict",
     "predict_proba",

@@ -22,6 +22,8 @@ from ._utils._sklearn import check_count, naming, num_samples
 from .linear_model import _laplace
 from .linear_model._gradients import is_linear_logistic
 
+__all__ = ["sample_proba"]
+
 
 def sample_proba(
     estimator,

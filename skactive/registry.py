@@ -10,6 +10,9 @@ from sklearn.base import clone
 from ._utils import _plugins
 from .strategies._base import FunctionStrategy
 
+__all__ = ["available", "get_strategy", "get_strategy_names", "register", "unregister"]
+
+
 GROUP = "skactive.strategies"
 
 

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 import skactive
 from skactive import ActiveLearner, get_strategy, get_strategy_names, registry
 from skactive.strategies import Entropy, Margin, PointwiseStrategy, Random, Strategy
-from skactive.view._pool_view import PoolView
+from skactive.view import PoolView
 
 PYPROJECT = tomllib.loads(
     Path(__file__).parents[1].joinpath("pyproject.toml").read_text(encoding="utf-8")

@@ -16,7 +16,6 @@ from ._curves import LearningCurve, align_runs, band_width, group_runs, learning
 from ._diagnosis import Diagnosis, diagnose
 from ._discovery import ClassCoverage, class_coverage
 from ._overlap import Overlap, chance_jaccard, jaccard, mean_jaccard
-from ._report import format_report, summarize_runs, write_report
 from ._timing import (
     EqualTime,
     LedgerTable,
@@ -46,7 +45,6 @@ __all__ = [
     "diagnose",
     "diversity",
     "equal_time",
-    "format_report",
     "group_runs",
     "holm",
     "jaccard",
@@ -58,8 +56,6 @@ __all__ = [
     "redundancy",
     "representativeness",
     "score_against_time",
-    "summarize_runs",
     "welch_t",
     "wilcoxon",
-    "write_report",
 ]

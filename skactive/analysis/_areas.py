@@ -45,7 +45,7 @@ def area_under_curve(curve, metric=None, *, start=None, stop=None):
     Examples
     --------
     >>> from skactive.analysis import area_under_curve
-    >>> from skactive.simulation._run import Run
+    >>> from skactive.simulation import Run
     >>> run = Run([{"asked": range(10), "scores": {"accuracy": 0.5}},
     ...            {"asked": range(10), "scores": {"accuracy": 0.75}}])
     >>> area_under_curve(run)
@@ -104,7 +104,7 @@ def deficiency(runs, baseline_runs, metric=None, *, best=None):
     Examples
     --------
     >>> from skactive.analysis import deficiency
-    >>> from skactive.simulation._run import Run
+    >>> from skactive.simulation import Run
     >>> def make(*scores):
     ...     return Run([{"asked": range(10), "scores": {"acc": s}} for s in scores])
     >>> deficiency(make(0.5, 0.875, 1.0), make(0.5, 0.75, 1.0))
@@ -172,7 +172,7 @@ def labels_to_reach(curve, score, metric=None, *, interpolate=False):
     Examples
     --------
     >>> from skactive.analysis import labels_to_reach
-    >>> from skactive.simulation._run import Run
+    >>> from skactive.simulation import Run
     >>> run = Run([{"asked": range(10), "scores": {"accuracy": 0.5}},
     ...            {"asked": range(10), "scores": {"accuracy": 0.75}}])
     >>> labels_to_reach(run, 0.7), labels_to_reach(run, 0.7, interpolate=True)

@@ -200,7 +200,7 @@ def describe_batches(run, features, *, measures=None, k=10):
     --------
     >>> import numpy as np
     >>> from skactive.analysis import describe_batches
-    >>> from skactive.simulation._run import Run
+    >>> from skactive.simulation import Run
     >>> pool = np.array([[1.0], [2.0], [5.0], [9.0]])
     >>> run = Run([{"asked": [0]}, {"asked": [1]}, {"asked": [3]}])
     >>> describe_batches(run, pool, measures=["diversity"])["diversity"].round(4)

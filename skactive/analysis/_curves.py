@@ -96,7 +96,7 @@ def align_runs(runs, metric=None, *, grid=None):
     Examples
     --------
     >>> from skactive.analysis import align_runs
-    >>> from skactive.simulation._run import Run
+    >>> from skactive.simulation import Run
     >>> runs = [
     ...     Run([{"asked": range(10), "scores": {"accuracy": 0.5}},
     ...          {"asked": range(20), "scores": {"accuracy": 0.75}}]),
@@ -200,7 +200,7 @@ def learning_curve(
     Examples
     --------
     >>> from skactive.analysis import learning_curve
-    >>> from skactive.simulation._run import Run
+    >>> from skactive.simulation import Run
     >>> runs = [
     ...     Run([{"asked": range(10), "scores": {"accuracy": first}},
     ...          {"asked": range(10), "scores": {"accuracy": second}}])
@@ -272,7 +272,7 @@ def band_width(
     Examples
     --------
     >>> from skactive.analysis import band_width
-    >>> from skactive.simulation._run import Run
+    >>> from skactive.simulation import Run
     >>> runs = [
     ...     Run([{"asked": range(10), "scores": {"accuracy": first}},
     ...          {"asked": range(10), "scores": {"accuracy": second}}])
@@ -363,7 +363,7 @@ def group_runs(runs, by="strategy"):
     Examples
     --------
     >>> from skactive.analysis import group_runs
-    >>> from skactive.simulation._run import Run
+    >>> from skactive.simulation import Run
     >>> runs = [
     ...     Run(info={"strategy": name, "learner": "lr"})
     ...     for name in ("margin", "random", "margin")

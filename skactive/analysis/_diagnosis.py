@@ -232,7 +232,7 @@ def diagnose(
     Examples
     --------
     >>> from skactive.analysis import diagnose
-    >>> from skactive.simulation._run import Run
+    >>> from skactive.simulation import Run
     >>> def make(seed, *scores):
     ...     return Run([{"asked": range(50), "scores": {"accuracy": s}} for s in scores],
     ...                info={"seed": seed, "strategy": "random"})

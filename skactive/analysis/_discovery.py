@@ -74,7 +74,7 @@ def class_coverage(run, y):
     Examples
     --------
     >>> from skactive.analysis import class_coverage
-    >>> from skactive.simulation._run import Run
+    >>> from skactive.simulation import Run
     >>> run = Run([{"asked": [0, 1]}, {"asked": [3, 4]}])
     >>> coverage = class_coverage(run, ["ham", "ham", "spam", "ham", "spam"])
     >>> print(coverage)

@@ -42,7 +42,7 @@ def jaccard(run_a, run_b, *, cumulative=True, include_initial=False):
     Examples
     --------
     >>> from skactive.analysis import jaccard
-    >>> from skactive.simulation._run import Run
+    >>> from skactive.simulation import Run
     >>> a = Run([{"asked": [0]}, {"asked": [1, 2]}, {"asked": [3, 4]}])
     >>> b = Run([{"asked": [0]}, {"asked": [2, 5]}, {"asked": [1, 3]}])
     >>> jaccard(a, b).round(3)
@@ -137,7 +137,7 @@ def mean_jaccard(runs_a, runs_b, *, cumulative=True, include_initial=False):
     Examples
     --------
     >>> from skactive.analysis import mean_jaccard
-    >>> from skactive.simulation._run import Run
+    >>> from skactive.simulation import Run
     >>> def make(*batches):
     ...     return Run([{"asked": [0]}, *({"asked": b} for b in batches)],
     ...                info={"pool_size": 5})

@@ -33,7 +33,7 @@ def score_against_time(run, metric=None, *, phases=("retraining",)):
     Examples
     --------
     >>> from skactive.analysis import score_against_time
-    >>> from skactive.simulation._run import Run
+    >>> from skactive.simulation import Run
     >>> run = Run([
     ...     {"asked": [0], "scores": {"accuracy": 0.5}, "fit_seconds": 2.0},
     ...     {"asked": [1], "scores": {"accuracy": 0.75}, "fit_seconds": 3.0},
@@ -134,7 +134,7 @@ def equal_time(
     Examples
     --------
     >>> from skactive.analysis import equal_time
-    >>> from skactive.simulation._run import Run
+    >>> from skactive.simulation import Run
     >>> def make(seconds, *scores):
     ...     return Run([{"asked": [i], "scores": {"accuracy": score},
     ...                  "fit_seconds": seconds} for i, score in enumerate(scores)])
@@ -253,7 +253,7 @@ def ledger_table(runs, *, phases=None):
     Examples
     --------
     >>> from skactive.analysis import ledger_table
-    >>> from skactive.simulation._run import Run
+    >>> from skactive.simulation import Run
     >>> run = Run([{"asked": [0], "fit_seconds": 2.0, "query_seconds": 0.5}],
     ...           ledger={"precomputation": 30.0}, info={"strategy": "margin"})
     >>> print(ledger_table([run]))

@@ -12,9 +12,9 @@ from sklearn.metrics import get_scorer_names
 from .._utils._random import fork_torch
 from .._utils._sklearn import Interval, StrOptions
 from ._draws import DrawsMixin
-from ._encoder import choose_device
 from ._fitting import FittingMixin
 from ._inference import InferenceMixin
+from ._module import choose_device
 
 
 class BertEstimator(

@@ -10,7 +10,7 @@ from .._utils._texts import as_texts
 from ._base import BertEstimator
 from ._inference import ProbabilitiesMixin
 from ._surprisal import SurprisalMixin
-from ._training import encode_labels
+from ._targets import encode_labels
 
 
 class BertClassifier(

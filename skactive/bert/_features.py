@@ -17,7 +17,7 @@ from .._utils._sklearn import Interval, StrOptions, fit_context
 from .._utils._texts import as_texts, refuse_surrogates
 from .._utils._threads import in_torch_threads
 from ._cache._store import FeatureStore, open_store
-from ._encoder import choose_device, choose_layers, choose_precision, encode
+from ._module import choose_device, choose_layers, choose_precision, encode
 from ._pretrained import open_checkpoint
 from ._sentences import SentenceModules
 from ._surprisal import SurprisalMixin

@@ -12,7 +12,7 @@ from .._utils._random import base_seed, fork_torch, round_rng, round_seed
 from .._utils._sklearn import check_sample_weight
 from .._utils._texts import refuse_surrogates
 from .._utils._threads import one_torch_thread
-from ._encoder import choose_device, choose_precision
+from ._module import choose_device, choose_precision
 from ._pretrained import open_checkpoint
 
 _BATCH_TOKENS = {"cpu": 1024, "cuda": 16384, "mps": 8192}
@@ -312,7 +312,7 @@ class FittingMixin:
 
     def _batches(self, network, checkpoint, texts, *, from_tokens=False):
         """Tokenise, and look up what lies below the cut unless it has to run, too."""
-        from ._tokens import Batches
+        from ._inputs import Batches
 
         device = next(network.parameters()).device.type
         try:

@@ -8,9 +8,10 @@ import torch
 from torch import nn
 
 from ._cache._frozen import NoPrefixError
-from ._encoder import PackedEncoder, choose_layers, forward, pool
+from ._encoder import PackedEncoder
 from ._heads import make_head
 from ._layers import LayerStack
+from ._module import choose_layers, forward, pool
 from ._pretrained import open_checkpoint
 from ._tokens import pool_packed, unpack
 

@@ -13,7 +13,7 @@ from pickle import UnpicklingError
 import numpy as np
 
 from .._utils._random import fork_torch, generator_lock
-from ._encoder import forward
+from ._module import forward
 
 _KEPT_FILES = 4
 

@@ -9,7 +9,7 @@ from .._utils._texts import as_texts, refuse_surrogates
 from .._utils._threads import in_torch_threads
 from ._cache._shards import digest_text
 from ._cache._store import unique
-from ._encoder import choose_device, choose_precision, forward
+from ._module import choose_device, choose_precision, forward
 from ._pretrained import open_checkpoint
 from ._tokens import collate, cut, tokenize
 

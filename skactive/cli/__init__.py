@@ -1,5 +1,22 @@
-"""The command `skactive`."""
+"""The command `skactive`, and the reports that it writes."""
 
-from ._main import main
+from importlib import import_module
 
-__all__ = ["main"]
+_HOME = {
+    "format_report": "_report",
+    "main": "_main",
+    "summarize_runs": "_report",
+    "write_report": "_report",
+}
+
+__all__ = ["format_report", "main", "summarize_runs", "write_report"]
+
+
+def __getattr__(name):
+    if name in _HOME:
+        return getattr(import_module(f".{_HOME[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted(__all__)

@@ -314,7 +314,7 @@ def _run_report(args):
 
 
 def _report(folder, metric):
-    from ..analysis._report import write_report
+    from ._report import write_report
 
     text, written = write_report(folder, metric=metric)
     say(text)

@@ -89,7 +89,7 @@ class SequentialLogisticRegression(
     Examples
     --------
     >>> from skactive import ActiveLearner
-    >>> from skactive.linear_model._logistic import SequentialLogisticRegression
+    >>> from skactive.linear_model import SequentialLogisticRegression
     >>> X_pool = [[-3.0], [-1.0], [0.2], [2.0]]
     >>> learner = ActiveLearner(SequentialLogisticRegression(warm_start=True))
     >>> learner = learner.fit([[-2.0], [2.5]], ["no", "yes"])

@@ -60,7 +60,7 @@ class ActiveLearningCurveDisplay:
     Examples
     --------
     >>> from skactive.plotting import ActiveLearningCurveDisplay
-    >>> from skactive.simulation._run import Run
+    >>> from skactive.simulation import Run
     >>> runs = [
     ...     Run([{"asked": range(10), "scores": {"accuracy": first}},
     ...          {"asked": range(10), "scores": {"accuracy": second}}],

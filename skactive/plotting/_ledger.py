@@ -49,7 +49,7 @@ class LedgerDisplay:
     Examples
     --------
     >>> from skactive.plotting import LedgerDisplay
-    >>> from skactive.simulation._run import Run
+    >>> from skactive.simulation import Run
     >>> run = Run([{"asked": [0], "fit_seconds": 2.0, "query_seconds": 0.5}],
     ...           ledger={"precomputation": 30.0}, info={"strategy": "margin"})
     >>> display = LedgerDisplay.from_runs([run])

@@ -57,7 +57,7 @@ class OverlapDisplay:
     Examples
     --------
     >>> from skactive.plotting import OverlapDisplay
-    >>> from skactive.simulation._run import Run
+    >>> from skactive.simulation import Run
     >>> runs = {
     ...     "PRepAL": [Run([{"asked": [0]}, {"asked": [1, 2]}, {"asked": [3, 4]}])],
     ...     "AL+FT": [Run([{"asked": [0]}, {"asked": [2, 5]}, {"asked": [1, 3]}])],

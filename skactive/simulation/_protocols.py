@@ -59,7 +59,7 @@ def al_lr(learner, X, y, *, estimator=None, **options):
     Examples
     --------
     >>> from skactive import ActiveLearner
-    >>> from skactive.simulation._protocols import al_lr
+    >>> from skactive.simulation import al_lr
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.linear_model import LogisticRegression
     >>> X, y = load_iris(return_X_y=True)
@@ -131,7 +131,7 @@ def prepal(learner, X, y, *, final_estimator, estimator=None, **options):
     Examples
     --------
     >>> from skactive import ActiveLearner
-    >>> from skactive.simulation._protocols import prepal
+    >>> from skactive.simulation import prepal
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.neural_network import MLPClassifier

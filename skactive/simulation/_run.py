@@ -51,7 +51,7 @@ class Run:
 
     Examples
     --------
-    >>> from skactive.simulation._run import Run
+    >>> from skactive.simulation import Run
     >>> run = Run(
     ...     [
     ...         {"asked": [3, 1], "scores": {"accuracy": 0.5}, "fit_seconds": 1.0},

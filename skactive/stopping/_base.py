@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from .._utils._sklearn import BaseComposition
-from ..simulation._run import Run
 
 
 class StoppingRule(BaseEstimator, ABC):
@@ -35,7 +34,7 @@ class StoppingRule(BaseEstimator, ABC):
 
     Examples
     --------
-    >>> from skactive.simulation._run import Run
+    >>> from skactive.simulation import Run
     >>> from skactive.stopping import StoppingRule
     >>> class Perfect(StoppingRule):
     ...     "Stop at a perfect score."
@@ -83,6 +82,8 @@ class StoppingRule(BaseEstimator, ABC):
         -------
         stop : bool
         """
+        from ..simulation._run import Run
+
         if not isinstance(run, Run):
             raise TypeError(
                 f"'run' must be a Run with the rounds so far, got a "

@@ -19,7 +19,7 @@ class LabelBudget(StoppingRule):
 
     Examples
     --------
-    >>> from skactive.simulation._run import Run
+    >>> from skactive.simulation import Run
     >>> from skactive.stopping import LabelBudget
     >>> run = Run([{"asked": [4, 1]}])
     >>> LabelBudget(2).check(run, None, None), LabelBudget(3).check(run, None, None)
@@ -57,7 +57,7 @@ class RoundBudget(StoppingRule):
 
     Examples
     --------
-    >>> from skactive.simulation._run import Run
+    >>> from skactive.simulation import Run
     >>> from skactive.stopping import RoundBudget
     >>> run = Run([{"asked": [4, 1]}, {"asked": [2]}])
     >>> RoundBudget(1).check(run, None, None), RoundBudget(2).check(run, None, None)

@@ -5,7 +5,6 @@ from importlib.util import find_spec
 from sklearn.base import clone
 from sklearn.metrics import check_scoring
 
-from ..simulation._run import Run
 from ._base import is_rule, should_stop
 
 
@@ -95,6 +94,8 @@ class _RuleCallback:
         rule = clone(self.rule, safe=False)
         rule.start()
         scorer = None if self.y is None else check_scoring(estimator, self.scoring)
+        from ..simulation._run import Run
+
         self._fits[id(estimator)] = rule, scorer, Run([{"asked": []}])
 
     def teardown(self, estimator, context):

@@ -34,7 +34,7 @@ class Plateau(StoppingRule):
 
     Examples
     --------
-    >>> from skactive.simulation._run import Run
+    >>> from skactive.simulation import Run
     >>> from skactive.stopping import Plateau
     >>> scores = [0.6, 0.8, 0.79, 0.8]
     >>> run = Run([{"asked": [i], "scores": {"f1": s}} for i, s in enumerate(scores)])

@@ -48,7 +48,7 @@ class CoreSet(Strategy):
     Examples
     --------
     >>> from skactive import ActiveLearner
-    >>> from skactive.strategies._coverage import CoreSet
+    >>> from skactive.strategies import CoreSet
     >>> from sklearn.linear_model import LogisticRegression
     >>> learner = ActiveLearner(LogisticRegression(), CoreSet())
     >>> learner.fit([[0.0], [1.0]], [0, 1]).query([[0.5], [9.0], [5.0], [8.0]], 2)
@@ -135,7 +135,7 @@ class ProbCover(Strategy):
     Examples
     --------
     >>> from skactive import ActiveLearner
-    >>> from skactive.strategies._coverage import ProbCover
+    >>> from skactive.strategies import ProbCover
     >>> from sklearn.linear_model import LogisticRegression
     >>> learner = ActiveLearner(LogisticRegression(), ProbCover(delta=1.0))
     >>> pool = [[0.1], [0.2], [4.0], [5.0], [6.0], [9.0], [9.5]]

@@ -80,7 +80,7 @@ class GORAL(PointwiseStrategy):
     Examples
     --------
     >>> from skactive import ActiveLearner
-    >>> from skactive.strategies._influence import GORAL
+    >>> from skactive.strategies import GORAL
     >>> from sklearn.linear_model import LogisticRegression
     >>> learner = ActiveLearner(LogisticRegression(), strategy=GORAL())
     >>> learner = learner.fit([[-1.0], [1.0]], [0, 1])

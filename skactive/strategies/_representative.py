@@ -55,7 +55,7 @@ class PreClustering(Strategy):
     Examples
     --------
     >>> from skactive import ActiveLearner
-    >>> from skactive.strategies._representative import PreClustering
+    >>> from skactive.strategies import PreClustering
     >>> from sklearn.linear_model import LogisticRegression
     >>> learner = ActiveLearner(LogisticRegression(), PreClustering(2), random_state=0)
     >>> learner = learner.fit([[-1.0], [1.0]], [0, 1])
@@ -143,7 +143,7 @@ class Representative(Strategy):
     Examples
     --------
     >>> from skactive import ActiveLearner
-    >>> from skactive.strategies._representative import Representative
+    >>> from skactive.strategies import Representative
     >>> from sklearn.svm import LinearSVC
     >>> learner = ActiveLearner(LinearSVC(), Representative(), random_state=0)
     >>> learner = learner.fit([[-2.0, 0.0], [2.0, 0.0]], [0, 1])

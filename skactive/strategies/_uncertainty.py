@@ -250,7 +250,7 @@ class Density(PointwiseStrategy):
     Examples
     --------
     >>> from skactive import ActiveLearner
-    >>> from skactive.strategies._uncertainty import Density
+    >>> from skactive.strategies import Density
     >>> from sklearn.linear_model import LogisticRegression
     >>> learner = ActiveLearner(LogisticRegression(), strategy=Density())
     >>> learner = learner.fit([[1.0, 0.0], [0.0, 1.0]], [0, 1])

@@ -415,7 +415,7 @@ class PoolView(TrackedView):
     Examples
     --------
     >>> import numpy as np
-    >>> from skactive.view._pool_view import PoolView
+    >>> from skactive.view import PoolView
     >>> from sklearn.linear_model import LogisticRegression
     >>> model = LogisticRegression().fit([[-1.0], [1.0]], [0, 1])
     >>> view = PoolView(np.array([[0.0], [3.0]]), estimator=model)

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from skactive.bert._training import encode_labels
+from skactive.bert._targets import encode_labels
 
 from .quick import CODES, INDICATOR, NUMBERS, X, Y, classifier, regressor, replaced
 

@@ -9,8 +9,8 @@ from scipy.stats import norm
 
 from skactive import ActiveLearner
 from skactive.bert import BertRegressor
-from skactive.bert._draws import GaussianOutputs, normal_points
-from skactive.view._pool_view import PoolView
+from skactive.bert._dropout import GaussianOutputs, normal_points
+from skactive.view import PoolView
 
 from .finetuning import X, Y, classifier
 

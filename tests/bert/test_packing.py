@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from skactive.bert._encoder import pool
+from skactive.bert._module import pool
 from skactive.bert._tokens import Tokens, collate, pack, pool_packed, runs, unpack
 
 LENGTHS = [1, 4, 4, 2, 7, 1]

@@ -17,6 +17,7 @@ from skactive import (
     ActiveLearner,
     LabelingSession,
     analysis,
+    cli,
     get_strategy,
     get_strategy_names,
     plotting,
@@ -359,13 +360,13 @@ def summaries(folder):
     yield Target(
         "summarize_runs",
         lambda: {"runs": a + b, **text},
-        _function(analysis.summarize_runs),
+        _function(cli.summarize_runs),
         repeats=True,
     )
     yield Target(
         "write_report",
         lambda: {"folder": _experiment(folder), "metric": None},
-        _closing(analysis.write_report),
+        _closing(cli.write_report),
     )
 
 
@@ -645,7 +646,7 @@ GROUPS = {
     for make, n in (
         (learner, 2400),
         (strategies, 2000),
-        (simulation, 1800),
+        (simulations, 1800),
         (summaries, 2400),
         (bert, 1000),
         (tables, 2000),

@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skactive.posterior import check_can_sample, sample_proba, sampler
 from skactive.testing._models import GivenProba
-from skactive.view._pool_view import PoolView
+from skactive.view import PoolView
 
 from .ensembles import ASKED, ENSEMBLES, RNG, X, Y
 

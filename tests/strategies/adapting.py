@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression
 
-from skactive.view._pool_view import PoolView
+from skactive.view import PoolView
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(15, 4))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from skactive.testing._models import GivenProba
-from skactive.view._pool_view import PoolView
+from skactive.view import PoolView
 
 
 class GivenFeatures(GivenProba):

@@ -18,7 +18,7 @@ from sklearn.preprocessing import scale
 from skactive import ActiveLearner
 from skactive.strategies import BADGE
 from skactive.testing._models import GivenProba
-from skactive.view._pool_view import PoolView
+from skactive.view import PoolView
 
 
 def select(X, model, n, seed=0):

@@ -9,7 +9,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from skactive import ActiveLearner
 from skactive.strategies import FunctionStrategy, PointwiseStrategy, Strategy
-from skactive.view._pool_view import PoolView
+from skactive.view import PoolView
 
 X = np.arange(8.0)[:, None]
 y = np.array([0, 0, 0, 0, 1, 1, 1, 1])

@@ -18,8 +18,8 @@ from sklearn.model_selection import GridSearchCV
 from skactive import ActiveLearner
 from skactive.strategies import BALD, BatchBALD, MCDropout, PointwiseStrategy
 from skactive.testing import check_strategy
+from skactive.view import PoolView
 from skactive.view import _pool_view as view
-from skactive.view._pool_view import PoolView
 
 
 class Known(ClassifierMixin, BaseEstimator):

@@ -16,7 +16,7 @@ from skactive import ActiveLearner
 from skactive._math._clustering import k_means
 from skactive.strategies import ALPS, EmbeddingKMeans, WholeCluster
 from skactive.testing import check_strategy
-from skactive.view._pool_view import PoolView
+from skactive.view import PoolView
 
 
 class Given(ClassifierMixin, BaseEstimator):

@@ -26,7 +26,7 @@ from skactive._math._perceptrons import perceptron_proba
 from skactive.registry import resolve
 from skactive.strategies import Committee, PerceptronEnsemble
 from skactive.testing import check_strategy
-from skactive.view._pool_view import PoolView
+from skactive.view import PoolView
 
 LOADERS = {"iris": load_iris, "cancer": load_breast_cancer, "digits": load_digits}
 MEMBERS = [GaussianNB(), KNeighborsClassifier(3), LogisticRegression(max_iter=500)]

@@ -21,7 +21,7 @@ from skactive.strategies import (
     Subsample,
 )
 from skactive.testing import check_strategy
-from skactive.view._pool_view import PoolView
+from skactive.view import PoolView
 
 rng = np.random.default_rng(5)
 X = rng.normal(size=(60, 3))

@@ -16,7 +16,7 @@ from skactive.strategies import GORAL
 from skactive.strategies._influence import entropy_slopes
 from skactive.testing import check_strategy
 from skactive.testing._models import GivenProba
-from skactive.view._pool_view import PoolView
+from skactive.view import PoolView
 
 AGGREGATES = ("absolute", "rms", "best")
 

@@ -131,7 +131,7 @@ def test_neither_threads_nor_chunks_change_a_mixture(monkeypatch):
     proba, features = make_pool(80)
     strategy = PreClustering(9)
     plain = strategy.select(make_view(strategy, proba, features), 30)
-    for module in ("strategies.representative", "medoids"):
+    for module in ("strategies._representative", "_math._clustering"):
         monkeypatch.setattr(f"skactive.{module}.chunk_size", lambda *_: 7)
     with parallel_config(n_jobs=2):
         chunked = strategy.select(make_view(strategy, proba, features), 30)

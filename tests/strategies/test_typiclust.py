@@ -18,7 +18,7 @@ from skactive.strategies import OneShot, TypiClust
 from skactive.strategies import _clustering as typiclust
 from skactive.strategies._clustering import spread_sample, typicality
 from skactive.testing import check_strategy
-from skactive.view._pool_view import PoolView
+from skactive.view import PoolView
 
 
 def make_view(X, L, strategy, seed=0):

@@ -4,7 +4,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from skactive.view._pool_view import PoolView
+from skactive.view import PoolView
 
 from .counting import Counting, X, y
 

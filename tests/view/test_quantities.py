@@ -15,7 +15,7 @@ from sklearn.svm import SVC, LinearSVC
 from skactive import ActiveLearner
 from skactive._utils._pipelines import split_estimator
 from skactive.strategies import PointwiseStrategy
-from skactive.view._pool_view import PoolView
+from skactive.view import PoolView
 
 from .counting import Counting, Sampler, X, y
 

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
-from skactive.view._pool_view import PoolView
+from skactive.view import PoolView
 
 from .counting import X, y
 

@@ -8,7 +8,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 
 from skactive import ActiveLearner
-from skactive.view._pool_view import PoolView
+from skactive.view import PoolView
 
 FAR = np.r_[np.linspace(-9, -4, 50), np.linspace(4, 9, 50)][:, None]
 

@@ -13,7 +13,7 @@ from skactive._utils._pipelines import carries_over
 from skactive._utils._threads import one_blas_thread
 from skactive.linear_model import SequentialLogisticRegression
 
-from .exact import error, exact, make
+from ._helpers import error, exact, make
 
 # In the loop
 

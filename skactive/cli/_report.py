@@ -10,14 +10,14 @@ from pathlib import Path
 
 from .._storage._files import write_atomic
 from .._utils._sklearn import validate_params
+from ..analysis._areas import area_under_curve
+from ..analysis._comparison import holm, paired_t, welch_t
+from ..analysis._curves import align_runs, group_runs, name_metric, pair_runs, sort_runs
+from ..analysis._curves import learning_curve as average
+from ..analysis._diagnosis import diagnose
+from ..analysis._timing import ledger_table
 from ..simulation._experiment import read_runs
 from ..simulation._run import plain
-from ._areas import area_under_curve
-from ._comparison import holm, paired_t, welch_t
-from ._curves import align_runs, group_runs, name_metric, pair_runs, sort_runs
-from ._curves import learning_curve as average
-from ._diagnosis import diagnose
-from ._timing import ledger_table
 
 BASELINE = "random"
 UNDECIDED = "undecided"
@@ -57,8 +57,8 @@ def summarize_runs(runs, *, metric=None, baseline=BASELINE):
 
     Examples
     --------
-    >>> from skactive.analysis._report import summarize_runs
-    >>> from skactive.simulation._run import Run
+    >>> from skactive.cli import summarize_runs
+    >>> from skactive.simulation import Run
     >>> runs = [
     ...     Run([{"asked": [0], "scores": {"accuracy": score + s / 100}}],
     ...         info={"strategy": name, "seed": s})

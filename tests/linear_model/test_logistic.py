@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import check_estimator, parametrize_with_che
 from skactive.linear_model import SequentialLogisticRegression
 from skactive.linear_model._loss import PenalisedLogLoss
 
-from .exact import error, exact, make
+from ._helpers import error, exact, make
 
 
 @parametrize_with_checks(

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from skactive import get_strategy
-from skactive.cli._main import main
+from skactive.cli import main
 from skactive.cli._strategies import FAMILIES, describe, strategy_tables
 from skactive.registry import available
 from skactive.strategies import Strategy
 
-PAGE = Path(__file__).parents[1] / "docs" / "strategies.md"
+PAGE = Path(__file__).parents[2] / "docs" / "strategies.md"
 BUILTIN = [entry.name for entry in available() if entry.builtin]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import skactive.cli._main as command
-from skactive.cli._main import main
+from skactive.cli import main
 
 WORDS = {
     "film": "joy dull slow",

@@ -13,7 +13,7 @@ from skactive import ActiveLearner, get_strategy
 from skactive._math import _incremental as nearby
 from skactive._math._incremental import NearestCandidates
 from skactive._utils._chunks import LazyRows
-from skactive.view._pool_view import PoolView
+from skactive.view import PoolView
 
 
 def oracle(X, k, rows=None):

@@ -322,7 +322,7 @@ def test_a_run_that_fails_is_named():
 
 
 def test_the_page_on_simulation_is_true(tmp_path, monkeypatch):
-    page = Path(__file__).parent.parent / "docs" / "simulation.md"
+    page = Path(__file__).parents[2] / "docs" / "simulation.md"
     blocks = re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL)
     assert len(blocks) == 5
     monkeypatch.chdir(tmp_path)

@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 from skactive import ActiveLearner, get_strategy
 from skactive._utils import _chunks
 from skactive._utils._chunks import LazyRows, as_floats, float_rows, lazy_rows
-from skactive.view._pool_view import PoolView
+from skactive.view import PoolView
 from skactive.view._pool_view import _quantities as quantities
 
 DENSE = ["margin", "entropy", "egl", "bald", "badge", "coreset", "embedding_kmeans"]

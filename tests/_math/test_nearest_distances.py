@@ -16,7 +16,7 @@ from skactive._math import _incremental as tracking
 from skactive._math._incremental import NearestDistances
 from skactive._math._k_center import k_center
 from skactive._utils._chunks import LazyRows
-from skactive.view._pool_view import PoolView
+from skactive.view import PoolView
 
 
 def oracle(X, centers, metric):

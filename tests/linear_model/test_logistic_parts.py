@@ -7,7 +7,7 @@ from scipy.optimize import check_grad
 from skactive.linear_model._bfgs import bfgs
 from skactive.linear_model._loss import PenalisedLogLoss
 
-from .exact import make
+from ._helpers import make
 
 
 @pytest.mark.parametrize("k", [2, 3])

@@ -18,7 +18,7 @@ from skactive.simulation import (
     unbiased_seed,
 )
 
-from .items import X, Y
+from .scenario_items import X, Y
 
 # reference_seed
 

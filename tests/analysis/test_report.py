@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_ind, ttest_rel
 
-from skactive.analysis import format_report, holm, summarize_runs, write_report
-from skactive.cli._main import main
+from skactive.analysis import holm
+from skactive.cli import format_report, main, summarize_runs, write_report
 from skactive.plotting import LedgerDisplay
 from skactive.simulation import Run
 

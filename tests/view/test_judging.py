@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from skactive._math import _scores as measures
-from skactive.view._pool_view import PoolView
+from skactive.view import PoolView
 
 WIDE = np.random.default_rng(0).normal(size=(3000, 100)).astype(np.float32)
 SIDES = (WIDE[:, 0] > 0).astype(int)

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from skactive.simulation import make_imbalanced, unbiased_seed
 
-from .items import X, Y
+from .scenario_items import X, Y
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,329 @@
+"""The normal distribution of a linear layer's outputs under dropout of its input.
+
+With masks m_j of mean 1 and variance r = p / (1 - p), the outputs W (m x) + b have the
+mean W x + b and the covariance r sum_j x_j^2 w_j w_j^T, exactly. Sums of many terms are
+near normal, so draws from the normal distribution of these moments stand for draws of
+masks (Wang and Manning 2013). They take k numbers per text instead of d.
+"""
+
+import inspect
+import math
+import threading
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+from torch.nn import functional
+from torch.overrides import TorchFunctionMode
+
+_UNKNOWN = frozenset(
+    {
+        functional.alpha_dropout,
+        functional.dropout1d,
+        functional.dropout2d,
+        functional.dropout3d,
+        functional.feature_alpha_dropout,
+        functional.multi_head_attention_forward,
+    }
+)
+
+
+@contextmanager
+def dropout_on(module):
+    """Put a whole module into training mode, then every part back as it was.
+
+    The whole of it, because attention asks its own block, not a dropout module,
+    whether to drop. Batch normalisation stays in evaluation mode: it would mix texts.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+    """
+    modes = {part: part.training for part in module.modules()}
+    try:
+        for part in modes:
+            part.training = not isinstance(part, torch.nn.modules.batchnorm._NormBase)
+        yield
+    finally:
+        for part, mode in modes.items():
+            part.training = mode
+
+
+class SharedMasks(TorchFunctionMode):
+    """Dropout whose masks are those of one draw, the same for every text and batch.
+
+    While it is active, each dropout of a forward pass, that of attention included,
+    takes a mask that depends on the seed, on which dropout of the pass it is, and on
+    the place in the text: not on the batch. So all texts meet the same model. Several
+    threads may use it at once, each for a pass of its own.
+
+    Parameters
+    ----------
+    seed : int
+        Of the draw.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skactive.bert._draws import SharedMasks
+    >>> x = torch.ones(3, 4)
+    >>> with SharedMasks(seed=0) as masks:
+    ...     masks.begin("head", n_texts=3)
+    ...     dropped = torch.nn.functional.dropout(x, 0.5)
+    >>> bool((dropped == dropped[0]).all())
+    True
+    """
+
+    def __init__(self, seed):
+        super().__init__()
+        self.seed = seed
+        self._masks = {}  # (part, number of the dropout in it) -> mask
+        self._pass = threading.local()
+
+    def begin(self, part, n_texts):
+        """Say that the next dropout is the first of a part of a forward pass.
+
+        Parameters
+        ----------
+        part : {"encoder", "head"}
+            Two dimensions are features of texts in the head; in the encoder they are
+            a table of weights, such as that of relative positions.
+        n_texts : int
+            In the batch.
+        """
+        self._pass.part, self._pass.n_texts, self._pass.call = part, n_texts, 0
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if func is functional.dropout:
+            return self._dropout(*args, **kwargs)
+        if func is functional.scaled_dot_product_attention:
+            return self._attention(*args, **kwargs)
+        if func in _UNKNOWN:
+            _refuse_dropout(func, args, kwargs)
+        return func(*args, **kwargs)
+
+    def _dropout(self, input, p=0.5, training=True, inplace=False):
+        if not training or p == 0.0:
+            return input
+        return input * self._mask(input, p)
+
+    def _attention(
+        self, query, key, value, attn_mask=None, dropout_p=0.0, scale=None, **kwargs
+    ):
+        if dropout_p == 0.0:
+            return functional.scaled_dot_product_attention(
+                query, key, value, attn_mask=attn_mask, scale=scale, **kwargs
+            )
+        if kwargs.get("is_causal") or kwargs.get("enable_gqa"):
+            raise NotImplementedError(
+                "mc_dropout='full' does not know causal or grouped attention; use "
+                "mc_dropout='head'."
+            )
+        scale = query.shape[-1] ** -0.5 if scale is None else scale
+        scores = query @ key.transpose(-2, -1) * scale  # (b, heads, t, t)
+        if attn_mask is not None and attn_mask.dtype == torch.bool:
+            scores = scores.masked_fill(~attn_mask, float("-inf"))
+        elif attn_mask is not None:
+            scores = scores + attn_mask
+        # As in torch, a place that may look nowhere, such as padding, gets nothing.
+        nowhere = (scores == float("-inf")).all(dim=-1, keepdim=True)
+        weights = scores.softmax(dim=-1).masked_fill(nowhere, 0.0)
+        return (weights * self._mask(weights, dropout_p)) @ value
+
+    def _mask(self, x, p):
+        """Mask for one call, without the batch's dimension, scaled by 1 / (1 - p)."""
+        part, n_texts = self._pass.part, self._pass.n_texts
+        place = (part, self._pass.call)
+        self._pass.call += 1
+        if x.ndim < 3 and part == "encoder":
+            shape = x.shape
+        elif len(x) == n_texts:
+            shape = x.shape[1:]
+        else:
+            raise NotImplementedError(
+                f"draws by dropout need the texts as the first dimension, got states "
+                f"of shape {tuple(x.shape)} for {n_texts} texts. Use "
+                "mc_dropout='head' with a head that keeps them there."
+            )
+        mask = self._masks.get(place)
+        if mask is None or any(np.less(mask.shape, shape)):
+            # A longer text than before: its first places keep what they had.
+            known = shape if mask is None else mask.shape
+            larger = np.maximum(known, shape)
+            seed = [self.seed, part == "head", place[1]]
+            mask = torch.from_numpy(_draw_mask(seed, larger, p)).to(x.device)
+            self._masks[place] = mask
+        mask = mask[tuple(slice(size) for size in shape)]
+        return mask.to(x.dtype) / (1.0 - p if p < 1 else 1.0)
+
+
+def _refuse_dropout(func, args, kwargs):
+    bound = inspect.signature(func).bind(*args, **kwargs)
+    bound.apply_defaults()
+    given = bound.arguments
+    if given["training"] and given.get("dropout_p", given.get("p")):
+        raise NotImplementedError(
+            f"draws by dropout need masks that all texts share, which "
+            f"torch.nn.functional.{func.__name__} does not have here. Use "
+            "torch.nn.Dropout."
+        )
+
+
+def _draw_mask(seed, shape, p):
+    """Draw a mask whose value at an index does not depend on the shape.
+
+    The index is hashed, so a mask can grow with the texts and be no larger than they
+    need: attention over thousands of tokens would take gigabytes.
+    """
+    state = np.random.SeedSequence(seed).generate_state(1, np.uint64)
+    for size in shape:
+        state = _mix(state[..., None] + np.arange(1, size + 1, dtype=np.uint64) * _STEP)
+    return (state[0] >> np.uint64(11)) >= np.uint64(math.ceil(p * 2**53))
+
+
+_STEP = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio
+
+
+def _mix(z):
+    """Mix bits as SplitMix64 does (Steele, Lea, Flood 2014)."""
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+_TIE = 1e-12  # of the mean variance, added to each so that a factor exists
+
+
+class GaussianOutputs:
+    """Draws of the outputs of a linear layer, each text's from its own distribution.
+
+    The normal numbers behind the draws are the same for every text, so texts that are
+    alike have draws that are alike; but the draws of two texts together are not those
+    of one model.
+
+    Parameters
+    ----------
+    weight : torch.Tensor of shape (k, d)
+    bias : torch.Tensor of shape (k,)
+    rate : float
+        Of the dropout.
+    relative : bool, default=False
+        Whether only the differences of outputs matter, as for a softmax. Then the
+        first output is 0, and one dimension less is to be covered.
+
+    References
+    ----------
+    S. I. Wang, C. D. Manning (2013). Fast dropout training. ICML.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skactive.bert._draws import GaussianOutputs, normal_points
+    >>> layer = GaussianOutputs(torch.tensor([[3.0, 4.0]]), torch.tensor([2.0]), 0.5)
+    >>> mean, covariance = layer.moments(torch.tensor([[1.0, 1.0]]))
+    >>> mean.tolist(), covariance.tolist()
+    ([[9.0]], [[[25.0]]])
+    >>> layer.draw(torch.tensor([[1.0, 1.0]]), normal_points(8, 1, seed=0)).shape
+    torch.Size([1, 8, 1])
+    """
+
+    def __init__(self, weight, bias, rate, relative=False):
+        # In double precision, in which rounding leaves the covariances positive.
+        weight = weight.detach().cpu().double()
+        bias = bias.detach().cpu().double()
+        self.relative = relative and len(weight) > 1
+        if self.relative:
+            weight, bias = weight[1:] - weight[:1], bias[1:] - bias[:1]
+        self.weight, self.bias = weight, bias
+        self.size = len(weight)
+        self.rows, self.columns = torch.tril_indices(self.size, self.size)
+        products = weight[self.rows] * weight[self.columns]  # (pairs, d)
+        self.products = rate / (1 - rate) * products
+
+    def moments(self, x):
+        """Compute the mean and covariance of the outputs, or of their differences.
+
+        Parameters
+        ----------
+        x : torch.Tensor of shape (b, d)
+            The layer's input before dropout.
+
+        Returns
+        -------
+        mean : torch.Tensor of shape (b, q)
+            q is k; with `relative` k - 1.
+        covariance : torch.Tensor of shape (b, q, q)
+        """
+        x = x.double()
+        covariance = x.new_empty(len(x), self.size, self.size)
+        mean = torch.addmm(self.bias, x, self.weight.T)
+        half = (x * x) @ self.products.T
+        covariance[:, self.rows, self.columns] = half
+        covariance[:, self.columns, self.rows] = half
+        return mean, covariance
+
+    def draw(self, x, points):
+        """Draw outputs.
+
+        Parameters
+        ----------
+        x : torch.Tensor of shape (b, d)
+        points : ndarray of shape (t, q)
+            Standard normal numbers, such as :func:`normal_points`.
+
+        Returns
+        -------
+        outputs : torch.Tensor of shape (b, t, k)
+        """
+        mean, covariance = self.moments(x)
+        variances = covariance.diagonal(dim1=1, dim2=2)
+        tie = _TIE * variances.mean(dim=1, keepdim=True) + np.finfo(np.float64).tiny
+        variances += tie
+        factor = torch.linalg.cholesky_ex(covariance).L.float()
+        points = torch.from_numpy(points.T.astype(np.float32))
+        first = int(self.relative)
+        outputs = factor.new_zeros(len(x), first + self.size, points.shape[1])
+        outputs[:, first:] = factor @ points  # (b, q, q) and (q, t)
+        outputs[:, first:] += mean.float()[:, :, None]
+        return outputs.transpose(1, 2)
+
+
+def normal_points(n, q, seed):
+    """Spread points over the standard normal distribution, more evenly than by chance.
+
+    Parameters
+    ----------
+    n : int
+        How many.
+    q : int
+        Dimensions.
+    seed : int
+
+    Returns
+    -------
+    points : ndarray of shape (n, q)
+        Of a scrambled Sobol sequence. Where n > q they are shifted and turned so that
+        their mean is 0 and their covariance the identity, exactly: so whatever is
+        drawn with them has exactly the mean and covariance it should.
+
+    Examples
+    --------
+    >>> from skactive.bert._draws import normal_points
+    >>> points = normal_points(50, 3, seed=0)
+    >>> abs(points.T @ points / 50).round(6)
+    array([[1., 0., 0.],
+           [0., 1., 0.],
+           [0., 0., 1.]])
+    """
+    from scipy.stats import qmc
+
+    rng = np.random.default_rng(seed)
+    engine = qmc.Sobol(q, seed=rng)
+    normal = qmc.MultivariateNormalQMC(np.zeros(q), engine=engine, seed=rng)
+    points = normal.random(2 ** (n - 1).bit_length())[:n]
+    if n > q:
+        points -= points.mean(axis=0)
+        factor = np.linalg.cholesky(points.T @ points / n)
+        points = np.linalg.solve(factor, points.T).T
+    return points

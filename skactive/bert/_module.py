@@ -1,0 +1,225 @@
+"""Run an encoder: device, precision, layers and pooling."""
+
+import inspect
+import numbers
+
+
+def choose_device(device):
+    """Resolve `device` to a `torch.device`.
+
+    Parameters
+    ----------
+    device : str
+        `"auto"` takes CUDA, else Apple's MPS, else the processor.
+
+    Raises
+    ------
+    ValueError
+        For a name torch does not know and a device this machine lacks.
+    """
+    import torch
+
+    has_mps = torch.backends.mps.is_available()
+    if device == "auto":
+        name = "cuda" if torch.cuda.is_available() else "mps" if has_mps else "cpu"
+        return torch.device(name)
+    try:
+        chosen = torch.device(device)
+    except RuntimeError as exc:
+        raise ValueError(
+            f"'device' must be 'auto' or a device of torch, such as 'cpu' or 'cuda:0', "
+            f"got {device!r}."
+        ) from exc
+    if chosen.type not in ("cpu", "cuda", "mps"):
+        try:
+            torch.zeros(1, device=chosen).item()
+        except Exception as exc:  # each backend has errors of its own
+            raise ValueError(
+                f"'device' must be a device of this machine that computes, got "
+                f"{device!r}. Pass device='auto' or 'cpu'."
+            ) from exc
+    count = {"cuda": torch.cuda.device_count(), "mps": int(has_mps)}.get(chosen.type, 1)
+    if (chosen.index or 0) >= count:
+        raise ValueError(
+            f"'device' must be a device of this machine, got {device!r}, but torch "
+            f"finds {count or 'no'} {chosen.type} device{'s' * (count > 1)}. Pass "
+            "device='auto' or 'cpu'."
+        )
+    return chosen
+
+
+def choose_precision(precision, device):
+    """Resolve `precision` to a `torch.dtype`.
+
+    Parameters
+    ----------
+    precision : {"auto", "float32", "bfloat16"}
+        `"auto"` takes bfloat16 where the device multiplies it natively.
+    device : torch.device
+    """
+    import torch
+
+    if precision != "auto":
+        return getattr(torch, precision)
+    if device.type == "cuda":
+        native = torch.cuda.get_device_capability(device) >= (8, 0)
+    elif device.type == "cpu":
+        native = _has_flag("_is_avx512_bf16_supported") or _has_flag(
+            "_is_amx_tile_supported"
+        )
+    else:
+        native = False
+    return torch.bfloat16 if native else torch.float32
+
+
+def _has_flag(name):
+    import torch
+
+    # Private in torch: without it, exact float32 is the safe answer.
+    return bool(getattr(torch.cpu, name, bool)())
+
+
+def choose_layers(layers, depth):
+    """Resolve `layers` to a tuple of indices in [0, depth].
+
+    Parameters
+    ----------
+    layers : int or sequence of int
+        0 is the output of the embeddings, 1 the first layer, -1 the last.
+    depth : int
+        Number of layers.
+
+    Raises
+    ------
+    ValueError
+        Out of range, empty, or no integers.
+    """
+    is_one = isinstance(layers, numbers.Integral) or getattr(layers, "ndim", 1) == 0
+    several = [layers] if is_one else list(layers)
+    good = [
+        isinstance(i, numbers.Integral)
+        and not isinstance(i, bool)
+        and -depth <= i <= depth
+        for i in several
+    ]
+    if not several or not all(good):
+        raise ValueError(
+            f"'layers' must be one or several integers in [-{depth}, {depth}], got "
+            f"{layers!r}: the model has {depth} layers, 1 the first, -1 the last, and "
+            "0 is the output of its embeddings."
+        )
+    return tuple(int(i) if i >= 0 else depth + 1 + int(i) for i in several)
+
+
+def encode(module, batch, *, layers, pooling, normalize, finish=None):
+    """Encode one batch.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+        Encoder in evaluation mode.
+    batch : dict of str to torch.Tensor
+        Padded: `input_ids`, and where needed `attention_mask` and `token_type_ids`,
+        each of shape (b, t). No `attention_mask` means no padding. Or packed, as
+        :func:`skactive.bert.packing.pack` gives it.
+    layers : tuple of int
+        From :func:`choose_layers`.
+    pooling : {"mean", "cls", "max", "last"} or tuple of these
+        Several are concatenated.
+    normalize : bool
+        Whether to scale each row to Euclidean length 1.
+    finish : callable or None, default=None
+        Function of the pooled rows that gives the features.
+
+    Returns
+    -------
+    features : torch.Tensor of shape (b, len(layers) * width), float32
+    """
+    import torch
+
+    pool_states = _pool_packed_states if "lengths" in batch else _pool_padded_states
+    with torch.inference_mode():
+        features = torch.cat(pool_states(module, batch, layers, pooling), dim=1)
+        if finish is not None:
+            features = finish(features)
+        if normalize:
+            features = torch.nn.functional.normalize(features, dim=1)
+    return features
+
+
+def _pool_packed_states(module, batch, layers, pooling):
+    from ._encoder import PackedEncoder
+    from ._tokens import pool_packed
+
+    pooled = {}
+    each = PackedEncoder(module).each(batch, stop=max(layers))
+    for i, states in enumerate(each):
+        if i in layers:
+            pooled[i] = pool_packed(states, batch["lengths"], pooling)
+    return [pooled[i] for i in layers]
+
+
+def _pool_padded_states(module, batch, layers, pooling):
+    last = module.config.num_hidden_layers
+    out = forward(module, batch, output_hidden_states=layers != (last,))
+    mask = batch.get("attention_mask")
+    return [
+        pool(
+            out.last_hidden_state if i == last else out.hidden_states[i], mask, pooling
+        )
+        for i in layers
+    ]
+
+
+def forward(module, batch, **kwargs):
+    """Call a model of transformers with those tensors of a batch that it takes.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+    batch : dict of str to torch.Tensor of shape (b, t)
+    **kwargs : object
+        More arguments.
+
+    Returns
+    -------
+    output : transformers.utils.ModelOutput
+    """
+    accepted = inspect.signature(module.forward).parameters
+    inputs = {name: value for name, value in batch.items() if name in accepted}
+    return module(**inputs, **kwargs, return_dict=True)
+
+
+def pool(states, mask, pooling):
+    """Pool the states of the real tokens into one float32 row per text.
+
+    Parameters
+    ----------
+    states : torch.Tensor of shape (b, t, d)
+    mask : torch.Tensor of shape (b, t) or None
+        1 for real tokens, 0 for padding; None where nothing is padded.
+    pooling : {"mean", "cls", "max", "last"} or tuple of these
+        Several are concatenated.
+
+    Returns
+    -------
+    pooled : torch.Tensor of shape (b, d), float32
+    """
+    import torch
+
+    if not isinstance(pooling, str):
+        return torch.cat([pool(states, mask, each) for each in pooling], dim=1)
+    if pooling == "cls":
+        return states[:, 0].float()
+    if pooling == "last":
+        if mask is None:
+            return states[:, -1].float()
+        return states[torch.arange(len(states)), mask.sum(dim=1) - 1].float()
+    states = states.float()
+    if mask is None:
+        return states.mean(dim=1) if pooling == "mean" else states.amax(dim=1)
+    real = mask.unsqueeze(-1).bool()  # (b, t, 1)
+    if pooling == "max":
+        return states.masked_fill(~real, float("-inf")).amax(dim=1)
+    # Padding may hold anything, NaN included: fill, do not multiply by 0.
+    return states.masked_fill(~real, 0.0).sum(dim=1) / real.sum(dim=1)
