@@ -5,8 +5,14 @@ import os
 import sys
 from pathlib import Path
 
-import numpy as np
-import pytest
+# One thread per process, before numpy and torch are imported: the tests run in several
+# processes, and small matrices on many threads are far slower. Tests of threads set
+# their own number.
+for _library in ("OMP", "OPENBLAS", "MKL"):
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
+
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
 
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
