@@ -37,6 +37,19 @@ def refuse_unordered(values, name):
         )
 
 
+def as_list(values):
+    """Return the values of any container as a list, of Python types where possible."""
+    if sparse.issparse(values):
+        values = values.toarray()
+    elif len(getattr(values, "shape", ())) == 2 and hasattr(values, "to_numpy"):
+        values = values.to_numpy()  # a data frame iterates over its columns
+    for name in ("tolist", "to_list", "to_pylist"):
+        if hasattr(values, name):
+            values = getattr(values, name)()
+            return values if isinstance(values, list) else [values]
+    return [v.item() if isinstance(v, np.generic) else v for v in values]
+
+
 def take_rows(X, positions):
     """Take some rows of any container.
 

@@ -12,8 +12,8 @@ from glob import escape
 from pathlib import Path
 
 from .._storage._lock import Lock, LockedError
+from .._storage._versions import collect_versions, warn_of_versions
 from ._codec import Refusal, read_json
-from ._versions import collect_versions, warn_of_versions
 
 MANIFEST = "manifest.json"
 FORMAT = "skactive"

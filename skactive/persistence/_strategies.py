@@ -3,10 +3,10 @@
 import warnings
 from contextlib import suppress
 
+from .._storage._versions import major
 from ..registry import available, find, get_strategy
 from ..strategies._base import FunctionStrategy
 from ._codec import OBJECT_FILE, TAG, Refusal, at
-from ._versions import major
 
 
 def encode_choice(value, where, writer):

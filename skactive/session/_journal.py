@@ -340,7 +340,8 @@ def _checksum(manifest):
 
 
 def _is_ours(name):
-    return name in (LOCK, JOURNAL, TORN, "pool.npy") or name.endswith(".tmp")
+    ours = (LOCK, f"{LOCK}.holder", JOURNAL, TORN, "pool.npy")
+    return name in ours or name.endswith(".tmp")
 
 
 def _new_event(seq, event):

@@ -1,21 +1,19 @@
 """What a session is begun with, in words that a later process can compare."""
 
 import hashlib
-import math
 import os
-import re
 import warnings
 from contextlib import suppress
 from numbers import Integral
-from pathlib import PurePath
 
 import numpy as np
 
 from .._storage._files import write_atomic
+from .._storage._fingerprint import class_name, describe_json, hash_items
+from .._storage._versions import collect_versions, major
 from .._utils._random import base_seed
 from ..persistence._strategies import encode_choice
-from ..persistence._versions import collect_versions, major
-from ._pool import dump_hashes, find_moves, hash_items, load_hashes
+from ._pool import dump_hashes, find_moves, load_hashes
 from ._state import State
 
 HASHES = "pool.npy"
@@ -157,7 +155,7 @@ def describe_learner(learner):
         learner was fitted to before the session.
     """
     params = {
-        name: _describe(value)
+        name: describe_json(value)
         for name, value in sorted(learner.get_params().items())
         if name != "random_state"
     }
@@ -167,7 +165,7 @@ def describe_learner(learner):
         digest = hashlib.sha256(np.array(content, dtype="<u8").tobytes())
         labels = {"n": len(learner.y_labeled_), "sha256": digest.hexdigest()}
     return {
-        "class": _class_name(learner),
+        "class": class_name(learner),
         "params": params,
         "strategy": _describe_strategy(getattr(learner, "strategy", None)),
         "labels": labels,
@@ -229,41 +227,15 @@ class _Describer:
     """What `encode_choice` needs for the parameters of a strategy."""
 
     def encode(self, value, where):
-        return _describe(value)
+        return describe_json(value)
 
 
 def _describe_strategy(strategy):
     try:
         node = encode_choice(strategy, "strategy", _Describer())
     except (TypeError, ValueError, AttributeError):
-        return _describe(strategy)  # a function, a local class, or no such name
+        return describe_json(strategy)  # a function, a local class, or no such name
     return {key: node[key] for key in ("name", "dist", "version")}
-
-
-def _describe(value):
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return {"float": repr(value)}
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, PurePath):
-        return os.fspath(value)
-    if isinstance(value, list | tuple):
-        return [_describe(part) for part in value]
-    if isinstance(value, dict):
-        return {str(key): _describe(part) for key, part in value.items()}
-    if isinstance(value, np.ndarray):
-        digest = hashlib.sha256(hash_items(np.atleast_1d(value)).tobytes())
-        return {"array": [*value.shape], "sha256": digest.hexdigest()}
-    if hasattr(value, "get_params") and not isinstance(value, type):
-        return {"class": _class_name(value)}  # its parameters have names of their own
-    shown = re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
-    return {"repr": shown[:_LONGEST]}
-
-
-def _class_name(value):
-    return f"{type(value).__module__}.{type(value).__qualname__}"
 
 
 def _shorten(value):

@@ -2,16 +2,15 @@
 
 import hashlib
 import io
-import re
 from collections import Counter, deque
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from scipy import sparse
 
-from .._utils._containers import read_items, take_row
+from .._storage._fingerprint import hash_ids, hash_items
+from .._utils._containers import as_list, read_items, take_row
 from .._utils._texts import as_texts
 
 _SHOWN = 5
@@ -238,103 +237,6 @@ def _digest_columns(hashes):
         f"{name}_sha256": hashlib.sha256(column.tobytes()).hexdigest()
         for name, column in columns
     }
-
-
-def hash_ids(ids):
-    """Hash ids, ndarray of uint64."""
-    return np.fromiter((_digest(_encode(id)) for id in ids), dtype=np.uint64)
-
-
-def hash_items(X):
-    """Hash each item of a pool; equal texts hash alike in every container.
-
-    The hash of an object whose content is not known is 0.
-
-    Parameters
-    ----------
-    X : container of n items
-
-    Returns
-    -------
-    hashes : ndarray of uint64, shape (n,)
-    """
-    encode = _encode
-    if sparse.issparse(X):
-        encode = bytes
-        X = X.tocsr().sorted_indices()
-        bounds = zip(X.indptr[:-1], X.indptr[1:], strict=True)
-        rows = (
-            _encode_array(X.indices[a:b].astype(np.int64)) + _encode_array(X.data[a:b])
-            for a, b in bounds
-        )
-    elif hasattr(X, "iter_rows"):  # polars
-        rows = X.iter_rows()
-    elif hasattr(X, "itertuples"):  # pandas
-        rows = X.itertuples(index=False, name=None)
-    elif isinstance(X, np.ndarray) and X.ndim > 1 and X.dtype.kind in "fiubc":
-        rows = X
-    else:
-        rows = as_list(X)
-    return np.fromiter((hash_item(row, encode) for row in rows), dtype=np.uint64)
-
-
-def hash_item(item, encode=None):
-    """Hash one item, int; see :func:`hash_items`."""
-    try:
-        return _digest((encode or _encode)(item))
-    except _UnknownContentError:
-        return 0
-
-
-def _digest(content):
-    return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")
-
-
-def _encode(value):
-    """Turn an item into bytes that differ wherever the items do."""
-    if not isinstance(value, np.ndarray | np.generic) and (
-        hasattr(value, "__array__") or hasattr(value, "__array_interface__")
-    ):
-        value = np.asarray(value)  # a tensor or a picture
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, str):
-        return b"s" + value.encode("utf-8", "surrogatepass")
-    if isinstance(value, np.ndarray) and value.dtype.kind in "fiubc":
-        return _encode_array(value)
-    if isinstance(value, dict):
-        value = [part for pair in value.items() for part in pair]
-    if isinstance(value, list | tuple | np.ndarray):
-        parts = [_encode(part) for part in value]
-        return b"l" + b"".join(len(p).to_bytes(8, "little") + p for p in parts)
-    if value is None or isinstance(value, bool | int | float | bytes):
-        return b"v" + repr(value).encode()
-    shown = repr(value)
-    if re.search(r" at 0x[0-9a-fA-F]+", shown):  # an address tells nothing
-        raise _UnknownContentError
-    return b"r" + shown.encode("utf-8", "surrogatepass")
-
-
-class _UnknownContentError(Exception):
-    """An object shows nothing by which it could be told from another."""
-
-
-def _encode_array(row):
-    row = np.ascontiguousarray(row, dtype=row.dtype.newbyteorder("<"))
-    return f"a{row.dtype.str}{row.shape}".encode() + row.tobytes()
-
-
-def as_list(values):
-    """List the values of any container, as Python's own types where there are some."""
-    if sparse.issparse(values):
-        values = values.toarray()
-    elif len(getattr(values, "shape", ())) == 2 and hasattr(values, "to_numpy"):
-        values = values.to_numpy()  # a data frame iterates over its columns
-    for name in ("tolist", "to_list", "to_pylist"):
-        if hasattr(values, name):
-            values = getattr(values, name)()
-            return values if isinstance(values, list) else [values]
-    return [v.item() if isinstance(v, np.generic) else v for v in values]
 
 
 def _is_id(id):

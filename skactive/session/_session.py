@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
+from .._storage._fingerprint import hash_items
+from .._storage._versions import warn_of_versions
 from .._utils._containers import take_rows
 from .._utils._sklearn import check_bool, check_count, check_path
 from .._utils._threads import synchronized
-from ..persistence._versions import warn_of_versions
 from ._journal import Journal
 from ._manifest import (
     choose_seed,
@@ -21,7 +22,7 @@ from ._manifest import (
     new_manifest,
 )
 from ._models import Models, check_refit, choose, fresh_learner, seeded_for
-from ._pool import Batch, Pool, find_taught, hash_items, shorten
+from ._pool import Batch, Pool, find_taught, shorten
 from ._state import (
     State,
     check_annotator,

@@ -12,9 +12,9 @@ from numbers import Integral
 
 import numpy as np
 
+from .._utils._containers import as_list
 from .._utils._sklearn import check_path
 from ._journal import MANIFEST, read_events, read_manifest
-from ._pool import as_list
 
 
 @dataclass(frozen=True)

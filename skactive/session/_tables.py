@@ -10,13 +10,14 @@ from itertools import groupby
 from pathlib import Path
 
 from .._storage._files import write_atomic
+from .._storage._fingerprint import hash_ids, hash_item
 from .._utils._containers import take_rows
 from .._utils._sklearn import check_option, check_path
 from .._utils._threads import synchronized
 from ..datasets._reader import is_untyped, read_cells
 from ..simulation._run import Run
 from ._manifest import read_contents
-from ._pool import Batch, assign_rows, hash_ids, hash_item, shorten
+from ._pool import Batch, assign_rows, shorten
 from ._state import is_missing, read_session
 
 HASH = "content_hash"

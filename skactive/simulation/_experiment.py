@@ -14,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 from tqdm import tqdm
 
 from .._storage._files import make_folder
+from .._storage._fingerprint import describe, find_changes, to_text
 from .._storage._lines import LineWriter, read_lines
 from .._storage._lock import Lock
 from .._utils._containers import count_items, take_rows
@@ -24,7 +25,7 @@ from ..registry import resolve
 from ..strategies._base import TARGETS
 from ..view._quantities import check_capability, check_target
 from ._initial import choose_initial
-from ._resume import describe, find_changes, fingerprint, make_plan, to_text
+from ._resume import fingerprint, make_plan
 from ._run import Run
 from ._scoring import check_labels, check_test_data
 from ._simulate import CONSTRAINTS, find_cached_steps, precompute_features, simulate

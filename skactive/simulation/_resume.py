@@ -1,24 +1,19 @@
 """Keep the rounds of a simulation in a folder, so that a kill loses none of them."""
 
-import importlib.metadata
 import json
 import os
-import platform
-import re
-import types
 import warnings
 
-import joblib
-import numpy as np
-from scipy import sparse
-
 from .._storage._files import make_folder, write_atomic
+from .._storage._fingerprint import describe, find_changes, hash_data, to_text
 from .._storage._lines import LineWriter, read_lines
 from .._storage._lock import Lock
+from .._storage._versions import collect_versions
 from ._run import Run
 
 _FORMAT = "skactive.simulation"
 _VERSION = 1
+_VERSIONED = ("skactive", "numpy", "scikit-learn")
 
 
 class Progress:
@@ -145,7 +140,7 @@ class Checkpoint(Progress):
             "version": _VERSION,
             "seed": self.seed,
             "plan": plan,
-            "versions": _versions(),
+            "versions": collect_versions(_VERSIONED),
         }
         text = json.dumps(manifest, indent=1)
         write_atomic(self._manifest, f"{text}\n".encode())
@@ -173,10 +168,11 @@ class Checkpoint(Progress):
                 f"'checkpoint' {self.folder!r} holds another simulation: {changes}. "
                 "Pass what it began with, or choose another folder."
             )
-        if versions != _versions():
+        installed = collect_versions(_VERSIONED)
+        if versions != installed:
             warnings.warn(
                 f"the simulation in {self.folder!r} began with {versions} and goes on "
-                f"with {_versions()}; its later rounds may differ from those of an "
+                f"with {installed}; its later rounds may differ from those of an "
                 "uninterrupted run.",
                 UserWarning,
                 stacklevel=4,
@@ -219,17 +215,6 @@ class Checkpoint(Progress):
         self._lock.release()
 
 
-def _versions():
-    packages = ("skactive", "numpy", "scikit-learn")
-    return {
-        "python": platform.python_version(),
-        **{name: importlib.metadata.version(name) for name in packages},
-    }
-
-
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
-
-
 def make_plan(learner, *, data, **settings):
     """Gather all that the result of a simulation depends on.
 
@@ -265,59 +250,7 @@ def fingerprint(X, y, X_test=None, y_test=None):
     digests : dict of str to str
     """
     parts = {"X": X, "y": y, "X_test": X_test, "y_test": y_test}
-    return {name: _hash(part) for name, part in parts.items()}
-
-
-def describe(value):
-    """Describe a value, an estimator by each of its parameters.
-
-    Parameters
-    ----------
-    value : object
-
-    Returns
-    -------
-    text : str or dict of str to str
-
-    Examples
-    --------
-    >>> from skactive.simulation._resume import describe
-    >>> from sklearn.linear_model import Ridge
-    >>> describe(Ridge())["alpha"], describe(0.5), describe(len)
-    ('1.0', '0.5', 'builtins.len')
-    """
-    if _is_estimator(value):
-        params = {"type": type(value), **value.get_params(deep=True)}
-        return {name: _describe(params[name]) for name in sorted(params)}
-    return _describe(value)
-
-
-def _is_estimator(value):
-    return hasattr(value, "get_params") and not isinstance(value, type)
-
-
-def _describe(value):
-    if _is_estimator(value):
-        value = type(value)  # its parameters are described beside it
-    if isinstance(value, type | types.FunctionType | types.BuiltinFunctionType):
-        return f"{value.__module__}.{value.__qualname__}"
-    if isinstance(value, np.ndarray) or sparse.issparse(value):
-        return f"{type(value).__name__} {value.shape} {_hash(value)}"
-    return to_text(value)
-
-
-def to_text(value):
-    """Give the repr of a value in one line, without addresses in memory.
-
-    Parameters
-    ----------
-    value : object
-
-    Returns
-    -------
-    text : str
-    """
-    return " ".join(_ADDRESS.sub("", repr(value)).split())
+    return {name: hash_data(part) for name, part in parts.items()}
 
 
 def name_value(value):
@@ -337,36 +270,3 @@ def name_initial(initial):
     if initial is None:
         return "random"
     return initial if isinstance(initial, str) else "given"
-
-
-def _hash(data):
-    return joblib.hash(data, hash_name="sha1")
-
-
-def find_changes(old, new):
-    """Say what differs between two plans.
-
-    Parameters
-    ----------
-    old, new : dict
-
-    Returns
-    -------
-    changes : str
-        Empty if nothing does.
-
-    Examples
-    --------
-    >>> from skactive.simulation._resume import find_changes
-    >>> find_changes({"seed": "1", "noise": "None"}, {"seed": "2", "noise": "None"})
-    'seed was 1, is 2'
-    """
-    changes = []
-    for name in sorted({*old, *new}):
-        before, after = old.get(name), new.get(name)
-        if isinstance(before, dict) and isinstance(after, dict):
-            inner = find_changes(before, after)
-            changes += [f"{name}: {inner}"] if inner else []
-        elif before != after:
-            changes.append(f"{name} was {before}, is {after}")
-    return "; ".join(changes)

@@ -11,9 +11,9 @@ from sklearn.linear_model import LogisticRegression
 
 from skactive import ActiveLearner, LabelingSession
 from skactive._storage import _files
+from skactive._storage import _versions as versions
 from skactive._storage._files import write_atomic
 from skactive._storage._lines import LineWriter, read_lines
-from skactive.persistence import _versions as versions
 from skactive.session import _manifest as manifest
 
 from .faulty_disk import FaultyDisk

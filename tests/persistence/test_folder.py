@@ -89,7 +89,7 @@ def test_a_killed_save_leaves_the_earlier_one(tmp_path, step):
 import os, sys
 from sklearn.pipeline import make_pipeline
 import skactive
-from skactive.persistence import folder
+from skactive.persistence import _folder as folder
 skactive.save(make_pipeline("passthrough"), sys.argv[1])
 folder.{step} = lambda *args: os._exit(9)
 skactive.save(make_pipeline("passthrough", "passthrough"), sys.argv[1], overwrite=True)
@@ -183,7 +183,7 @@ def test_a_killed_save_is_swept_by_the_next(tmp_path):
 import os, sys
 from sklearn.pipeline import make_pipeline
 import skactive
-from skactive.persistence import folder
+from skactive.persistence import _folder as folder
 folder._seal = lambda *args: os._exit(9)
 skactive.save(make_pipeline("passthrough"), sys.argv[1])
 """

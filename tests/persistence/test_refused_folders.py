@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 import skactive
 from skactive import load, save
-from skactive.persistence import _versions as versions
+from skactive._storage import _versions as versions
 
 from .saving import LABELS, TEXTS, Mine, _as_csr, _as_frame, _learner, _reseal, _rewrite
 

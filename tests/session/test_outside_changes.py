@@ -195,6 +195,7 @@ def test_a_folder_that_cannot_be_written_names_the_way_to_read_labels(
             raise OSError(code, os.strerror(code), path)
         return real(path, flags, *mode)
 
+    monkeypatch.setattr(os, "open", read_only)
     monkeypatch.setattr(_files, "_open", read_only)
     monkeypatch.setattr(_files, "_mkdir", read_only)
     before = sorted(folder.iterdir())

@@ -7,7 +7,8 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from skactive.session._pool import Pool, dump_hashes, hash_items, load_hashes
+from skactive._storage._fingerprint import hash_items
+from skactive.session._pool import Pool, dump_hashes, load_hashes
 
 ROWS = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 0.0], [-0.5, 3.0]])
 CONTAINERS = {

@@ -1,0 +1,176 @@
+"""Hashes of data and descriptions of estimators, which a later process can compare."""
+
+import hashlib
+import math
+import os
+import re
+import types
+from pathlib import PurePath
+
+import joblib
+import numpy as np
+from scipy import sparse
+
+from .._utils._containers import as_list
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+_MAX_REPR = 200
+
+
+# Hashes of items --------------------------------------------------------------------
+
+
+def hash_ids(ids):
+    """Return a uint64 hash of each of n ids, (n,)."""
+    return np.fromiter((_digest(_encode(id)) for id in ids), dtype=np.uint64)
+
+
+def hash_items(X):
+    """Return a uint64 hash of each of the n items of a container, (n,).
+
+    Equal texts have equal hashes in every container. The hash of an object without
+    comparable content is 0.
+    """
+    encode = _encode
+    if sparse.issparse(X):
+        encode = bytes
+        X = X.tocsr().sorted_indices()
+        bounds = zip(X.indptr[:-1], X.indptr[1:], strict=True)
+        rows = (
+            _encode_array(X.indices[a:b].astype(np.int64)) + _encode_array(X.data[a:b])
+            for a, b in bounds
+        )
+    elif hasattr(X, "iter_rows"):  # polars
+        rows = X.iter_rows()
+    elif hasattr(X, "itertuples"):  # pandas
+        rows = X.itertuples(index=False, name=None)
+    elif isinstance(X, np.ndarray) and X.ndim > 1 and X.dtype.kind in "fiubc":
+        rows = X
+    else:
+        rows = as_list(X)
+    return np.fromiter((hash_item(row, encode) for row in rows), dtype=np.uint64)
+
+
+def hash_item(item, encode=None):
+    """Return the hash of one item as `int`; see :func:`hash_items`."""
+    try:
+        return _digest((encode or _encode)(item))
+    except _UnknownContentError:
+        return 0
+
+
+def _digest(content):
+    return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")
+
+
+def _encode(value):
+    """Return bytes that differ between different items."""
+    if not isinstance(value, np.ndarray | np.generic) and (
+        hasattr(value, "__array__") or hasattr(value, "__array_interface__")
+    ):
+        value = np.asarray(value)  # a tensor or a picture
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, str):
+        return b"s" + value.encode("utf-8", "surrogatepass")
+    if isinstance(value, np.ndarray) and value.dtype.kind in "fiubc":
+        return _encode_array(value)
+    if isinstance(value, dict):
+        value = [part for pair in value.items() for part in pair]
+    if isinstance(value, list | tuple | np.ndarray):
+        parts = [_encode(part) for part in value]
+        return b"l" + b"".join(len(p).to_bytes(8, "little") + p for p in parts)
+    if value is None or isinstance(value, bool | int | float | bytes):
+        return b"v" + repr(value).encode()
+    shown = repr(value)
+    if _ADDRESS.search(shown):
+        raise _UnknownContentError
+    return b"r" + shown.encode("utf-8", "surrogatepass")
+
+
+class _UnknownContentError(Exception):
+    """The repr of an object contains only its address."""
+
+
+def _encode_array(row):
+    row = np.ascontiguousarray(row, dtype=row.dtype.newbyteorder("<"))
+    return f"a{row.dtype.str}{row.shape}".encode() + row.tobytes()
+
+
+# Descriptions of a simulation: texts, and dicts of texts ------------------------------
+
+
+def hash_data(data):
+    """Return the hash of a whole container as `str`."""
+    return joblib.hash(data, hash_name="sha1")
+
+
+def describe(value):
+    """Return a value as text; an estimator as a dict with a text for each parameter."""
+    if is_estimator(value):
+        params = {"type": type(value), **value.get_params(deep=True)}
+        return {name: _describe_one(params[name]) for name in sorted(params)}
+    return _describe_one(value)
+
+
+def _describe_one(value):
+    if is_estimator(value):
+        value = type(value)  # its parameters have entries of their own
+    if isinstance(value, type | types.FunctionType | types.BuiltinFunctionType):
+        return f"{value.__module__}.{value.__qualname__}"
+    if isinstance(value, np.ndarray) or sparse.issparse(value):
+        return f"{type(value).__name__} {value.shape} {hash_data(value)}"
+    return to_text(value)
+
+
+def to_text(value):
+    """Return the repr of a value in one line, without addresses in memory."""
+    return " ".join(_ADDRESS.sub("", repr(value)).split())
+
+
+def find_changes(old, new):
+    """Return the differences between two descriptions as text, empty if equal."""
+    changes = []
+    for name in sorted({*old, *new}):
+        before, after = old.get(name), new.get(name)
+        if isinstance(before, dict) and isinstance(after, dict):
+            inner = find_changes(before, after)
+            changes += [f"{name}: {inner}"] if inner else []
+        elif before != after:
+            changes.append(f"{name} was {before}, is {after}")
+    return "; ".join(changes)
+
+
+# Descriptions of a session: JSON values -----------------------------------------------
+
+
+def describe_json(value):
+    """Return a parameter as a JSON value; an estimator by its class alone."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": repr(value)}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, PurePath):
+        return os.fspath(value)
+    if isinstance(value, list | tuple):
+        return [describe_json(part) for part in value]
+    if isinstance(value, dict):
+        return {str(key): describe_json(part) for key, part in value.items()}
+    if isinstance(value, np.ndarray):
+        digest = hashlib.sha256(hash_items(np.atleast_1d(value)).tobytes())
+        return {"array": [*value.shape], "sha256": digest.hexdigest()}
+    if is_estimator(value):
+        return {"class": class_name(value)}  # its parameters have names of their own
+    return {"repr": _ADDRESS.sub("", repr(value))[:_MAX_REPR]}
+
+
+def is_estimator(value):
+    """Whether a value is an instance with parameters."""
+    return hasattr(value, "get_params") and not isinstance(value, type)
+
+
+def class_name(value):
+    """Return the full name of the class of a value."""
+    return f"{type(value).__module__}.{type(value).__qualname__}"
