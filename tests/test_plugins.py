@@ -1,350 +1,102 @@
-"""Plugins that are built, installed and found as those of other people are.
+"""The three plugins next to this file, found by their metadata in this process.
 
-Each of the three distributions beside this file is installed into a folder of its own,
-and a new process sees those it is given.
+`test_installed_plugins.py` builds and installs them.
 """
 
-import json
-import os
-import shutil
-import subprocess
 import sys
-import zipfile
+import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
-PLUGINS = ["example", "broken", "colliding"]
+from skactive import ActiveLearner, get_strategy, get_strategy_names, registry
+from skactive.cli import main
+from skactive.testing import check_strategy
+
 HERE = Path(__file__).parent
-SOURCES = {plugin: HERE / f"plugin_{plugin}" for plugin in PLUGINS}
-
-
-def call(*command, **env):
-    """Run Python, without leaving bytecode behind."""
-    return subprocess.run(
-        [sys.executable, *map(str, command)],
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **env},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-def succeed(*command, **env):
-    result = call(*command, **env)
-    assert result.returncode == 0, result.stdout + result.stderr
-    return result.stdout
-
-
-def list_files(folder):
-    return {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
-
-
-@pytest.fixture(scope="session")
-def wheels(tmp_path_factory):
-    """Build each plugin from a copy; the repository itself stays as it is."""
-    folder = tmp_path_factory.mktemp("wheels")
-    found = {}
-    for plugin, source in SOURCES.items():
-        before = list_files(source)
-        copy = shutil.copytree(source, folder / source.name)
-        dist = folder / f"dist_{plugin}"
-        succeed("-m", "build", "--wheel", "--no-isolation", "--outdir", dist, copy)
-        assert list_files(source) == before
-        (found[plugin],) = dist.iterdir()
-    return found
-
-
-@pytest.fixture(scope="session")
-def sites(wheels, tmp_path_factory):
-    """Folders into which pip has installed one plugin each."""
-    folder = tmp_path_factory.mktemp("sites")
-    for plugin, wheel in wheels.items():
-        options = ["--no-deps", "--no-index", "--disable-pip-version-check"]
-        target = folder / plugin
-        succeed("-m", "pip", "install", *options, "--target", target, wheel)
-    return folder
 
 
 @pytest.fixture
-def python(sites):
-    """Run code where some plugins are installed, and read what it prints as JSON."""
+def install(tmp_path, monkeypatch):
+    """Return a function that writes what an installer writes, and extends the path."""
 
-    def python(code, *plugins):
-        path = os.pathsep.join(str(sites / plugin) for plugin in plugins)
-        return json.loads(succeed("-c", PREAMBLE + code, PYTHONPATH=path))
+    def install(plugin):
+        source = HERE / f"plugin_{plugin}"
+        project = tomllib.loads((source / "pyproject.toml").read_text())["project"]
+        name, version = project["name"], project["version"]
+        info = tmp_path / f"{name.replace('-', '_')}-{version}.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+        )
+        entries = project["entry-points"]["skactive.strategies"].items()
+        lines = [f"{key} = {value}" for key, value in entries]
+        (info / "entry_points.txt").write_text(
+            "\n".join(["[skactive.strategies]", *lines, ""])
+        )
+        monkeypatch.syspath_prepend(source / "src")
+        registry.refresh()
 
-    return python
-
-
-PREAMBLE = """
-import json, sys
-import numpy as np
-from sklearn.linear_model import LogisticRegression
-from skactive import ActiveLearner, get_strategy, get_strategy_names, registry
-from skactive.testing import check_strategy
-
-X = np.random.default_rng(0).normal(size=(60, 3))
-y = np.where(X[:, 0] > 0, "yes", "no")
-
-def say(value):
-    print(json.dumps(value))
-
-def error(call):
-    try:
-        call()
-    except Exception as exc:
-        cause = type(exc.__cause__).__name__ if exc.__cause__ else None
-        return [type(exc).__name__, str(exc), cause]
-"""
-
-
-@pytest.fixture(scope="session")
-def command(sites):
-    """Run `skactive strategies`; give its status and its lines by full name."""
-
-    def command(*options, plugins):
-        path = os.pathsep.join(str(sites / plugin) for plugin in plugins)
-        result = call("-m", "skactive", "strategies", *options, PYTHONPATH=path)
-        # The columns are at least two blanks apart; the last holds text.
-        rows = [
-            [cell.strip() for cell in line.split("  ") if cell]
-            for line in result.stdout.splitlines()[1:]
-        ]
-        return result.returncode, {f"{row[3]}:{row[0]}": row for row in rows}
-
-    return command
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    before = set(sys.modules)
+    yield install
+    for module in set(sys.modules) - before:
+        if module.startswith(("skactive_example", "skactive_rival")):
+            del sys.modules[module]
+    monkeypatch.undo()
+    registry.refresh()
 
 
-def test_a_wheel_holds_the_module_and_the_entry_points(wheels):
-    assert wheels["example"].name == "skactive_example-1.2.0-py3-none-any.whl"
-    with zipfile.ZipFile(wheels["example"]) as wheel:
-        names = wheel.namelist()
-    assert "skactive_example/__init__.py" in names
-    assert "skactive_example-1.2.0.dist-info/entry_points.txt" in names
+def test_a_plugin_is_found_and_passes_the_checks(install):
+    install("example")
+    entry = registry.find("gini")
+    assert (entry.dist, entry.version) == ("skactive-example", "1.2.0")
+    assert not entry.builtin
+    assert "skactive_example" not in sys.modules
+    for name in ("gini", "ratio"):
+        assert len(check_strategy(name)) > 20
 
 
-# The example
+def test_a_plugin_serves_a_learner(install):
+    install("example")
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    y = np.where(X[:, 0] > 0, "yes", "no")
+    learner = ActiveLearner(LogisticRegression(), "gini", random_state=0)
+    learner.fit(X[:10], y[:10])
+    # For two classes, the Gini impurity orders as the distance from one half.
+    doubt = np.abs(learner.predict_proba(X)[:, 0] - 0.5)
+    assert set(learner.query(X, 4)) == set(np.argsort(doubt)[:4])
 
 
-def test_it_is_found_with_its_distribution_and_version(python):
-    code = "say([[e.name, e.dist, e.version, e.builtin] for e in registry.available()])"
-    entries = python(code, "example")
-    assert ["gini", "skactive-example", "1.2.0", False] in entries
-    assert ["ratio", "skactive-example", "1.2.0", False] in entries
+def test_a_broken_plugin_breaks_only_its_own_name(install):
+    install("broken")
+    assert "cracked" in get_strategy_names()
+    with pytest.raises(ImportError, match=r"'cracked' of skactive-broken 0\.0\.3 cann"):
+        get_strategy("cracked")
+    get_strategy("margin")
 
 
-def test_it_is_not_there_unless_installed(python):
-    assert not {"gini", "ratio"} & set(python("say(get_strategy_names())"))
+def test_a_collision_is_resolved_by_the_full_name(install):
+    install("example")
+    install("colliding")
+    with pytest.raises(ValueError, match="'skactive-example:gini' or 'skactive-rival:"):
+        get_strategy("gini")
+    strategy = get_strategy("skactive-rival:gini")
+    assert strategy.function.__module__ == "skactive_rival"
+    module = type(get_strategy("margin")).__module__
+    assert module.startswith("skactive.strategies")
 
 
-def test_it_is_not_imported_before_it_is_named(python):
-    code = """
-registry.available()
-get_strategy("margin")
-before = "skactive_example" in sys.modules
-get_strategy("gini")
-say([before, "skactive_example" in sys.modules])
-"""
-    assert python(code, "example") == [False, True]
-
-
-def test_a_parameter_reaches_its_class(python):
-    code = (
-        'say([repr(get_strategy("gini", power=3)), repr(get_strategy("ratio"))[:16]])'
-    )
-    assert python(code, "example") == ["Gini(power=3)", "FunctionStrategy"]
-
-
-@pytest.mark.parametrize("name", ["gini", "ratio", "skactive-example:gini"])
-def test_it_serves_a_learner(python, name):
-    # For two classes, all ask where the probability is closest to one half.
-    code = f"""
-learner = ActiveLearner(LogisticRegression(), {name!r}, batch_size=4, random_state=0)
-learner.fit(X[:10], y[:10])
-pool = np.arange(10, 60)
-rounds = []
-for _ in range(3):
-    ask = learner.query(X, candidates=pool)
-    doubt = np.abs(learner.predict_proba(X[pool])[:, 0] - 0.5)
-    rounds.append([sorted(ask.tolist()), sorted(pool[np.argsort(doubt)[:4]].tolist())])
-    pool = np.setdiff1d(pool, ask)
-    learner.teach(X[ask], y[ask])
-say(rounds)
-"""
-    for asked, expected in python(code, "example"):
-        assert asked == expected
-
-
-def test_it_is_found_by_worker_processes(python):
-    code = """
-from joblib import Parallel, delayed
-learner = ActiveLearner(LogisticRegression(), "gini", random_state=0)
-
-def run():
-    return learner.fit(X[:10], y[:10]).query(X, 3).tolist()
-
-say([run(), *Parallel(n_jobs=2)(delayed(run)() for _ in range(2))])
-"""
-    here, *there = python(code, "example")
-    assert there == [here, here]
-
-
-@pytest.mark.parametrize("name", ["gini", "ratio"])
-def test_it_passes_the_conformance_checks(python, name):
-    names = python(f"say(check_strategy({name!r}))", "example")
-    assert len(names) > 20
-    assert "check_pickle" in names
-
-
-@pytest.mark.parametrize("options", [[], ["--check"]], ids=["list", "check"])
-def test_the_command_lists_it(command, options):
-    status, rows = command(*options, plugins=["example"])
-    assert status == 0
-    said = (
-        "Ask where two guesses drawn from the predicted distribution differ most often."
-    )
-    gini = ["gini", said, "proba", "skactive-example", "1.2.0", "ok"]
-    said = "Ask where the second-best class comes closest to the best."
-    ratio = ["ratio", said, "whatever it asks", "skactive-example", "1.2.0", "ok"]
-    assert rows["skactive-example:gini"] == gini
-    assert rows["skactive-example:ratio"] == ratio
-    assert rows["skactive:margin"][-1] == "ok"
-
-
-# The broken one
-
-
-def test_a_broken_plugin_fails_when_it_is_named(python):
-    code = 'say(error(lambda: get_strategy("cracked")))'
-    kind, message, cause = python(code, "broken", "example")
-    assert kind == "ImportError"
-    assert "'cracked' of skactive-broken 0.0.3 cannot be loaded" in message
-    assert "No module named 'skactive_module_that_nobody_has'" in message
-    assert cause == "ModuleNotFoundError"
-
-
-def test_a_broken_plugin_breaks_nothing_else(python):
-    code = """
-assert "cracked" in get_strategy_names()
-learners = [
-    ActiveLearner(LogisticRegression(), name).fit(X[:10], y[:10]).query(X, 3)
-    for name in ("margin", "gini")
-]
-broken = ActiveLearner(LogisticRegression(), "cracked")
-say(error(lambda: broken.fit(X[:10], y[:10])))
-"""
-    kind, message, _ = python(code, "broken", "example")
-    assert kind == "ImportError"
-    assert "Repair or uninstall skactive-broken; other strategies are not" in message
-
-
-@pytest.mark.parametrize(("options", "expected"), [([], 0), (["--check"], 1)])
-def test_the_command_says_what_is_broken(command, options, expected):
-    status, rows = command(*options, plugins=["broken", "example"])
-    assert status == expected
-    name, _, needs, _, version, state = rows["skactive-broken:cracked"]
-    assert (name, needs, version) == ("cracked", "-", "0.0.3")
-    assert state.startswith("broken: the strategy 'cracked' of skactive-broken 0.0.3")
-    assert {row[-1] for key, row in rows.items() if "broken" not in key} == {"ok"}
-
-
-# The colliding one
-
-
-def test_a_collision_of_two_plugins_names_both_and_the_way_out(python):
-    code = 'say(error(lambda: get_strategy("gini")))'
-    kind, message, _ = python(code, "example", "colliding")
-    assert kind == "ValueError"
-    first, second = "skactive-example 1.2.0", "skactive-rival 0.4.1"
-    assert f"the strategy name 'gini' is offered by {first}" in message
-    assert f" and {second} (" in message
-    assert message.endswith(
-        "Say which: 'skactive-example:gini' or 'skactive-rival:gini'."
-    )
-
-
-def test_the_full_name_chooses_the_distribution(python):
-    code = """
-say([
-    type(get_strategy("skactive-example:gini")).__module__,
-    get_strategy("skactive-rival:gini").function.__module__,
-    type(get_strategy("skactive:margin")).__module__,
-    type(get_strategy("skactive-rival:margin")).__module__,
-])
-"""
-    assert python(code, "example", "colliding") == [
-        "skactive_example",
-        "skactive_rival",
-        "skactive.strategies._uncertainty",
-        "skactive_rival",
-    ]
-
-
-def test_a_learner_takes_the_full_name(python):
-    code = """
-learner = ActiveLearner(LogisticRegression(), "skactive-rival:margin")
-say(type(learner.fit(X[:10], y[:10]).strategy_).__module__)
-"""
-    assert python(code, "colliding") == "skactive_rival"
-
-
-def test_a_default_learner_asks_as_without_the_plugin(python):
-    code = """
-learner = ActiveLearner(LogisticRegression(), random_state=0)
-picks = learner.fit(X[:10], y[:10]).query(X, 3).tolist()
-say([type(learner.strategy_).__module__, picks])
-"""
-    alone = python(code)
-    assert alone[0] == "skactive.strategies._uncertainty"
-    assert python(code, "colliding") == alone
-
-
-def test_without_a_collision_the_short_name_is_enough(python):
-    code = 'say([get_strategy("gini").function.__module__, get_strategy_names()])'
-    module, names = python(code, "colliding")
-    assert module == "skactive_rival"
-    assert {"gini", "margin", "skactive-rival:margin", "entropy"} <= set(names)
-    assert "skactive:margin" not in names
-
-
-def test_a_saved_learner_loads_beside_a_plugin_of_the_strategys_name(python, tmp_path):
-    folder = str(tmp_path / "saved")
-    code = f"""
-from skactive import save
-save(ActiveLearner(LogisticRegression()).fit(X[:10], y[:10]), {folder!r})
-say(None)
-"""
-    python(code)
-    code = f"""
-from skactive import load
-learner = load({folder!r})
-say([learner.strategy, type(learner.strategy_).__module__])
-"""
-    expected = ["margin", "skactive.strategies._uncertainty"]
-    assert python(code, "colliding") == expected
-
-
-def test_a_saved_name_that_became_ambiguous_is_the_recorded_distributions(
-    python, tmp_path
-):
-    folder = str(tmp_path / "saved")
-    code = f"""
-from skactive import save
-save(ActiveLearner(LogisticRegression(), "gini").fit(X[:10], y[:10]), {folder!r})
-say(None)
-"""
-    python(code, "example")
-    code = f"from skactive import load\nsay(load({folder!r}).strategy)"
-    assert python(code, "example") == "gini"
-    assert python(code, "example", "colliding") == "skactive-example:gini"
-
-
-def test_the_command_says_what_collides(command):
-    status, rows = command("--check", plugins=["example", "colliding"])
-    assert status == 0
-    state = "collides with skactive-rival: say skactive-example:gini"
-    assert rows["skactive-example:gini"][-1] == state
-    assert rows["skactive:margin"][-1] == "ok"
-    assert rows["skactive-rival:margin"][-1] == "ok, as skactive-rival:margin"
-    assert rows["skactive-example:ratio"][-1] == "ok"
+def test_the_command_lists_plugins_and_their_state(install, capsys):
+    for plugin in ("example", "broken", "colliding"):
+        install(plugin)
+    assert main(["strategies"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    (broken,) = [line for line in lines if line.startswith("cracked")]
+    assert "broken: the strategy 'cracked' of skactive-broken 0.0.3" in broken
+    rows = [line for line in lines if line.startswith("gini")]
+    assert all("collides with" in row for row in rows)
+    assert len(rows) == 2

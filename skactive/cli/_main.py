@@ -567,7 +567,7 @@ def _describe(entry, entries, *, check):
 
 
 def _check(strategy):
-    from ..testing._kit import check_strategy
+    from ..testing import check_strategy
 
     try:
         check_strategy(strategy)

@@ -1,7 +1,11 @@
 """Conformance checks for the authors of query strategies and of text estimators."""
 
-from ._kit import check_strategy, parametrize_with_strategy_checks, strategy_checks
-from ._text_checks import (
+from ._strategy_kit import (
+    check_strategy,
+    parametrize_with_strategy_checks,
+    strategy_checks,
+)
+from ._text_kit import (
     check_text_estimator,
     parametrize_with_text_checks,
     text_estimator_checks,

@@ -1,4 +1,4 @@
-"""What the checks of text estimators share: texts, targets, containers, refusals."""
+"""The text estimator under test, its texts and targets, containers and errors."""
 
 import copy
 import re
@@ -7,9 +7,9 @@ import numpy as np
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import get_tags
 
-from ._cases import ensure
+from ._common import ensure
 
-#: Short and longer ones, one of them twice, one beyond ASCII.
+#: Short and long texts, one of them twice, one that is not ASCII.
 TEXTS = (
     "the film is a joy",
     "a dull and slow film",
@@ -24,7 +24,7 @@ TEXTS = (
     "a warm and clever script",
     "flat jokes, flat music",
 )
-#: What an estimator can be asked, as far as it has it.
+#: The methods that are compared, as far as an estimator has them.
 METHODS = (
     "predict",
     "predict_proba",
@@ -37,28 +37,14 @@ _DRAWS = {"n_draws": 3, "random_state": 0}
 
 
 class TextSubject:
-    """The estimator under test.
-
-    Parameters
-    ----------
-    estimator : estimator instance
-        Takes texts.
-
-    Attributes
-    ----------
-    given : estimator instance
-        The same.
-    label : str
-        What to call it.
-    kind : {"classifier", "regressor", "transformer"}
-    """
+    """The estimator under test, with its `kind` and a `label` for messages."""
 
     def __init__(self, estimator):
         if isinstance(estimator, type) or not hasattr(estimator, "fit"):
             got = estimator.__name__ if isinstance(estimator, type) else repr(estimator)
             raise TypeError(
                 f"'estimator' must be an instance with a fit method, got {got}. Pass "
-                "it with the parameters that it is to be checked with."
+                "it with the parameters to check it with."
             )
         self.given = estimator
         self.label = type(estimator).__name__
@@ -71,13 +57,7 @@ class TextSubject:
         )
 
     def make(self):
-        """Make a fresh estimator with a seed, without relying on its `clone`.
-
-        Returns
-        -------
-        estimator : estimator instance
-            Not fitted.
-        """
+        """Return an unfitted estimator with a seed, without relying on its `clone`."""
         estimator = copy.deepcopy(self.given)
         seeds = {
             name: 0
@@ -92,18 +72,7 @@ class TextSubject:
         return self.kind != "transformer" or get_tags(self.given).target_tags.required
 
     def targets(self, n=None):
-        """Make n targets: two classes in turn, or numbers.
-
-        Parameters
-        ----------
-        n : int or None, default=None
-            None is one for each of the TEXTS.
-
-        Returns
-        -------
-        y : ndarray of shape (n,), or None
-            None where `fit` needs none.
-        """
+        """Return n targets, (n,): two classes or numbers; None if not needed."""
         n = len(TEXTS) if n is None else n
         if not self.is_supervised:
             return None
@@ -112,71 +81,26 @@ class TextSubject:
         return np.array(["no", "yes"])[np.arange(n) % 2]
 
     def fit(self, X=None, y=None):
-        """Fit a fresh estimator.
-
-        Parameters
-        ----------
-        X : container of n texts or None, default=None
-            None are the TEXTS as a list.
-        y : array-like of shape (n,) or None, default=None
-            None makes them.
-
-        Returns
-        -------
-        estimator : estimator instance
-        """
+        """Return a fresh estimator fitted on the given texts; TEXTS by default."""
         X = list(TEXTS) if X is None else X
         return fit(self.make(), X, self.targets(len(X)) if y is None else y)
 
 
 def fit(estimator, X, y):
-    """Call `fit` with targets, where there are some.
-
-    Parameters
-    ----------
-    estimator : estimator instance
-    X : container of n texts
-    y : array-like of shape (n,) or None
-
-    Returns
-    -------
-    estimator : estimator instance
-        The same, whatever `fit` returns.
-    """
+    """Fit the estimator, with targets if there are any, and return it."""
     estimator.fit(X) if y is None else estimator.fit(X, y)
     return estimator
 
 
 def answers(estimator, X):
-    """Ask an estimator all that it can be asked.
-
-    Parameters
-    ----------
-    estimator : fitted estimator
-    X : container of n texts
-
-    Returns
-    -------
-    answers : dict of str to ndarray of n rows
-    """
+    """Return a dict of the results of all methods, each with n rows."""
     return {
         name: _call(estimator, name, X) for name in METHODS if hasattr(estimator, name)
     }
 
 
 def calls(subject):
-    """Yield each way to hand texts to an estimator: `fit`, and its methods once fitted.
-
-    Parameters
-    ----------
-    subject : TextSubject
-
-    Yields
-    ------
-    name : str
-    call : callable
-        Takes X.
-    """
+    """Yield (name, function of X) for `fit` and each method of a fitted estimator."""
 
     def to_fit(X):
         n = len(X) if hasattr(X, "__len__") else len(TEXTS)
@@ -196,50 +120,29 @@ def _call(estimator, name, X):
 
 
 def agree(first, second, *, exactly=True):
-    """Tell which answers differ.
+    """Return how two results of :func:`answers` differ, or an empty string.
 
-    Parameters
-    ----------
-    first, second : dict of str to ndarray
-        From :func:`answers`.
-    exactly : bool, default=True
-        Whether rounding counts. Where not, labels are left to the probabilities that
-        they follow from.
-
-    Returns
-    -------
-    fault : str
-        Empty where they agree.
+    Unless `exactly`, rounding errors are allowed, and labels are not compared if
+    there are probabilities.
     """
     for name, one in first.items():
         other = second[name]
         if one.shape != other.shape:
-            return f"{name} gives the shape {one.shape} and then {other.shape}"
+            return f"{name} returns the shape {one.shape} and then {other.shape}"
         if exactly or one.dtype.kind not in "fc":
             if not exactly and name == "predict" and len(first) > 1:
                 continue
             if not np.array_equal(one, other):
-                return f"{name} gives other values"
+                return f"{name} returns other values"
         elif not np.allclose(one, other, rtol=1e-3, atol=1e-3 * np.abs(one).max()):
-            return f"{name} moves by up to {np.abs(one - other).max():.2g}"
+            return f"{name} differs by up to {np.abs(one - other).max():.2g}"
     return ""
 
 
 def refused(call, X, words, what, wanted):
-    """Check that a call raises TypeError or ValueError in words that help.
+    """Ensure that `call(X)` raises TypeError or ValueError that matches `words`.
 
-    Parameters
-    ----------
-    call : callable
-        Takes X.
-    X : object
-        What is wrong.
-    words : str
-        Regular expression that the message has to match, whatever the case.
-    what : str
-        What was asked, for our message.
-    wanted : str
-        What to do about it.
+    `what` describes the call and `wanted` the remedy in the message.
     """
     try:
         call(X)
@@ -257,33 +160,14 @@ def refused(call, X, words, what, wanted):
 
 
 def object_array(items):
-    """Make a one-dimensional object array of anything.
-
-    Parameters
-    ----------
-    items : sequence of length n
-
-    Returns
-    -------
-    array : ndarray of shape (n,)
-    """
+    """Return a one-dimensional object array of the items, (n,)."""
     array = np.empty(len(items), dtype=object)
     array[:] = items
     return array
 
 
 def containers(texts):
-    """Yield the same texts in every container, as far as its library is installed.
-
-    Parameters
-    ----------
-    texts : sequence of str
-
-    Yields
-    ------
-    name : str
-    X : container of the texts
-    """
+    """Yield (name, X): the texts in every container whose library is installed."""
     texts = list(texts)
     yield "list", texts
     yield "tuple", tuple(texts)
@@ -292,7 +176,7 @@ def containers(texts):
     if hasattr(getattr(np, "dtypes", None), "StringDType"):
         yield "StringDType array", np.array(texts, dtype=np.dtypes.StringDType())
     if pd := _optional("pandas"):
-        index = range(10, 10 + len(texts))  # nobody may rely on 0, 1, 2, ...
+        index = range(10, 10 + len(texts))  # not the default, which hides mistakes
         dtypes = [
             "object",
             "str",
@@ -317,17 +201,7 @@ def _optional(name):
 
 
 def frames(texts):
-    """Yield one-column data frames, as far as their library is installed.
-
-    Parameters
-    ----------
-    texts : sequence of str
-
-    Yields
-    ------
-    name : str
-    X : data frame of shape (n, 1)
-    """
+    """Yield (name, X): one-column data frames of each installed library."""
     for library in ("pandas", "polars"):
         if found := _optional(library):
             yield f"a {library} DataFrame", found.DataFrame({"text": list(texts)})

@@ -2,19 +2,23 @@
 
 import pickle
 
-import joblib
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 
-from ._cases import ensure
-from ._generators import global_states, restore_globals, seed_globals
+from ._common import (
+    ensure,
+    global_states,
+    hash_values,
+    restore_globals,
+    seed_globals,
+)
 from ._text_cases import METHODS, TEXTS, agree, answers, fit
 
 
 def check_tags_are_honest(subject):
-    """The tags say that it takes one dimension of strings and no table."""
+    """The input tags are one dimension of strings and no table."""
     tags = get_tags(subject.given).input_tags
     said = {
         name: getattr(tags, name) for name in ("string", "one_d_array", "two_d_array")
@@ -27,7 +31,7 @@ def check_tags_are_honest(subject):
 
 
 def check_init_only_stores(subject):
-    """The constructor stores its arguments as they are, and nothing else."""
+    """`__init__` stores its parameters as they are and sets nothing else."""
     params = subject.given.get_params(deep=False)
     state = vars(type(subject.given)(**params))
     ensure(
@@ -44,12 +48,12 @@ def check_init_only_stores(subject):
 
 
 def check_fit_returns_self(subject):
-    """`fit` gives the estimator back."""
+    """`fit` returns the estimator."""
     estimator, y = subject.make(), subject.targets()
     X = list(TEXTS)
     ensure(
         (estimator.fit(X) if y is None else estimator.fit(X, y)) is estimator,
-        "fit returns something else; return self.",
+        "fit returns another object; return self.",
     )
 
 
@@ -57,33 +61,24 @@ def check_parameters_are_untouched(subject):
     """Neither `fit` nor a prediction changes a parameter."""
     estimator = subject.make()
     before = estimator.get_params(deep=False)
-    contents = _contents(before)
+    contents = hash_values(before)
     answers(fit(estimator, list(TEXTS), subject.targets()), list(TEXTS))
     after = estimator.get_params(deep=False)
     changed = [name for name in before if after.get(name) is not before[name]]
     changed = changed or [
-        name for name, content in _contents(after).items() if content != contents[name]
+        name
+        for name, content in hash_values(after).items()
+        if content != contents[name]
     ]
     ensure(
         not changed,
-        f"fit changed the parameters {changed}; keep what it finds in attributes that "
+        f"fit changed the parameters {changed}; store results in attributes that "
         "end in an underscore.",
     )
 
 
-def _contents(params):
-    """Hash what parameters hold, so that a list that grew in place is noticed."""
-    hashes = {}
-    for name, value in params.items():
-        try:
-            hashes[name] = joblib.hash(value)
-        except Exception:  # such as a lambda, which has no content to hash
-            hashes[name] = None
-    return hashes
-
-
 def check_unfitted_is_refused(subject):
-    """Before `fit`, an estimator that needs it raises NotFittedError."""
+    """Before `fit`, an estimator that requires it raises NotFittedError."""
     estimator = subject.make()
     methods = [name for name in METHODS if hasattr(estimator, name)]
     for name in methods:
@@ -107,39 +102,39 @@ def check_unfitted_is_refused(subject):
 
 
 def check_fitting_twice(subject):
-    """With a seed, fitting again gives the same model, whatever was fitted before."""
+    """With a seed, every fit returns the same model, also after another fit."""
     expected = answers(subject.fit(), list(TEXTS))
     fault = agree(expected, answers(subject.fit(), list(TEXTS)))
     ensure(
         not fault,
         f"of two copies fitted alike, {fault} in the second; take random numbers from "
-        "random_state only, and iterate over no set.",
+        "random_state only, and do not iterate over sets.",
     )
     again = subject.fit(list(TEXTS[::-1]))
     fit(again, list(TEXTS), subject.targets())
     fault = agree(expected, answers(again, list(TEXTS)))
     ensure(
         not fault,
-        f"fitted before on something else, {fault}; let fit begin anew.",
+        f"fitted before on something else, {fault}; let fit start from scratch.",
     )
 
 
 def check_clone(subject):
-    """A clone is not fitted, and fits to the same."""
+    """A clone is unfitted, and fits to the same model."""
     fitted = subject.fit()
     copied = clone(fitted)
     kept = sorted(vars(copied).keys() - copied.get_params(deep=False).keys())
     ensure(
         not [name for name in kept if name.endswith("_")],
-        f"a clone has {kept}; set in __init__ what its parameters are, and no more.",
+        f"a clone has {kept}; set nothing but the parameters in __init__.",
     )
     fit(copied, list(TEXTS), subject.targets())
     fault = agree(answers(fitted, list(TEXTS)), answers(copied, list(TEXTS)))
-    ensure(not fault, f"from a fitted clone, {fault}; keep in parameters what decides.")
+    ensure(not fault, f"from a fitted clone, {fault}; keep all settings in parameters.")
 
 
 def check_pickle(subject):
-    """A pickle restores what was fitted, and what was not."""
+    """A pickle restores fitted and unfitted estimators."""
     fitted = subject.fit()
     expected = answers(fitted, list(TEXTS))
     try:
@@ -151,14 +146,17 @@ def check_pickle(subject):
             "functions at the top of a module, and hold no open files or lambdas."
         ) from exc
     fault = agree(expected, answers(restored, list(TEXTS)))
-    ensure(not fault, f"from a pickle, {fault}; leave out nothing that decides.")
+    ensure(
+        not fault,
+        f"from a pickle, {fault}; leave out nothing that predictions depend on.",
+    )
     fit(fresh, list(TEXTS), subject.targets())
     fault = agree(expected, answers(fresh, list(TEXTS)))
     ensure(not fault, f"fitted after pickling, {fault}; leave no parameter out.")
 
 
 def check_no_global_generator(subject):
-    """No global random generator is moved or relied on."""
+    """No global random generator is used."""
     states = global_states()
     try:
         found = []
@@ -210,11 +208,11 @@ def check_failed_fit_changes_nothing(subject):
 
 
 def check_fit_transform(subject):
-    """`fit_transform` gives what `fit` and `transform` do."""
+    """`fit_transform` returns the result of `fit` and `transform`."""
     found = _call_fit_transform(subject)
     expected = answers(subject.fit(), list(TEXTS))["transform"]
     fault = agree({"fit_transform": expected}, {"fit_transform": found})
-    ensure(not fault, f"{fault} than transform after fit; let both do the same.")
+    ensure(not fault, f"{fault} than transform after fit; make both the same.")
 
 
 def _call_fit_transform(subject):
@@ -225,7 +223,7 @@ def _call_fit_transform(subject):
 
 
 def check_feature_names_out(subject):
-    """Each column of `transform` has a name of its own."""
+    """Each column of `transform` has a unique name."""
     fitted = subject.fit()
     n = answers(fitted, list(TEXTS))["transform"].shape[1]
     ensure(
@@ -236,13 +234,13 @@ def check_feature_names_out(subject):
     names = fitted.get_feature_names_out()
     ensure(
         len(names) == n == len(set(names)) and all(isinstance(v, str) for v in names),
-        f"get_feature_names_out gives {len(names)} names, {len(set(names))} of them "
-        f"different, for {n} columns; give each a str of its own.",
+        f"get_feature_names_out returns {len(names)} names, {len(set(names))} of "
+        f"them different, for {n} columns; return a unique str for each.",
     )
 
 
 def check_set_output(subject):
-    """`set_output` makes a data frame with the names of the features."""
+    """`set_output` returns a data frame with the names of the features."""
     try:
         import pandas as pd
     except ImportError:
@@ -258,7 +256,7 @@ def check_set_output(subject):
     frame = subject.fit().set_output(transform="pandas").transform(X)
     ensure(
         isinstance(frame, pd.DataFrame),
-        f"after set_output(transform='pandas'), transform gives "
+        f"after set_output(transform='pandas'), transform returns "
         f"{type(frame).__name__}; define transform in a class that derives from "
         "TransformerMixin.",
     )
@@ -270,8 +268,7 @@ def check_set_output(subject):
     )
     ensure(
         np.array_equal(frame.to_numpy(), rows),
-        "the data frame of set_output holds other values; leave it to "
-        "TransformerMixin.",
+        "the data frame of set_output has other values; leave it to TransformerMixin.",
     )
 
 

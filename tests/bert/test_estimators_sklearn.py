@@ -11,7 +11,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator_cloneable, check_mixin_order
 
 from skactive.bert import BertClassifier, BertFeatures, BertRegressor
-from skactive.testing import check_text_estimator, text_estimator_checks
+from skactive.testing import check_text_estimator
 
 from .quick import X, Y, assert_equal_outputs, classifier
 
@@ -43,28 +43,11 @@ COUNTS = {"BertFeatures": 28, "BertClassifier": 41, "BertRegressor": 36}
 # The kit
 
 
-@pytest.mark.parametrize(
-    ("label", "check"),
-    [
-        pytest.param(label, name, id=f"{label}-{name}")
-        for label, (cls, params) in UNDER_TEST.items()
-        for name, _ in text_estimator_checks(cls(**params))
-    ],
-)
-def test_text_checks(tiny_bert, label, check):
+@pytest.mark.parametrize("label", UNDER_TEST)
+def test_text_checks(tiny_bert, label):
     cls, params = UNDER_TEST[label]
-    dict(text_estimator_checks(cls(tiny_bert, **params)))[check]()
-
-
-@pytest.mark.parametrize("cls", [BertFeatures, BertClassifier, BertRegressor])
-def test_the_number_of_checks(cls):
-    names = [name for name, _ in text_estimator_checks(cls())]
+    names = check_text_estimator(cls(tiny_bert, **params))
     assert len(names) == len(set(names)) == COUNTS[cls.__name__]
-
-
-def test_all_checks_in_one_call(tiny_bert):
-    features = BertFeatures(tiny_bert, precision="float32", device="cpu")
-    assert len(check_text_estimator(features)) == COUNTS["BertFeatures"]
 
 
 @pytest.mark.parametrize("cls", [BertFeatures, BertClassifier, BertRegressor])

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skactive.posterior import check_can_sample, sample_proba, sampler
-from skactive.testing._models import GivenProba
+from skactive.testing._strategy_cases import GivenProba
 from skactive.view import PoolView
 
 from .ensembles import ASKED, ENSEMBLES, RNG, X, Y

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skactive.testing._models import GivenProba
+from skactive.testing._strategy_cases import GivenProba
 from skactive.view import PoolView
 
 

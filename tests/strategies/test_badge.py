@@ -17,7 +17,7 @@ from sklearn.preprocessing import scale
 
 from skactive import ActiveLearner
 from skactive.strategies import BADGE
-from skactive.testing._models import GivenProba
+from skactive.testing._strategy_cases import GivenProba
 from skactive.view import PoolView
 
 

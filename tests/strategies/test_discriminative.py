@@ -20,7 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from skactive.strategies import CAL, DAL
 from skactive.testing import check_strategy
-from skactive.testing._models import GivenProba
+from skactive.testing._strategy_cases import GivenProba
 from skactive.view import PoolView
 
 LOADERS = {"iris": load_iris, "cancer": load_breast_cancer, "digits": load_digits}

@@ -21,7 +21,7 @@ from sklearn.svm import LinearSVC
 from skactive import ActiveLearner
 from skactive.strategies import DFAL, EGL, EGLEmbedding
 from skactive.testing import check_strategy
-from skactive.testing._models import GivenProba
+from skactive.testing._strategy_cases import GivenProba
 from skactive.view import PoolView
 
 LOADERS = {2: load_breast_cancer, 3: load_iris, 10: load_digits}

@@ -15,7 +15,7 @@ from skactive import ActiveLearner
 from skactive.strategies import GORAL
 from skactive.strategies._influence import entropy_slopes
 from skactive.testing import check_strategy
-from skactive.testing._models import GivenProba
+from skactive.testing._strategy_cases import GivenProba
 from skactive.view import PoolView
 
 AGGREGATES = ("absolute", "rms", "best")

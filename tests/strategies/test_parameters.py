@@ -10,8 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skactive import ActiveLearner, get_strategy, registry
 from skactive.strategies import GORAL, Committee, Strategy
-from skactive.testing._cases import make_case
-from skactive.testing._models import GivenProba
+from skactive.testing._strategy_cases import GivenProba, make_case
 
 BUILTIN = [entry.name for entry in registry.available() if entry.builtin]
 

@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 from skactive import ActiveLearner
 from skactive.strategies import Density, PreClustering, Representative
 from skactive.testing import check_strategy
-from skactive.testing._models import GivenScores
+from skactive.testing._strategy_cases import GivenScores
 
 from .given_features import make_pool, make_view
 

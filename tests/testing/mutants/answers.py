@@ -208,7 +208,7 @@ MUTANTS = {
     ],
     "check_permuted_pool": [
         (ComparesNeighbours(), "scores of the items change with their order"),
-        (InTheOrderOfThePool(), "it asked for .* stood in another order; order by"),
+        (InTheOrderOfThePool(), "it asked for .* was in another order; order by"),
     ],
     "check_ties_are_spread": [
         (SpreadsInTheBatchOnly(), "40 seeds reached 2 of 20 equal candidates; break"),
@@ -235,7 +235,7 @@ GRAVE = {
             CountsFromTheEnd(),
             r"gave the position \[-\d+\]; return positions in the view",
         ),
-        (Repeats(), "gave a position more than once: .*; leave out what is"),
+        (Repeats(), "gave a position more than once: .*; exclude positions"),
     ],
     "check_scores_are_numbers": [
         (GivesTwoScores(), r"array of shape \(300, 2\) and dtype float64; return one"),

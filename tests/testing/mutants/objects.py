@@ -180,7 +180,7 @@ MUTANTS = {
         (SelectSaysOneArgument(), r"select does not take \(view, n\): too many pos"),
     ],
     "check_init_only_stores": [
-        (InitSetsMore(), r"__init__ sets \['cache'\] beside its parameters"),
+        (InitSetsMore(), r"__init__ sets \['cache'\] in addition to its"),
         (InitConverts(), r"__init__ works on its parameters \(TypeError: float"),
         (InitCopies(), r"__init__ does not store \['weight'\] as given"),
         (InitForgets(), r"__init__ does not store \['weight'\] as given"),
@@ -192,8 +192,8 @@ MUTANTS = {
         (SetParamsConverts(), r"set_params\(\*\*get_params\(\)\) turned {'weight'"),
     ],
     "check_clone": [
-        (hidden_setting(), "a clone asks for other items; keep whatever decides in"),
-        (CloneOfAnotherClass(), "clone gives an object of another class"),
+        (hidden_setting(), "a clone asks for other items; keep everything"),
+        (CloneOfAnotherClass(), "clone returns an object of another class"),
         (CloneOfOtherParameters(), r"clone turned .* into .*\(weight=2\.0\)"),
     ],
     "check_keeps_no_state": [
@@ -202,7 +202,7 @@ MUTANTS = {
     ],
     "check_pickle": [
         (local_class(), r"it cannot be pickled \(.*local_class.*\); define classes"),
-        (pickles_not_all(), "after pickling it asks for other items; keep in par"),
+        (pickles_not_all(), "after pickling it asks for other items; keep every"),
     ],
 }
 

@@ -209,7 +209,7 @@ MUTANTS = {
         (SpreadOfEachClass(), "NaN for 30 of 30 candidates"),
     ],
     "check_labels_of_any_kind": [
-        (ComputesWithLabels(), "when only the classes' names changed; look columns"),
+        (ComputesWithLabels(), "only the names of the classes changed; look"),
     ],
     "check_equal_candidates": [
         (DividesByTheSpread(), "ValueError: .*robabilities contain NaN"),

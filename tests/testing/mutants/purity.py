@@ -143,11 +143,11 @@ MUTANTS = {
         (MovesPython(), "moved the global generator of random; take random numbers"),
     ],
     "check_no_fixed_seed_for_ties": [
-        (FixedSeed(), "five seeds gave one and the same batch out of equal cand"),
+        (FixedSeed(), "five seeds gave the same batch of equal candidates; take"),
     ],
     "check_runs_without_torch": [
-        (ImportsTorch(), "a query imported torch; the view gives NumPy arrays"),
-        (ImportsPartOfTorch(), "a query imported torch; the view gives NumPy"),
+        (ImportsTorch(), "a query imported torch; the view returns NumPy arrays"),
+        (ImportsPartOfTorch(), "a query imported torch; the view returns NumPy"),
         (imported_at_the_top(), r"its module imports torch \(as \['learning'\]\)"),
     ],
 }

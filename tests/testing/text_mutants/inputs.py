@@ -184,14 +184,14 @@ class SortsTheList(Transformer):
 
 MUTANTS = {
     "check_every_container_predicts_the_same": [
-        (CutsFixedWidths(), "for a U array transform gives other values than for a"),
+        (CutsFixedWidths(), "for a U array transform returns other values than for a"),
     ],
     "check_every_container_fits_the_same": [
-        (FitsByLabel(), "after fit on a pandas Series of object predict gives other"),
+        (FitsByLabel(), "after fit on a pandas Series of object predict returns other"),
     ],
     "check_single_text_is_refused": [
-        (ReadsLetters(), "predict of a bare str is accepted.*wrap it in a list"),
-        (SaysNothingOfLists(), "fit of a bare str is refused with ValueError: 'bad"),
+        (ReadsLetters(), "predict of a single str is accepted.*suggest a list"),
+        (SaysNothingOfLists(), "fit of a single str is refused with ValueError: 'bad"),
     ],
     "check_frame_is_refused": [
         (CountsTheColumns(), "transform of a pandas DataFrame .*is accepted"),
@@ -214,11 +214,11 @@ MUTANTS = {
         (NothingForNothing(), "transform of an empty list is accepted"),
     ],
     "check_empty_text_is_allowed": [
-        (DropsEmptyTexts(), "gives 11 rows for 12 texts, one of them empty"),
-        (DividesByLength(), "gives NaN or infinity for an empty text"),
+        (DropsEmptyTexts(), "returns 11 rows for 12 texts, one of them empty"),
+        (DividesByLength(), "returns NaN or infinity for an empty text"),
     ],
     "check_subset_of_texts": [
-        (CentresEachCall(), "for 5 of 12 texts transform moves by up to"),
+        (CentresEachCall(), "for 5 of 12 texts transform differs by up"),
     ],
     "check_read_only_input": [(NeedsToWrite(), "ValueError: buffer source array")],
     "check_input_is_unchanged": [
@@ -229,12 +229,17 @@ MUTANTS = {
 GRAVE = {
     "check_every_container_fits_the_same": [(LooksUpByLabel(), "KeyError: 0")],
     "check_one_row_per_text": [
-        (WorksOnDifferentTexts(), "transform gives 11 rows for 12 texts"),
-        (CountsRepetitions(), "of two equal texts in one call transform moves"),
+        (WorksOnDifferentTexts(), "transform returns 11 rows for 12 texts"),
+        (CountsRepetitions(), "of two equal texts in one call transform differs"),
     ],
-    "check_order_of_texts": [(StaysSorted(), "in another order predict gives|moves")],
+    "check_order_of_texts": [
+        (StaysSorted(), "in another order predict (returns|differs)")
+    ],
     "check_subset_of_texts": [
-        (LosesItsOnlyRow(), r"predict_proba gives the shape \(1, 2\) and then \(2,\)"),
+        (
+            LosesItsOnlyRow(),
+            r"predict_proba returns the shape \(1, 2\) and then \(2,\)",
+        ),
     ],
     "check_input_is_unchanged": [(SortsTheList(), "fit changed X or y")],
 }

@@ -211,38 +211,41 @@ MUTANTS = {
     "check_fitting_twice": [(GoesOn(), "fitted before on something else, transform")],
     "check_clone": [
         (CloneIsItself(), "a clone has .*'mean_'"),
-        (CloneForgets(scale=3.5), "from a fitted clone, transform gives other values"),
+        (
+            CloneForgets(scale=3.5),
+            "from a fitted clone, transform returns other values",
+        ),
     ],
     "check_pickle": [
         (HoldsALambda(), "cannot be pickled .*define classes"),
-        (PickleForgets(), "from a pickle, predict gives other values"),
+        (PickleForgets(), "from a pickle, predict returns other values"),
     ],
     "check_no_global_generator": [
         (SeedsNumpy(), "moved the global generator of numpy.random"),
         (MovesNumpy(), "moved the global generator of numpy.random"),
         (MovesPython(), "moved the global generator of random"),
-        (ReadsTheGlobalSeed(), "with another global seed transform gives other"),
+        (ReadsTheGlobalSeed(), "with another global seed transform returns other"),
     ],
     "check_failed_fit_changes_nothing": [
         (SetsBeforeItChecks(), r"a failed fit leaves \['n_texts_'\]"),
-        (ForgetsBeforeItChecks(), "after a failed fit predict gives other values"),
+        (ForgetsBeforeItChecks(), "after a failed fit predict returns other values"),
     ],
-    "check_fit_transform": [(ShortCut(), "fit_transform gives other values than")],
+    "check_fit_transform": [(ShortCut(), "fit_transform returns other values than")],
     "check_feature_names_out": [
-        (OneNameForAll(), "gives 8 names, 1 of them different, for 8 columns"),
+        (OneNameForAll(), "returns 8 names, 1 of them different, for 8 columns"),
     ],
     "check_set_output": [
         (NoFrame(), "there is no set_output"),
-        (FrameByNobody(), "transform gives ndarray"),
+        (FrameByNobody(), "transform returns ndarray"),
         (_wrapped(NumbersTheRows)(), "another index than X"),
-        (_wrapped(Rounds)(), "holds other values"),
+        (_wrapped(Rounds)(), "has other values"),
     ],
 }
 GRAVE = {
     "check_init_only_stores": [(InitConverts(), r"__init__ converts \['scale'\]")],
-    "check_fitting_twice": [(UnseededNoise(), "predict.* gives other values in the")],
+    "check_fitting_twice": [(UnseededNoise(), "predict.* returns other values in the")],
     "check_feature_names_out": [
-        (TooFewNames(), "gives 1 names"),
+        (TooFewNames(), "returns 1 names"),
         (NoNames(), "there is no get_feature_names_out"),
     ],
 }

@@ -181,17 +181,17 @@ MUTANTS = {
         (FillsMissingNumbers(), "fit with None at position 7 of y is accepted"),
     ],
     "check_targets_in_any_container": [
-        (TakesATupleForSomethingElse(), "in a tuple predict gives other values"),
+        (TakesATupleForSomethingElse(), "in a tuple predict returns other values"),
         (TakesNoSeries(), "KeyError: 0"),
     ],
     "check_sample_weights_of_one": [
-        (WeighsTwice(), "with weights of 1 predict gives other values"),
+        (WeighsTwice(), "with weights of 1 predict returns other values"),
         (TakesAnyWeights(), "fit with 12 texts and 11 weights is accepted"),
     ],
     "check_string_labels": [(StringsAsObjects(), "np.unique")],
     "check_number_labels": [
-        (PredictsColumns(), r"of the labels \[-3, 8\], predict gives \[[01], "),
-        (ComputesWithLabels(), r"labels \[-3, 8\] in place .* gives other values"),
+        (PredictsColumns(), r"of the labels \[-3, 8\], predict returns \[[01], "),
+        (ComputesWithLabels(), r"labels \[-3, 8\] in place .* returns other values"),
     ],
     "check_bool_labels": [(BoolsAsNumbers(), r"classes_ is \[.*0.*1.*\]; keep")],
     "check_three_classes": [(TwoClassesOnly(), r"labels \['a', 'b', 'c'\], classes_")],
@@ -208,11 +208,11 @@ MUTANTS = {
         (TurnsLabelsIntoStrings(), "strings and integers as labels is accepted"),
     ],
     "check_unseen_class_in_score": [
-        (ScoresWhatItKnows(), "with a class that training never saw, score is"),
+        (ScoresWhatItKnows(), "with a class that is not in classes_, score is"),
     ],
     "check_predictions_are_numbers": [
-        (PredictsAColumn(), r"predict gives the shape \(12, 1\) of float64"),
-        (PredictsWholeNumbers(), r"predict gives the shape \(12,\) of int"),
+        (PredictsAColumn(), r"predict returns the shape \(12, 1\) of float64"),
+        (PredictsWholeNumbers(), r"predict returns the shape \(12,\) of int"),
     ],
     "check_whole_numbers": [(DividesInWholeNumbers(), "targets of float predict")],
     "check_strings_as_numbers_are_refused": [

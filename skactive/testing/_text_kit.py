@@ -1,10 +1,12 @@
-"""Collect the conformance checks of an estimator that takes texts, and run them."""
+"""The conformance kit for estimators whose `X` are texts."""
 
-from ._runs import collect, parametrize, run_all
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from ._common import collect, parametrize, run_all
 from ._text_cases import TextSubject
-from ._text_input_checks import TEXT_INPUT_CHECKS
+from ._text_data_checks import TEXT_INPUT_CHECKS, TEXT_TARGET_CHECKS, takes_weights
 from ._text_object_checks import TEXT_OBJECT_CHECKS
-from ._text_target_checks import TEXT_TARGET_CHECKS, takes_weights
 
 _CHECKS = (*TEXT_OBJECT_CHECKS, *TEXT_INPUT_CHECKS, *TEXT_TARGET_CHECKS)
 
@@ -25,7 +27,7 @@ def _transforms(subject):
     return hasattr(subject.given, "transform")
 
 
-# When a check says something about an estimator; those not named always do.
+# When a check applies to an estimator; the others always do.
 _APPLIES = {
     "check_fit_transform": _transforms,
     "check_feature_names_out": _transforms,
@@ -51,8 +53,10 @@ _APPLIES = {
 }
 
 
-def text_estimator_checks(estimator):
-    """Yield the checks that every estimator of texts has to pass.
+def text_estimator_checks(
+    estimator: Any,
+) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Yield the checks that every text estimator must pass.
 
     Parameters
     ----------
@@ -65,21 +69,22 @@ def text_estimator_checks(estimator):
     name : str
         Name of the check.
     check : callable
-        Takes no argument; raises an AssertionError that says what to repair.
+        Takes no argument; raises an AssertionError that states the fault and the
+        remedy.
 
     Raises
     ------
     TypeError
-        If it is no instance with a `fit` method.
+        If `estimator` is not an instance with a `fit` method.
     AssertionError
         If there is no check to run.
 
     Notes
     -----
-    The checks of scikit-learn feed numbers, so they skip an estimator that takes texts.
-    These feed a dozen short texts. Parameters called `random_state` that are None are
-    set to 0. Answers that may differ by rounding are compared to three digits: check
-    an estimator of lower precision in float32.
+    scikit-learn's own checks use numbers and skip estimators of texts. These checks use
+    a dozen short texts. Parameters named `random_state` that are None are set to 0.
+    Results that may differ by rounding are compared to three digits: check an estimator
+    of lower precision in float32.
 
     Examples
     --------
@@ -92,8 +97,8 @@ def text_estimator_checks(estimator):
     yield from collect(_CHECKS, _APPLIES, TextSubject(estimator))
 
 
-def check_text_estimator(estimator):
-    """Run every check on an estimator of texts, and stop at the first that fails.
+def check_text_estimator(estimator: Any) -> list[str]:
+    """Run every check on a text estimator up to the first failure.
 
     Parameters
     ----------
@@ -108,7 +113,7 @@ def check_text_estimator(estimator):
     Raises
     ------
     AssertionError
-        Names the check that failed and says what to repair.
+        States the check that failed, the fault and the remedy.
 
     Examples
     --------
@@ -119,33 +124,37 @@ def check_text_estimator(estimator):
         ...
     AssertionError: 'CountVectorizer' fails check_tags_are_honest: its input tags are \
 {'string': True, 'one_d_array': False, 'two_d_array': False}; set string=True, \
-one_d_array=True and two_d_array=False in __sklearn_tags__. (The tags say that it \
-takes one dimension of strings and no table.)
+one_d_array=True and two_d_array=False in __sklearn_tags__. (The input tags are \
+one dimension of strings and no table.)
     """
     return run_all(text_estimator_checks(estimator))
 
 
-def parametrize_with_text_checks(estimators, *, expected_failed=None):
-    """Make a pytest test run once per text estimator and check.
+def parametrize_with_text_checks(
+    estimators: Iterable[Any],
+    *,
+    expected_failed: Mapping[str, str] | Callable[[Any], Any] | None = None,
+) -> Callable:
+    """Parametrize a pytest test with every check of every text estimator.
 
     Parameters
     ----------
     estimators : list of estimator instances
-        What to check.
+        The estimators to check.
     expected_failed : dict of str to str, callable or None, default=None
         Checks that are known to fail, with the reason; or a function that takes an
         estimator and returns such a dict. Such a test is marked
-        `xfail(strict=True)`: it has to fail, or pytest reports it.
+        `xfail(strict=True)`: pytest reports it if it passes.
 
     Returns
     -------
     decorator : callable
-        For a test function with the one argument `check`, which it calls.
+        Decorates a test function whose only argument is `check`, which it calls.
 
     Raises
     ------
     ValueError
-        If there is no estimator, or `expected_failed` names no check of it.
+        If there is no estimator, or `expected_failed` names an unknown check.
 
     Examples
     --------

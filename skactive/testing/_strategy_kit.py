@@ -1,12 +1,14 @@
-"""Collect the conformance checks of a strategy and run them."""
+"""The conformance kit for query strategies."""
 
-from ._answer_checks import ANSWER_CHECKS, FIRST_ANSWER_CHECKS
-from ._cases import Subject
-from ._object_checks import COPY_CHECKS, OBJECT_CHECKS
-from ._purity_checks import PURITY_CHECKS
-from ._runs import collect, parametrize, run_all
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
-# What others are a consequence of comes first, so that a failure names the cause.
+from ._common import collect, parametrize, run_all
+from ._strategy_answer_checks import ANSWER_CHECKS, FIRST_ANSWER_CHECKS
+from ._strategy_cases import StrategySubject
+from ._strategy_object_checks import COPY_CHECKS, OBJECT_CHECKS, PURITY_CHECKS
+
+# Causes come before consequences, so that the first failure names the cause.
 _CHECKS = (
     *OBJECT_CHECKS,
     *FIRST_ANSWER_CHECKS,
@@ -15,7 +17,7 @@ _CHECKS = (
     *ANSWER_CHECKS,
 )
 
-# When a check says something about a strategy; those not named always do.
+# When a check applies to a strategy; the others always do.
 _APPLIES = {
     "check_init_only_stores": lambda s: not s.is_function,
     "check_get_and_set_params": lambda s: not s.is_function,
@@ -31,8 +33,8 @@ _APPLIES = {
 }
 
 
-def strategy_checks(strategy):
-    """Yield the checks that every query strategy has to pass.
+def strategy_checks(strategy: Any) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Yield the checks that every query strategy must pass.
 
     Parameters
     ----------
@@ -44,7 +46,8 @@ def strategy_checks(strategy):
     name : str
         Name of the check.
     check : callable
-        Takes no argument; raises an AssertionError that says what to repair.
+        Takes no argument; raises an AssertionError that states the fault and the
+        remedy.
 
     Raises
     ------
@@ -53,8 +56,8 @@ def strategy_checks(strategy):
 
     Notes
     -----
-    The checks bring their own small models, which give everything that `requires` can
-    name, on numeric pools; no network, no training and no pytest are involved.
+    The checks use their own small models, which offer everything that `requires` can
+    name, on numeric pools. They need no network, no training and no pytest.
 
     Examples
     --------
@@ -64,12 +67,12 @@ def strategy_checks(strategy):
     >>> name
     'check_decision_values'
     """
-    subject = Subject(strategy)
+    subject = StrategySubject(strategy)
     yield from collect(_CHECKS, _APPLIES, subject)
 
 
-def check_strategy(strategy):
-    """Run every check on a query strategy, and stop at the first that fails.
+def check_strategy(strategy: Any) -> list[str]:
+    """Run every check on a query strategy up to the first failure.
 
     Parameters
     ----------
@@ -84,7 +87,7 @@ def check_strategy(strategy):
     Raises
     ------
     AssertionError
-        Names the check that failed and says what to repair.
+        States the check that failed, the fault and the remedy.
 
     Examples
     --------
@@ -95,34 +98,39 @@ def check_strategy(strategy):
     Traceback (most recent call last):
         ...
     AssertionError: '<lambda>' fails check_permuted_pool: the scores of the items \
-change with their order in the pool; score an item by what the view says of it, not \
-by its position, and take random numbers from view.rng, not from a generator with a \
-fixed seed. (A pointwise strategy follows an item wherever it stands in the pool.)
+change with their order in the pool; compute a score from what the view holds for \
+the item, not from its position, and take random numbers from view.rng, not from a \
+generator with a fixed seed. (A pointwise strategy gives an item the same score \
+anywhere in the pool.)
     """
     return run_all(strategy_checks(strategy))
 
 
-def parametrize_with_strategy_checks(strategies, *, expected_failed=None):
-    """Make a pytest test run once per strategy and check.
+def parametrize_with_strategy_checks(
+    strategies: str | Iterable[Any],
+    *,
+    expected_failed: Mapping[str, str] | Callable[[Any], Any] | None = None,
+) -> Callable:
+    """Parametrize a pytest test with every check of every strategy.
 
     Parameters
     ----------
     strategies : list of str, Strategy instances or callables
-        What to check.
+        The strategies to check.
     expected_failed : dict of str to str, callable or None, default=None
         Checks that are known to fail, with the reason; or a function that takes a
         strategy as given and returns such a dict. Such a test is marked
-        `xfail(strict=True)`: it has to fail, or pytest reports it.
+        `xfail(strict=True)`: pytest reports it if it passes.
 
     Returns
     -------
     decorator : callable
-        For a test function with the one argument `check`, which it calls.
+        Decorates a test function whose only argument is `check`, which it calls.
 
     Raises
     ------
     ValueError
-        If there is no strategy, or `expected_failed` names no check of it.
+        If there is no strategy, or `expected_failed` names an unknown check.
 
     Examples
     --------
@@ -135,14 +143,14 @@ def parametrize_with_strategy_checks(strategies, *, expected_failed=None):
     return parametrize(
         strategies,
         strategy_checks,
-        lambda strategy: Subject(strategy).label,
+        lambda strategy: StrategySubject(strategy).label,
         expected_failed,
         argument="strategies",
     )
 
 
 def _requires_only(subject, allowed, needed=None):
-    """Whether a strategy that declares its needs stays within some of them."""
+    """Whether a strategy declares `needed` and nothing but `allowed`."""
     requires = subject.requires
     if not isinstance(requires, frozenset | set):
         return False
@@ -150,6 +158,6 @@ def _requires_only(subject, allowed, needed=None):
 
 
 def _is_local_function(subject):
-    """Whether it is a lambda or lives inside a function, which pickle refuses."""
+    """Whether it is a lambda or a local function, which pickle refuses."""
     function = getattr(subject.sample, "function", None)
     return subject.is_function and "<" in getattr(function, "__qualname__", "")

@@ -1,4 +1,4 @@
-"""Checks of what a strategy answers: valid, on every pool, and always the same."""
+"""Checks of the answers of a strategy: valid on every pool, and reproducible."""
 
 import tempfile
 from dataclasses import replace
@@ -9,12 +9,20 @@ from scipy import sparse
 from sklearn.pipeline import make_pipeline
 
 from ..learner import ActiveLearner
-from ._cases import as_picks, ask, ensure, make_case, score
-from ._models import GivenProba, GivenScores, ReadNumbers
+from ._common import ensure
+from ._strategy_cases import (
+    GivenProba,
+    GivenScores,
+    ReadNumbers,
+    as_picks,
+    ask,
+    make_case,
+    score,
+)
 
 
 def check_requires_what_it_uses(subject):
-    """A strategy asks its view only for what `requires` declares."""
+    """A strategy uses only what its `requires` declares."""
     strategy = subject.make()
     view = make_case().view(strategy)
     allow, refused = view._check_allowed, []
@@ -23,7 +31,7 @@ def check_requires_what_it_uses(subject):
         try:
             allow(capability)
         except AttributeError as exc:
-            # hasattr and getattr swallow it, and then find nothing, ever.
+            # hasattr and getattr swallow it, and never find anything.
             refused.append(str(exc))
             raise
 
@@ -54,12 +62,12 @@ def check_whole_pool(subject):
 
 
 def check_pool_smaller_than_batch(subject):
-    """A learner that is asked for more than there is gets everything."""
+    """A query for more items than there are returns all of them."""
     case = make_case(n=6)
     picks = case.learner(subject).query(case.X, 20)
     ensure(
         sorted(picks) == list(range(6)),
-        f"a query for 20 of 6 items gave {picks.tolist()}; choose all n of the view.",
+        f"a query for 20 of 6 items gave {picks.tolist()}; select all n of the view.",
     )
 
 
@@ -73,38 +81,38 @@ def check_candidates_only(subject):
     as_picks(picks, 4, len(case.X))
     ensure(
         set(picks) <= set(rows),
-        f"a query limited to {rows.tolist()} gave {picks.tolist()}; choose among the "
-        "items of the view and nothing else.",
+        f"a query limited to {rows.tolist()} gave {picks.tolist()}; select only "
+        "items of the view.",
     )
     mask = np.zeros(len(case.X), dtype=bool)
     mask[rows] = True
     everyone = learner.query(case.X, len(rows), candidates=mask)
     ensure(
         sorted(everyone) == sorted(rows),
-        f"a query for all of {sorted(rows)} gave {sorted(everyone)}; choose among the "
-        "items of the view and nothing else.",
+        f"a query for all of {sorted(rows)} gave {sorted(everyone)}; select only "
+        "items of the view.",
     )
 
 
 def check_rounds_of_a_loop(subject):
-    """Three rounds of asking and teaching never ask for an item twice."""
+    """Three rounds of query and teach never ask for an item twice."""
     case = make_case()
     learner = case.learner(subject)
-    unlabelled = np.arange(len(case.X))
+    unlabeled = np.arange(len(case.X))
     for _ in range(3):
-        picks = learner.query(case.X, 4, candidates=unlabelled)
+        picks = learner.query(case.X, 4, candidates=unlabeled)
         as_picks(picks, 4, len(case.X))
         ensure(
-            np.isin(picks, unlabelled).all(),
-            f"it asked for {picks.tolist()}, some of which are labelled already; "
-            "choose among the items of the view and nothing else.",
+            np.isin(picks, unlabeled).all(),
+            f"it asked for {picks.tolist()}, some of which are labeled already; "
+            "select only items of the view.",
         )
-        unlabelled = np.setdiff1d(unlabelled, picks)
+        unlabeled = np.setdiff1d(unlabeled, picks)
         learner.teach(case.X[picks], case.y_labeled[: len(picks)])
 
 
 def check_same_seed_same_answer(subject):
-    """Two strategies with one seed ask for the same items."""
+    """Two strategies with the same seed ask for the same items."""
     case = make_case()
     for seed in range(3):
         first = ask(subject.make(), case, 6, seed=seed)
@@ -112,12 +120,12 @@ def check_same_seed_same_answer(subject):
         ensure(
             np.array_equal(first, second),
             f"with one seed it asked for {first.tolist()}, then {second.tolist()}; "
-            "take random numbers from view.rng only, and iterate over no set.",
+            "take random numbers from view.rng only, and do not iterate over sets.",
         )
 
 
 def check_asking_twice(subject):
-    """One strategy, and one learner, asked twice gives the same answer."""
+    """A strategy, or a learner, that is queried twice gives the same answer."""
     strategy, case = subject.make(), make_case()
     learner = case.learner(subject)
     for answer in (
@@ -134,14 +142,14 @@ def check_asking_twice(subject):
 
 
 def check_scores_are_numbers(subject):
-    """Each candidate gets one number, which may be infinite but not NaN."""
+    """Each candidate has one score, which may be infinite but not NaN."""
     for k in (2, 3):
-        # More than a chunk, so that whoever works in chunks has a rest.
+        # More than a chunk, so that strategies that work in chunks have a last one.
         score(subject.make(), make_case(n=300, k=k))
 
 
 def check_zero_and_one_probabilities(subject):
-    """Probabilities of exactly 0 and 1 are ordinary."""
+    """Probabilities of exactly 0 and 1 are accepted."""
     for k in (2, 3):
         certain = np.eye(k)[np.arange(12) % k]
         certain[-1] = [0.5, 0.5, 0.0][:k]
@@ -149,23 +157,23 @@ def check_zero_and_one_probabilities(subject):
 
 
 def check_two_classes(subject):
-    """Two classes are no special case."""
+    """Two classes are accepted."""
     _answer(subject, make_case(k=2))
 
 
 def check_seven_classes(subject):
-    """Seven classes are no special case."""
+    """Seven classes are accepted."""
     _answer(subject, make_case(k=7))
 
 
 def check_one_label_per_class(subject):
-    """One labelled item per class is enough."""
+    """One labeled item per class is enough."""
     _answer(subject, make_case(k=2, n_labeled=2))
     _answer(subject, make_case(k=4, n_labeled=4))
 
 
 def check_labels_of_any_kind(subject):
-    """Classes may be called anything: they are no column numbers."""
+    """Class labels may be any values, not only column numbers."""
     case = make_case()
     codes = np.unique(case.y_labeled, return_inverse=True)[1]
     picks = []
@@ -175,9 +183,9 @@ def check_labels_of_any_kind(subject):
         picks.append(ask(subject.make(), renamed, 5).tolist())
     ensure(
         picks[0] == picks[1] == picks[2],
-        f"it asked for {picks[0]}, {picks[1]} and {picks[2]} when only the classes' "
-        "names changed; look columns up in view.classes, and do not sort or compute "
-        "with labels.",
+        f"it asked for {picks[0]}, {picks[1]} and {picks[2]} when only the names of "
+        "the classes changed; look columns up in view.classes, and do not sort or "
+        "compute with labels.",
     )
 
 
@@ -187,7 +195,7 @@ def check_equal_candidates(subject):
 
 
 def check_ties_are_spread(subject):
-    """Equal candidates are chosen at random, not in the order of the pool."""
+    """Equal candidates are selected at random, not in the order of the pool."""
     case = make_case(n=20, equal=True)
     strategy = subject.make()
     picks = np.array([ask(strategy, case, 2, seed=seed) for seed in range(40)])
@@ -201,7 +209,7 @@ def check_ties_are_spread(subject):
 
 
 def check_duplicate_rows(subject):
-    """Rows that stand in the pool several times are no trouble."""
+    """Duplicate rows in the pool are accepted."""
     case = make_case(n=12)
     _answer(subject, replace(case, X=np.repeat(case.X, 3, axis=0)))
 
@@ -225,7 +233,7 @@ def check_read_only_input(subject):
 
 
 def check_memory_mapped_input(subject):
-    """Arrays that lie on disk are accepted."""
+    """Memory-mapped arrays are accepted."""
     case = make_case()
     with tempfile.TemporaryDirectory() as folder:
 
@@ -240,7 +248,7 @@ def check_memory_mapped_input(subject):
 
 
 def check_sparse_features(subject):
-    """Sparse matrices are accepted, or refused in words that name them."""
+    """Sparse matrices are accepted, or refused with an error that names them."""
     case = make_case().with_rows(sparse.csr_array)
     try:
         _answer(subject, case)
@@ -248,65 +256,65 @@ def check_sparse_features(subject):
         ensure(
             "sparse" in str(exc).lower(),
             f"on sparse features it raised {type(exc).__name__}: {exc}; handle "
-            "scipy.sparse features, or refuse them with a TypeError that says "
-            "'sparse'.",
+            "scipy.sparse features, or refuse them with a TypeError that "
+            "contains 'sparse'.",
         )
 
 
 def check_texts_behind_a_pipeline(subject):
-    """What a pipeline makes of texts is treated as the same numbers would be.
+    """Texts behind a pipeline get the same answer as the numbers that it returns.
 
-    Unless the strategy looks at the items themselves, which are texts then.
+    This does not hold for strategies that use the items themselves.
     """
     case = make_case()
     model = make_pipeline(ReadNumbers(), GivenProba())
-    spelled = replace(case, model=model).with_rows(
+    as_texts = replace(case, model=model).with_rows(
         lambda X: [" ".join(map(repr, row)) for row in X.tolist()]
     )
     from_numbers = ask(subject.make(), case, 5)
     strategy = subject.make()
-    view, looked = _watch_items(spelled.view(strategy))
+    view, was_read = _watch_items(as_texts.view(strategy))
     try:
         picks = strategy.select(view, 5)
     except Exception as exc:
         ensure(
-            not looked,
+            not was_read,
             f"on texts behind a pipeline it raised {type(exc).__name__}: {exc}; "
-            "look at view.features (and require 'features') rather than at view.X, "
-            "or pass items of the kind that it takes.",
+            "use view.features (and require 'features') rather than view.X, or pass "
+            "items of a type that it accepts.",
         )
         raise
     from_texts = as_picks(picks, 5, len(view))
     ensure(
-        bool(looked) or np.array_equal(from_numbers, from_texts),
+        bool(was_read) or np.array_equal(from_numbers, from_texts),
         f"it asked for {from_numbers.tolist()} among rows of numbers and for "
-        f"{from_texts.tolist()} among texts that a pipeline turns into them; look at "
-        "view.features (and require 'features') rather than at view.X.",
+        f"{from_texts.tolist()} among texts that a pipeline turns into them; use "
+        "view.features (and require 'features') rather than view.X.",
     )
 
 
 def _watch_items(view):
-    """Note in a list that a strategy looks at `view.X`."""
-    looked = []
+    """Return the view and a list that grows when a strategy reads `view.X`."""
+    was_read = []
 
     class Watched(type(view)):
         @property
         def X(self):
-            looked.append(True)
+            was_read.append(True)
             return super().X
 
     view.__class__ = Watched
-    return view, looked
+    return view, was_read
 
 
 def check_decision_values(subject):
-    """What requires class scores works on decision values as well."""
+    """A strategy that requires class scores works on decision values as well."""
     for k in (2, 4):
         _answer(subject, make_case(k=k, model=GivenScores()))
 
 
 def check_cold_start(subject):
-    """What requires no model answers before any label."""
+    """A strategy that requires no model works before any label."""
     X = make_case().X
     learner = ActiveLearner(
         GivenProba(), cold_start=subject.given, batch_size=5, random_state=0
@@ -315,14 +323,14 @@ def check_cold_start(subject):
 
 
 def _answer(subject, case):
-    """Ask for a few and for nearly all; check the scores where there are some."""
+    """Query for a few and for nearly all; check the scores of a pointwise strategy."""
     for wanted in (3, case.X.shape[0] - 1):
         ask(subject.make(), case, wanted)
     if subject.is_pointwise:
         score(subject.make(), case)
 
 
-#: In the order in which they run. Nothing is worth checking of invalid answers.
+#: In the order in which they run; other checks need valid answers.
 FIRST_ANSWER_CHECKS = (
     check_requires_what_it_uses,
     check_picks_are_positions,

@@ -1,0 +1,145 @@
+"""What both kits use: collecting and running checks, errors, global generators."""
+
+import random
+import sys
+from collections.abc import Mapping
+from difflib import get_close_matches
+from functools import partial
+
+import joblib
+import numpy as np
+
+
+def ensure(condition, fault):
+    """Raise an AssertionError that states the fault and the remedy unless it holds."""
+    if not condition:
+        raise AssertionError(fault)
+
+
+def collect(checks, applies, subject):
+    """Yield (name, check) for each check that applies to `subject`.
+
+    `applies` maps names of checks to predicates of the subject; other checks always
+    apply. A yielded check takes no argument and raises an AssertionError.
+    """
+    applicable = [
+        check
+        for check in checks
+        if applies.get(check.__name__, lambda subject: True)(subject)
+    ]
+    if not applicable:
+        raise AssertionError(
+            f"no check was collected for {subject.label!r}, so that nothing would be "
+            "checked; reinstall skactive."
+        )
+    for check in applicable:
+        yield check.__name__, partial(_run, check, subject)
+
+
+def run_all(checks):
+    """Run (name, check) pairs up to the first failure; return the names."""
+    names = []
+    for name, check in checks:
+        check()
+        names.append(name)
+    return names
+
+
+def parametrize(objects, checks_of, label_of, expected_failed, *, argument):
+    """Return a pytest decorator with one case per object and check."""
+    import pytest
+
+    if not objects:
+        raise ValueError(
+            f"{argument!r} is empty, so that nothing would be checked. Name at least "
+            f"one {_SINGULAR[argument]}."
+        )
+    params, known, reasons = [], set(), {}
+    for subject in objects:
+        label = label_of(subject)
+        failing = expected_failed or {}
+        failing = failing if isinstance(failing, Mapping) else failing(subject) or {}
+        reasons.update(failing)
+        for name, check in checks_of(subject):
+            known.add(name)
+            marks = ()
+            if name in failing:
+                marks = pytest.mark.xfail(reason=failing[name], strict=True)
+            params.append(pytest.param(check, id=f"{label}-{name}", marks=marks))
+    unknown = sorted(set(reasons) - known)
+    if unknown:
+        close = get_close_matches(unknown[0], known, n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        raise ValueError(
+            f"'expected_failed' must name checks of these {argument}, got "
+            f"{unknown}.{hint}"
+        )
+    return pytest.mark.parametrize("check", params)
+
+
+_SINGULAR = {"strategies": "strategy", "estimators": "estimator"}
+
+
+def _run(check, subject):
+    """Run one check; every exception becomes an error that names the check."""
+    rule = check.__doc__.splitlines()[0]
+    try:
+        check(subject)
+    except Exception as exc:
+        fault = str(exc)
+        if not isinstance(exc, AssertionError):
+            message = str(exc).rstrip(".")
+            fault = f"{type(exc).__name__}: {message}. Repair what raises it."
+        raise AssertionError(
+            f"{subject.label!r} fails {check.__name__}: {fault} ({rule})"
+        ) from exc
+
+
+def hash_values(values):
+    """Hash each value of a dict, so that a list that grew in place is noticed."""
+    hashes = {}
+    for name, value in values.items():
+        try:
+            hashes[name] = joblib.hash(value)
+        except Exception:  # such as a lambda, which has no content to hash
+            hashes[name] = None
+    return hashes
+
+
+# Global generators
+
+
+def _torch():
+    """Return torch if the process has imported it."""
+    return sys.modules.get("torch")
+
+
+def global_states():
+    """Return the state of each global generator; torch only if it is imported."""
+    name, keys, position, *rest = np.random.get_state()  # noqa: NPY002
+    states = {
+        "numpy.random": (name, keys.tobytes(), position, *rest),
+        "random": random.getstate(),
+    }
+    if _torch():
+        states["torch"] = _torch().random.get_rng_state().numpy().tobytes()
+    return states
+
+
+def seed_globals(seed):
+    """Seed every global generator."""
+    np.random.seed(seed)  # noqa: NPY002
+    random.seed(seed)
+    if _torch():
+        _torch().random.manual_seed(seed)
+
+
+def restore_globals(states):
+    """Restore what :func:`global_states` returned."""
+    name, keys, *rest = states["numpy.random"]
+    keys = np.frombuffer(keys, dtype=np.uint32)
+    np.random.set_state((name, keys, *rest))  # noqa: NPY002
+    random.setstate(states["random"])
+    if "torch" in states:
+        state = np.frombuffer(states["torch"], dtype=np.uint8).copy()
+        _torch().random.set_rng_state(_torch().from_numpy(state))

@@ -1,0 +1,276 @@
+"""The strategy under test, pools whose model is known, and validated answers."""
+
+import copy
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
+
+from .._utils._plugins import validate
+from ..learner import ActiveLearner
+from ..registry import get_strategy, resolve
+from ..strategies._base import FunctionStrategy, PointwiseStrategy
+from ..view._pool_view import PoolView
+from ._common import ensure
+
+# The models: a row of `X` holds the k class probabilities of the item and then its d
+# coordinates. A check sets the predictions by writing them down, without training.
+
+
+class _GivenClassifier(ClassifierMixin, BaseEstimator):
+    """Classifier that learns the classes from `y` and nothing else."""
+
+    def fit(self, X, y):
+        """Store the classes."""
+        self.classes_ = np.unique(y)
+        self.n_features_in_ = np.shape(X)[1]
+        return self
+
+    def predict(self, X):
+        """Return the class of the highest given probability, (n,)."""
+        return self.classes_[self._split(X)[0].argmax(axis=1)]
+
+    def _split(self, X):
+        """Return the probabilities (n, k) and the coordinates (n, d)."""
+        rows = X.toarray() if sparse.issparse(X) else np.asarray(X)
+        k = len(self.classes_)
+        return rows[:, :k].copy(), rows[:, k:]
+
+
+class GivenProba(_GivenClassifier):
+    """Classifier with every capability that reads its probabilities off `X`.
+
+    With `fixed_draws`, `sample_proba` ignores its `random_state`.
+    """
+
+    def __init__(self, fixed_draws=False):
+        self.fixed_draws = fixed_draws
+
+    def predict_proba(self, X):
+        """Return the given probabilities, (n, k)."""
+        return self._split(X)[0]
+
+    def sample_proba(self, X, n_draws=50, random_state=None):
+        """Return (n, t, k): probabilities tilted by t random linear models.
+
+        Where a given probability is 0, so are its draws.
+        """
+        proba, coordinates = self._split(X)
+        rng = np.random.default_rng(0 if self.fixed_draws else random_state)
+        shape = (n_draws, coordinates.shape[1], proba.shape[1])
+        weights = rng.normal(scale=0.5, size=shape)
+        tilt = np.einsum("nd,tdk->ntk", coordinates, weights)
+        draws = proba[:, None, :] * np.exp(tilt - tilt.max(axis=2, keepdims=True))
+        draws /= draws.sum(axis=2, keepdims=True)
+        return draws.astype(proba.dtype, copy=False)
+
+    def gradient_factors(self, X):
+        """Return residuals (n, k) and inputs (n, d) at the predicted label."""
+        proba, coordinates = self._split(X)
+        residuals = proba.copy()
+        residuals[np.arange(len(proba)), proba.argmax(axis=1)] -= 1
+        return residuals, coordinates
+
+    def boundary_distance(self, X):
+        """Return (n,) gaps of the two likeliest classes, scaled by a coordinate."""
+        proba, coordinates = self._split(X)
+        top_two = np.sort(proba, axis=1)[:, -2:]
+        return (top_two[:, 1] - top_two[:, 0]) * (1 + abs(coordinates[:, 0]))
+
+    def embedding_gradients(self, X):
+        """Return (n,) expected changes of the largest coordinate."""
+        proba, coordinates = self._split(X)
+        return (proba * (1 - proba)).sum(axis=1) * abs(coordinates).max(axis=1)
+
+    def surprisal(self, X, random_state=None):
+        """Return the sizes of the last coordinates, (n, 4)."""
+        X = X.toarray() if sparse.issparse(X) else np.asarray(X)
+        return abs(X[:, -4:])
+
+
+class GivenScores(_GivenClassifier):
+    """Classifier without probabilities that reads decision values off `X`."""
+
+    def decision_function(self, X):
+        """Return the decision values, (n, k), or (n,) for two classes."""
+        values = self._split(X)[0]
+        return values[:, 1] - values[:, 0] if values.shape[1] == 2 else values
+
+
+class ReadNumbers(TransformerMixin, BaseEstimator):
+    """Transformer of texts that spell numbers into rows of these numbers."""
+
+    def fit(self, X, y=None):
+        """Do nothing."""
+        return self
+
+    def transform(self, X):
+        """Return the numbers in each text, (n, d)."""
+        return np.array([text.split() for text in X], dtype=np.float64)
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        return tags
+
+
+class StrategySubject:
+    """The strategy under test, given as a name, an instance or a function."""
+
+    def __init__(self, strategy):
+        if isinstance(strategy, type):
+            resolve(strategy)  # raises: an instance is wanted
+        self.given = strategy
+        if isinstance(strategy, str):
+            self.label = strategy
+        elif hasattr(strategy, "select"):
+            self.label = _safe_repr(strategy)
+        else:
+            self.label = getattr(strategy, "__name__", repr(strategy))
+        self.sample = self.make()
+        with suppress(AttributeError, RuntimeError):  # a check reports such an __init__
+            validate(self.sample)
+
+    def make(self):
+        """Return a fresh strategy, without relying on its `clone`."""
+        if isinstance(self.given, str):
+            return get_strategy(self.given)
+        if hasattr(self.given, "select"):
+            return copy.deepcopy(self.given)
+        return resolve(self.given)
+
+    @property
+    def requires(self):
+        """The declared needs; None for a function, which declares none."""
+        return getattr(self.sample, "requires", None)
+
+    @property
+    def is_function(self):
+        """Whether it is a plain function of the view."""
+        return isinstance(self.sample, FunctionStrategy)
+
+    @property
+    def is_pointwise(self):
+        """Whether it scores each candidate on its own."""
+        return isinstance(self.sample, PointwiseStrategy)
+
+
+def _safe_repr(strategy):
+    try:
+        return repr(strategy)
+    except Exception:  # a check will report what is wrong with its parameters
+        return type(strategy).__name__
+
+
+@dataclass(frozen=True)
+class Case:
+    """A pool `X` of n rows, a fitted model and the m labeled rows."""
+
+    X: object
+    model: object
+    X_labeled: object
+    y_labeled: np.ndarray
+
+    def view(self, strategy, seed=0, rows=None):
+        """Return the view that a strategy gets, limited to `rows` if given."""
+        view = PoolView(
+            self.X,
+            estimator=self.model,
+            X_labeled=self.X_labeled,
+            y_labeled=self.y_labeled,
+            requires=getattr(strategy, "requires", None),
+            optional=getattr(strategy, "optional", frozenset()),
+            name=type(strategy).__name__,
+            rng=np.random.default_rng(seed),
+        )
+        return view if rows is None else view.take(rows)
+
+    def learner(self, subject, random_state=0):
+        """Return a learner fitted on the labeled rows."""
+        learner = ActiveLearner(
+            clone(self.model), subject.given, random_state=random_state
+        )
+        return learner.fit(self.X_labeled, self.y_labeled)
+
+    def with_rows(self, convert):
+        """Return the case with the pool and the labeled rows converted."""
+        X, X_labeled = convert(self.X), convert(self.X_labeled)
+        model = clone(self.model).fit(X_labeled, self.y_labeled)
+        return replace(self, X=X, X_labeled=X_labeled, model=model)
+
+
+def make_case(n=30, k=3, *, n_labeled=None, proba=None, model=None, equal=False):
+    """Return a case of n candidates, (n, k + 4), and 3 labeled rows per class.
+
+    `proba` (n, k) sets the predictions of the candidates; `equal` makes all of them
+    copies of the first.
+    """
+    rng = np.random.default_rng(20260101)
+    m = 3 * k if n_labeled is None else n_labeled
+    rows = np.hstack([rng.dirichlet(np.ones(k), n + m), rng.normal(size=(n + m, 4))])
+    X, X_labeled = rows[:n].copy(), rows[n:].copy()
+    if proba is not None:
+        X[:, :k] = proba
+    if equal:
+        X[:] = X[0]
+    y_labeled = np.array([f"class {i % k}" for i in range(m)])
+    model = clone(GivenProba() if model is None else model).fit(X_labeled, y_labeled)
+    return Case(X, model, X_labeled, y_labeled)
+
+
+def ask(strategy, case, n, *, seed=0, rows=None):
+    """Return the n validated positions that a strategy selects, (n,)."""
+    view = case.view(strategy, seed, rows)
+    return as_picks(strategy.select(view, n), n, len(view))
+
+
+def as_picks(picks, n, n_candidates):
+    """Validate n selected positions out of `n_candidates` and return them, (n,)."""
+    asked = f"select(view, {n}) on {n_candidates} candidates gave"
+    picks = np.asarray(picks if hasattr(picks, "__len__") else list(picks))
+    ensure(
+        picks.ndim == 1 and picks.dtype.kind in "iu",
+        f"{asked} an array of shape {picks.shape} and dtype {picks.dtype}; return a "
+        "one-dimensional array of integer positions, not scores, floats or a mask.",
+    )
+    ensure(
+        len(picks) == n,
+        f"{asked} {len(picks)} positions; return exactly n, which never exceeds "
+        "len(view).",
+    )
+    outside = picks[(picks < 0) | (picks >= n_candidates)]
+    ensure(
+        outside.size == 0,
+        f"{asked} the position {outside[:1]}; return positions in the view, from 0 to "
+        "len(view) - 1, not in another pool.",
+    )
+    ensure(
+        np.unique(picks).size == n,
+        f"{asked} a position more than once: {picks.tolist()}; exclude positions that "
+        "are already selected.",
+    )
+    return picks.astype(np.intp)
+
+
+def score(strategy, case, *, seed=0, rows=None):
+    """Return the validated scores of a pointwise strategy, (n,)."""
+    view = case.view(strategy, seed, rows)
+    scores = np.asarray(strategy.score(view))
+    ensure(
+        scores.shape == (len(view),) and scores.dtype.kind in "fiub",
+        f"score(view) on {len(view)} candidates gave an array of shape "
+        f"{scores.shape} and dtype {scores.dtype}; return one real number for each.",
+    )
+    bad = np.flatnonzero(np.isnan(scores))
+    ensure(
+        bad.size == 0,
+        f"score(view) is NaN for {bad.size} of {len(view)} candidates, the first at "
+        f"position {bad[:1]}; use the limit where a logarithm or a division is "
+        "undefined (0 log 0 is 0), or -inf for candidates that should come last.",
+    )
+    return scores

@@ -1,0 +1,359 @@
+"""Checks of a strategy as an object, and of what a query must leave unchanged."""
+
+import inspect
+import pickle
+import sys
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib.abc import MetaPathFinder
+from types import ModuleType
+
+import joblib
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+
+from ..view._quantities import check_declarations
+from ._common import (
+    ensure,
+    global_states,
+    hash_values,
+    restore_globals,
+    seed_globals,
+)
+from ._strategy_cases import GivenProba, ask, make_case, score
+
+# Parameters, copies, declarations
+
+
+def check_requires_known_names(subject):
+    """`requires`, `optional` and `targets` are sets of known names."""
+    requires = subject.requires
+    ensure(
+        requires is not None or subject.is_function,
+        "`requires` is None; make it a frozenset of names, frozenset() for a strategy "
+        "that needs no model.",
+    )
+    try:
+        check_declarations(subject.sample)
+    except TypeError as exc:
+        raise AssertionError(str(exc)) from exc
+
+
+def check_select_is_a_method(subject):
+    """`select(view, n)` takes a view and a number."""
+    select = getattr(subject.sample, "select", None)
+    ensure(callable(select), "there is no method select(view, n); write one.")
+    try:
+        inspect.signature(select).bind(None, 1)
+    except TypeError as exc:
+        raise AssertionError(
+            f"select does not take (view, n): {exc}; make other arguments "
+            "parameters of __init__."
+        ) from exc
+
+
+def check_init_only_stores(subject):
+    """`__init__` stores its parameters as they are and sets nothing else."""
+    cls = type(subject.sample)
+    kinds = {p.kind for p in inspect.signature(cls).parameters.values()}
+    ensure(
+        not kinds & {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD},
+        "__init__ takes *args or **kwargs; name every parameter, so that get_params "
+        "and a grid search find it.",
+    )
+    names = list(inspect.signature(cls).parameters)
+    # Objects that support nothing: whatever __init__ does with them shows.
+    marks = {name: object() for name in names}
+    try:
+        made = cls(**marks)
+    except Exception as exc:
+        raise AssertionError(
+            f"__init__ works on its parameters ({type(exc).__name__}: {exc}); only "
+            "store them there, and check them in select or score."
+        ) from exc
+    changed = [name for name in names if getattr(made, name, None) is not marks[name]]
+    ensure(
+        not changed,
+        f"__init__ does not store {changed} as given under the same name; write "
+        "self.name = name and convert where it is used.",
+    )
+    extra = sorted(set(vars(made)) - set(names))
+    ensure(
+        not extra,
+        f"__init__ sets {extra} in addition to its parameters; compute them in "
+        "select or score, as set_params does not run __init__ again.",
+    )
+
+
+def check_get_and_set_params(subject):
+    """`set_params(**get_params())` changes nothing, and unknown names are refused."""
+    strategy = subject.make()
+    params = strategy.get_params(deep=False)
+    ensure(
+        strategy.set_params(**params) is strategy,
+        "set_params does not return self; inherit it from skactive.strategies."
+        "Strategy.",
+    )
+    after = strategy.get_params(deep=False)
+    ensure(
+        after.keys() == params.keys()
+        and all(after[name] is params[name] for name in params),
+        f"set_params(**get_params()) turned {params} into {after}; give back what was "
+        "set.",
+    )
+    try:
+        strategy.set_params(no_such_parameter=1)
+    except ValueError:
+        return
+    raise AssertionError(
+        "set_params took the unknown name 'no_such_parameter'; raise ValueError, so "
+        "that a misspelled grid search fails."
+    )
+
+
+def check_clone(subject):
+    """`clone` returns a strategy with the same parameters and the same answers."""
+    strategy, case = subject.make(), make_case()
+    copied = clone(strategy)
+    ensure(type(copied) is type(strategy), "clone returns an object of another class.")
+    ensure(
+        repr(copied) == repr(strategy),
+        f"clone turned {strategy!r} into {copied!r}; keep parameters in attributes of "
+        "the same names.",
+    )
+    ensure(
+        np.array_equal(ask(copied, case, 5), ask(strategy, case, 5)),
+        "a clone asks for other items; keep everything that matters in parameters, "
+        "not in attributes that clone leaves out.",
+    )
+
+
+def check_pickle(subject):
+    """A strategy can be pickled and gives the same answers afterwards."""
+    strategy, case = subject.make(), make_case()
+    try:
+        restored = pickle.loads(pickle.dumps(strategy))
+    except Exception as exc:
+        raise AssertionError(
+            f"it cannot be pickled ({type(exc).__name__}: {exc}); define classes and "
+            "functions at the top of a module, and hold no open files or lambdas."
+        ) from exc
+    ensure(
+        repr(restored) == repr(strategy)
+        and np.array_equal(ask(restored, case, 5), ask(strategy, case, 5)),
+        "after pickling it asks for other items; keep everything that matters in "
+        "parameters.",
+    )
+
+
+def check_keeps_no_state(subject):
+    """A query leaves the strategy as it was."""
+    strategy = subject.make()
+    before, contents = dict(vars(strategy)), hash_values(vars(strategy))
+    ask(strategy, make_case(), 5)
+    after = vars(strategy)
+    changed = [
+        name
+        for name in sorted(before.keys() | after.keys())
+        if name not in before or name not in after or before[name] is not after[name]
+    ]
+    changed = changed or [
+        name
+        for name, content in hash_values(vars(strategy)).items()
+        if content != contents[name]
+    ]
+    ensure(
+        not changed,
+        f"select changed the attributes {changed}; keep what a query computes in local "
+        "variables, as the learner makes a fresh strategy for each.",
+    )
+
+
+# Data, model, generators, torch
+
+
+def check_input_is_unchanged(subject):
+    """A query writes neither into the pool nor into the arrays of the view."""
+    for convert in (np.array, sparse.csr_array, np.ndarray.tolist):
+        case = make_case().with_rows(convert)
+        if convert is sparse.csr_array and not _takes(subject, case):
+            continue
+        before = joblib.hash([case.X, case.X_labeled, case.y_labeled])
+        strategy = subject.make()
+        view = case.view(strategy)
+        strategy.select(view, 5)
+        ensure(
+            joblib.hash([case.X, case.X_labeled, case.y_labeled]) == before,
+            "a query changed the data it was given; work on a copy, such as "
+            "np.array(view.features).",
+        )
+        fresh = case.view(strategy)
+        for name in sorted({"proba", "class_scores"} & set(strategy.requires or ())):
+            ensure(
+                np.array_equal(getattr(view, name), getattr(fresh, name)),
+                f"a query changed view.{name}, which others share; work on a copy: "
+                f"np.array(view.{name}).",
+            )
+
+
+def check_model_is_unchanged(subject):
+    """A query changes nothing that a prediction depends on."""
+    case = make_case()
+    learner = case.learner(subject)
+    before = joblib.hash(learner.estimator_)
+    learner.query(case.X, 5)
+    ensure(
+        joblib.hash(learner.estimator_) == before,
+        "a query changed the fitted estimator; train and set parameters on "
+        "sklearn.base.clone(view.estimator) instead.",
+    )
+
+
+def check_no_global_generator(subject):
+    """No global random generator is used."""
+    case = make_case()
+    states = global_states()
+    try:
+        picks = []
+        for seed in (1, 2):
+            strategy = subject.make()
+            seed_globals(seed)
+            before = global_states()
+            picks.append(ask(strategy, case, 6))
+            after = global_states()
+            moved = [name for name in before if before[name] != after[name]]
+            ensure(
+                not moved,
+                f"a query moved the global generator of {' and '.join(moved)}; take "
+                "random numbers from view.rng, and integer seeds from "
+                "view.rng.integers(2**31).",
+            )
+        ensure(
+            np.array_equal(*picks),
+            "a query depends on a global random seed; take random numbers from "
+            "view.rng only.",
+        )
+    finally:
+        restore_globals(states)
+
+
+def check_permuted_pool(subject):
+    """A pointwise strategy gives an item the same score anywhere in the pool."""
+    case = make_case(model=GivenProba(fixed_draws=True))
+    strategy = subject.make()
+    scores = score(strategy, case)
+    if not np.array_equal(scores, score(strategy, case, seed=1)):
+        return  # its scores are random, so there is nothing to follow
+    order = np.random.default_rng(3).permutation(len(case.X))
+    permuted = replace(case, X=case.X[order])
+    ensure(
+        np.allclose(score(strategy, permuted), scores[order], rtol=1e-6),
+        "the scores of the items change with their order in the pool; compute a "
+        "score from what the view holds for the item, not from its position, and take "
+        "random numbers from view.rng, not from a generator with a fixed seed.",
+    )
+    if np.unique(scores).size < scores.size:
+        return
+    picks, again = ask(strategy, case, 6), ask(strategy, permuted, 6)
+    ensure(
+        np.array_equal(order[again], picks),
+        f"it asked for {picks.tolist()}, and for {order[again].tolist()} when the same "
+        "pool was in another order; order by the scores alone.",
+    )
+
+
+def check_no_fixed_seed_for_ties(subject):
+    """Another seed of the learner breaks ties differently."""
+    case = make_case(n=20, equal=True)
+    answers = {
+        tuple(case.learner(subject, random_state=seed).query(case.X, 5).tolist())
+        for seed in range(5)
+    }
+    ensure(
+        len(answers) > 1,
+        "five seeds gave the same batch of equal candidates; take random numbers from "
+        "view.rng, and seed nothing with a constant.",
+    )
+
+
+def check_runs_without_torch(subject):
+    """Neither the strategy's module nor a query imports torch."""
+    strategy = subject.make()
+    target = strategy.function if subject.is_function else type(strategy)
+    module = sys.modules.get(getattr(target, "__module__", None))
+    held = (
+        [
+            name
+            for name, value in vars(module).items()
+            if isinstance(value, ModuleType) and value.__name__.split(".")[0] == "torch"
+        ]
+        if module
+        else []
+    )
+    ensure(
+        not held,
+        f"its module imports torch (as {held}); import it where it is needed, so that "
+        "listing strategies stays fast.",
+    )
+    with _torch_hidden():
+        try:
+            ask(strategy, make_case(), 5)
+        except _TorchImported as exc:
+            raise AssertionError(
+                "a query imported torch; the view returns NumPy arrays, so compute "
+                "with NumPy."
+            ) from exc
+
+
+def _takes(subject, case):
+    """Whether the strategy answers on this input; another check requires it."""
+    try:
+        ask(subject.make(), case, 5)
+    except Exception:
+        return False
+    return True
+
+
+class _TorchImported(ImportError):
+    """Distinguishes a hidden torch from one that is not installed."""
+
+
+class _RefuseTorch(MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "torch":
+            raise _TorchImported(f"{name} is hidden during this check")
+
+
+@contextmanager
+def _torch_hidden():
+    """Make `import torch` raise, whether or not it was imported before."""
+    # Submodules too: `from torch.nn import Linear` imports no torch if it is loaded.
+    names = [name for name in sys.modules if name.split(".")[0] == "torch"]
+    loaded = {name: sys.modules.pop(name) for name in names}
+    finder = _RefuseTorch()
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+        sys.modules.update(loaded)
+
+
+#: In the order in which they run; those of a class do not apply to functions.
+OBJECT_CHECKS = (
+    check_requires_known_names,
+    check_select_is_a_method,
+    check_init_only_stores,
+    check_get_and_set_params,
+)
+PURITY_CHECKS = (
+    check_input_is_unchanged,
+    check_model_is_unchanged,
+    check_no_global_generator,
+    check_permuted_pool,
+    check_no_fixed_seed_for_ties,
+    check_runs_without_torch,
+)
+#: They compare answers, so they run once it is known that answers are valid.
+COPY_CHECKS = (check_keeps_no_state, check_clone, check_pickle)

@@ -1,0 +1,141 @@
+"""The word list of CONTRIBUTING: plain American English in docs, docstrings, errors."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import skactive
+
+PACKAGE = Path(skactive.__file__).parent
+ROOT = Path(__file__).parent.parent
+PAGES = {
+    page.relative_to(ROOT).as_posix(): page
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    if page.name != "CHANGELOG.md"
+}
+# Folders of the library, and pages, that are still to be rewritten.
+NOT_YET = {
+    *("_math", "_storage", "_utils", "analysis", "bert", "cli", "datasets", "learner"),
+    *("linear_model", "persistence", "plotting", "posterior", "registry", "session"),
+    *("simulation", "stopping", "strategies", "view"),
+    *("CONTRIBUTING.md", "README.md", "docs/analysis.md", "docs/fine_tuning.md"),
+    *("docs/performance.md", "docs/plots.md", "docs/results.md", "docs/saving.md"),
+    *("docs/sessions.md", "docs/simulation.md", "docs/stopping.md"),
+    *("docs/strategies.md", "docs/strategy_results.md", "docs/results/prepal.md"),
+    *("docs/results/eindor2020.md", "docs/results/peers.md", "docs/results/wang.md"),
+    *(
+        "docs/results/README.md",
+        "docs/results/hart.md",
+        "docs/results/griesshaber2020.md",
+    ),
+}
+
+# What not to write: what to write.
+WORDS = {
+    r"dear(er|est)?": "expensive",
+    r"unless told": "by default",
+    r"beside": "next to, vs., in addition to",
+    r"(go|goes|going|went|gone) by": "use",
+    r"nonsense": "invalid",
+    r"at hand": "available",
+    r"of before": "previous",
+    r"aims?(?! (to|at)\b)": "target",
+    r"what else a model could": "posterior samples",
+    r"learnt": "learned",
+    r"told(?! apart)": "given, labeled, reported",
+    r"asks? after": "ask for",
+    r"that part\.": "a full sentence",
+    r"(?-i:None is)": "Defaults to ..., None means ...",
+    # American spelling.
+    r"(un|re)?(labell|modell|travell|cancell)(ed|ing|er)": "one l",
+    r"\w*neighbour\w*": "neighbor",
+    r"\w*(behaviour|colour|favour|honour|flavour)\w*": "-or",
+    r"(k-)?centr(e|es|ed|ing)": "center",
+    r"\w*(normal|initial|penal|token|factor|optim|vector|regular)is(?!m|t)\w+": "-ize",
+    r"\w*(summar|recogn|organ|minim|maxim|general|serial|author)is(?!m|t)\w+": "-ize",
+    r"grey": "gray",
+}
+PATTERN = re.compile(
+    "|".join(rf"(?<![\w.`'/]){word}(?!\w)" for word in WORDS), flags=re.IGNORECASE
+)
+# A summary says what is returned or computed, or names the thing.
+VERBS = ("Give", "Tell", "Say", "Take", "Let", "Hand", "Ask")
+
+
+def library_texts(source):
+    """Yield the line and text of each docstring and each other string of some words."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        text = getattr(node, "value", None) if isinstance(node, ast.Constant) else None
+        if isinstance(text, str) and " " in text.strip():
+            yield node.lineno, re.sub(r"(?m)^\s*(>>>|\.\.\.).*$", "", text)
+
+
+def page_texts(source):
+    """Yield the line and text of each line of a page, without code."""
+    fenced = False
+    for number, line in enumerate(source.splitlines(), 1):
+        fenced ^= line.lstrip().startswith("```")
+        if not fenced:
+            yield number, re.sub(r"`[^`]*`", "", line)
+
+
+def find_words(texts):
+    """Return the line and the word wherever a word is on the list."""
+    return [
+        (line + text[: hit.start()].count("\n"), hit.group())
+        for line, text in texts
+        for hit in PATTERN.finditer(text)
+    ]
+
+
+def test_the_library_uses_plain_words():
+    hits = [
+        (path.relative_to(PACKAGE).as_posix(), *hit)
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if path.relative_to(PACKAGE).with_suffix("").parts[0] not in NOT_YET
+        for hit in find_words(library_texts(path.read_text(encoding="utf-8")))
+    ]
+    assert hits == []
+
+
+def test_the_pages_use_plain_words():
+    hits = [
+        (name, *hit)
+        for name, page in PAGES.items()
+        if name not in NOT_YET
+        for hit in find_words(page_texts(page.read_text(encoding="utf-8")))
+    ]
+    assert hits == []
+
+
+def test_a_summary_begins_with_what_is_returned():
+    hits = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if path.relative_to(PACKAGE).with_suffix("").parts[0] in NOT_YET:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module):
+                summary = ast.get_docstring(node) or ""
+                if summary.startswith(tuple(f"{verb} " for verb in VERBS)):
+                    name = path.relative_to(PACKAGE).as_posix()
+                    hits.append((name, summary.splitlines()[0]))
+    assert hits == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("The dear part, beside it.", ["dear", "beside"]),
+        (
+            "Unlabelled neighbours, normalised.",
+            ["Unlabelled", "neighbours", "normalised"],
+        ),
+        ("The optimizer minimizes; `labelled` is a name", []),
+        ("an optimism of the minimum, besides", []),
+    ],
+)
+def test_a_word_of_the_list_is_found(text, found):
+    assert [word for _, word in find_words(page_texts(text))] == found
