@@ -208,7 +208,7 @@ def test_the_command_lists_it(command, options):
     )
     gini = ["gini", said, "proba", "skactive-example", "1.2.0", "ok"]
     said = "Ask where the second-best class comes closest to the best."
-    ratio = ["ratio", said, "whatever it asks", "skactive-example", "1.2.0", "ok"]
+    ratio = ["ratio", said, "not declared", "skactive-example", "1.2.0", "ok"]
     assert rows["skactive-example:gini"] == gini
     assert rows["skactive-example:ratio"] == ratio
     assert rows["skactive:margin"][-1] == "ok"
@@ -345,7 +345,7 @@ say(None)
 def test_the_command_says_what_collides(command):
     status, rows = command("--check", plugins=["example", "colliding"])
     assert status == 0
-    state = "collides with skactive-rival: say skactive-example:gini"
+    state = "collides with skactive-rival: use skactive-example:gini"
     assert rows["skactive-example:gini"][-1] == state
     assert rows["skactive:margin"][-1] == "ok"
     assert rows["skactive-rival:margin"][-1] == "ok, as skactive-rival:margin"

@@ -1,19 +1,12 @@
-"""Lay numbers out as plain text or as a data frame."""
+"""Tables and numbers as plain text, Markdown or a data frame."""
 
 import math
 
+_ALIGN = {"numbers": str.rjust, "text": str.ljust}
+
 
 def format_number(value, digits=4):
-    """Write a number with some significant digits, and a dash for NaN.
-
-    Parameters
-    ----------
-    value : float
-    digits : int, default=4
-
-    Returns
-    -------
-    text : str
+    """Return a number with some significant digits, and a dash for NaN.
 
     Examples
     --------
@@ -27,47 +20,35 @@ def format_number(value, digits=4):
     return f"{value:.0f}" if large else f"{value:.{digits}g}"
 
 
-def format_table(header, rows):
-    """Align cells in columns: the first to the left, the others to the right.
+def format_table(header, rows, style="numbers"):
+    """Return a table, a line for each row.
 
-    Parameters
-    ----------
-    header : sequence of str
-    rows : sequence of sequences of str
+    `style` is "numbers" (the first column to the left, the others to the right),
+    "text" (all to the left) or "markdown", whose cells are escaped by the caller.
 
-    Returns
-    -------
-    table : str
-        A line for each row.
+    Examples
+    --------
+    >>> from skactive._utils._format import format_table
+    >>> print(format_table(["name", "n"], [["a", "12"]], "markdown"))
+    | name | n |
+    |---|---|
+    | a | 12 |
     """
     rows = [list(header), *map(list, rows)]
+    if style == "markdown":
+        lines = [f"| {' | '.join(row)} |" for row in rows]
+        return "\n".join([lines[0], "|---" * len(rows[0]) + "|", *lines[1:]])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    align = [str.ljust, *[_ALIGN[style]] * (len(widths) - 1)]
     lines = []
-    for first, *others in rows:
-        cells = [first.ljust(widths[0])]
-        cells += [
-            cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)
-        ]
+    for row in rows:
+        cells = [put(*cell) for put, *cell in zip(align, row, widths, strict=True)]
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)
 
 
 def make_frame(columns):
-    """Make a data frame, or say how to get pandas.
-
-    Parameters
-    ----------
-    columns : dict of str to sequence
-
-    Returns
-    -------
-    frame : pandas.DataFrame
-
-    Raises
-    ------
-    ImportError
-        If pandas is not installed.
-    """
+    """Return a pandas data frame, or raise an error that says how to get pandas."""
     try:
         import pandas as pd
     except ImportError as exc:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from .._storage._files import write_atomic
+from .._utils._format import format_table
 from .._utils._sklearn import validate_params
 from ..analysis._areas import area_under_curve
 from ..analysis._comparison import holm, paired_t, welch_t
@@ -23,6 +24,19 @@ BASELINE = "random"
 UNDECIDED = "undecided"
 # What is computed once for all runs that share an encoder is no cost of a strategy.
 _OF_A_RUN = ("retraining", "acquisition", "final_training")
+
+
+def run_report(args):
+    """Write the report of the folder that the arguments name."""
+    return print_report(args.folder, args.metric)
+
+
+def print_report(folder, metric=None):
+    """Write the report of a folder and print it."""
+    text, written = write_report(folder, metric=metric)
+    print(text)
+    print(f"Written: {', '.join(map(str, written))}")
+    return 0
 
 
 @validate_params({"metric": [str, None], "baseline": [str]})
@@ -164,11 +178,10 @@ def _format(heading, summary):
         head += [at_end, "p", "p (Holm)", f"curve, less {baseline}", "verdict"]
     head += ["retraining, s", "acquisition, s"]
     rows = [_row(name, found, shown, compared) for name, found in strategies.items()]
-    lines = [head, ["---"] * len(head), *rows]
     parts = [
         f"## {_escape(heading)}",
         f"{metric}, mean ± standard deviation of {runs} run{'s' * (runs != '1')}.",
-        "\n".join(f"| {' | '.join(cells)} |" for cells in lines),
+        format_table(head, rows, "markdown"),
     ]
     if compared:
         parts.append(_explain(summary))
@@ -199,8 +212,8 @@ def _compare(found):
     if test:
         cells[0] = _with_interval(test["difference"], test["interval"])
         mark = "" if test["name"].startswith("paired") else " (Welch)"
-        cells[1] = f"{_say_p(test['p_value'])}{mark}"
-        cells[2] = _say_p(test["p_holm"])
+        cells[1] = f"{_format_p(test['p_value'])}{mark}"
+        cells[2] = _format_p(test["p_holm"])
     if diagnosis:
         cells[3] = _with_interval(diagnosis["gap"], diagnosis["gap_interval"])
         verdict = diagnosis["verdict"].partition(":")[0]
@@ -218,7 +231,7 @@ def _with_interval(gap, interval):
     return f"{gap:+.3f} [{interval[0]:+.3f}, {interval[1]:+.3f}]"
 
 
-def _say_p(p):
+def _format_p(p):
     return f"{p:.3f}" if p >= 0.001 else "< 0.001"
 
 

