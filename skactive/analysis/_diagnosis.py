@@ -255,11 +255,9 @@ def diagnose(
     grid, scores = align_runs([*runs, *baseline_runs], metric)
     ours, theirs = scores[: len(runs)], scores[len(runs) :]
     pairs = pair_runs(runs, baseline_runs)
+    options = confidence, n_resamples, random_state
     gaps, intervals = _compare(
-        _summarize(ours, grid),
-        _summarize(theirs, grid),
-        pairs,
-        (confidence, n_resamples, random_state),
+        _summarize(ours, grid), _summarize(theirs, grid), pairs, options
     )
     n = min(len(runs), len(baseline_runs))
     baseline = str(baseline_runs[0].info.get("strategy") or "the baseline")
