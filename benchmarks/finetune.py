@@ -8,7 +8,7 @@ Speed: an epoch of `BertClassifier` against one of transformers' model in a plai
 batches padded to their longest text, AdamW in its fused form, frozen weights without
 gradients and frozen layers in evaluation mode. Both sides have the same texts, order,
 head, rates and clipping, and no dropout, so they have to reach the same losses: the
-largest difference between those of a step stands beside the ratio. The sides take
+largest difference between those of a step is given with the ratio. The sides take
 turns on one thread. Seconds are those of the processor, with those on the wall behind
 them; ratios are the median over the turns. "share" is what the
 layers' products alone would take at the processor's peak, measured here, by what the
@@ -17,7 +17,7 @@ second round of active learning on; "from nothing" is a whole fit that begins wi
 texts and computes the bottom first.
 
 Accuracy: 1,000 labels, 3 epochs, on the dev set, mean and standard deviation (n - 1)
-over the seeds. A seed draws the labelled texts, the head and the order.
+over the seeds. A seed draws the labeled texts, the head and the order.
 """
 
 import argparse
@@ -218,7 +218,7 @@ def matrix_peak(dtype):
 
 
 def speed(name, X, y, args):
-    """Print a row for each frozen depth and precision, beside transformers."""
+    """Print a row for each frozen depth and precision, vs. transformers."""
     peaks = {
         precision: matrix_peak(getattr(torch, precision))
         for precision in ("float32", "bfloat16")
@@ -300,7 +300,7 @@ def accuracy(X, y, X_dev, y_dev, args):
 
 
 def tasks(args):
-    """Pairs and regression through the same class, beside a trivial baseline."""
+    """Pairs and regression through the same class, vs. a trivial baseline."""
     print("\n| task | metric | trivial | fine-tuned |\n|---|---|---|---|")
     pair = ("text_a", "text_b")
     params = {

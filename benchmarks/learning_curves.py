@@ -1,4 +1,4 @@
-"""Accuracy against labels on real texts: each strategy beside random labelling.
+"""Accuracy against labels on real texts: each strategy vs. random labeling.
 
     SKACTIVE_DATA=.../data python benchmarks/learning_curves.py --out curves.json
     python benchmarks/learning_curves.py --smoke    # seconds, for CI

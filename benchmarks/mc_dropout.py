@@ -1,4 +1,4 @@
-"""Monte-Carlo draws: from the head beside baal's wrapper, and beside whole passes.
+"""Monte-Carlo draws: from the head vs. baal's wrapper, and vs. whole passes.
 
     SKACTIVE_DATA=.../data python benchmarks/mc_dropout.py --peers-python ENV/bin/python
     python benchmarks/mc_dropout.py --smoke                   # seconds, for CI

@@ -3,7 +3,7 @@
     python benchmarks/memory.py            # 1,000,000 x 384, some minutes
     python benchmarks/memory.py --smoke    # seconds, for CI
 
-`ActiveLearner(LogisticRegression(), strategy).query(X, 100)` with 500 labelled rows and
+`ActiveLearner(LogisticRegression(), strategy).query(X, 100)` with 500 labeled rows and
 4 classes, each strategy in a process of its own, on one thread; seconds are of the
 processor. The pool is a `.npy` file of float16, opened as a memory map ("file") or read
 ("memory"); "candidates" is the file with a mask that leaves out one row in ten.
@@ -12,7 +12,7 @@ Growth is that of the process's own memory (RssAnon) during the query, at its pe
 looked at every few milliseconds. Pages of the file, which the system keeps as long as
 nobody else needs room, are not its own. "Whole" is that memory in all, without what
 Python and its libraries took before the pool was opened; a pool that has been read is
-in it. The aim is less than 1 GB of it.
+in it. The target is less than 1 GB of it.
 """
 
 import argparse
@@ -32,12 +32,12 @@ STRATEGIES = (
     *("badge", "coreset", "embedding_kmeans"),
 )
 PLACES = ("file", "memory", "candidates")
-AIM = 1e9  # bytes
+TARGET = 1e9  # bytes
 CHUNK = 10_000
 
 
 def write_pool(path, n, d, k=4, clusters=100, seed=0):
-    """Write rows of unit length in clusters, then labelled ones beside them."""
+    """Write rows of unit length in clusters, then labeled ones near them."""
     rng = np.random.default_rng(seed)
     centers = 0.25 * rng.normal(size=(k, 1, d)) + rng.normal(size=(k, clusters, d))
     centers = centers.reshape(k * clusters, d).astype(np.float32)
@@ -150,7 +150,7 @@ def main():
                 if result["picks"] != 100:
                     raise SystemExit(f"{strategy} asked for {result['picks']} rows")
                 growth, whole = result["growth"] / 1e6, result["whole"] / 1e6
-                verdict = "missed" if result["whole"] > AIM else "met"
+                verdict = "missed" if result["whole"] > TARGET else "met"
                 print(
                     f"| {strategy} | {place} | {result['seconds']:.2f} | {growth:,.0f} "
                     f"| {whole:,.0f} | {verdict} |",

@@ -1,4 +1,4 @@
-"""The same labelling loop in skactive, small-text, modAL, scikit-activeml and baal.
+"""The same labeling loop in skactive, small-text, modAL, scikit-activeml and baal.
 
     SKACTIVE_DATA=.../data python benchmarks/peer_loops.py --environments DIR --page
     python benchmarks/peer_loops.py --scale smoke           # seconds, on docstrings

@@ -6,7 +6,7 @@
 Both sides get the same fitted logistic regression and the same pool, float32 in
 memory. The bare side is `predict_proba`, the entropy in plain NumPy and the top n by
 `argpartition`. The rounds are interleaved and BLAS runs on one thread; the figure is
-the median of the ratios of neighbouring runs.
+the median of the ratios of neighboring runs.
 """
 
 import argparse
@@ -22,12 +22,12 @@ from skactive import ActiveLearner
 
 
 def make_pool(n, d, k, seed=0):
-    """Draw rows around k centres, so that probabilities range from sure to unsure."""
+    """Draw rows around k centers, so that probabilities range from sure to unsure."""
     rng = np.random.default_rng(seed)
-    centres = rng.normal(size=(k, d)).astype(np.float32)
+    centers = rng.normal(size=(k, d)).astype(np.float32)
     y = rng.integers(k, size=n)
     X = rng.normal(scale=3.0, size=(n, d)).astype(np.float32)
-    X += centres[y]
+    X += centers[y]
     return X, y
 
 
@@ -60,8 +60,8 @@ def main():
     model = LogisticRegression(max_iter=50)
     learner = ActiveLearner(model, strategy="entropy", random_state=0)
     learner.fit(X[:500], y[:500])
-    unlabelled = np.arange(len(X)) >= 500
-    positions = np.flatnonzero(unlabelled)
+    unlabeled = np.arange(len(X)) >= 500
+    positions = np.flatnonzero(unlabeled)
     n = args.batch_size
 
     # Each pair: what scikit-learn and NumPy need alone, and what the learner needs.
@@ -71,8 +71,8 @@ def main():
             lambda: learner.query(X, n),
         ),
         "candidates=mask": (
-            lambda: positions[bare(learner.estimator_, X[unlabelled], n)],
-            lambda: learner.query(X, n, candidates=unlabelled),
+            lambda: positions[bare(learner.estimator_, X[unlabeled], n)],
+            lambda: learner.query(X, n, candidates=unlabeled),
         ),
     }
     times = {name: ([], []) for name in pairs}

@@ -17,7 +17,7 @@ the pool per round, at the speed at which this machine reads it.
 
 `--others` adds what scikit-learn alone can do to be quicker: `warm_start`, no copy of
 the rest of the pool, no softmax. `--kept` times rounds of the strategies whose
-distances or neighbours a learner keeps, against a search that begins anew each time.
+distances or neighbors a learner keeps, against a search that begins anew each time.
 """
 
 import argparse

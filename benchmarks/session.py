@@ -1,10 +1,10 @@
-"""What a labelling session costs: an answer, and a long loop of one item a round.
+"""What a labeling session costs: an answer, and a long loop of one item a round.
 
     python benchmarks/session.py            # 20,000 x 384, 1,950 rounds
     python benchmarks/session.py --smoke    # seconds, for CI
 
 First, `tell` of one label against a bare write and fsync of the very same line to a
-file beside the journal, interleaved; the figure is the ratio of the medians, which is
+file next to the journal, interleaved; the figure is the ratio of the medians, which is
 to be at most 1.5. Then a logistic regression over features in memory, entropy, one
 item a round from an empty session on, trained again in each round; and the session
 opened again at its end.
@@ -26,12 +26,12 @@ from skactive import ActiveLearner, LabelingSession
 
 
 def make_pool(n, d, k, seed=0):
-    """Draw rows around k centres, so that probabilities range from sure to unsure."""
+    """Draw rows around k centers, so that probabilities range from sure to unsure."""
     rng = np.random.default_rng(seed)
-    centres = rng.normal(size=(k, d)).astype(np.float32)
+    centers = rng.normal(size=(k, d)).astype(np.float32)
     y = rng.integers(k, size=n)
     X = rng.normal(scale=3.0, size=(n, d)).astype(np.float32)
-    X += centres[y]
+    X += centers[y]
     return X, y
 
 

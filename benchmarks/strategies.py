@@ -1,4 +1,4 @@
-"""Time and memory of the query strategies, beside those of other libraries.
+"""Time and memory of the query strategies vs. those of other libraries.
 
     python benchmarks/strategies.py --peers-python ENV/bin/python --json FILE
     python benchmarks/strategies.py --rows badge,coreset     # in parts; without peers
@@ -24,7 +24,7 @@ that takes more than --timeout processor seconds is stopped, and the ratio is a 
 All of it takes about ten minutes of processor time, 3 GB of memory for one peer.
 
 Where the answers can be compared, they are: the largest distance from a candidate to
-the nearest labelled or asked row (coreset), the mean square of the distance to the
+the nearest labeled or asked row (coreset), the mean square of the distance to the
 nearest asked row (embedding_kmeans), the exact joint mutual information of the labels
 asked for and the model, in nats (batchbald: all get the draws that ours makes itself),
 the mean entropy of those asked for (entropy); means over the turns, each with a seed of
@@ -187,7 +187,7 @@ def summarize(row, runs, problem):
 
 
 def judge(line):
-    """Whether the aim of a line is met; "-" where there is none."""
+    """Whether the target of a line is met; "-" where there is none."""
     if line["memory"] == float("inf") and not line.get("least"):
         return "-"
     met = line.get("ratio", 0) >= line.get("least", 0)
@@ -200,7 +200,7 @@ def judge(line):
 
 
 HEADER = """
-| strategy | pool | s | MB | peer | s | MB | ratio | aim | answers: ours, peer's | |
+| strategy | pool | s | MB | peer | s | MB | ratio | target | answers: ours, peer's | |
 |---|--:|--:|--:|---|--:|--:|--:|--:|---|---|"""
 
 
@@ -210,9 +210,9 @@ def format_line(line):
     def show(name, form, before=""):
         return before + format(line[name], form) if name in line else ""
 
-    aims = [f"{line['least']}x"] if line.get("least") else []
+    targets = [f"{line['least']}x"] if line.get("least") else []
     if line["memory"] < float("inf"):
-        aims.append(f"< {line['memory']:,} MB")
+        targets.append(f"< {line['memory']:,} MB")
     qualities = [f"{line[x]:.4f}" for x in ("quality", "peer_quality") if x in line]
     cells = [
         line["strategy"],
@@ -223,7 +223,7 @@ def format_line(line):
         show("peer_cpu", ".3g", over),
         "" if over else show("peer_grown", ",.0f"),
         show("ratio", ".1f", over),
-        ", ".join(aims),
+        ", ".join(targets),
         f"{line.get('of', '')} {', '.join(qualities)}".strip(),
         line["verdict"].strip().split("\n")[-1],
     ]

@@ -1,4 +1,4 @@
-"""Accuracy and macro F1 of every strategy beside random labelling, on real texts.
+"""Accuracy and macro F1 of every strategy vs. random labeling, on real texts.
 
     SKACTIVE_DATA=.../data python benchmarks/strategy_accuracy.py --out runs.jsonl
     python benchmarks/strategy_accuracy.py --smoke    # seconds, for CI

@@ -8,7 +8,7 @@ cache: one process of one thread, one process of two threads, and two worker pro
 of one thread each, started before the clock. The sides take turns; a ratio is the
 median of those within a turn. They only mean something on a machine with idle cores, so
 each turn prints the load average; the seconds of processor time, over all processes,
-tell on a busy one what the sharing itself costs. Beside the ratios: the largest
+tell on a busy one what the sharing itself costs. In addition to the ratios: the largest
 difference from the first side's features, and the share of the limit, which is the
 matrix product of the encoder's own shapes as fast as this script measures it on one
 thread, times the threads, at 21.7 million operations a token.

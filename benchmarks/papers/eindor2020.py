@@ -14,7 +14,7 @@ at prediction, an ensemble of perceptrons (PE), expected gradient length (EGL),
 Core-Set and discriminative active learning (DAL) against random choice: scores, run
 time, and how diverse and representative the batches are.
 
-At hand is a summary of the paper, which has its claims but not its figures, and data
+Available is a summary of the paper, which has its claims but not its figures, and data
 sets of which two (AG News, CoLA) are the paper's. Sizes of the paper scale are those
 of its published program: 100 first labels (and 100 assumed ones), five rounds of 50,
 five epochs at 5e-5 in batches of 50, 100 tokens, and ten passes of dropout through the

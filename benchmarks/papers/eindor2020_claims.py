@@ -81,7 +81,7 @@ def _say_p(p):
 def _row(claim, paper, values, unit, side=above, digits=1):
     """A row whose verdict is by the interval of values, one a data set."""
     if not len(values):
-        return claim, paper, "nothing was learnt", None
+        return claim, paper, "nothing was learned", None
     here = said(values, digits, count=True).replace("], n", f"]{unit}, n")
     return claim, paper, here, side(values)
 

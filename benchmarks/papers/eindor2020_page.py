@@ -48,7 +48,7 @@ def page(records, settings):
         f"{settings.sizes['prior']:.0%}{_rarity(records)}; the first labels "
         "are a fair sample of it, with as many random texts assumed to be of the other "
         "class. *Imbalanced-practical*: the sample comes from a search for keywords.",
-        "At hand is a summary of the paper without its figures, so the claims below "
+        "Available is a summary of the paper without its figures, so the claims below "
         "stand without numbers of the paper. Scenarios, strategies, the 10% and five "
         "epochs are from the summary. What else is said of the paper's runs is from "
         f"their [published program]({PROGRAM}): its lists of data sets, and what its "
@@ -76,12 +76,12 @@ def page(records, settings):
             for scenario in SCENARIOS
         ),
         "## What the batches are like",
-        "Diversity and representativeness (KNN density, ten neighbours) in percent "
+        "Diversity and representativeness (KNN density, ten neighbors) in percent "
         "above those of random batches of the same seed, in the pretrained encoder's "
         "space, so that one measure serves all. "
         "Diversity is how near the pool is to the batch: a batch of outliers has "
         "little. Then the share of the wanted class among what was asked for. All are "
-        "means over data sets, those pairs left out on which nothing was learnt.",
+        "means over data sets, those pairs left out on which nothing was learned.",
         batches(records),
         "![Diversity and representativeness](images/eindor2020_batches.png)",
         "## Run time",
@@ -122,11 +122,11 @@ def _left_out(records):
         found = "That is so on all, so all stay, and the verdicts mean nothing."
     if kept and below:
         found += (
-            " Where something was learnt, random choice alone did not get above the "
+            " Where something was learned, random choice alone did not get above the "
             f"trivial F1 on {_listed(below)}."
         )
     return (
-        "*Left out*: pairs of data set and scenario on which nothing was learnt. The "
+        "*Left out*: pairs of data set and scenario on which nothing was learned. The "
         "rule: F1 after the last round, in the mean over seeds, is for none of the "
         "seven strategies (random choice too) above the trivial one, that of calling "
         f"every text wanted. {found}"

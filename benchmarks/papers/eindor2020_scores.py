@@ -52,12 +52,12 @@ def is_learnt(records, pair):
 
 
 def judged(records):
-    """Pairs that verdicts rest on: those on which anything was learnt.
+    """Pairs that verdicts rest on: those on which anything was learned.
 
-    All, if nothing was learnt on any, as may be in the smoke.
+    All, if nothing was learned on any, as may be in the smoke.
     """
-    learnt = [pair for pair in pairs(records) if is_learnt(records, pair)]
-    return learnt or pairs(records)
+    learned = [pair for pair in pairs(records) if is_learnt(records, pair)]
+    return learned or pairs(records)
 
 
 def curve_means(records, pair, strategy, metric):

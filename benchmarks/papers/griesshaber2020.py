@@ -18,7 +18,7 @@ and 6 of 12 layers become 2 and 3 of its 6. There are 3 rounds of 80 labels inst
 of 100. An encoder this small learns from so few texts with larger rates than BERT.
 
 The paper scale has the paper's encoder, rounds and labels. The paper's pools have
-20,000 texts, but the train files at hand are samples: QNLI has 2,000 texts, MNLI 9,888,
+20,000 texts, but the train files here are samples: QNLI has 2,000 texts, MNLI 9,888,
 SNLI 19,999, and these are the pools; only SST-2 has 20,000. Figure 2 is of those files
 too. The paper does not name its rate, batch size and maximal length; those of this
 scale are ours, after Devlin et al.

@@ -1,4 +1,4 @@
-"""The numbers of the paper of griesshaber2020.py, and those measured beside them."""
+"""The numbers of the paper of griesshaber2020.py, and those measured here."""
 
 import numpy as np
 from griesshaber2020_figures import as_runs, loops, name_of, select

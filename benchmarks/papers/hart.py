@@ -8,11 +8,11 @@
 Two parts. On all tweets, with the same ten folds: logistic regression on TF-IDF,
 counts and hashed counts (table 1), and on features of the frozen encoder, from its last
 layer and from its last four. On one split: the encoder frozen under a dense layer,
-trained whole, and in its last two layers only, each from ten initialisations (table 2);
+trained whole, and in its last two layers only, each from ten initializations (table 2);
 AdamW, 5e-5, polynomial decay.
 
 At the cpu scale the encoder is all-MiniLM-L6-v2 with mean pooling. The models of table
-2 get 1,000 labelled tweets, and so do sparse models that are set beside them; the head
+2 get 1,000 labeled tweets, and so do sparse models for comparison; the head
 learns at 1e-3, because at 5e-5 it hardly moves in so few steps, and the frozen model
 gets 20 epochs, which cost it next to nothing. The paper does not say how many epochs it
 trained, how it pooled and how much it held out: 3, [CLS] and a fifth are ours.
@@ -126,7 +126,7 @@ def read(name, n_test):
 
 
 def run_cell(settings, *, data, part, model, index, n_pool, epochs):
-    """Train one model on a fold, or from one initialisation, and score it.
+    """Train one model on a fold, or from one initialization, and score it.
 
     On the split each run is timed, and encodes its texts itself, as a single run of a
     user does. The folds share what was encoded, so no clock runs there.

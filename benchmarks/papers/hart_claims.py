@@ -32,13 +32,13 @@ RULES = (
     "below it (does not hold), or across it (cannot tell); there is no verdict where "
     "the paper's F1 cannot be that of the disasters. Folds are compared in pairs "
     "(their training texts overlap, so these p are too small rather than too large), "
-    "initialisations by Welch's test, spreads by that of Brown and Forsythe. "
+    "initializations by Welch's test, spreads by that of Brown and Forsythe. "
     f"Differences stand with their 95 % intervals. {UNCORRECTED}"
 )
 
 
 def pick(records, part, model, key="accuracy"):
-    """Scores of one model, in the order of its folds or initialisations."""
+    """Scores of one model, in the order of its folds or initializations."""
     return np.array(
         [r[key] for r in records if r["part"] == part and r["model"] == model]
     )
@@ -97,7 +97,7 @@ def claims(records, folds, scores, tests):
     ----------
     records : list of dict
     folds, scores : dict of str to ndarray
-        Accuracies of each model, by fold, and by initialisation.
+        Accuracies of each model, by fold, and by initialization.
     tests : dict of str to TestResult
         Of the frozen model against the others.
     """
@@ -147,7 +147,7 @@ def claims(records, folds, scores, tests):
             insignificant(tests[last]),
         ),
         (
-            "unfreezing makes the results of initialisations scatter more",
+            "unfreezing makes the results of initializations scatter more",
             "a picture",
             f"standard deviation {std['unfrozen']} against {std['frozen']}, "
             f"p = {p_more:.3f}",
@@ -184,6 +184,6 @@ def _claim_of_f1(records):
         '0.872 against 0.742, "almost 10 points higher in some cases"',
         f"{why}frozen model of table 2 less TF-IDF on the same texts: "
         f"{written(leads['f1'], 3)} for the disasters, "
-        f"{written(leads['f1_other'], 3)} for the others (over initialisations)",
+        f"{written(leads['f1_other'], 3)} for the others (over initializations)",
         above(leads["f1"], FAR) if known else None,
     )

@@ -55,8 +55,8 @@ def page(records, settings):
         ),
         "The features of the last layer and of the last four, each pooled and set side "
         "by side, come from the encoder as it is, without fine-tuning.",
-        f"## Fine-tuning (table 2), {split['n_train']:,} labelled texts",
-        f"Means ± standard deviation over {settings.seeds} initialisations, on "
+        f"## Fine-tuning (table 2), {split['n_train']:,} labeled texts",
+        f"Means ± standard deviation over {settings.seeds} initializations, on "
         f"{split['n_test']:,} texts that are the same for all. Linear models on the "
         "same texts have one result. F1 is that of the disasters, behind it that of "
         "the others. Seconds of the processor for one run: encoding, training and "
@@ -75,7 +75,7 @@ def page(records, settings):
         ),
         _on_f1(split["share"]),
         "![Accuracy and F1 of all models](images/hart_scores.png)",
-        "Left of the line the folds of all texts, right of it the initialisations.",
+        "Left of the line the folds of all texts, right of it the initializations.",
         "## How it was measured",
         settings.provenance,
         BUSY if settings.scale == "cpu" else "",
@@ -105,7 +105,7 @@ def _scaled_down(settings, split):
         "Scaled down: a smaller encoder (all-MiniLM-L6-v2, six layers, "
         f"{settings.pooling} pooling) instead of BERT-base, so that the last two "
         "layers are a third of it instead of a sixth. Table 2 with "
-        f"{split['n_train']:,} labelled texts instead of about 6,000, at most "
+        f"{split['n_train']:,} labeled texts instead of about 6,000, at most "
         f"{settings.max_length} tokens, "
         f"{settings.epochs} epochs, {settings.frozen_epochs} for the frozen model, "
         "whose features are computed once; the head at a rate of "
@@ -123,8 +123,8 @@ def _limits(split, settings):
         else ""
     )
     return (
-        "The initialisations share one split. So their p and intervals speak of other "
-        "initialisations, not of other training or test texts: an accuracy measured on "
+        "The initializations share one split. So their p and intervals speak of other "
+        "initializations, not of other training or test texts: an accuracy measured on "
         f"{split['n_test']:,} texts has a standard error of about {error:.1f} points "
         f"by the drawing of these texts alone.{uneven} The paper's section 4.2 "
         'unfreezes "the first two encoders", its section 5.2 and its table 2 "the last '

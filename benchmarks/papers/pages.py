@@ -15,7 +15,7 @@ import numpy as np
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "results"
 BUSY = (
     "Other work shared the two cores. So seconds are those of the processor, on one "
-    "thread; a busy neighbour makes them longer, ratios hardly."
+    "thread; a busy neighbor makes them longer, ratios hardly."
 )
 
 
@@ -42,7 +42,7 @@ def table(head, rows):
 
 
 def claims_table(claims):
-    """Write the claims of a paper beside what was measured here.
+    """Write the claims of a paper next to the measurements.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def write_page(settings, name, text):
 def write_records(settings, name, records):
     """Write what a page was made from, a record a line, and how it came about.
 
-    Beside the page with `--page`, otherwise in the folder of the results.
+    Next to the page with `--page`, otherwise in the folder of the results.
     """
     folder = DOCS if settings.page else settings.out
     folder.mkdir(parents=True, exist_ok=True)
@@ -118,7 +118,7 @@ def write_records(settings, name, records):
 
 
 def read_records(settings, name):
-    """Read back what :func:`write_records` wrote beside the page, settings too."""
+    """Read back what :func:`write_records` wrote next to the page, settings too."""
     kept = json.loads((DOCS / f"{name}.json").read_text(encoding="utf-8"))
     settings.provenance = kept["provenance"]
     vars(settings).update(kept["settings"])
@@ -152,7 +152,7 @@ def publish(settings, name, run, draw, page, check):
 
 
 def figure_path(settings, name):
-    """Where a picture goes: beside the page."""
+    """Where a picture goes: next to the page."""
     folder = (DOCS if settings.page else settings.out) / "images"
     folder.mkdir(parents=True, exist_ok=True)
     return folder / name

@@ -1,4 +1,4 @@
-"""Vysogorets, Gopal: PRepAL, labelling by pretrained representations.
+"""Vysogorets, Gopal: PRepAL, labeling by pretrained representations.
 
     SKACTIVE_DATA=.../data python benchmarks/papers/prepal.py --page
     python benchmarks/papers/prepal.py --scale smoke      # seconds, on docstrings
@@ -204,7 +204,7 @@ def check(records, settings, text):
     }
     assert len(overlaps) == 5, list(overlaps)
     assert all(a.shape == (2, 2) for a in overlaps.values())
-    # Whatever is trained: random labelling asks for the same, and so ends the same.
+    # Whatever is trained: random labeling asks for the same, and so ends the same.
     same = json.dumps([[LOOP["first"], "random"], ["AL+FT", "random"]])
     assert (overlaps[same] == 1).all(), overlaps[same]
     last = {

@@ -49,7 +49,7 @@ def runs_by_labels(records, data, encoder, batch_size):
 
 
 def claims(records, settings):
-    """Set the paper's claims beside what was measured."""
+    """Compare the paper's claims with the measurements."""
     rows = []
     final = [data for data in settings.data if settings.final.get(data)]
     for data in settings.data:
@@ -66,7 +66,7 @@ def claims(records, settings):
 
 
 def _claim_of_the_end(records, data):
-    """Fine-tuning once, beside the logistic regression that labelled."""
+    """Fine-tuning once, vs. the logistic regression that labeled."""
     runs = whole_runs(records, data, "PRepAL", "entropy")
     tuned, light = scores(runs), scores(runs, "scores")
     gain = differences(tuned, light)
@@ -75,7 +75,7 @@ def _claim_of_the_end(records, data):
     floor = "" if known else f"; nothing learned, trivial {trivial(records, data):.1f}"
     return (
         f"{name_of(data)}: fine-tuning in the end is better than the logistic "
-        "regression that labelled",
+        "regression that labeled",
         _against(*(paper("entropy", p, data) for p in ("PRepAL", "AL+LR"))),
         f"{_against(*means)}: {said(gain)}{floor}",
         above(gain) if known else None,
@@ -83,7 +83,7 @@ def _claim_of_the_end(records, data):
 
 
 def _claims_of_functions(records, data, final):
-    """Functions beside random labels, and entropy beside the others."""
+    """Functions vs. random labels, and entropy vs. the others."""
     rows = [
         _over_data(
             records,

@@ -17,8 +17,8 @@ def page(records, settings):
     parts = [
         "# Vysogorets, Gopal: PRepAL, active learning by pretrained representations",
         "PRepAL labels with logistic regression on representations that are computed "
-        "once, and fine-tunes an encoder at the end on what was labelled. The paper "
-        "sets this beside fine-tuning in every round (AL+FT) and beside keeping the "
+        "once, and fine-tunes an encoder at the end on what was labeled. The paper "
+        "compares this with fine-tuning in every round (AL+FT) and with keeping the "
         "logistic regression (AL+LR).",
         _scaled_down(settings) if settings.scale != "paper" else "",
         "## Claims",
@@ -33,7 +33,7 @@ def page(records, settings):
         "![Seconds of the protocols](images/prepal_ledger.png)",
         f"## Curves, and what both ask for ({_figures(looped)})",
         "Above, accuracy on the test texts; the line of PRepAL joins models that "
-        "were fine-tuned on what had been labelled by then, the grey one is of random "
+        "were fine-tuned on what had been labeled by then, the gray one is of random "
         "labels, fine-tuned. Below, the Jaccard similarity of what a loop "
         "has asked for with what AL+FT has, initial labels left out; dotted, what "
         "chance gives. Bands are ± one standard deviation over the seeds.",
@@ -209,8 +209,8 @@ def _accuracies_said(records, settings):
     return (
         f"Percent, mean ± standard deviation over the seeds, at {last} labels; in "
         "brackets the paper's for BERT at 2,000. AL+LR and PRepAL are one loop. Random "
-        "labelling asks for the same whatever is trained, so PRepAL's random row is "
-        "AL+FT's too, and stands beside the paper's AL+FT."
+        "labeling asks for the same whatever is trained, so PRepAL's random row is "
+        "AL+FT's too, and is compared with the paper's AL+FT."
     )
 
 

@@ -132,8 +132,8 @@ def _on_tasks(settings):
         )
     left = [title_of(data) for data in AT_HAND if data not in settings.data]
     if left:
-        text += f"Left out at this scale, though texts are at hand: {', '.join(left)}. "
-    return text + "QQP is not at hand."
+        text += f"Left out at this scale, though available: {', '.join(left)}. "
+    return text + "QQP is not available."
 
 
 def _scaled_down(settings):

@@ -141,7 +141,7 @@ def epochs_table(records, settings, data):
 
 
 def shares_table(records, settings):
-    """Seconds of an epoch beside those with all layers trained."""
+    """Seconds of an epoch vs. those with all layers trained."""
     rows = []
     for data in counted(records, settings):
         for n_last in settings.last:
@@ -193,7 +193,7 @@ def draw(records, settings):
             for k in _settings_of(settings)
         }
         trivial = pick(records, settings, data, None)[0]["trivial"]
-        ax.axhline(trivial, color="grey", linestyle=":", linewidth=1)
+        ax.axhline(trivial, color="gray", linestyle=":", linewidth=1)
         ScoreTimeDisplay.from_runs(runs, phases=PHASES, baseline=None, ax=ax)
         ax.set(title=_title(data, counts), xlabel="seconds", ylabel=metric_of(data))
     for ax in axes.flat[n:]:

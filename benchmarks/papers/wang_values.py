@@ -52,7 +52,7 @@ def twins(settings):
 
 
 def pick(records, settings, data, n_last, lr=None, part="main"):
-    """Runs of one setting, by seed, at its better rate unless told."""
+    """Runs of one setting, by seed, at its better rate by default."""
     lr = settings.chosen[data, n_last] if lr is None else lr
     found = [
         r
@@ -63,7 +63,7 @@ def pick(records, settings, data, n_last, lr=None, part="main"):
 
 
 def pairs(records, settings, data, n_last):
-    """Runs that train all layers, each beside that of its seed that trains a few."""
+    """Runs that train all layers, each with that of its seed that trains a few."""
     return zip(
         pick(records, settings, data, None),
         pick(records, settings, data, n_last),

@@ -7,7 +7,7 @@ model is trained, the containers that a library wants are made, draws are conver
 skactive
     `ActiveLearner.query` of a fitted learner, the strategy by its registered name.
 scikit-activeml
-    `X` holds all rows, `y` is nan where unlabelled, `fit_clf=False` with a fitted
+    `X` holds all rows, `y` is nan where unlabeled, `fit_clf=False` with a fitted
     `SklearnClassifier`; default parameters. Entropy gets the pool as `candidates`, as
     it needs no other rows and saves a copy. Its batch_bald gets the draws.
 small-text

@@ -1,4 +1,4 @@
-"""The page of peer_loops.py: curves, ledgers, aims, versions, how each is called."""
+"""The page of peer_loops.py: curves, ledgers, targets, versions, how each is called."""
 
 import ast
 from pathlib import Path
@@ -14,7 +14,7 @@ from .loop_problem import PHASES, LoopProblem
 from .loop_worker import LIBRARIES
 
 OURS, TUNED = "skactive", "small-text"
-AIM = 60  # times as quick
+TARGET = 60  # times as quick
 MARGIN = 0.01  # of accuracy: what is lost at most
 
 
@@ -88,8 +88,8 @@ def ledger_table(by_library):
 
 
 def judge_ratio(ratios):
-    """Whether all seeds reach the aim, or none does."""
-    reached = [ratio >= AIM for ratio in ratios]
+    """Whether all seeds reach the target, or none does."""
+    reached = [ratio >= TARGET for ratio in ratios]
     return "met" if all(reached) else "missed" if not any(reached) else "cannot tell"
 
 
@@ -107,7 +107,7 @@ def judge_accuracy(differences):
 
 
 def aims_table(ours, theirs):
-    """Set loops of ours beside those of small-text with the same seeds."""
+    """Compare our loops with those of small-text with the same seeds."""
     theirs = {record["seed"]: record for record in theirs}
     pairs = [(a, theirs[a["seed"]]) for a in ours if a["seed"] in theirs]
     rows = []
@@ -116,10 +116,10 @@ def aims_table(ours, theirs):
         ratios = [total(b, clock) / total(a, clock) for a, b in pairs]
         each = ", ".join(f"{ratio:.1f}" for ratio in ratios)
         said = f"{np.median(ratios):.1f} times as quick ({each})"
-        rows.append([f"{AIM} times as quick, {name}", said, judge_ratio(ratios)])
+        rows.append([f"{TARGET} times as quick, {name}", said, judge_ratio(ratios)])
     difference = judge_accuracy([a["final"] - b["final"] for a, b in pairs])
     return table(
-        ["aim", "here", "verdict"], [*rows, ["no lower accuracy", *difference]]
+        ["target", "here", "verdict"], [*rows, ["no lower accuracy", *difference]]
     )
 
 
@@ -196,17 +196,17 @@ def page(records, settings, pictures):
 def describe(settings, n_libraries):
     """Say what is compared, in figures."""
     defaults = {k: f.default for k, f in LoopProblem.__dataclass_fields__.items()}
-    told = {"n_initial": 50, **defaults, **settings.problem}
-    budget = told["n_initial"] + told["rounds"] * told["batch"]
+    facts = {"n_initial": 50, **defaults, **settings.problem}
+    budget = facts["n_initial"] + facts["rounds"] * facts["batch"]
     return (
-        f"The same labelling loop in {n_libraries} libraries: a pool of "
-        f"{told['n_pool']:,} texts ({settings.data[0]}), {told['n_initial']} random "
-        f"labels and {told['rounds']} rounds of {told['batch']}, {budget} labels in "
-        f"all, texts cut at {told['max_length']} tokens, accuracy on "
+        f"The same labeling loop in {n_libraries} libraries: a pool of "
+        f"{facts['n_pool']:,} texts ({settings.data[0]}), {facts['n_initial']} random "
+        f"labels and {facts['rounds']} rounds of {facts['batch']}, {budget} labels in "
+        f"all, texts cut at {facts['max_length']} tokens, accuracy on "
         f"{settings.n_test or 'all':,} other texts. All have the same texts, weights "
         "and, for each seed, labels to begin with. Where the encoder is fine-tuned: "
-        f"{told['epochs']} epochs, batches of {told['batch_size']}, a learning rate "
-        f"of {told['lr']:g} for the encoder that falls linearly to 0. The heads "
+        f"{facts['epochs']} epochs, batches of {facts['batch_size']}, a learning rate "
+        f"of {facts['lr']:g} for the encoder that falls linearly to 0. The heads "
         "differ: ours is a linear layer on the mean of the tokens' states and learns "
         "at 0.001, small-text's is the one of transformers on the first token's state "
         "and learns at the encoder's rate. Figures are means over "
@@ -215,12 +215,12 @@ def describe(settings, n_libraries):
 
 
 RULES = f"""\
-The aims are this project's own. Seconds are those of the whole loop, measured:
+The targets are this project's own. Seconds are those of the whole loop, measured:
 features, all training, all asking.
 Scoring is not in them. Behind the median of the ratios stands that of each seed; the
-verdict is *met* where all reach the aim and *missed* where none does. Accuracy is that
-of the models that are kept, ours minus {TUNED}'s, with the 95 % t interval over seeds:
-*met* where all of it is above -{MARGIN}, *missed* where all of it is below."""
+verdict is *met* where all reach the target and *missed* where none does. Accuracy is
+that of the models that are kept, ours minus {TUNED}'s, with the 95 % t interval over
+seeds: *met* where all of it is above -{MARGIN}, *missed* where all of it is below."""
 
 WHY = f"""\
 What makes the difference is that {TUNED} trains the encoder, and runs it over the whole

@@ -11,7 +11,7 @@ PHASES = ("precomputation", "retraining", "acquisition", "final_training")
 
 @dataclass
 class LoopProblem:
-    """A pool whose labels are known, and how it is to be labelled."""
+    """A pool whose labels are known, and how it is to be labeled."""
 
     texts: list
     labels: list  # of int from 0

@@ -2,7 +2,7 @@
 
 `TransformerBasedClassification` from the pretrained weights, `BreakingTies` (the margin
 between the two likeliest classes). It always wants a validation set; it gets one text,
-so that all labels are learnt from, and neither stops early nor chooses among epochs.
+so that all labels are learned from, and neither stops early nor chooses among epochs.
 
 Patch: `TransformersDataset.from_arrays` of 1.4.1 calls `tokenizer.encode_plus`, which
 transformers 5 no longer has; the tokenizer gets one, which is its `__call__`.

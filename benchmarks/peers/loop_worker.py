@@ -5,7 +5,7 @@
 All libraries are driven by `play`, on one thread. What counts is what happens within
 the phases of the ledger; importing, scoring and the features of the test texts do not.
 The result is a file of JSON. After each round what there is so far goes to a file
-beside it; after a kill the loop goes on from there, with the labels and the seconds of
+next to it; after a kill the loop goes on from there, with the labels and the seconds of
 the finished rounds, and "resumed" says how often.
 """
 
@@ -21,7 +21,7 @@ import numpy as np
 
 from .loop_problem import Ledger, LoopProblem
 
-# The file of each library's loop, and the packages whose versions are told.
+# The file of each library's loop, and the packages whose versions are reported.
 LIBRARIES = {
     "skactive": ("loop_skactive", ["skactive", "transformers"]),
     "small-text": ("loop_small_text", ["small-text", "transformers"]),

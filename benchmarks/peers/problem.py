@@ -13,7 +13,7 @@ CHUNK = 10_000
 
 @dataclass
 class Problem:
-    """Labelled rows, then the pool, in one array; what to ask for."""
+    """Labeled rows, then the pool, in one array; what to ask for."""
 
     rows: np.ndarray  # (m + n, d)
     labels: np.ndarray  # (m,)
@@ -56,7 +56,7 @@ class Problem:
 
 
 def write_rows(folder, n, m, d, k, clusters=100, seed=0):
-    """Write m labelled rows and n others; the first are the same for every n.
+    """Write m labeled rows and n others; the first are the same for every n.
 
     Singular values fall as (1 + i)^(-1/4) (1 - i / d), those of MiniLM's embeddings of
     news do much the same; so are the distance to the nearest row, about 0.9, and the
@@ -77,10 +77,10 @@ def write_rows(folder, n, m, d, k, clusters=100, seed=0):
         X = (rng.standard_normal((n, d), np.float32) + centers[cluster]) @ turn
         return X / np.linalg.norm(X, axis=1, keepdims=True), cluster // clusters
 
-    labelled, y = make(m, seed, 0)
+    labeled, y = make(m, seed, 0)
     np.save(folder / "labels.npy", y)
     with open(folder / "rows.f32", "wb") as file:
-        labelled.tofile(file)
+        labeled.tofile(file)
         for start in range(0, n, CHUNK):
             make(CHUNK, seed, 1 + start)[0][: n - start].tofile(file)
 
