@@ -222,8 +222,7 @@ def _encode(tasks, data, pool_size, n_jobs):
             X, _, X_test, _ = data[key[0]]
             if pool_size is not None and pool_size < count_items(X):
                 X = take_rows(X, np.arange(pool_size))
-            containers = [X] if X_test is None else [X, X_test]
-            known[same] = precompute_features(learner.estimator, containers)
+            known[same] = precompute_features(learner.estimator, X, X_test)
         seconds[key] = known[same]
     return seconds
 

@@ -6,11 +6,12 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 
 from .._utils._containers import count_items
 from .._utils._labels import as_labels
-from .._utils._random import base_seed
+from .._utils._random import base_seed, round_rng
 from .._utils._sklearn import HasMethods, Interval, fit_context
 from ..learner import DelegationMixin
-from ._run import Run
-from ._simulate import begin, play
+from ._initial import Oracle, choose_initial
+from ._resume import RunRecorder
+from ._simulate import run_loop
 
 
 class SimulatedLearner(DelegationMixin, MetaEstimatorMixin, BaseEstimator):
@@ -88,8 +89,10 @@ class SimulatedLearner(DelegationMixin, MetaEstimatorMixin, BaseEstimator):
         seed = base_seed(learner.random_state)
         learner.set_params(random_state=seed)
         y = as_labels(y, count_items(X))
-        asked, oracle = begin(y, self.n_initial, None, None, seed)
-        rounds = play(learner, X, oracle, asked, self.n_rounds)
-        self.run_ = Run([record for _, record in rounds])
+        rng = round_rng(seed, 0, "initial")
+        queried = choose_initial("random", self.n_initial, y, rng)
+        recorder = RunRecorder()
+        run_loop(learner, X, Oracle(y), queried, self.n_rounds, recorder)
+        self.run_ = recorder.run
         self.estimator_ = learner
         return self

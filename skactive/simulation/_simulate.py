@@ -1,33 +1,29 @@
-"""The loop: ask, label, train, score, and keep the record."""
+"""The simulation loop: query, label, train, score and record."""
 
 import os
+from collections.abc import Callable
 from numbers import Integral
 from time import perf_counter
+from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from tqdm import tqdm
 
+from .._storage._fingerprint import to_text
 from .._utils._containers import NothingToAskError, count_items, take_rows
 from .._utils._labels import as_labels
 from .._utils._pipelines import carries_over
 from .._utils._random import base_seed, round_rng
 from .._utils._sklearn import HasMethods, validate_params
+from ..learner import ActiveLearner
 from ..stopping._base import should_stop
 from ..stopping._names import get_stopping_rule
 from ._initial import Oracle, choose_initial
-from ._resume import (
-    Checkpoint,
-    Progress,
-    fingerprint,
-    make_plan,
-    name_estimator,
-    name_initial,
-    name_value,
-    to_text,
-)
+from ._resume import RunRecorder
 from ._run import Run
 from ._scoring import Scores, check_labels, check_test_data
 
@@ -49,77 +45,77 @@ CONSTRAINTS = {
     prefer_skip_nested_validation=False,
 )
 def simulate(
-    learner,
-    X,
-    y,
+    learner: ActiveLearner,
+    X: Any,
+    y: ArrayLike,
     *,
-    n_initial=50,
-    n_rounds=9,
-    X_test=None,
-    y_test=None,
-    scoring=None,
-    initial=None,
-    batch_size=None,
-    pool_size=None,
-    noise=None,
-    stopping=None,
-    final_estimator=None,
-    precompute=True,
-    checkpoint=None,
-    verbose=0,
-):
-    """Label by a strategy, with `y` in place of a person.
+    n_initial: int = 50,
+    n_rounds: int = 9,
+    X_test: Any = None,
+    y_test: ArrayLike | None = None,
+    scoring: str | Callable | list | tuple | set | dict | None = None,
+    initial: str | ArrayLike | None = None,
+    batch_size: int | None = None,
+    pool_size: int | None = None,
+    noise: float | Callable | None = None,
+    stopping: Any = None,
+    final_estimator: BaseEstimator | None = None,
+    precompute: bool = True,
+    checkpoint: str | os.PathLike | None = None,
+    verbose: int = 0,
+) -> Run:
+    """Run the active-learning loop on labeled data, with `y` in place of a person.
 
     Parameters
     ----------
     learner : ActiveLearner
-        It is cloned. Its `random_state` also chooses the initial items and the noise.
+        The learner; it is cloned. Its `random_state` also determines the initial items
+        and the noise.
     X : container of n items
         The pool.
     y : array-like of shape (n,)
-        The labels that a person would give. A classifier needs at least two classes,
-        each of several items.
+        The true labels. A classifier needs at least two classes, each of several items.
     n_initial : int, default=50
-        How many items are labelled to begin with; 0 leaves the first round to the
+        Number of items labeled before the first query. With 0, the first query uses the
         learner's `cold_start`.
     n_rounds : int, default=9
-        How many times the learner asks. The loop ends early when nothing is left.
+        Number of queries. The loop ends early when the pool is empty.
     X_test, y_test : container and array-like, default=None
-        What to score on after each round; None scores nothing. All classes of
-        `y_test` must be in `y`. A score is NaN only until the model has seen them.
+        Test data to score on after each round. By default, nothing is scored. All
+        classes of `y_test` must occur in `y`. A score is NaN until the model has seen
+        the classes that the metric needs.
     scoring : str, callable, list or dict of them, or None, default=None
-        One metric or several, as in scikit-learn; the first is the run's primary one.
-        None is the learner's own `score`.
+        One metric or several, as in scikit-learn; the first is the primary metric of
+        the run. Defaults to the learner's own `score`.
     initial : {"random", "stratified", "first"}, array-like or None, default=None
-        Which items to begin with: `n_initial` random ones (also None); as many of
-        each class as their share of the pool demands and at least one of each, which
-        needs labels that nobody has yet, so it is for simulations only; the first
-        ones of the pool; or these positions, or this mask.
+        The initial items: `n_initial` random ones (also None); a sample that is
+        stratified by class, with at least one item of each class; the first ones of the
+        pool; or the given positions or mask. "stratified" uses labels that nobody has
+        before labeling, so it is for simulations only.
     batch_size : int or None, default=None
-        How many labels to ask for in each round; None is the learner's `batch_size`.
+        Number of labels per round. Defaults to the learner's `batch_size`.
     pool_size : int or None, default=None
-        Label only the first so many items of `X`, or all if there are fewer.
+        Number of items of `X` that form the pool, from the first one. Defaults to all.
     noise : float, callable or None, default=None
-        The probability of a wrong label, of any other class, or a function
-        `noise(positions, labels, rng) -> labels`; see
-        `Oracle`. `y_test` stays as it is.
+        The probability of a wrong label, which is any other class, or a function
+        `noise(positions, labels, rng) -> labels`. `y_test` has no noise.
     stopping : rule, str or None, default=None
-        Ends the loop early: a rule of :mod:`skactive.stopping`, or its name. A clone
-        of it is started with `start()` and asked `check(run, learner, X)` after each
-        round.
+        A rule of :mod:`skactive.stopping`, or its name, that can end the loop early. A
+        clone of it is started with `start()` and called as `check(run, learner, X)`
+        after each round.
     final_estimator : estimator or None, default=None
-        A model to train once on all labels after the loop; its scores are the run's
-        `final_scores`.
+        A model that is trained once on all labels after the loop; its scores are the
+        run's `final_scores`.
     precompute : bool, default=True
-        Whether steps of a pipeline that need no fit and keep their answers, such as
-        :class:`skactive.bert.BertFeatures`, encode pool and test items before the
-        loop, so that the ledger shows this apart. It changes no other result.
+        Whether steps of a pipeline that need no fit and cache their output, such as
+        :class:`skactive.bert.BertFeatures`, encode pool and test items before the loop,
+        so that the ledger counts this separately. No other result changes.
     checkpoint : str, path-like or None, default=None
-        A folder that keeps each round. Called again with the same arguments after a
-        kill, `simulate` goes on where it stopped, and the run is equal to that of an
-        uninterrupted loop. One process at a time.
+        A folder that keeps each round. If the process was killed, call `simulate` with
+        the same arguments again: it continues after the last finished round, and the
+        run equals that of an uninterrupted loop. One process at a time.
     verbose : int, default=0
-        Above 0, progress is shown on stderr.
+        Above 0, a progress bar is shown on stderr.
 
     Returns
     -------
@@ -128,16 +124,17 @@ def simulate(
     Raises
     ------
     ValueError
-        If a number is negative, `n_initial` is more than the pool, `y` does not hold
-        at least two classes of several items, `y_test` does not fit `X_test` and `y`,
-        or `checkpoint` holds another simulation.
+        If a number is negative, `n_initial` exceeds the size of the pool, `y` does not
+        hold at least two classes of several items, `y_test` does not fit `X_test` and
+        `y`, or `checkpoint` holds another simulation.
     TypeError
-        If `y_test` holds labels of another kind than `y`, such as numbers for strings.
+        If `y_test` holds labels of another kind than `y`, such as numbers instead of
+        strings.
 
     Warns
     -----
     UserWarning
-        If `y` holds a class for every second item or more.
+        If `y` holds more classes than half the number of items.
 
     Examples
     --------
@@ -161,179 +158,139 @@ def simulate(
     >>> run.n_labeled, run.metrics
     (array([ 5, 10, 15, 20]), ['accuracy', 'f1_macro'])
     """
-    learner = clone(learner)
+    # Everything is checked before the folder of the checkpoint is made.
     check_count("n_rounds", n_rounds, 0)
+    learner = clone(learner)
     if batch_size is not None:
         check_count("batch_size", batch_size, 1)
         learner.set_params(batch_size=batch_size)
-    given = as_labels(y, count_items(X))
-    check_labels(given, learner.estimator)
-    check_test_data(X_test, y_test, given, learner.estimator)
-    X, y = _take_pool(X, given, pool_size)
-    rule = _start(stopping)
+    y = as_labels(y, count_items(X))
+    check_labels(y, learner.estimator)
+    check_test_data(X_test, y_test, y, learner.estimator)
+    X, y = _take_pool(X, y, pool_size)
+    rule = _start_rule(stopping)
     score = Scores(learner, X_test, y_test, scoring)
-    seed = base_seed(learner.random_state)
-    asked, oracle = begin(y, n_initial, initial, noise, seed)
+    recorder = RunRecorder(checkpoint)
+    seed = recorder.choose_seed(base_seed(learner.random_state))
+    queried = choose_initial(initial, n_initial, y, round_rng(seed, 0, "initial"))
+    oracle = Oracle(y, noise, seed)
 
-    progress = Progress(seed)
-    if checkpoint is not None:
-        plan = make_plan(
-            learner,
-            data=fingerprint(X, y, X_test, y_test),
-            n_initial=n_initial,
-            n_rounds=n_rounds,
-            initial=initial,
-            scoring=scoring,
-            noise=noise,
-            stopping=stopping,
-            final_estimator=final_estimator,
-        )
-        progress = Checkpoint(checkpoint, plan, seed)
-        if progress.seed != seed:  # drawn, so the one drawn first holds
-            asked, oracle = begin(y, n_initial, initial, noise, progress.seed)
-    learner.set_params(random_state=progress.seed)
-
-    with progress:
-        progress.run.info = {
-            "strategy": name_value(learner.strategy),
-            "estimator": name_estimator(learner.estimator),
-            "seed": progress.seed,
-            "pool_size": len(y),
-            "test_size": 0 if X_test is None else count_items(X_test),
-            "initial": name_initial(initial),
-            "n_initial": len(asked),
-            "n_rounds": int(n_rounds),
-            "batch_size": int(learner.batch_size),
-            "noise": name_value(noise) if callable(noise) else float(noise or 0),
-            "final_estimator": name_estimator(final_estimator),
-        }
-        if progress.ended:
-            return progress.run
+    plan = {
+        "n_initial": n_initial,
+        "n_rounds": n_rounds,
+        "initial": initial,
+        "scoring": scoring,
+        "noise": noise,
+        "stopping": stopping,
+        "final_estimator": final_estimator,
+    }
+    with recorder.open(seed, learner, (X, y, X_test, y_test), **plan):
+        learner.set_params(random_state=seed)
+        run = recorder.run
+        run.info = _describe_run(learner, y, X_test, queried, plan)
+        if recorder.ended:
+            return run
         if precompute:
-            containers = [X] if X_test is None else [X, X_test]
-            progress.precomputed(precompute_features(learner.estimator, containers))
-        rounds = play(
-            learner,
-            X,
-            oracle,
-            asked,
-            n_rounds,
-            done=progress.run.rounds,
-            # A rule may look at the model of every round, and a model depend on the
-            # one before.
-            retrain=rule is not None or carries_over(learner.estimator),
+            seconds = precompute_features(learner.estimator, X, X_test)
+            recorder.record("precomputation", seconds=seconds)
+        options = {"score": score, "rule": rule, "verbose": verbose}
+        stopped_by = run_loop(
+            learner, X, oracle, queried, n_rounds, recorder, **options
         )
-        stopped_by = _record(rounds, progress, learner, X, score, rule, verbose)
-        progress.end(stopped_by, *_train_last(learner, final_estimator, score))
-    return progress.run
+        final = _train_final(learner, final_estimator, score)
+        recorder.record("end", stopped_by=stopped_by, **final)
+    return run
 
 
-def begin(y, n_initial, initial, noise, seed):
-    """Choose the first items and the person who labels."""
-    rng = round_rng(seed, 0, "initial")
-    return choose_initial(initial, n_initial, y, rng), Oracle(y, noise, seed)
+def run_loop(
+    learner, X, oracle, queried, n_rounds, recorder, *, score=None, rule=None, verbose=0
+):
+    """Run the loop on the pool `X`; return the rule that ended it as `str`, or None.
 
-
-def play(learner, X, oracle, asked, n_rounds, done=(), retrain=True):
-    """Let a learner label a pool.
-
-    Parameters
-    ----------
-    learner : ActiveLearner
-        Not fitted yet; its `random_state` is an int.
-    X : container of n items
-    oracle : skactive.simulation._initial.Oracle
-    asked : ndarray of int
-        The first items.
-    n_rounds : int
-    done : list of dict, default=()
-        Rounds of an earlier process, whose labels are taken over without a query.
-    retrain : bool, default=True
-        Whether to train after each round of `done` and yield it too; otherwise once,
-        after the last one.
-
-    Yields
-    ------
-    number : int
-        Of the round, from 0, the initial labels.
-    record : dict
-        What happened in it, without scores.
+    `queried` (b,) holds the initial positions. Rounds that `recorder` has already are
+    repeated without a query.
     """
-    done = list(done)
-    unlabelled = np.ones(count_items(X), dtype=bool)
+    run = recorder.run
+    n_done = len(run.rounds)
+    unlabeled = np.ones(count_items(X), dtype=bool)
     first = 0
-    if done and not retrain:
-        first = len(done)
-        positions = Run(done).asked
-        unlabelled[positions] = False
-        if len(positions):
-            labels = [oracle.label(_asked(r), i) for i, r in enumerate(done)]
-            labels = np.concatenate([part for part in labels if len(part)])
-            learner._resume(take_rows(X, positions), labels, first - 1)
+    if n_done and rule is None and not carries_over(learner.estimator):
+        # No rule looks at the earlier models and none depends on the previous one, so a
+        # single training replaces those of an earlier process.
+        first = n_done
+        unlabeled[run.asked] = False
+        _take_over(learner, X, oracle, run)
 
-    for number in range(first, n_rounds + 1):
-        query_seconds = 0.0
-        if number < len(done):
-            asked = _asked(done[number])
-        elif number > 0:
-            if not unlabelled.any():
-                return
+    seen = Run(info=run.info, ledger={"precomputation": run.ledger["precomputation"]})
+    rounds = range(first, n_rounds + 1)
+    bar = {"total": n_rounds + 1, "initial": first, "unit": "round"}
+    with tqdm(rounds, **bar, disable=not verbose) as rounds:
+        for number in rounds:
+            # Choose what to label: a round of an earlier process is not queried again.
             start = perf_counter()
-            try:
-                asked = learner.query(X, candidates=unlabelled)
-            except NothingToAskError:  # what is left repeats texts with a label
-                return
-            query_seconds = perf_counter() - start
-        labels = oracle.label(asked, number)
-        unlabelled[asked] = False
-        start = perf_counter()
-        if len(asked):
-            learn = learner.fit if number == 0 else learner.teach
-            learn(take_rows(X, asked), labels)
-        yield (
-            number,
-            {
-                "asked": asked.tolist(),
-                "n_labeled": int(unlabelled.size - unlabelled.sum()),
-                "fit_seconds": perf_counter() - start,
-                "query_seconds": query_seconds,
-            },
-        )
+            if number < n_done:
+                queried = _positions(run.rounds[number])
+            elif number > 0:
+                try:
+                    queried = learner.query(X, candidates=unlabeled)
+                except NothingToAskError:  # the rest repeats texts that have a label
+                    break
+            query_seconds = perf_counter() - start if number > 0 else 0.0
 
+            # Label: the oracle knows the round, for its noise.
+            labels = oracle.label(queried, number)
+            unlabeled[queried] = False
 
-def _record(rounds, progress, learner, X, score, rule, verbose):
-    """Keep and score the new rounds; give the rule that ended them, or None."""
-    n_done = len(progress.run.rounds)
-    precomputation = progress.run.ledger["precomputation"]
-    seen = Run(info=progress.run.info, ledger={"precomputation": precomputation})
-    total = progress.run.info["n_rounds"] + 1
-    with tqdm(total=total, unit="round", disable=not verbose) as bar:
-        bar.update(0 if rule is not None else n_done)
-        for number, record in rounds:
+            # Train. Without initial items there is nothing to learn from yet.
+            start = perf_counter()
+            if len(queried):
+                train = learner.fit if number == 0 else learner.teach
+                train(take_rows(X, queried), labels)
+            fit_seconds = perf_counter() - start
+
+            # Score and record, before the next round begins.
             if number >= n_done:
-                progress.add_round({**record, "scores": score(learner)})
-            bar.update()
-            if rule is None:
+                recorder.record(
+                    "round",
+                    round=number,
+                    asked=queried.tolist(),
+                    n_labeled=int(unlabeled.size - unlabeled.sum()),
+                    fit_seconds=fit_seconds,
+                    query_seconds=query_seconds,
+                    scores={} if score is None else score(learner),
+                )
+
+            # Stop? Before there is a model, a rule has nothing to judge.
+            seen.append(run.rounds[number])
+            if rule is None or not hasattr(learner, "estimator_"):
                 continue
-            seen.append(progress.run.rounds[number])
-            # Before there is a model, no rule has anything to judge.
-            if hasattr(learner, "estimator_") and should_stop(rule, seen, learner, X):
+            if should_stop(rule, seen, learner, X):
                 return rule.reason() if hasattr(rule, "reason") else to_text(rule)
     return None
 
 
-def _train_last(learner, estimator, score):
-    """Train another model on all labels; give its scores and the seconds it took."""
+def _take_over(learner, X, oracle, run):
+    """Train `learner` on the labels of all rounds of `run`, as its last round did."""
+    rounds = [_positions(record) for record in run.rounds]
+    labels = [oracle.label(asked, number) for number, asked in enumerate(rounds)]
+    labels = [part for part in labels if len(part)]
+    if labels:
+        X = take_rows(X, run.asked)
+        learner._resume(X, np.concatenate(labels), len(rounds) - 1)
+
+
+def _positions(record):
+    return np.array(record["asked"], dtype=np.intp)
+
+
+def _train_final(learner, estimator, score):
+    """Train the final model on all labels; return its scores and the seconds."""
     if estimator is None or not hasattr(learner, "X_labeled_"):
-        return {}, 0.0
+        return {"final_scores": {}, "seconds": 0.0}
     start = perf_counter()
     learner.set_params(estimator=clone(estimator)).refit()
     seconds = perf_counter() - start
-    return score(learner), seconds
-
-
-def _asked(record):
-    return np.array(record["asked"], dtype=np.intp)
+    return {"final_scores": score(learner), "seconds": seconds}
 
 
 def _take_pool(X, y, pool_size):
@@ -345,7 +302,7 @@ def _take_pool(X, y, pool_size):
     return take_rows(X, np.arange(pool_size)), y[:pool_size]
 
 
-def _start(stopping):
+def _start_rule(stopping):
     if stopping is None:
         return None
     if isinstance(stopping, str):
@@ -355,32 +312,53 @@ def _start(stopping):
     ):
         raise TypeError(
             "'stopping' must be a rule with the methods start() and check(run, "
-            f"learner, X), such as those of skactive.stopping; got {stopping!r}."
+            f"learner, X), got {stopping!r}. Use one of skactive.stopping."
         )
     rule = clone(stopping, safe=False)
     rule.start()
     return rule
 
 
+def _describe_run(learner, y, X_test, queried, plan):
+    """Return the `info` of a run."""
+    initial, noise = plan["initial"], plan["noise"]
+    final_estimator = plan["final_estimator"]
+    if initial is not None and not isinstance(initial, str):
+        initial = "given"
+    return {
+        "strategy": _format_name(learner.strategy),
+        "estimator": to_text(learner.estimator),
+        "seed": learner.random_state,
+        "pool_size": len(y),
+        "test_size": 0 if X_test is None else count_items(X_test),
+        "initial": initial or "random",
+        "n_initial": len(queried),
+        "n_rounds": int(plan["n_rounds"]),
+        "batch_size": int(learner.batch_size),
+        "noise": _format_name(noise) if callable(noise) else float(noise or 0),
+        "final_estimator": None
+        if final_estimator is None
+        else to_text(final_estimator),
+    }
+
+
+def _format_name(value):
+    """Return a name itself, the `__name__` of a function, or the repr of an object."""
+    if isinstance(value, str):
+        return value
+    return getattr(value, "__name__", None) or to_text(value)
+
+
 def check_count(name, value, least):
-    """Refuse what is no count."""
+    """Refuse a value that is not an int of at least `least`."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise ValueError(f"{name!r} must be an int of at least {least}, got {value!r}.")
 
 
 def find_cached_steps(estimator):
-    """Find the front steps whose output can be had before there are labels.
+    """Return the first steps of a pipeline whose output can be computed without labels.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted or not.
-
-    Returns
-    -------
-    steps : list of transformer
-        The first steps of a pipeline, none of which needs a fit, up to the last one
-        that keeps what it computes: its `cache` is not None.
+    None of them needs a fit, and the last one caches its output.
     """
     steps = []
     if isinstance(estimator, Pipeline):
@@ -395,24 +373,16 @@ def find_cached_steps(estimator):
     return steps
 
 
-def precompute_features(estimator, containers):
-    """Have a pipeline's cache hold the features of some items.
+def precompute_features(estimator, *containers):
+    """Compute the features that a pipeline caches; return the seconds, 0 for none.
 
-    Parameters
-    ----------
-    estimator : estimator
-    containers : iterable of containers
-
-    Returns
-    -------
-    seconds : float
-        What it took; 0 where nothing can be had before the first labels.
+    Containers that are None are skipped.
     """
     steps = find_cached_steps(estimator)
     if not steps:
         return 0.0
     start = perf_counter()
     for X in containers:
-        for step in steps:
+        for step in steps if X is not None else ():
             X = step.transform(X)
     return perf_counter() - start
