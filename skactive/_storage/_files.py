@@ -1,12 +1,12 @@
-"""Files that are replaced whole, and calls that a test can make fail."""
+"""Files that are replaced atomically, and disk calls that tests can replace."""
 
 import errno
 import os
 import uuid
 from contextlib import suppress
 
-# Every call that a disk can fail goes through one of these names, so that a test can
-# put a faulty disk in their place.
+# Every call that can fail with the disk uses one of these names, so that a test can
+# replace them with a faulty disk.
 _open = os.open
 _write = os.write
 _fsync = os.fsync
@@ -20,33 +20,10 @@ _BINARY = getattr(os, "O_BINARY", 0)  # Windows would turn each newline into two
 
 
 def write_atomic(path, data):
-    """Write a file so that at any instant the old content or the new is there, whole.
+    """Write bytes to a file that always holds the old or the new content, whole.
 
-    When this returns, the new content has reached the disk. When it raises, nothing
-    is left beside the file.
-
-    Parameters
-    ----------
-    path : str or path-like
-        In a folder that exists. What stands there is replaced.
-    data : bytes
-
-    Raises
-    ------
-    OSError
-        If the disk fails; the old content is then there, or the new.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from skactive._storage._files import write_atomic
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "notes.txt"
-    ...     write_atomic(path, b"first")
-    ...     write_atomic(path, b"second")
-    ...     path.read_bytes(), len(list(path.parent.iterdir()))
-    (b'second', 1)
+    The folder must exist. On return, the new content is on the disk. An error leaves no
+    other file behind; the file then has the old content, or the new.
     """
     path = os.path.realpath(path)
     folder, name = os.path.split(path)
@@ -67,13 +44,7 @@ def write_atomic(path, data):
 
 
 def make_folder(path):
-    """Make a folder, and those above it; all have reached the disk on return.
-
-    Parameters
-    ----------
-    path : str or path-like
-        A folder that exists is left alone.
-    """
+    """Create a folder and its parents; on return, they are on the disk."""
     path = os.path.realpath(path)
     if os.path.isdir(path):
         return
@@ -85,7 +56,7 @@ def make_folder(path):
 
 
 def stat_opened(path, opened):
-    """Return the status of a file, or None if it is not the one that was opened."""
+    """Return the status of a file, or None if it is not the opened one."""
     try:
         status = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -94,7 +65,7 @@ def stat_opened(path, opened):
 
 
 def write_all(handle, data):
-    """Write all bytes, in as many calls as that takes."""
+    """Write all bytes, in as many calls as necessary."""
     view = memoryview(data)
     while view:
         written = _write(handle, view)
@@ -104,7 +75,7 @@ def write_all(handle, data):
 
 
 def sync_folder(folder):
-    """Have the names in a folder reach the disk; only POSIX opens folders."""
+    """Write the names in a folder to the disk; only POSIX can open folders."""
     if os.name != "posix":
         return
     handle = _open(folder, os.O_RDONLY)

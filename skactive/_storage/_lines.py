@@ -17,43 +17,14 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(","
 
 
 class LineWriter:
-    """Append records to a file, each as one line of JSON.
+    """Append records to a file, each as one line of JSON; one writer at a time.
 
-    A record is there, on the disk, when `write` returns. When `write` raises, the
-    file ends where it ended before. A kill can leave at most one torn line, the last,
-    which :func:`read_lines` tells from the others and the next writer cuts off. A last
-    line that only lacks its newline gets it.
-
-    Parameters
-    ----------
-    path : str or path-like
-        Made if it is not there. One writer at a time.
-    checksums : bool, default=False
-        Whether to end each line with a CRC-32 of the rest of it. The records must then
-        be dicts that are not empty.
-
-    Raises
-    ------
-    ValueError
-        If the last line is damaged.
-
-    Attributes
-    ----------
-    size : int
-        Length of the file in bytes, as far as it consists of whole lines.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from skactive._storage._lines import LineWriter, read_lines
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "log.jsonl"
-    ...     with LineWriter(path) as writer:
-    ...         writer.write({"round": 1})
-    ...         writer.write({"round": 2})
-    ...     read_lines(path)
-    ([{'round': 1}, {'round': 2}], None)
+    When `write` returns, the record is on the disk. When it raises, the file ends where
+    it ended before. A kill leaves at most one torn line at the end, which
+    :func:`read_lines` distinguishes from the others and the next writer removes. A last
+    line that only lacks its newline gets it; a damaged last line is a ValueError. With
+    `checksums`, each line ends with a CRC-32 of the rest; records must then be
+    non-empty dicts. `size` is the length of the whole lines in bytes.
     """
 
     def __init__(self, path, checksums=False):
@@ -62,7 +33,7 @@ class LineWriter:
         new = not os.path.exists(self._path)
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | _files._BINARY
         self._handle = _files._open(self._path, flags, 0o666)
-        # A writer that nobody holds any more lets go of the file by itself.
+        # The file is closed when the writer is garbage collected.
         self._let_go = weakref.finalize(self, _close_handle, self._handle)
         try:
             if new:
@@ -74,7 +45,7 @@ class LineWriter:
             raise
 
     def _begin(self, length):
-        """Find the end of the whole lines, and have the file end there."""
+        """Find the end of the whole lines, and make the file end there."""
         self.size, tail = _find_tail(self._handle, length)
         self._attempt = tail  # what may be cut off after `size`
         self._clean = not tail
@@ -95,25 +66,15 @@ class LineWriter:
     def write(self, record):
         """Append one record.
 
-        Parameters
-        ----------
-        record : what JSON takes
-
-        Raises
-        ------
-        OSError
-            If the disk is full or fails. The record is then not in the file, and the
-            call can be repeated.
-        RuntimeError
-            If the file was deleted or replaced, or somebody else wrote to it, since it
-            was opened.
-        TypeError or ValueError
-            If JSON does not take the record.
+        Raise an OSError if the disk is full or fails; the record is then not in the
+        file, and the call can be repeated. Raise a RuntimeError if the file was
+        deleted, replaced or changed by others, and a TypeError or ValueError for a
+        record that JSON refuses.
         """
         line = _to_line(record, self._checksums)
         if self._handle is None:
             raise ValueError("this file is closed. Open it again to write to it.")
-        if not self._clean:  # an earlier failure could not be cleared away then
+        if not self._clean:  # an earlier failure could not be removed then
             self._cut()
         self._check(self.size)
         self._clean, self._attempt = False, line
@@ -135,7 +96,7 @@ class LineWriter:
             raise
 
     def close(self):
-        """Let go of the file; harmless if repeated."""
+        """Close the file; harmless if repeated."""
         self._handle = None
         self._let_go()
 
@@ -155,7 +116,7 @@ class LineWriter:
         )
 
     def _cut(self):
-        """Cut off what this writer left after the last good line."""
+        """Remove what this writer left after the last good line."""
         os.lseek(self._handle, self.size, os.SEEK_SET)
         rest = os.read(self._handle, len(self._attempt) + 1)
         is_shorter = os.fstat(self._handle).st_size < self.size
@@ -173,26 +134,10 @@ class LineWriter:
 
 
 def read_lines(path):
-    """Read a file of JSON lines, and tell a torn last line from damage.
+    """Return the records of the whole lines, and a torn last line as bytes or None.
 
-    Parameters
-    ----------
-    path : str or path-like
-
-    Returns
-    -------
-    records : list
-        What the whole lines hold; the last one may lack its newline. A checksum that
-        agrees with its line is left in the record, as "crc".
-    torn : bytes or None
-        What follows the last newline: the beginning of a line whose writer died.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ValueError
-        If a whole line is no JSON, or another than its checksum says, naming the line.
+    A whole last line may lack its newline. A correct checksum stays in the record, as
+    "crc". Raise a FileNotFoundError, or a ValueError that names a damaged line.
     """
     with open(path, "rb") as stream:
         *lines, tail = stream.read().split(b"\n")
@@ -226,7 +171,7 @@ def _to_line(record, checksum=False):
 
 
 def _from_line(line):
-    """Read a line without its newline, or raise a ValueError."""
+    """Return the record of a line without its newline, or raise a ValueError."""
     checksum = _CHECKSUM.fullmatch(line[-_CHECKSUM_LENGTH:])
     if checksum:
         content = line[:-_CHECKSUM_LENGTH] + b"}"
@@ -242,10 +187,10 @@ def _from_line(line):
 
 
 def _is_torn(tail):
-    """Return whether a tail is the beginning of a record, not a whole one.
+    """Whether a tail is only the beginning of a record.
 
-    No beginning of a dict is a dict. So a tail that begins with one is no torn line,
-    but one whose newline is missing or damaged.
+    No proper beginning of a JSON object is an object. So a tail that starts with one is
+    a line whose newline is missing or damaged.
     """
     try:
         text = tail.decode("utf-8", "replace")
@@ -264,7 +209,7 @@ def _close_handle(handle):
 
 
 def _find_tail(handle, length):
-    """Find where the last line with a newline ends, and what follows it."""
+    """Return the end of the last line with a newline, and the bytes after it."""
     end, tail = length, b""
     while end:
         start = max(0, end - _TAIL)

@@ -1,4 +1,4 @@
-"""Work through many rows a chunk at a time, so that memory stays bounded."""
+"""Process many rows in chunks, which bounds the memory."""
 
 import math
 
@@ -11,65 +11,20 @@ CLOSE = 2  # rows that may be read for each that is wanted: a copy costs as much
 
 
 def chunks(n, size):
-    """Cut the rows from 0 to n into slices.
-
-    Parameters
-    ----------
-    n : int
-        Number of rows.
-    size : int
-        Rows of a slice; the last may be shorter.
-
-    Yields
-    ------
-    rows : slice
-
-    Examples
-    --------
-    >>> from skactive._utils._chunks import chunks
-    >>> list(chunks(5, 2))
-    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
-    """
+    """Yield slices of at most `size` rows, from 0 to `n`."""
     for start in range(0, n, size):
         yield slice(start, min(start + size, n))
 
 
 def chunk_size(row_bytes, limit=2**25):
-    """How many rows to work on at once.
-
-    Parameters
-    ----------
-    row_bytes : int
-        Working memory of one row.
-    limit : int, default=2**25
-        Working memory of a chunk in bytes; 32 MiB unless told.
-
-    Returns
-    -------
-    size : int
-        At least 1.
-    """
+    """Return the number of rows, at least 1, that fit into `limit` bytes."""
     return max(1, int(limit // max(1, row_bytes)))
 
 
 def map_chunks(function, n, size, n_jobs=1):
-    """Call a function on each slice of the rows.
+    """Return the results of `function(rows)` for slices of at most `size` rows, a list.
 
-    Parameters
-    ----------
-    function : callable
-        Takes a slice.
-    n : int
-        Number of rows.
-    size : int
-        Rows of a slice. It does not depend on `n_jobs`, so neither does an answer.
-    n_jobs : int, default=1
-        Threads; NumPy works without Python's lock.
-
-    Returns
-    -------
-    results : list
-        In the order of the rows.
+    The size does not depend on `n_jobs`, the number of threads, so neither do results.
     """
     if n_jobs == 1 or n <= size:
         return [function(rows) for rows in chunks(n, size)]
@@ -79,28 +34,10 @@ def map_chunks(function, n, size, n_jobs=1):
 
 
 class LazyRows:
-    """Some rows of a large array, copied and converted only where they are looked at.
+    """Rows of a large array, copied and converted when they are read.
 
-    It stands for an array where rows are taken a chunk at a time: `rows[key]` is an
-    ndarray. Anything else that NumPy can do with it makes an array of it first.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-        In memory or in a memory map.
-    positions : ndarray of int of shape (p,), or None, default=None
-        Which rows; None is all of them.
-    dtype : dtype or None, default=None
-        What to convert to; None leaves it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skactive._utils._chunks import LazyRows
-    >>> rows = LazyRows(np.arange(6, dtype=np.float16).reshape(3, 2), dtype=np.float32)
-    >>> rows.shape, rows[1:]
-    ((3, 2), array([[2., 3.],
-           [4., 5.]], dtype=float32))
+    `rows[key]` is an ndarray. `positions` (p,) selects rows of `X` (n, d), by default
+    all; `dtype` converts them. NumPy functions convert the whole object to an array.
     """
 
     ndim = 2
@@ -115,7 +52,7 @@ class LazyRows:
 
     @property
     def itemsize(self):
-        """Bytes of a number."""
+        """Size of a number in bytes."""
         return self.dtype.itemsize
 
     def __getitem__(self, key):
@@ -123,18 +60,9 @@ class LazyRows:
         return np.asarray(rows).astype(self.dtype, copy=False)
 
     def around(self, key):
-        """Take rows without a copy where they are close together.
+        """Return rows that include `self[key]`, and their places: `rows[places]`.
 
-        Parameters
-        ----------
-        key : slice
-
-        Returns
-        -------
-        rows : ndarray
-            Rows of the array among which are those of `self[key]`.
-        places : ndarray of int or slice
-            Where they are: `rows[places]` is `self[key]`.
+        Rows that are close together are not copied.
         """
         if self.positions is None:
             return self[key], slice(None)
@@ -150,19 +78,9 @@ class LazyRows:
 
 
 def lazy_rows(X, positions, least=None):
-    """Take rows of a large array when they are looked at, not now.
+    """Return LazyRows of `X`, or None if `X` is not dense or too small to matter.
 
-    Parameters
-    ----------
-    X : ndarray, LazyRows or anything else
-    positions : ndarray of int of shape (p,)
-    least : int or None, default=None
-        Bytes that make an array large; None is 2**26.
-
-    Returns
-    -------
-    rows : LazyRows or None
-        None where `X` is not dense, or so small that a copy is no matter.
+    `least` is the number of bytes of a large array, by default 2**26.
     """
     if isinstance(X, LazyRows):
         own = positions if X.positions is None else X.positions[positions]
@@ -173,35 +91,17 @@ def lazy_rows(X, positions, least=None):
 
 
 def as_floats(X):
-    """Make floating-point numbers of features, without a copy where they are.
+    """Return features (n, d) as floating-point numbers, without a copy if possible.
 
-    Parameters
-    ----------
-    X : ndarray, LazyRows or sparse matrix of shape (n, d)
-        A memory map stays one.
-
-    Returns
-    -------
-    X : ndarray or CSR matrix of shape (n, d)
-        float32 and float64 as they came, float16 as float32, other numbers as float64.
+    float16 becomes float32, and all other types except float32 become float64. A memory
+    map is kept; a sparse matrix becomes CSR.
     """
     X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
     return X.astype(_float_type(X.dtype), copy=False)
 
 
 def float_rows(X):
-    """Make floating-point numbers of features where they are looked at.
-
-    Parameters
-    ----------
-    X : ndarray, LazyRows or sparse matrix of shape (n, d)
-
-    Returns
-    -------
-    X : ndarray, LazyRows or CSR matrix of shape (n, d)
-        The numbers of `as_floats`. Of an array of another type, so large that a copy
-        would matter, rows are converted when they are taken.
-    """
+    """Return features like `as_floats`; large arrays are converted when read."""
     if not isinstance(X, LazyRows):
         X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
         dtype = _float_type(X.dtype)

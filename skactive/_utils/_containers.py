@@ -1,4 +1,4 @@
-"""Join the rows of two containers of any kind; scikit-learn only takes them apart."""
+"""Rows of containers of any kind: take, join and count them; check positions."""
 
 from collections.abc import Mapping, Set
 from numbers import Integral
@@ -16,18 +16,7 @@ def as_container(X):
 
 
 def refuse_unordered(values, name):
-    """Raise if `values` is a mapping or a set, whose items are in no order.
-
-    Parameters
-    ----------
-    values : object
-    name : str
-        What to call the argument in the error message.
-
-    Raises
-    ------
-    TypeError
-    """
+    """Raise a TypeError if `values` is a mapping or a set, which have no order."""
     if isinstance(values, Mapping | Set) and not sparse.issparse(values):  # DOK
         what = "list(...)" if isinstance(values, Set) else "list(....values())"
         raise TypeError(
@@ -51,17 +40,9 @@ def as_list(values):
 
 
 def take_rows(X, positions):
-    """Take some rows of any container.
+    """Return the rows of any container at positions (p,), in a container of its kind.
 
-    Parameters
-    ----------
-    X : array-like, sparse matrix, data frame, series or sequence of n rows
-    positions : ndarray of int, shape (p,)
-
-    Returns
-    -------
-    rows : same kind
-        A tuple becomes a list, a sparse matrix CSR.
+    A tuple becomes a list, a sparse matrix becomes CSR.
     """
     if sparse.issparse(X):
         return X.tocsr()[positions]  # not every format can be indexed
@@ -71,24 +52,7 @@ def take_rows(X, positions):
 
 
 def take_row(X, position):
-    """Take one row of any container: an item of a sequence, a row of a data frame.
-
-    Parameters
-    ----------
-    X : array-like, sparse matrix, data frame, series or sequence of n rows
-    position : int
-
-    Returns
-    -------
-    row : object
-        Of a pandas frame a series, of a polars frame a tuple.
-
-    Examples
-    --------
-    >>> from skactive._utils._containers import take_row
-    >>> take_row(["a", "b"], 1)
-    'b'
-    """
+    """Return one row of any container: a series for pandas, a tuple for polars."""
     if hasattr(X, "iloc"):
         return X.iloc[position]
     if hasattr(X, "row"):  # polars
@@ -97,46 +61,16 @@ def take_row(X, position):
 
 
 def snapshot(X):
-    """Copy the rows of `X`, so that what the caller does to it later is no matter.
-
-    Parameters
-    ----------
-    X : array-like, sparse matrix, data frame, series or sequence of n rows
-
-    Returns
-    -------
-    X : same kind
-    """
+    """Return a copy of `X` that later changes by the caller do not affect."""
     return take_rows(X, np.arange(num_samples(X)))
 
 
 def concatenate(first, second, *, name="X"):
-    """Append the rows of `second` to those of `first`.
+    """Return the rows of `first` and `second` in a container of the kind of `first`.
 
-    Parameters
-    ----------
-    first, second : array-like, sparse matrix, data frame, series or sequence
-        Two containers of one kind. Texts may come in two kinds of one-dimensional
-        container; they end in a list.
-    name : str, default="X"
-        What to call the argument in error messages.
-
-    Returns
-    -------
-    rows : container of the kind of `first`
-
-    Raises
-    ------
-    ValueError
-        If the numbers or names of the columns differ.
-    TypeError
-        If the kinds cannot be joined, such as a data frame and an array.
-
-    Examples
-    --------
-    >>> from skactive._utils._containers import concatenate
-    >>> concatenate(["a", "b"], ("c",))
-    ['a', 'b', 'c']
+    Two different one-dimensional containers of texts become a list. `name` is the
+    argument in error messages. Raise a ValueError for different columns, and a
+    TypeError for kinds that cannot be joined.
     """
     if sparse.issparse(first) and sparse.issparse(second):
         _check_width(first.shape[1], second.shape[1], name)
@@ -191,7 +125,7 @@ def _concat_polars(first, second, name):
 
 
 def _dimensions(X):
-    """Count dimensions; a list of lists of numbers, or of pairs, has one of rows."""
+    """Return the number of dimensions; 1 for a list of lists."""
     return getattr(X, "ndim", None) or len(getattr(X, "shape", (0,)))
 
 
@@ -225,24 +159,10 @@ class NothingToAskError(ValueError):
 
 
 def count_items(X, *, name="X"):
-    """Count the items of a pool.
+    """Return the number of items of a pool.
 
-    Parameters
-    ----------
-    X : container of n items
-    name : str, default="X"
-        Name of the argument in error messages.
-
-    Returns
-    -------
-    n : int
-
-    Raises
-    ------
-    TypeError
-        If `X` is a single text or no container.
-    ValueError
-        If it is empty.
+    Raise a TypeError for a single text or no container, and a ValueError if it is
+    empty.
     """
     if isinstance(X, str | bytes):
         raise TypeError(
@@ -265,13 +185,13 @@ def count_items(X, *, name="X"):
 
 
 def read_items(X):
-    """Return a container of items that can be indexed, and how many it holds."""
+    """Return a container of items that can be indexed, and their number."""
     X = as_container(X)
     return X, count_items(X)
 
 
 def check_n_queries(n_queries, default):
-    """Check how many items are asked for; None means `default`."""
+    """Return a checked number of queries; `default` for None."""
     if n_queries is None:
         return default
     if not isinstance(n_queries, Integral) or isinstance(n_queries, bool):
@@ -282,36 +202,11 @@ def check_n_queries(n_queries, default):
 
 
 def as_positions(candidates, n_pool, *, name="candidates", X=None):
-    """Read positions from indices or a boolean mask.
+    """Return candidates, given as indices or a boolean mask, as positions, (c,) of int.
 
-    Parameters
-    ----------
-    candidates : array-like of int or of bool
-        Positions in the pool, or a mask over it.
-    n_pool : int
-        Size of the pool.
-    name : str, default="candidates"
-        What to call the argument in error messages.
-    X : container of n_pool items or None, default=None
-        The pool. A pandas index is accepted only where its labels are the positions.
-
-    Returns
-    -------
-    positions : ndarray of int
-
-    Raises
-    ------
-    TypeError
-        If they are neither.
-    ValueError
-        If a mask has another length, an index is out of range or stands twice, or
-        nothing is left.
-
-    Examples
-    --------
-    >>> from skactive._utils._containers import as_positions
-    >>> as_positions([False, True, True], 3)
-    array([1, 2])
+    A pandas index is accepted only if its labels are the positions in `X`, the pool of
+    `n_pool` items. Raise a TypeError for other types, and a ValueError for a mask of
+    wrong length, indices out of range or repeated, or no candidate.
     """
     _refuse_labels(candidates, n_pool, name, X)
     refuse_unordered(candidates, name)
@@ -373,27 +268,10 @@ def _refuse_labels(candidates, n_pool, name, X):
 
 
 def check_picks(picks, n, n_candidates, name):
-    """Check what a strategy chose, before a user sees it.
+    """Return the output of a strategy as positions, (n,) of int.
 
-    Parameters
-    ----------
-    picks : array-like of int
-        What `select` returned.
-    n : int
-        How many were asked for.
-    n_candidates : int
-        Out of how many.
-    name : str
-        The strategy's name, for the errors.
-
-    Returns
-    -------
-    picks : ndarray of int, shape (n,)
-
-    Raises
-    ------
-    ValueError
-        If they are not n different positions in the view.
+    Raise a ValueError, with the name of the strategy, unless these are `n` different
+    positions below `n_candidates`.
     """
     picks = np.asarray(picks if hasattr(picks, "__len__") else list(picks))
     fault = None

@@ -1,4 +1,4 @@
-"""Labels, and what else comes with each labelled item, gathered over the rounds."""
+"""Labels, and fit parameters with one value per labeled item, joined over rounds."""
 
 import warnings
 from numbers import Integral, Real
@@ -15,34 +15,11 @@ _FAMILIES = {"b": "bool", "i": "number", "u": "number", "f": "number"}
 
 
 def as_labels(y, n_samples, *, name="y", items="X"):
-    """Read labels out of any usual container.
+    """Return labels of any usual container as a new array, (n,) or (n, n_outputs).
 
-    Parameters
-    ----------
-    y : array-like of shape (n,) or (n, n_outputs)
-        `str`, `int` or `bool` labels, float targets, or an indicator matrix.
-    n_samples : int
-        How many there should be.
-    name, items : str, default="y", "X"
-        Names of the arguments in error messages.
-
-    Returns
-    -------
-    y : ndarray
-        A copy; strings as a `U` array.
-
-    Raises
-    ------
-    ValueError
-        If labels are missing, or their number is not `n_samples`.
-    TypeError
-        If they mix strings, numbers and bools.
-
-    Examples
-    --------
-    >>> from skactive._utils._labels import as_labels
-    >>> as_labels(("spam", "ham"), 2)
-    array(['spam', 'ham'], dtype='<U4')
+    Strings become a `U` array. `name` and `items` are the arguments in error messages.
+    Raise a ValueError if labels are missing or their number is not `n_samples`, and a
+    TypeError if they mix strings, numbers and bools.
     """
     if y is None:
         raise ValueError(f"{name!r} requires y to be passed, but the target y is None.")
@@ -86,7 +63,7 @@ def as_labels(y, n_samples, *, name="y", items="X"):
 
 
 def _from_objects(values, name):
-    """Give an object array of labels its proper dtype, if there is one."""
+    """Return an object array of labels in its proper dtype, if there is one."""
     missing = [i for i, value in enumerate(values) if _is_missing(value)]
     if missing:
         _refuse_missing(missing, name)
@@ -126,7 +103,7 @@ def _family(value):
 
 
 def kind_of(y):
-    """Name the kind of labels in an array: "bool", "number" or "str"."""
+    """Return the kind of labels in an array: "bool", "number" or "str"."""
     return _FAMILIES.get(y.dtype.kind, "str")
 
 
@@ -147,22 +124,10 @@ def _refuse_mixture(families, name="y"):
 
 
 def read_labels(y, n_samples, estimator, before=None):
-    """Read labels for an estimator; warn once of -1, which could mean "no label".
+    """Return labels like :func:`as_labels`; warn once of -1, which could mean no label.
 
-    Labels out of -1 and 1 are two classes, so there is no warning.
-
-    Parameters
-    ----------
-    y, n_samples
-        As in :func:`as_labels`.
-    estimator : estimator
-        There is no warning unless it is a classifier.
-    before : ndarray of shape (m,) or None, default=None
-        The earlier labels. If they hold -1, the warning was given.
-
-    Returns
-    -------
-    y : ndarray
+    There is no warning for a regressor, for the two classes -1 and 1, or if `before`,
+    the earlier labels, contain -1.
     """
     y = as_labels(y, n_samples)
     numbers = y.ndim == 1 and y.dtype.kind in "if"
@@ -182,23 +147,9 @@ def read_labels(y, n_samples, estimator, before=None):
 
 
 def join_labels(first, second):
-    """Append labels to those seen before.
+    """Return earlier and new labels in one array.
 
-    Parameters
-    ----------
-    first, second : ndarray
-        From :func:`as_labels`.
-
-    Returns
-    -------
-    y : ndarray
-
-    Raises
-    ------
-    TypeError
-        If their kinds differ.
-    ValueError
-        If their shapes differ.
+    Raise a TypeError if their kinds differ, and a ValueError if their shapes do.
     """
     families = {kind_of(first), kind_of(second)}
     if len(families) > 1:
@@ -212,31 +163,10 @@ def join_labels(first, second):
 
 
 def join_fit_params(first, n_first, second, n_second):
-    """Gather the fit parameters that hold one value per labelled item.
+    """Return the fit parameters with one value per item, for earlier and new items.
 
-    Parameters
-    ----------
-    first, second : dict of str to object
-        Parameters of the earlier and of the new items. Of `second`, only what has
-        one value per item is kept.
-    n_first, n_second : int
-        Numbers of items.
-
-    Returns
-    -------
-    params : dict of str to ndarray
-        One value per item; a missing sample weight is 1.
-
-    Raises
-    ------
-    ValueError
-        If a parameter came for some items only and is no sample weight.
-
-    Examples
-    --------
-    >>> from skactive._utils._labels import join_fit_params
-    >>> join_fit_params({}, 2, {"sample_weight": [0.5]}, 1)
-    {'sample_weight': array([1. , 1. , 0.5])}
+    A missing sample weight is 1. Raise a ValueError if another parameter was given for
+    some items only.
     """
     check_weights(second, n_second)
     second = {k: v for k, v in second.items() if _is_aligned(v, n_second)}
@@ -260,14 +190,10 @@ def join_fit_params(first, n_first, second, n_second):
 
 
 def check_weights(params, n):
-    """Return parameters of `fit` if what they hold of sample weights fits n items.
+    """Return parameters of `fit` after a check of the sample weights for n items.
 
-    Raises
-    ------
-    TypeError
-        If weights are in no order.
-    ValueError
-        If they are not one finite number per item, one positive number or None.
+    Weights are one finite number per item, one positive number or None. Raise a
+    TypeError for weights without an order.
     """
     for name, value in params.items():
         single = value is None or (isinstance(value, Real) and 0 < value < np.inf)
@@ -296,9 +222,9 @@ def _is_aligned(value, n):
 
 
 def find_target(model, y=None):
-    """Return what a model predicts: "single-label", "multi-label" or "regression".
+    """Return the target of a model: "single-label", "multi-label" or "regression".
 
-    `model` may be None, and is fitted or not; `y` are the labels so far, as an array.
+    `model`, fitted or not, may be None. `y` is the array of the labels so far.
     """
     if model is not None and is_regressor(model):
         return "regression"

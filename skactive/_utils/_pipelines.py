@@ -1,4 +1,4 @@
-"""Take a pipeline apart: what makes features, and what decides on them."""
+"""Split estimators into feature steps and final step; clone and seed them."""
 
 import numpy as np
 from sklearn import get_config
@@ -11,20 +11,10 @@ from ._random import round_seed
 
 
 def split_estimator(estimator):
-    """Split an estimator into what makes features and what decides on them.
+    """Return the front steps of an estimator as a Pipeline or None, and its final step.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted or not. A fitted search stands for its `best_estimator_`, a
-        `FrozenEstimator` for what it holds.
-
-    Returns
-    -------
-    front : Pipeline or None
-        All steps of a pipeline but the last and the samplers of imbalanced-learn, which
-        are steps of training only. None if there is no such step.
-    final : estimator
+    A fitted search is replaced by its `best_estimator_`, a `FrozenEstimator` by its
+    content. Samplers of imbalanced-learn are steps of training only and are left out.
     """
     estimator = _unwrap(estimator)
     if not isinstance(estimator, Pipeline):
@@ -37,7 +27,7 @@ def split_estimator(estimator):
 
 
 def _unwrap(estimator):
-    """Return what a `FrozenEstimator` holds, and the best estimator of a search."""
+    """Return the content of a `FrozenEstimator`, or the best estimator of a search."""
     while True:
         if isinstance(estimator, FrozenEstimator):
             estimator = estimator.estimator
@@ -52,17 +42,7 @@ def _is_sampler(step):
 
 
 def has_sampler(estimator):
-    """Whether a step of a pipeline resamples the training data.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted or not.
-
-    Returns
-    -------
-    has_sampler : bool
-    """
+    """Whether a step of a pipeline resamples the training data."""
     estimator = _unwrap(estimator)
     return isinstance(estimator, Pipeline) and any(
         _is_sampler(step) or has_sampler(step) for _, step in estimator.steps
@@ -70,20 +50,9 @@ def has_sampler(estimator):
 
 
 def resample(estimator, X, y):
-    """Return what the final estimator of a fitted pipeline was trained on.
+    """Return the training data (r rows) of the final estimator of a fitted pipeline.
 
-    Parameters
-    ----------
-    estimator : Pipeline
-        Its samplers sample again, which gives the same rows where their `random_state`
-        is an int.
-    X : container of m items
-    y : array-like of shape (m,)
-
-    Returns
-    -------
-    inputs : container of r rows
-    y : array-like of shape (r,)
+    Its samplers sample again; the rows are the same if their `random_state` is an int.
     """
     estimator = _unwrap(estimator)
     if not isinstance(estimator, Pipeline):
@@ -97,19 +66,7 @@ def resample(estimator, X, y):
 
 
 def find_sample_weight(estimator, params):
-    """Find the sample weights of the final estimator among parameters of `fit`.
-
-    Parameters
-    ----------
-    estimator : estimator
-        A pipeline, a search over one, or anything else.
-    params : dict of str to object
-        What its `fit` is called with.
-
-    Returns
-    -------
-    sample_weight : array-like of shape (m,) or None
-    """
+    """Return the sample weights of the final estimator in `fit` parameters or None."""
     name, final = "", estimator
     while isinstance(final, Pipeline) or hasattr(final, "best_estimator_"):
         if isinstance(final, Pipeline):
@@ -126,34 +83,18 @@ def find_sample_weight(estimator, params):
 
 
 def carries_over(estimator):
-    """Whether an estimator is trained from where the last model stopped.
+    """Whether training starts from the previous model.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Not fitted.
-
-    Returns
-    -------
-    carries_over : bool
-        The estimator, or the last step of a pipeline, has `warm_start` on and a method
-        `continue_from`. What scikit-learn calls a warm start is not enough: for some
-        it means not to train again what is there.
+    The estimator or the last step of a pipeline has `warm_start` on and a method
+    `continue_from`. The `warm_start` of scikit-learn is not enough: some estimators
+    then only train what is new.
     """
     last = _last_step(estimator)
     return bool(getattr(last, "warm_start", False)) and hasattr(last, "continue_from")
 
 
 def continue_from(estimator, fitted):
-    """Let an estimator begin where the last model stopped, if it wants to.
-
-    Parameters
-    ----------
-    estimator : estimator
-        About to be fitted.
-    fitted : estimator or None
-        The last model.
-    """
+    """Let an estimator start from the previous model, if it supports that."""
     if carries_over(estimator) and fitted is not None:
         _last_step(estimator).continue_from(_last_step(fitted))
 
@@ -165,30 +106,9 @@ def _last_step(estimator):
 
 
 def seeded_clone(estimator, rng):
-    """Clone an estimator and seed each `random_state` that is None.
+    """Return a clone in which each `random_state` of None is an int drawn from `rng`.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Left as it is.
-    rng : numpy.random.Generator
-        One number is drawn for each `random_state` to fill, in the order of names.
-
-    Returns
-    -------
-    copy : estimator
-        Unfitted; a `random_state` that was given is kept.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skactive._utils._pipelines import seeded_clone
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> model = LogisticRegression(C=3)
-    >>> seeded_clone(model, np.random.default_rng(0)).random_state is None
-    False
-    >>> model.random_state is None
-    True
+    Numbers are drawn in the order of the parameter names.
     """
     copy = clone(estimator)
     copy.set_params(**{name: int(rng.integers(2**31)) for name in unseeded(copy)})
@@ -196,17 +116,7 @@ def seeded_clone(estimator, rng):
 
 
 def unseeded(estimator):
-    """Names of the parameters `random_state`, nested ones too, that are None.
-
-    Parameters
-    ----------
-    estimator : estimator
-
-    Returns
-    -------
-    names : list of str
-        Sorted.
-    """
+    """Return the sorted names of all parameters `random_state` that are None."""
     return [
         name
         for name, value in sorted(estimator.get_params().items())
@@ -215,20 +125,10 @@ def unseeded(estimator):
 
 
 def fresh_estimator(estimator, y, seed, n_rounds):
-    """Clone an estimator for training and seed what in it is not seeded.
+    """Return a seeded clone for training on `y`; see `round_seed` for the seeds.
 
-    Parameters
-    ----------
-    estimator : estimator
-    y : ndarray of shape (m,) or (m, n_outputs)
-        The labels to train on. If they are all of one class, a classifier, which would
-        mostly refuse them, is replaced by a `DummyClassifier`.
-    seed, n_rounds : int
-        The base seed and the round, as in `round_seed`.
-
-    Returns
-    -------
-    estimator : estimator
+    If there is only one class, a classifier is replaced by a `DummyClassifier`, since
+    most classifiers refuse it.
     """
     frozen = isinstance(estimator, FrozenEstimator)
     single_class = y.ndim == 1 and np.all(y == y[0])

@@ -1,8 +1,6 @@
-"""What distributions offer under an entry-point group, found by name.
+"""Entry points of installed distributions, found by name.
 
-The machinery behind :mod:`skactive.registry` and the names of stopping rules. Listing
-imports nothing. Installing a plugin is trusting its code, and nothing is ever fetched
-at run time.
+Listing them imports nothing, and nothing is downloaded at run time.
 """
 
 import re
@@ -19,18 +17,9 @@ _SESSION = "this session"
 
 @dataclass(frozen=True)
 class Entry:
-    """One thing that can be asked for by name.
+    """One offered thing: its name, `module:object`, distribution and version.
 
-    Attributes
-    ----------
-    name : str
-        What to ask for.
-    value : str
-        Where it is defined, as `module:object`.
-    dist : str
-        The distribution that offers it; "this session" if it was registered by hand.
-    version : str
-        The version of that distribution, "" if it was registered by hand.
+    A thing registered by hand has the distribution "this session" and the version "".
     """
 
     name: str
@@ -45,28 +34,15 @@ class Entry:
 
     @property
     def full_name(self):
-        """The name that is never ambiguous, `dist:name`."""
+        """The unambiguous name, `dist:name`."""
         return f"{self.dist}:{self.name}"
 
 
 class Group:
-    """An entry-point group, and what to call the things in it.
+    """An entry-point group.
 
-    Parameters
-    ----------
-    name : str
-        Of the group.
-    kind, plural : str
-        What one and what several of the things are called.
-    argument : str
-        The argument that takes one.
-    entry : type, default=Entry
-        Class of the entries.
-
-    Attributes
-    ----------
-    registered : dict of str to object
-        What this process has registered by hand.
+    `kind` and `plural` name one and several of its things in errors, and `argument` the
+    argument that accepts one. `registered` maps names to what was registered by hand.
     """
 
     def __init__(self, name, kind, plural, argument, entry=Entry):
@@ -78,23 +54,14 @@ class Group:
         self.registered = {}
 
     def installed(self):
-        """List what the installed distributions offer.
-
-        Returns
-        -------
-        entries : tuple of Entry
-            Sorted by name and distribution.
-        """
+        """Return the installed entries, sorted by name and distribution."""
         return _index(self.entry, _read(self.name))[0]
 
     def available(self):
-        """List everything that can be named, without importing any of it.
+        """Return all entries, sorted by name, without importing anything.
 
-        Returns
-        -------
-        entries : tuple of Entry
-            Sorted by name. A name that several distributions offer stands there once
-            for each; one registered by hand hides those installed.
+        A name of several distributions has an entry for each. A name registered by hand
+        hides the installed ones.
         """
         own = [
             self.entry(name, f"{obj.__module__}:{obj.__qualname__}", _SESSION, "")
@@ -104,13 +71,10 @@ class Group:
         return tuple(sorted([*own, *installed], key=lambda e: (e.name, e.dist)))
 
     def names(self):
-        """List the names, in alphabetical order.
+        """Return the names in alphabetical order.
 
-        Returns
-        -------
-        names : list of str
-            A built-in name stands for the built-in. Any other name that several
-            distributions offer appears as `dist:name` for each.
+        A built-in name means the built-in thing. Any other name of several
+        distributions appears as `dist:name` for each.
         """
         entries = self.available()
         owners = _owners(entries)
@@ -120,23 +84,10 @@ class Group:
         )
 
     def find(self, name):
-        """Look one name up, without importing anything.
+        """Return the entry of `name` or `dist:name`, without importing anything.
 
-        Parameters
-        ----------
-        name : str
-            `name` or `dist:name`.
-
-        Returns
-        -------
-        entry : Entry
-
-        Raises
-        ------
-        ValueError
-            If no distribution offers the name, or several do and none is skactive.
-        TypeError
-            If `name` is no str.
+        Raise a ValueError for unknown and ambiguous names, and a TypeError for other
+        types.
         """
         if not isinstance(name, str):
             raise TypeError(
@@ -181,21 +132,7 @@ class Group:
         )
 
     def load(self, entry):
-        """Import what an entry names.
-
-        Parameters
-        ----------
-        entry : Entry
-
-        Returns
-        -------
-        offered : object
-
-        Raises
-        ------
-        ImportError
-            If the plugin cannot be imported, naming its distribution.
-        """
+        """Import and return the object of an entry; an ImportError names the plugin."""
         if entry.dist == _SESSION:
             return self.registered[entry.name]
         try:
@@ -209,24 +146,10 @@ class Group:
             ) from exc
 
     def make(self, entry, cls, params):
-        """Make an instance of a class that an entry offers, and check its parameters.
+        """Return an instance of the class of an entry, with checked parameters.
 
-        Parameters
-        ----------
-        entry : Entry
-        cls : type
-        params : dict
-
-        Returns
-        -------
-        instance : object
-
-        Raises
-        ------
-        TypeError
-            If a parameter is unknown, or one without a default is missing.
-        ValueError
-            If the value of a parameter is invalid.
+        Raise a TypeError if a parameter is unknown or missing, and a ValueError if its
+        value is invalid.
         """
         accepted = signature(cls).parameters.values()
         what = f"the {self.kind} {entry.name!r}"
@@ -260,21 +183,7 @@ class Group:
         return instance
 
     def register(self, name, offered, *, replace=False):
-        """Give something a name for the rest of this process.
-
-        Parameters
-        ----------
-        name : str
-            The name; it may not hold a colon.
-        offered : type or function
-        replace : bool, default=False
-            Whether the name may hide one that exists.
-
-        Raises
-        ------
-        ValueError
-            If the name is taken, or is no good name.
-        """
+        """Name something for the rest of this process; taken names are a ValueError."""
         if not isinstance(name, str) or not name or ":" in name:
             raise ValueError(f"'name' must be a str without a colon, got {name!r}.")
         check_bool("replace", replace)
@@ -287,17 +196,7 @@ class Group:
         self.registered[name] = offered
 
     def unregister(self, name):
-        """Take back a name given by :meth:`register`.
-
-        Parameters
-        ----------
-        name : str
-
-        Raises
-        ------
-        ValueError
-            If this process has not registered the name.
-        """
+        """Remove a name given by :meth:`register`, or raise a ValueError."""
         if not isinstance(name, str) or name not in self.registered:
             raise ValueError(
                 "'name' must be a name that this process has registered, and the "
@@ -322,7 +221,7 @@ def validate(instance):
 
 @cache
 def _read(group):
-    """Read the entry points once; it takes some 20 ms."""
+    """Return the offers of a group, cached: reading takes about 20 ms."""
     offers = {
         (point.name, point.value, *_provenance(point))
         for point in entry_points(group=group)
@@ -332,19 +231,19 @@ def _read(group):
 
 @cache
 def _index(entry, offers):
-    """Make the entries once; return them and, by name, those that own their name."""
+    """Return the entries, and by name those that own their name; cached."""
     entries = tuple(entry(*offer) for offer in offers)
     return entries, _owners(entries)
 
 
 def _owners(entries):
-    """Map each unambiguous name to its entry: the built-in one, or the only one."""
+    """Return each unambiguous name with its entry: the built-in or only one."""
     names = [entry.name for entry in entries]
     return {e.name: e for e in entries if e.builtin or names.count(e.name) == 1}
 
 
 def _provenance(point):
-    """Name and version of a distribution; an interrupted removal may leave neither."""
+    """Return name and version of a distribution, even with damaged metadata."""
     try:
         return _canonical(point.dist.name), point.dist.version or ""
     except Exception:  # what damaged metadata raises differs between Pythons

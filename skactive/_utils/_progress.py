@@ -1,4 +1,4 @@
-"""A progress bar where a person is looking."""
+"""A progress bar for interactive use."""
 
 import multiprocessing
 import sys
@@ -7,20 +7,11 @@ _DELAY = 3.0  # seconds before a bar appears on its own
 
 
 def progress_bar(verbose, **settings):
-    """Make a bar on stderr, or one that stays hidden.
+    """Return a tqdm bar on stderr, or a hidden one; `settings` are passed to tqdm.
 
-    Parameters
-    ----------
-    verbose : int, bool or "auto"
-        "auto" shows a bar after 3 seconds on an interactive terminal and in a
-        notebook, and removes it at the end. It shows none in scripts whose stderr is
-        redirected, and none in worker processes. 0 and False never show one.
-    **settings : object
-        More arguments for `tqdm`, such as `total`, `desc` and `unit`.
-
-    Returns
-    -------
-    bar : tqdm.tqdm
+    "auto" shows a bar after 3 seconds on an interactive terminal and in a notebook, and
+    removes it at the end. It is hidden in worker processes, and in scripts whose stderr
+    is redirected. 0 and False never show a bar.
     """
     from tqdm import tqdm
 
@@ -36,7 +27,7 @@ def progress_bar(verbose, **settings):
 
 
 def _on_terminal():
-    """Whether stderr is a terminal, and this is the process that a user started."""
+    """Whether stderr is a terminal, and this is not a worker process."""
     is_main = multiprocessing.current_process().name == "MainProcess"
     return is_main and hasattr(sys.stderr, "isatty") and sys.stderr.isatty()
 

@@ -12,18 +12,10 @@ generator_lock = threading.RLock()
 
 
 def base_seed(random_state):
-    """Turn scikit-learn's `random_state` into one integer, read once.
+    """Return the seed of a `random_state` as a non-negative int.
 
-    Parameters
-    ----------
-    random_state : int, RandomState instance or None
-        An int is its own seed. A `RandomState` is drawn from, so it moves on. None
-        reads the operating system's entropy, never `numpy.random`'s global state.
-
-    Returns
-    -------
-    seed : int
-        A non-negative integer.
+    An int is its own seed. A `RandomState` is advanced. None reads the entropy of the
+    operating system, not the global state of `numpy.random`.
     """
     if random_state is None:
         return int(np.random.SeedSequence().generate_state(1, np.uint32)[0])
@@ -46,59 +38,26 @@ def _sequence(seed, round_number, purpose, counts):
 
 
 def round_rng(seed, round_number, purpose, *counts):
-    """Make the generator of one round and one purpose.
+    """Return the Generator of one round, from 0, and one purpose.
 
-    Parameters
-    ----------
-    seed : int
-        From :func:`base_seed`.
-    round_number : int
-        Which round of the loop, from 0.
-    purpose : str
-        What the numbers are for; two purposes never share a stream.
-    *counts : int
-        What else the stream depends on, such as the number of labels. Not negative.
-
-    Returns
-    -------
-    rng : numpy.random.Generator
-
-    Examples
-    --------
-    >>> from skactive._utils._random import round_rng
-    >>> a, b = round_rng(0, 3, "query"), round_rng(0, 3, "query")
-    >>> bool(a.random() == b.random())
-    True
+    Different purposes have independent streams, as have different `counts`, such as the
+    number of labels.
     """
     return np.random.default_rng(_sequence(seed, round_number, purpose, counts))
 
 
 def round_seed(seed, round_number, purpose, *counts):
-    """Derive an int in [0, 2**31) for an estimator's `random_state`.
-
-    Parameters
-    ----------
-    seed, round_number, purpose, *counts
-        As in :func:`round_rng`.
-
-    Returns
-    -------
-    seed : int
-    """
+    """Return a seed in [0, 2**31); see :func:`round_rng` for the arguments."""
     sequence = _sequence(seed, round_number, purpose, counts)
     return int(sequence.generate_state(1)[0]) % 2**31
 
 
 @contextmanager
 def fork_torch(seed):
-    """Run a block under its own torch seed and put the generators back after it.
+    """Run a block under its own torch seed, then restore the generators.
 
-    Blocks of several threads run one after the other.
-
-    Parameters
-    ----------
-    seed : int
-        Seed of the CPU generator and of every visible CUDA device.
+    Blocks of several threads run one after another. The seed is set for the CPU and for
+    every visible CUDA device.
     """
     import torch
 

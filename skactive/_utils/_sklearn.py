@@ -1,4 +1,4 @@
-"""The only file that imports what scikit-learn keeps private."""
+"""The only file that imports private parts of scikit-learn; checks of arguments."""
 
 import os
 from contextlib import contextmanager
@@ -41,22 +41,11 @@ __all__ = [
 
 
 def validate_params(parameter_constraints, *, prefer_skip_nested_validation=False):
-    """Make a decorator that checks the arguments of a public function.
+    """Return a decorator that checks the arguments of a public function.
 
-    scikit-learn's own `validate_params` also rewrites the errors of the estimators
-    that are used inside: the parameter `n` of a stopping rule would be called a
-    parameter of `simulate`. This one leaves them as they are.
-
-    Parameters
-    ----------
-    parameter_constraints : dict of str to list of constraints
-        By the names of the arguments, as in scikit-learn's estimators.
-    prefer_skip_nested_validation : bool, default=False
-        Whether the estimators used inside skip their own checks.
-
-    Returns
-    -------
-    decorator : callable
+    The `validate_params` of scikit-learn also rewrites the errors of estimators that
+    are used inside: the parameter `n` of a stopping rule would become a parameter of
+    `simulate`. This decorator leaves these errors unchanged.
     """
 
     def decorate(function):
@@ -85,7 +74,7 @@ def validate_params(parameter_constraints, *, prefer_skip_nested_validation=Fals
 
 
 class Interval(_Interval):
-    """An interval of numbers, of which True and False are none."""
+    """An interval of numbers that excludes True and False."""
 
     def is_satisfied_by(self, val):
         """Whether a value lies in it."""
@@ -93,10 +82,10 @@ class Interval(_Interval):
 
 
 class QuickParamsMixin:
-    """Reads the names of a class's parameters once, not with every `get_params`.
+    """Cache the parameter names of a class.
 
-    In a loop of one label a round, `clone` and the checks of parameters ask for them a
-    dozen times.
+    With one label a round, `clone` and the checks of parameters need them a dozen
+    times.
     """
 
     @classmethod
@@ -120,16 +109,7 @@ class IsPredictor(HasMethods):
 
 
 def is_linear_classifier(estimator):
-    """Whether an estimator predicts by scikit-learn's linear decision function.
-
-    Parameters
-    ----------
-    estimator : estimator
-
-    Returns
-    -------
-    is_linear_classifier : bool
-    """
+    """Whether an estimator uses scikit-learn's linear decision function."""
     return isinstance(estimator, __getattr__("LinearClassifierMixin"))
 
 
@@ -143,7 +123,7 @@ def __getattr__(name):
 
 @contextmanager
 def naming(name):
-    """Add the name of an argument to an error of the estimator that was given it."""
+    """Add the name of an argument to an error of the estimator that received it."""
     try:
         yield
     except (TypeError, ValueError) as exc:
@@ -155,58 +135,28 @@ def naming(name):
 
 
 def check_bool(name, value):
-    """Refuse what is neither True nor False, such as "no", which is true."""
+    """Raise a TypeError unless a value is True or False; "no" would be true."""
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name!r} must be True or False, got {value!r}.")
 
 
 def check_path(name, value):
-    """Refuse what is no path, by the name of the argument."""
+    """Raise a TypeError unless a value is a str or path-like."""
     if not isinstance(value, str | os.PathLike):
         raise TypeError(f"{name!r} must be a str or path-like, got {value!r}.")
 
 
 def check_count(name, value, least=1):
-    """Check a parameter that counts something.
-
-    Parameters
-    ----------
-    name : str
-        What the error calls it.
-    value : object
-    least : int, default=1
-
-    Returns
-    -------
-    value : int
-
-    Raises
-    ------
-    ValueError
-        If it is no int or too small.
-    """
+    """Return a value as int, or raise a ValueError if it is below `least` or no int."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name} must be an int of at least {least}; got {value!r}.")
+        raise ValueError(f"{name!r} must be an int of at least {least}, got {value!r}.")
     return int(value)
 
 
 def check_option(name, value, options):
-    """Check a parameter that is one of some names.
-
-    Parameters
-    ----------
-    name : str
-        What the error calls it.
-    value : object
-    options : iterable of str or None
-
-    Raises
-    ------
-    ValueError
-        If it is none of them, listing them.
-    """
+    """Raise a ValueError that lists the options unless a value is one of them."""
     known = tuple(options)
     if not isinstance(value, str | None) or value not in known:
         raise ValueError(
-            f"{name} must be one of {', '.join(map(repr, known))}; got {value!r}."
+            f"{name!r} must be one of {', '.join(map(repr, known))}, got {value!r}."
         )

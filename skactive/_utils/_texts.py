@@ -1,4 +1,4 @@
-"""Accept texts and text pairs in every usual container, refuse the rest."""
+"""Read texts and pairs of texts from every usual container; refuse other items."""
 
 from contextlib import contextmanager
 from traceback import walk_tb
@@ -12,38 +12,12 @@ _HINT = "Pass a sequence of str, or of (str, str) pairs."
 
 
 def as_texts(X, *, name="X"):
-    """Read texts, or pairs of texts, out of any usual container.
+    """Return texts, or pairs of texts, of any container as a list of str or tuples.
 
-    Parameters
-    ----------
-    X : list, tuple, ndarray, pandas or polars Series or DataFrame
-        `n` texts in one dimension (lists, tuples, arrays of dtype object, `U` or
-        `StringDType`, series), or `n` pairs: a sequence of two-element tuples or
-        lists, or two columns of an array or data frame.
-    name : str, default="X"
-        What to call the argument in error messages.
-
-    Returns
-    -------
-    texts : list of str, or list of tuple of (str, str)
-        The texts in order, as a new list holding the same strings.
-
-    Raises
-    ------
-    TypeError
-        For a bare `str`, for what is no sequence and for items that are no text,
-        with their positions.
-    ValueError
-        For nothing at all and for arrays or data frames of another shape.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skactive._utils._texts import as_texts
-    >>> as_texts(np.array(["one", "two"]))
-    ['one', 'two']
-    >>> as_texts([("premise", "hypothesis")])
-    [('premise', 'hypothesis')]
+    Pairs are two-element tuples or lists, or the two columns of an array or data frame.
+    `name` is the argument in error messages. Raise a TypeError for a `str`, for
+    containers without an order and for items that are not texts, with their positions;
+    a ValueError for an empty container or another shape.
     """
     items = _items(X, name)
     if not items:
@@ -64,34 +38,11 @@ def as_texts(X, *, name="X"):
 
 
 def drop_known_texts(X, candidates, X_labeled=None):
-    """Leave out candidates whose text has a label, and all but the first of equals.
+    """Return the candidates without labeled texts and without repeated texts.
 
-    Parameters
-    ----------
-    X : container of n items
-        The pool. Nothing is left out unless it holds texts or pairs of texts.
-    candidates : ndarray of int, shape (c,), or None
-        Positions in `X`; None means all.
-    X_labeled : container of m items or None, default=None
-        The items with a label.
-
-    Returns
-    -------
-    candidates : ndarray of int or None
-        The positions that are left, in their order. The argument itself if nothing
-        was left out.
-
-    Raises
-    ------
-    NothingToAskError
-        If nothing is left.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skactive._utils._texts import drop_known_texts
-    >>> drop_known_texts(["a", "b", "c", "b"], np.array([0, 3, 1]), ["a"])
-    array([3])
+    `candidates` (c,) are positions in `X`; None means all. They are returned unchanged
+    if nothing is dropped, or if `X` holds no texts. Raise NothingToAskError if none is
+    left.
     """
     texts = _find_texts(X, candidates)
     if texts is None:
@@ -114,7 +65,7 @@ def drop_known_texts(X, candidates, X_labeled=None):
 
 
 def _find_texts(X, positions=None):
-    """List the items at some positions, or None unless all are texts or pairs."""
+    """Return the items at some positions, or None unless all are texts or pairs."""
     numeric = isinstance(X, np.ndarray) and X.dtype.kind in "fiubc"
     if X is None or numeric or sparse.issparse(X):
         return None
@@ -127,9 +78,9 @@ def _find_texts(X, positions=None):
 
 @contextmanager
 def name_bad_texts(X, *, in_strategy=False):
-    """Name `X` in an error of an estimator, and those of its items that are no text.
+    """Name `X`, and its items that are not texts, in an error of an estimator.
 
-    In a strategy, only what scikit-learn raises counts as an error of the estimator.
+    In a strategy, only errors raised in scikit-learn count as errors of the estimator.
     """
     try:
         yield
@@ -161,20 +112,7 @@ def _raised_in_sklearn(exc):
 
 
 def refuse_surrogates(texts, *, name="X"):
-    """Raise if a text holds half of a surrogate pair, which no tokenizer takes.
-
-    Parameters
-    ----------
-    texts : list of str, or list of tuple of (str, str)
-        As :func:`as_texts` returns them.
-    name : str, default="X"
-        What to call the argument in the error message.
-
-    Raises
-    ------
-    ValueError
-        With the positions.
-    """
+    """Raise a ValueError for half of a surrogate pair, which no tokenizer accepts."""
 
     def is_broken(text):
         try:
@@ -194,7 +132,7 @@ def refuse_surrogates(texts, *, name="X"):
 
 
 def _items(X, name):
-    """List the rows of `X`: strings, or sequences of two strings."""
+    """Return the rows of `X` as a list of strings or of sequences of two strings."""
     if isinstance(X, str | bytes):
         raise TypeError(
             f"{name!r} must be a sequence of texts, got a single {type(X).__name__}. "
@@ -249,7 +187,7 @@ def _pairs(items, name):
 
 
 def _refuse(items, name, is_good, expected):
-    """Raise, naming the first positions that are not what the container holds."""
+    """Raise a TypeError that names the first positions of wrong items."""
     bad = [i for i, item in enumerate(items) if not is_good(item)]
     shown = ", ".join(f"{i} ({type(items[i]).__name__})" for i in bad[:5])
     more = f" and {len(bad) - 5} more" if len(bad) > 5 else ""

@@ -1,4 +1,4 @@
-"""Limit the threads of BLAS and torch, and let one thread at a time call a method."""
+"""Limit the threads of BLAS and torch; synchronize methods."""
 
 import threading
 from collections import deque
@@ -10,10 +10,10 @@ from threadpoolctl import ThreadpoolController
 
 
 class _Gate:
-    """Counts who is inside: the first limits the threads, the last lifts the limit.
+    """Count the threads inside: the first sets the limit, the last removes it.
 
-    The number of threads is a setting of the process. Were it restored by each thread
-    on its own, one that came second would restore the limit of the first for good.
+    The number of BLAS threads is a setting of the process. If each thread restored it,
+    one that came second would restore the limit of the first for good.
     """
 
     def __init__(self):
@@ -43,24 +43,9 @@ _GATE = _Gate()
 def one_blas_thread(condition=True):
     """Limit BLAS to one thread, so that results do not depend on the number of threads.
 
-    It is also faster for small products. Threads meet after every product; on a busy
-    machine one of them then waits for a processor, and work of 7 ms takes 300. The
-    limit applies to the libraries that were loaded when this was first called, which
-    include those of NumPy and SciPy.
-
-    Parameters
-    ----------
-    condition : bool, default=True
-        Whether to limit at all.
-
-    Examples
-    --------
-    >>> from skactive._utils._threads import one_blas_thread
-    >>> from threadpoolctl import threadpool_info
-    >>> with one_blas_thread():
-    ...     libraries = threadpool_info()
-    >>> {lib["num_threads"] for lib in libraries if lib["user_api"] == "blas"} <= {1}
-    True
+    It is also faster for small products: threads meet after every product, and on a
+    busy machine one of them waits for a processor, so that 7 ms of work take 300. The
+    limit applies to the libraries that were loaded at the first call.
     """
     if not condition:
         yield
@@ -73,7 +58,7 @@ def one_blas_thread(condition=True):
 
 
 def synchronized(method):
-    """Decorate a method so that it holds `self._lock` while it runs."""
+    """Decorate a method to hold `self._lock` while it runs."""
 
     @wraps(method)
     def call(self, *args, **kwargs):
@@ -90,18 +75,10 @@ _torch_lock = threading.Lock()
 
 @contextmanager
 def one_torch_thread():
-    """Give torch one thread in the calling thread, and leave all other threads alone.
+    """Limit torch to one thread in the calling thread only.
 
     torch splits sums among its threads, so the number of threads changes the rounding.
     With one thread the results are the same for every setting of the user.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from skactive._utils._threads import one_torch_thread
-    >>> with one_torch_thread():
-    ...     torch.get_num_threads()
-    1
     """
     import torch
 
@@ -117,35 +94,12 @@ def one_torch_thread():
 
 
 def in_torch_threads(function, tasks, device):
-    """Call a function on each task, in as many threads as torch has in the caller.
+    """Yield `function(task)` for each task in order, in as many threads as torch has.
 
-    Each thread computes with one thread of torch, so the number of threads does not
-    change the results. Threads that each do a whole task also wait for each other less
-    than threads that share every operation.
-
-    Parameters
-    ----------
-    function : callable
-        Called with one task. It has to set thread-local modes, such as
-        `torch.no_grad`, itself.
-    tasks : iterable
-        Read by the calling thread, a few tasks ahead.
-    device : torch.device
-        Where the function computes. Other devices than the CPU are driven by the
-        calling thread alone.
-
-    Yields
-    ------
-    result : object
-        In the order of the tasks.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from skactive._utils._threads import in_torch_threads
-    >>> count = lambda task: (task, torch.get_num_threads())
-    >>> list(in_torch_threads(count, "ab", torch.device("cpu")))
-    [('a', 1), ('b', 1)]
+    Each thread computes with one torch thread, so the number of threads does not change
+    the results; and it waits for others less than in shared operations. The function
+    sets thread-local modes such as `torch.no_grad` itself. Devices other than the CPU
+    are used from the calling thread alone.
     """
     import torch
 
@@ -167,10 +121,10 @@ def in_torch_threads(function, tasks, device):
 
 
 def _set_torch_threads(n_threads):
-    """Set torch's number of threads in the calling thread only.
+    """Set the number of torch threads in the calling thread only.
 
-    OpenMP keeps the number for each thread. torch additionally keeps the last number
-    that was set, with which new threads begin; a new thread can read and restore it.
+    OpenMP keeps it for each thread. torch additionally keeps the last number that was
+    set, with which new threads begin; a new thread can read and restore it.
     """
     import torch
 

@@ -1,4 +1,4 @@
-"""Labeling by people, kept in a journal that survives a crash of the process."""
+"""Labeling by people, with a journal that survives a crash."""
 
 from ._pool import Batch
 from ._session import LabelingSession

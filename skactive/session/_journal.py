@@ -1,4 +1,4 @@
-"""The folder of a session on the disk: one manifest, and one line for every event."""
+"""The folder of a session: a manifest, and a journal with a line for every event."""
 
 import errno
 import json
@@ -24,35 +24,11 @@ _MANIFEST_KEYS = {"pool": dict, "learner": dict, "base_seed": int, "versions": d
 class Journal:
     """The events of a session, each on the disk before it counts.
 
-    Parameters
-    ----------
-    path : str or path-like
-        A new or empty folder, or that of a session. It is locked until `close`.
-
-    Attributes
-    ----------
-    folder : str
-        Absolute path.
-    manifest : dict or None
-        None in a new folder, until :meth:`begin`.
-    events : list of dict
-        All events; the number of one, `seq`, is its line.
-
-    Raises
-    ------
-    LockedError
-        If another session has the folder open.
-    FileExistsError
-        If it holds other files.
-    OSError
-        If the folder cannot be written.
-    ValueError
-        If a line or the manifest is damaged, naming it, or the journal is gone.
-
-    Warns
-    -----
-    UserWarning
-        If a torn last line was moved to another file.
+    The folder is new, empty or that of a session, and is locked until `close`.
+    `manifest` is None in a new folder until :meth:`begin`. `events` is a list of dicts;
+    the line number of an event is its `seq`. Raise LockedError, FileExistsError for
+    other files, OSError, or ValueError for damage. Warn if a torn last line was moved
+    away.
     """
 
     def __init__(self, path):
@@ -72,19 +48,11 @@ class Journal:
             raise
 
     def file(self, name):
-        """Give the path of a file of the session."""
+        """Return the path of a file of the session."""
         return os.path.join(self.folder, name)
 
     def begin(self, manifest, others):
-        """Write what a new session begins with.
-
-        Parameters
-        ----------
-        manifest : dict
-            Written last: a folder without it is no session yet.
-        others : dict of str to bytes
-            Other files.
-        """
+        """Write the files of a new session; the manifest is the last one."""
         for name, data in others.items():
             write_atomic(self.file(name), data)
         # A journal is never empty, so that one that was emptied is noticed.
@@ -119,7 +87,7 @@ class Journal:
         self._size = self._writer.size
 
     def _keep(self, torn):
-        """Keep a torn line beside the journal, after those torn before."""
+        """Append a torn line to the file of earlier torn lines."""
         before = b""
         if os.path.exists(self.file(TORN)):
             with open(self.file(TORN), "rb") as stream:
@@ -137,26 +105,16 @@ class Journal:
                 exc.errno,
                 f"'path' must be a folder that can be written, got {self.folder!r} "
                 f"({exc.strerror}). To read the labels of a session in it, call "
-                "skactive.session.read_labels(path); to go on with the session, copy "
+                "skactive.session.read_labels(path); to continue the session, copy "
                 "the folder",
             ) from exc
 
     def append(self, event, **fields):
-        """Add an event; it is on the disk when this returns.
+        """Add an event of a kind; it is on the disk when this returns.
 
-        Parameters
-        ----------
-        event : str
-            Its kind.
-        **fields : dict
-            What JSON takes. None is left out.
-
-        Raises
-        ------
-        OSError
-            If the disk is full or fails. Nothing was then added.
-        RuntimeError
-            If the folder was deleted or replaced, or others wrote to the journal.
+        Fields that are None are left out. Raise an OSError if the disk fails; nothing
+        was then added. Raise a RuntimeError if the folder or the journal was changed by
+        others.
         """
         self.catch_up()
         self._lock.check()
@@ -170,14 +128,14 @@ class Journal:
         except OSError as exc:
             exc.add_note(
                 f"This {event!r} was not recorded in {self.file(JOURNAL)!r}; what was "
-                "recorded before is safe. Repeat the call once the disk is well."
+                "recorded before is safe. Repeat the call once the disk works."
             )
             raise
         self.events.append(record)
         self._size = self._writer.size
 
     def catch_up(self):
-        """Read again what was written, if an interruption came just after that."""
+        """Read the journal again if an interruption came just after a write."""
         if self._writer is None:
             raise ValueError(
                 f"the session in {self.folder!r} is closed. Open it again with "
@@ -202,7 +160,7 @@ class Journal:
         return self._writer is None
 
     def close(self):
-        """Let go of the folder; harmless if repeated."""
+        """Release the folder; harmless if repeated."""
         writer, self._writer = self._writer, None
         lock, self._lock = self._lock, None
         try:
@@ -231,7 +189,7 @@ class Journal:
 
 
 def read_events(folder):
-    """Read the events of a session and a torn last line, or raise a ValueError."""
+    """Return the events of a session and a torn last line, or raise a ValueError."""
     path = os.path.join(folder, JOURNAL)
     try:
         events, torn = read_lines(path)
@@ -256,9 +214,9 @@ def read_events(folder):
 
 
 def _find_fault(event, number, newest):
-    """Say what is wrong with an event, or give None.
+    """Return what is wrong with an event as text, or None.
 
-    Version 1 has no checksums. Its events can only come before those of version 2.
+    Version 1 has no checksums. Its events can only precede those of version 2.
     """
     if not isinstance(event, dict) or not event.keys() >= _KEYS:
         return f"must be an event with {', '.join(sorted(_KEYS))}"
@@ -278,7 +236,7 @@ def _find_fault(event, number, newest):
 
 
 def read_manifest(folder):
-    """Read the manifest of a session; None where there is no session yet."""
+    """Return the manifest of a session; None if there is no session yet."""
     path = os.path.join(folder, MANIFEST)
     try:
         with open(path, "rb") as stream:
@@ -324,7 +282,7 @@ def read_manifest(folder):
 
 
 def _holds_answers(folder):
-    """Say whether there is more than what a session begins with."""
+    """Whether the journal holds more than the first event of a session."""
     try:
         events, _ = read_lines(os.path.join(folder, JOURNAL))
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What a session is begun with, in words that a later process can compare."""
+"""Pool and learner of a session, described so that a later process can compare them."""
 
 import hashlib
 import os
@@ -21,20 +21,7 @@ _LONGEST = 200
 
 
 def new_manifest(learner, pool, classes=None):
-    """Describe a new session.
-
-    Parameters
-    ----------
-    learner : ActiveLearner
-    pool : Pool
-    classes : list, default=None
-
-    Returns
-    -------
-    manifest : dict
-    others : dict of str to bytes
-        Files that go with it.
-    """
+    """Return the manifest of a new session, and the bytes of further files by name."""
     summary, hashes = pool.fingerprint()
     manifest = {
         "pool": summary,
@@ -48,20 +35,10 @@ def new_manifest(learner, pool, classes=None):
 
 
 def follow_pool(journal, pool):
-    """Compare a pool with that of a session; note in the journal what changed.
+    """Compare a pool with that of a session; record changes in the journal.
 
-    Items may be new, in another order, or gone if they have no label.
-
-    Parameters
-    ----------
-    journal : Journal
-        Its events have the ids of `pool` afterwards.
-    pool : Pool
-
-    Raises
-    ------
-    ValueError
-        If a labeled item is missing or an item changed, naming them.
+    Items may be new, in another order, or gone if they have no label. Raise a
+    ValueError that names missing labeled items or changed items.
     """
     summary, now = pool.fingerprint()
     before, name = last_pool(journal.manifest, journal.events)
@@ -100,7 +77,7 @@ def follow_pool(journal, pool):
 
 
 def last_pool(manifest, events):
-    """Give the summary of the pool that a session had last, and its file of hashes."""
+    """Return the summary of the last pool of a session, and its file of hashes."""
     for event in reversed(events):
         if event["event"] == "pool":
             return event, event["hashes"]
@@ -108,19 +85,7 @@ def last_pool(manifest, events):
 
 
 def read_contents(folder, manifest, events):
-    """Read the hashes of a session's items.
-
-    Parameters
-    ----------
-    folder : str
-    manifest : dict
-    events : list of dict
-
-    Returns
-    -------
-    contents : dict of int to int
-        By the hash of an id, that of the item.
-    """
+    """Return the hashes of a session's items as a dict, by the hash of their id."""
     summary, name = last_pool(manifest, events)
     hashes = load_hashes(os.path.join(folder, name), summary)
     if hashes is None:
@@ -135,24 +100,16 @@ def _refuse_pool(journal, fault):
     raise ValueError(
         f"'X_pool' must hold the labeled items of the session in {journal.folder!r} "
         f"as they were: {fault}. Restore these items; or begin a session in a new "
-        f"folder and take over the labels of all others with "
+        f"folder and import the labels of all others with "
         f"import_labels({journal.folder!r}, ignore_unknown=True)."
     )
 
 
 def describe_learner(learner):
-    """Describe a learner's class, parameters and strategy, as far as JSON goes.
+    """Return class, parameters, strategy and labels of a learner as JSON values.
 
-    Parameters
-    ----------
-    learner : ActiveLearner
-
-    Returns
-    -------
-    description : dict
-        `class`, `params` (nested ones too, by their names), `strategy` with its
-        distribution and version where it is registered, and `labels`, what the
-        learner was fitted to before the session.
+    Nested parameters have their full names. A registered strategy has its distribution
+    and version. The labels are those that the learner was fitted to before the session.
     """
     params = {
         name: describe_json(value)
@@ -173,18 +130,7 @@ def describe_learner(learner):
 
 
 def find_changes(before, now):
-    """Name the differences between two descriptions of a learner.
-
-    Parameters
-    ----------
-    before, now : dict
-        From :func:`describe_learner`.
-
-    Returns
-    -------
-    changes : list of str
-        Such as "batch_size (10, now 20)".
-    """
+    """Return the differences of two descriptions, such as "batch_size (10, now 20)"."""
     pairs = {
         "its class": (before.get("class"), now["class"]),
         "the labels it was fitted to": (before.get("labels"), now["labels"]),
@@ -192,7 +138,7 @@ def find_changes(before, now):
     params = before.get("params", {})
     offers = [_offer(description.get("strategy")) for description in (before, now)]
     if params.get("strategy") == now["params"].get("strategy"):
-        pairs["who offers its strategy"] = offers
+        pairs["the distribution of its strategy"] = offers
     for name in sorted({*params, *now["params"]}):
         pairs[name] = params.get(name), now["params"].get(name)
     return [
@@ -203,13 +149,13 @@ def find_changes(before, now):
 
 
 def choose_seed(learner, stored):
-    """Choose the seed of a session that is opened again; warn of another one."""
+    """Return the seed of a session that is opened again; warn if another is given."""
     given = learner.random_state
     if not isinstance(given, Integral) or base_seed(given) == stored:
         return stored
     warnings.warn(
-        f"'learner' has random_state={given}, and the session was begun with {stored}, "
-        "by which it goes on.",
+        f"'learner' has random_state={given}, but the session began with {stored}, "
+        "which it continues to use.",
         UserWarning,
         stacklevel=4,
     )
@@ -217,14 +163,14 @@ def choose_seed(learner, stored):
 
 
 def _offer(strategy):
-    """Name the distribution and the major version, where there are any."""
+    """Return distribution and major version of a strategy as text, or None."""
     if not isinstance(strategy, dict) or not {"dist", "version"} <= strategy.keys():
         return None
     return f"{strategy['dist']} {major(strategy['version'])}"
 
 
 class _Describer:
-    """What `encode_choice` needs for the parameters of a strategy."""
+    """The encoder that `encode_choice` needs for the parameters of a strategy."""
 
     def encode(self, value, where):
         return describe_json(value)

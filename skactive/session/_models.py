@@ -1,4 +1,4 @@
-"""Which model a session goes by, and when another one is trained."""
+"""The model of a session, and when another one is trained."""
 
 import copy
 import threading
@@ -16,23 +16,11 @@ from ._state import State
 
 
 class Models:
-    """The present model of a session.
+    """The current model of a session.
 
-    A model is a function of the journal up to an event, so what a killed process had
-    is trained again.
-
-    Parameters
-    ----------
-    base : ActiveLearner
-        From `fresh_learner`.
-    pool : Pool
-    journal : Journal
-    state : State
-        What the journal amounts to, kept up to date by the session.
-    refit : bool or "background"
-        When to train.
-    lock : threading.RLock
-        Held while the state is read, and never while a model is trained.
+    A model is a function of the journal up to an event, so the model of a killed
+    process is trained again. `refit` is the one of the session; `lock` is held while
+    the state is read, but not while a model is trained.
     """
 
     def __init__(self, base, pool, journal, state, refit, lock):
@@ -46,17 +34,7 @@ class Models:
         self._trainer = BackgroundTrainer(lambda task: train(base, pool, task))
 
     def get(self, refit=None):
-        """Give the model to go by now, trained first if `refit` says so.
-
-        Parameters
-        ----------
-        refit : bool or "background" or None
-            None is the session's own.
-
-        Returns
-        -------
-        model : Model
-        """
+        """Return the model to use now; train it first if `refit` requires it."""
         refit = self._refit if refit is None else check_refit(refit)
         if refit is True:
             if self._model is None or self._model.seq != self._state.labels_seq:
@@ -77,23 +55,23 @@ class Models:
         return self._model
 
     def prepare(self):
-        """Begin to train in the background, if that is the way and there is reason."""
+        """Start training in the background if `refit` requires it."""
         if self._refit == "background":
             self._submit_if_stale()
 
     def train_now(self):
-        """Train on all labels, and give the model without going by it yet."""
+        """Return a model trained on all labels, without using it yet."""
         with self._lock:
             task = self._task()
         return self._train(task)
 
     def use(self, model):
-        """Go by a model."""
+        """Use a model from now on."""
         self._model = model
 
     @synchronized
     def age(self):
-        """Count the labels that the model does not know as they are now."""
+        """Return the number of items whose current label the model does not know."""
         if self._refit == "background":
             self._adopt(errors=False)
         model = self._model
@@ -104,7 +82,7 @@ class Models:
         return model.age(self._task().labels)
 
     def stop(self):
-        """Train nothing more; what is under way ends without use."""
+        """Start no further training; ignore the model of a running one."""
         self._trainer.drop()
 
     def _train(self, task):
@@ -116,7 +94,7 @@ class Models:
 
     @synchronized
     def _adopt(self, errors=True):
-        """Go by what the thread has ready; an error in it comes up here, once."""
+        """Use the model that the thread has trained; raise its error once."""
         try:
             model = self._trainer.take(errors)
         except BaseException as exc:
@@ -141,7 +119,7 @@ class Models:
         return _as_task(self._state)
 
     def _task_at(self, seq):
-        """Give the labels as they stood after an event."""
+        """Return the labels as they were after an event."""
         if seq == self._state.labels_seq:
             return self._task()
         past = State(self._pool)
@@ -150,12 +128,7 @@ class Models:
 
 
 def check_refit(refit):
-    """Check a way of training.
-
-    Parameters
-    ----------
-    refit : bool or "background"
-    """
+    """Return a checked `refit`."""
     if not isinstance(refit, bool | str) or refit not in (True, False, "background"):
         raise ValueError(f"'refit' must be True, False or 'background', got {refit!r}.")
     return refit
@@ -167,23 +140,14 @@ def _as_task(state):
 
 
 _NOTE = (
-    "Training on the session's {n} labels failed. No label is lost, and the model from "
-    "before stays: ask(refit=False) goes by it."
+    "Training on the {n} labels of the session failed. No label is lost, and the "
+    "previous model is kept: ask(refit=False) uses it."
 )
 
 
 @dataclass(frozen=True)
 class Task:
-    """Labels to train on.
-
-    Attributes
-    ----------
-    seq : int
-        The event after which the labels stood so.
-    round : int
-        How many batches had been asked then; it seeds the training.
-    labels : dict of id to label
-    """
+    """Labels to train on, after event `seq`, when `round` batches had been asked."""
 
     seq: int
     round: int
@@ -192,31 +156,21 @@ class Task:
 
 @dataclass(frozen=True)
 class Model:
-    """A learner, and what it was trained on."""
+    """A learner, and the labels that it was trained on."""
 
     learner: object
     seq: int = 0
     labels: dict = field(default_factory=dict, repr=False)
 
     def age(self, labels):
-        """Count the ids whose label it does not know as it is now."""
+        """Return the number of ids whose label differs from that in `labels`."""
         absent = object()
         ids = {**self.labels, **labels}
         return sum(self.labels.get(id, absent) != labels.get(id, absent) for id in ids)
 
 
 def fresh_learner(learner, seed):
-    """Copy a learner without its model; labels it was fitted to are kept.
-
-    Parameters
-    ----------
-    learner : ActiveLearner
-    seed : int
-
-    Returns
-    -------
-    learner : ActiveLearner
-    """
+    """Return a copy of a learner without its model but with its labels."""
     fresh = clone(learner).set_params(random_state=seed)
     if hasattr(learner, "X_labeled_"):
         weights = getattr(learner, "_kept_params", {})
@@ -226,20 +180,9 @@ def fresh_learner(learner, seed):
 
 
 def train(base, pool, task):
-    """Train a copy of a learner on the labels of a session.
+    """Return a Model: a copy of `base` trained on the labels of a task.
 
-    The outcome depends on the arguments alone, so a model can always be made again.
-
-    Parameters
-    ----------
-    base : ActiveLearner
-        From :func:`fresh_learner`; left as it is.
-    pool : Pool
-    task : Task
-
-    Returns
-    -------
-    model : Model
+    The result depends on the arguments alone, so a model can always be trained again.
     """
     learner = copy.copy(base)  # training replaces attributes and changes none
     if task.labels:
@@ -252,20 +195,9 @@ def train(base, pool, task):
 
 
 def seeded_for(learner, number):
-    """Give the learner that chooses a batch, with the seed of that batch.
-
-    Parameters
-    ----------
-    learner : ActiveLearner
-    number : int
-        Of the batch, from 1.
-
-    Returns
-    -------
-    learner : ActiveLearner
-    """
+    """Return the learner with the seed of a batch; `number` counts from 1."""
     if hasattr(learner, "X_labeled_"):
-        # As after as many rounds of teach: sessions ask what a plain loop asks.
+        # As after this number of rounds of teach: a plain loop asks for the same.
         learner.n_rounds_ = number - 1
     elif number > 1:
         seed = round_seed(learner.random_state, number, "batch")
@@ -274,25 +206,13 @@ def seeded_for(learner, number):
 
 
 def choose(learner, pool, n, free):
-    """Choose items with a learner, and check what goes into the journal.
+    """Return positions in the pool chosen by the learner, checked, (n_queries,).
 
-    Parameters
-    ----------
-    learner : ActiveLearner
-    pool : Pool
-    n : int or None
-        How many; None means the learner's `batch_size`.
-    free : ndarray of bool, shape (n_pool,)
-        What may be asked.
-
-    Returns
-    -------
-    picks : ndarray of int
-        Positions in the pool.
+    `free` (n,) masks the items that may be asked; `n` defaults to the `batch_size`.
     """
     n = min(learner.batch_size if n is None else n, int(free.sum()))
-    # A learner leaves out texts whose label it knows. That label may have been taken
-    # back since the learner was trained.
+    # A learner leaves out texts whose label it knows. That label may have been undone
+    # since the learner was trained.
     candidates = np.flatnonzero(free)
     try:
         picks = learner.query(pool.X, n, candidates=free)
@@ -314,12 +234,9 @@ def choose(learner, pool, n, free):
 
 
 class BackgroundTrainer:
-    """Train in a thread; of several tasks that wait, only the newest is done.
+    """Train in a thread; of several waiting tasks, only the newest is done.
 
-    Parameters
-    ----------
-    function : callable
-        `function(task) -> model`.
+    `function(task)` returns a model.
     """
 
     def __init__(self, function):
@@ -344,7 +261,7 @@ class BackgroundTrainer:
                 self._thread.start()
 
     def take(self, errors=True):
-        """Give the newest model that is ready, or None; raise an error once."""
+        """Return the newest model that is ready, or None; raise an error once."""
         with self._changed:
             if errors and self._error is not None:
                 error, self._error = self._error, None
@@ -353,13 +270,7 @@ class BackgroundTrainer:
             return done
 
     def wait(self, seq=None):
-        """Wait until the task of an event or a later one has ended, or all tasks have.
-
-        Parameters
-        ----------
-        seq : int, default=None
-            The event. None waits for all tasks.
-        """
+        """Wait for the task of event `seq` or a later one; by default for all tasks."""
         with self._changed:
             self._changed.wait_for(lambda: self._thread is None or self._has_ended(seq))
 
@@ -368,7 +279,7 @@ class BackgroundTrainer:
         return seq is not None and any(n is not None and n >= seq for n in ended)
 
     def drop(self):
-        """Forget the task that waits; the one that runs cannot be stopped."""
+        """Remove the waiting task; a running one cannot be stopped."""
         with self._changed:
             self._waiting = None
 
@@ -383,7 +294,7 @@ class BackgroundTrainer:
                         return
                 try:
                     model, error = self._function(self._running), None
-                except BaseException as exc:  # for whoever asks next
+                except BaseException as exc:  # raised by the next call of ask
                     model, error = None, exc
                 with self._changed:
                     self._error = error

@@ -1,4 +1,4 @@
-"""The pool of a session: ids of the items, and whether they are still the same."""
+"""The pool of a session: its items, their ids, and changes between two openings."""
 
 import hashlib
 import io
@@ -6,6 +6,7 @@ from collections import Counter, deque
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -20,19 +21,19 @@ _SHOWN = 5
 class Batch:
     """Items to label, the most useful first.
 
-    An empty batch is falsy: nothing is left to ask about. A batch iterates over pairs
-    of an id and its item.
+    Iterating over a batch yields pairs of an id and its item. An empty batch, which is
+    false, means that no item is left.
 
     Attributes
     ----------
     ids : tuple
-        Their ids.
+        Ids of the items.
     items : container
         The items, in the container of the pool.
     number : int or None
-        Which batch of the session, from 1; None for an empty one.
+        Number of the batch in the session, from 1; None for an empty one.
     annotator : str or None
-        Whom it was asked.
+        Name of the person who was asked.
 
     Examples
     --------
@@ -44,8 +45,8 @@ class Batch:
     Batch(2 items, number=1: 'a7', 'a9')
     """
 
-    ids: tuple
-    items: object = field(compare=False)
+    ids: tuple[str | int, ...]
+    items: Any = field(compare=False)
     number: int | None = None
     annotator: str | None = None
 
@@ -62,23 +63,10 @@ class Batch:
 
 
 class Pool:
-    """Items with the ids by which a session knows them.
+    """The items of a session and their ids.
 
-    Parameters
-    ----------
-    X : container of n items
-    ids : sequence of str or int, or None
-        None takes the index of a pandas object, and otherwise positions.
-
-    Attributes
-    ----------
-    X : container
-    ids : list or range
-        One id per item.
-    ids_are_positions : bool
-        Whether nobody gave ids, so that they change with the order of the items.
-    contents : ndarray of uint64, shape (n,)
-        A hash of each item; 0 where the content of an object is not known.
+    `contents` holds a uint64 hash of each item, (n,); 0 for an object without
+    comparable content. `ids_are_positions` is True if no ids were given.
     """
 
     def __init__(self, X, ids=None):
@@ -106,7 +94,7 @@ class Pool:
         return _is_id(id) and id in self._positions
 
     def positions(self, ids):
-        """Give the positions of known ids, ndarray of int."""
+        """Return the positions of known ids, ndarray of int."""
         return np.array([self._positions[id] for id in ids], dtype=np.intp)
 
     @cached_property
@@ -119,7 +107,7 @@ class Pool:
 
     @cached_property
     def copies(self):
-        """For each item, the first position of the same text, ndarray of int."""
+        """The first position of the same text for each item, (n,) of int."""
         if self.texts is None:
             return np.arange(len(self))
         _, first, group = np.unique(
@@ -135,7 +123,7 @@ class Pool:
         return found
 
     def find(self, content):
-        """List the positions of the items with a hash, in order."""
+        """Return the positions of the items with a hash, in order."""
         return self._by_content.get(content, [])
 
     def agrees(self, id, content):
@@ -144,24 +132,10 @@ class Pool:
         return content is None or own in (0, content)
 
     def read_ids(self, ids, *, name="ids"):
-        """Read ids that a caller names.
+        """Return checked ids of the pool as a list, from one id, a sequence or a Batch.
 
-        Parameters
-        ----------
-        ids : sequence of ids, Batch, or one id
-        name : str, default="ids"
-            What to call the argument in error messages.
-
-        Returns
-        -------
-        ids : list
-
-        Raises
-        ------
-        ValueError
-            If an id is unknown or occurs twice, naming it.
-        TypeError
-            If they are a mapping, a set or no sequence.
+        Raise a ValueError for ids that are unknown or occur twice, and a TypeError for
+        containers without an order.
         """
         if isinstance(ids, Batch):
             ids = ids.ids
@@ -175,7 +149,7 @@ class Pool:
         ids = [ids] if isinstance(ids, str | int | np.generic) else as_list(ids)
         ids = [id.item() if isinstance(id, np.generic) else id for id in ids]
         if not ids:
-            raise ValueError("'ids' is empty. Name at least one item.")
+            raise ValueError("'ids' must name at least one item, got none.")
         unknown = [id for id in ids if id not in self]
         if unknown:
             raise ValueError(
@@ -185,21 +159,13 @@ class Pool:
             )
         if twice := _repeated(ids):
             raise ValueError(
-                f"'ids' names {shorten(twice)} more than once. Name each once; "
-                "nothing was recorded."
+                f"'ids' must name each item once, got {shorten(twice)} more than once. "
+                "Nothing was recorded."
             )
         return ids
 
     def fingerprint(self):
-        """Summarise the pool, and give a hash of each id and item.
-
-        Returns
-        -------
-        summary : dict
-            Count, hash of the ids and of the items, names of the columns if any.
-        hashes : ndarray of uint64, shape (n, 2)
-            Of each id and each item.
-        """
+        """Return the manifest entry of the pool, and hashes of ids and items (n, 2)."""
         hashes = np.empty((len(self), 2), dtype="<u8")
         hashes[:, 0] = hash_ids(self.ids)
         hashes[:, 1] = self.contents
@@ -210,14 +176,14 @@ class Pool:
 
 
 def dump_hashes(hashes):
-    """Turn hashes into the bytes of a file."""
+    """Return hashes (n, 2) as the bytes of a file."""
     stream = io.BytesIO()
     np.save(stream, hashes, allow_pickle=False)
     return stream.getvalue()
 
 
 def load_hashes(path, summary):
-    """Read the hashes that a summary is of; None where they are missing or damaged."""
+    """Return the hashes (n, 2) of a summary; None if the file is missing or damaged."""
     size = 16 * summary.get("n", 0)
     try:
         with open(path, "rb") as stream:
@@ -259,14 +225,14 @@ def _check_ids(ids, n, name):
         )
     if twice := _repeated(ids):
         raise ValueError(
-            f"{name} must be unique, got {shorten(twice)} more than once. Pass ids= "
-            "that tell the items apart."
+            f"{name} must be unique, got {shorten(twice)} more than once. Pass "
+            "different ids=."
         )
     return ids
 
 
 def _repeated(ids):
-    """List the ids that occur more than once, each once."""
+    """Return the ids that occur more than once, each once."""
     if len(set(ids)) == len(ids):
         return []
     seen = set()
@@ -274,38 +240,20 @@ def _repeated(ids):
 
 
 def shorten(ids):
-    """Show the first few ids, and how many more there are."""
+    """Return the first few ids as text, and the number of others."""
     more = f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else ""
     return ", ".join(map(repr, ids[:_SHOWN])) + more
 
 
 def find_moves(before, pool, labeled, others):
-    """Find the items of a session in the pool that it is opened with.
+    """Find the items of a session in the pool with which it is opened.
 
-    Items with ids of their own are found by id, and their content must be the same.
-    Where ids are positions, items are found by content. Of several copies of one
-    content, one that stayed in its place keeps its id.
-
-    Parameters
-    ----------
-    before : ndarray of uint64, shape (n, 2)
-        Hashes of the ids and contents of the pool before.
-    pool : Pool
-        The pool now.
-    labeled : list of ids
-        Items that must be found.
-    others : list of ids
-        Other items that occur in the journal.
-
-    Returns
-    -------
-    moves : dict of id to id
-        Those whose id is another now; None for an item that is gone.
-
-    Raises
-    ------
-    ValueError
-        If a labeled item is missing, or the content of an item changed, naming them.
+    Items with ids of their own are found by id, and their content must be unchanged.
+    Items known by position are found by content; of several copies, one at its old
+    position keeps its id. `before` are the hashes (n, 2) of the previous pool,
+    `labeled` ids that must be found, and `others` further ids of the journal. Return a
+    dict of changed ids, with None for items that are gone. Raise a ValueError that
+    names missing labeled items or changed items.
     """
     by_position = pool.ids_are_positions and np.array_equal(
         before[:, 0], hash_ids(range(len(before)))
@@ -347,7 +295,7 @@ def _find_faults(before, pool, keys, labeled):
 
 
 def _match_contents(contents, pool, ids, taken=()):
-    """Match positions before with positions of the same content now."""
+    """Match previous positions with positions of the same content now."""
     stayed = {
         id
         for id in ids
@@ -369,17 +317,10 @@ def _match_contents(contents, pool, ids, taken=()):
 
 
 def renumber(events):
-    """Give the events of a journal with the ids that the items have now.
+    """Return the events of a journal with the ids that the items have now.
 
-    Parameters
-    ----------
-    events : list of dict
-        As they were written. An event "pool" says which ids changed there.
-
-    Returns
-    -------
-    events : list of dict
-        As many; an item that is gone is left out of those before it went.
+    An event "pool" lists changed ids. Items that are gone are removed from earlier
+    events.
     """
     if not any(event["event"] == "pool" for event in events):
         return events
@@ -404,21 +345,11 @@ def _rename(event, now):
 
 
 def assign_rows(rows, pool, preferred):
-    """Find the items that the rows of a table are about.
+    """Return the id of the item of each row of a table, None if the pool lacks it.
 
-    Parameters
-    ----------
-    rows : list of (id, content)
-        The content is a hash, or None where the row does not say; then the id counts
-        alone. Otherwise the content decides, and the id only among copies of it.
-    pool : Pool
-    preferred : container of ids
-        Items to take first among copies that no id tells apart.
-
-    Returns
-    -------
-    ids : list of ids
-        None where the pool has no such item.
+    A row is a pair of an id and a hash of the content. Without a hash, the id alone
+    decides; otherwise the content does, and the id only among copies of it. Of copies
+    that no id distinguishes, those in `preferred` are first.
     """
     found = [
         id if id in pool and pool.agrees(id, content) else None for id, content in rows
@@ -435,18 +366,10 @@ def assign_rows(rows, pool, preferred):
 
 
 def find_taught(pool, contents):
-    """Find items that a learner was taught before the session, by their content.
+    """Return the positions of items that the learner was fitted to before the session.
 
-    Parameters
-    ----------
-    pool : Pool
-    contents : ndarray of uint64
-        Hashes of the items that the learner was taught.
-
-    Returns
-    -------
-    positions : list of int
-        Of several copies in the pool, as many as were taught.
+    `contents` are the hashes of these items. Of several copies in the pool, as many are
+    returned as the learner was fitted to.
     """
     counts = Counter(contents.tolist())
     del counts[0]  # contents that are not known

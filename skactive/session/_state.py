@@ -1,4 +1,4 @@
-"""What the events of a journal amount to."""
+"""The state of a session: what follows from the events of its journal."""
 
 import math
 import os
@@ -8,7 +8,9 @@ from collections import Counter
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from itertools import groupby
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 
@@ -19,17 +21,9 @@ from ._journal import MANIFEST, read_events, read_manifest
 
 @dataclass(frozen=True)
 class Answer:
-    """The label of an item, and where it came from.
+    """The label of an item, its annotator, and the time and number of its event.
 
-    Attributes
-    ----------
-    label : str, int, float, bool or list
-    annotator : str or None
-    time : str
-    seq : int
-        Number of the event.
-    given : tuple of Answer
-        Of the answer that settles an item: the last one of each annotator, in order.
+    `given` holds the last answer of each annotator, in order.
     """
 
     label: object
@@ -40,7 +34,7 @@ class Answer:
 
 
 def _settle(before, new):
-    """Settle an item by the majority of its annotators; of a tie by the last answer."""
+    """Return the answer of the majority of the annotators; in a tie the last one."""
     if before is None:
         return replace(new, given=(new,))
     given = (*(a for a in before.given if a.annotator != new.annotator), new)
@@ -53,37 +47,27 @@ def _settle(before, new):
 class State:
     """Labels, skipped items and open batches after a number of events.
 
-    A function of the events alone: folded at once or one after the other, they come
-    to the same.
-
-    Parameters
-    ----------
-    pool : Pool or container of ids, default=None
-        Which ids there are; None means any.
+    A function of the events alone: it does not matter how many are folded at a time.
+    `pool` limits the ids; None allows any.
 
     Attributes
     ----------
     answers : dict of id to Answer
-        In the order in which the items got their first label.
+        In the order in which the items were first labeled.
     skipped : dict of id to (int, int)
-        Items set aside, with the number of the event and the item's place in it.
+        Number of the event, and the position of the item in it.
     open : dict of int to dict of id to None
         By batch, the ids that wait for an answer.
     batches : dict of int to (tuple of ids, annotator)
-        All that was ever asked.
     asked : set of ids
-    learner : dict or None
-        The last learner that was described after the first.
-    classes : list or None
-        The last classes that were given after the first.
-    labels_seq : int
-        The last event that changed a label; 0 without labels.
-    labels_round : int
-        How many batches had been asked then.
+    learner, classes : dict or None, list or None
+        The last ones in the journal.
+    labels_seq, labels_round : int
+        The last event that changed a label, and the number of batches before it.
     model_seq : int
-        The event up to which the last model known to have been used was trained.
+        The event up to which the last model that was used was trained.
     undoable : list of dict
-        Events that `undo` takes back, the last first to go.
+        Events that `undo` can undo, the last one first.
     """
 
     def __init__(self, pool=None):
@@ -106,23 +90,15 @@ class State:
 
     @property
     def seq(self):
-        """Number of the last event that was folded."""
+        """Number of the last folded event."""
         return self._folded
 
     def fold(self, events):
-        """Take in the events that are not yet in.
+        """Apply the events that were not applied yet; `events` begins with the first.
 
-        Parameters
-        ----------
-        events : list of dict
-            All events of a journal from the first.
-
-        Raises
-        ------
-        ValueError
-            If one makes no sense after those before it, with its number.
+        Raise a ValueError with the number of an event that contradicts earlier ones.
         """
-        if self._busy:  # an interruption can leave an event half taken in
+        if self._busy:  # an interruption can leave an event half applied
             self._reset()
         self._busy = True
         for event in events[self._folded :]:
@@ -130,12 +106,19 @@ class State:
                 self._apply(event)
             except (LookupError, TypeError, ValueError) as exc:
                 raise ValueError(
-                    f"line {event['seq']} of 'journal.jsonl' makes no sense after "
-                    f"those before it ({type(exc).__name__}: {exc}). Nothing was "
+                    f"line {event['seq']} of 'journal.jsonl' contradicts "
+                    f"earlier lines ({type(exc).__name__}: {exc}). Nothing was "
                     "guessed or changed. Restore the file from a copy."
                 ) from exc
             self._folded = event["seq"]
         self._busy = False
+
+    def answered_by_batch(self):
+        """Return a list of lists of labeled ids; successive ids of a batch together."""
+        batch_of = {}
+        for number, (ids, _) in self.batches.items():
+            batch_of.update(dict.fromkeys(ids, number))
+        return [list(group) for _, group in groupby(self.answers, batch_of.get)]
 
     def _apply(self, event):
         kind = event["event"]
@@ -219,7 +202,7 @@ class State:
         self.model_seq = event["model"]
 
     def _move(self, event):
-        """Do nothing: the ids of all events are already those of the last pool."""
+        """Do nothing: all events already have the ids of the last pool."""
 
     def _learner(self, event):
         self.learner = event["learner"]
@@ -253,12 +236,63 @@ _APPLY = {
 }
 
 
-def read_labels(path):
+def list_history(events, id):
+    """Return the events of an item as dicts; see `LabelingSession.history`."""
+    undone = {event["of"] for event in events if event["event"] == "undo"}
+    found = []
+    for event in events:
+        if id not in event.get("ids", ()):
+            continue
+        entry = {"seq": event["seq"], "time": event["t"], "event": event["event"]}
+        if "labels" in event:
+            entry["label"] = event["labels"][event["ids"].index(id)]
+        if "batch" in event:
+            entry["batch"] = event["batch"]
+        entry["annotator"] = event.get("by")
+        entry["undone"] = event["seq"] in undone
+        found.append(entry)
+    return found
+
+
+class Vocabulary:
+    """The kind and the classes of the labels of a session.
+
+    `before` are the labels that the learner was fitted to, or None.
+    """
+
+    def __init__(self, before):
+        self._kind = None if before is None else kind_of(before[0])
+        self._before = set() if before is None else set(map(str, before))
+        self._known = None  # the classes so far, or None if not collected yet
+
+    def kind(self, state, classes):
+        """Return the kind of the labels so far, or None."""
+        for answer in state.answers.values():
+            return kind_of(answer.label)
+        return self._kind or (kind_of(classes[0]) if classes else None)
+
+    def read(self, labels, ids, state, classes):
+        """Return checked labels as JSON accepts them; warn of doubtful new classes."""
+        kind = self.kind(state, None)
+        labels = normalize_labels(labels, ids, kind, classes)
+        new = {label for label in labels if isinstance(label, str)}
+        if classes is None and not new <= (self._known or set()):
+            given = {str(answer.label) for answer in state.answers.values()}
+            known = self._before | given
+            warn_of_new_classes(labels, known, stacklevel=4)
+            self._known = known | new
+        return labels
+
+    def forget(self):
+        """Collect the classes again when they are next needed."""
+        self._known = None
+
+
+def read_labels(path: str | os.PathLike[str]) -> dict[str | int, Any]:
     """Read the labels of a session without opening it.
 
-    Nothing is written and nothing is locked. So it works in a folder that cannot be
-    written, and while the session is open elsewhere. Neither the pool nor the learner
-    is needed.
+    Nothing is written or locked, so this works in a read-only folder, and while the
+    session is open elsewhere. It needs neither the pool nor the learner.
 
     Parameters
     ----------
@@ -268,7 +302,7 @@ def read_labels(path):
     Returns
     -------
     labels : dict of id to label
-        As :attr:`LabelingSession.labels`.
+        The same as :attr:`LabelingSession.labels`.
 
     Raises
     ------
@@ -296,7 +330,7 @@ def read_labels(path):
 
 
 def read_session(folder):
-    """Read manifest, events and state of a session from its folder."""
+    """Return manifest, events and state of the session in a folder."""
     manifest = read_manifest(folder)
     if manifest is None:
         raise FileNotFoundError(
@@ -310,7 +344,7 @@ def read_session(folder):
 
 
 def check_n(n):
-    """Check a number of items; None stays None."""
+    """Return a checked number of items, or None."""
     if n is None:
         return None
     if not isinstance(n, Integral) or isinstance(n, bool):
@@ -321,14 +355,14 @@ def check_n(n):
 
 
 def check_annotator(annotator):
-    """Check the name of an annotator."""
+    """Return a checked name of an annotator, or None."""
     if annotator is not None and not isinstance(annotator, str):
         raise TypeError(f"'annotator' must be a str or None, got {annotator!r}.")
     return annotator
 
 
 def check_classes(classes):
-    """Read the classes of a session, list or None."""
+    """Return checked classes as a list, or None."""
     if classes is None:
         return None
     ordered = hasattr(classes, "__len__") and not isinstance(classes, Mapping | Set)
@@ -344,32 +378,11 @@ def check_classes(classes):
 
 
 def normalize_labels(labels, ids, kind, classes=None):
-    """Read the labels that a caller gives.
+    """Return checked labels as JSON accepts them, one for each of `ids`.
 
-    Parameters
-    ----------
-    labels : sequence
-        One `str`, `int`, `bool` or finite float for each id, or for several outputs a
-        list of these.
-    ids : list
-        The ids they belong to.
-    kind : str or None
-        The kind of the labels given before.
-    classes : list, default=None
-        The labels that are allowed; None allows any.
-
-    Returns
-    -------
-    labels : list
-        As JSON takes them.
-
-    Raises
-    ------
-    ValueError
-        If their number is not that of the ids, or one is missing, not allowed or an
-        int of more than 64 bits.
-    TypeError
-        If one is nothing of the above, or of another kind than the others.
+    `kind` is the kind of earlier labels, and `classes` the allowed labels, or None.
+    Raise a ValueError if a label is missing, not allowed or longer than 64 bits, and a
+    TypeError for labels of other or several kinds.
     """
     unordered = isinstance(labels, Mapping | Set)
     if unordered or isinstance(labels, str) or not hasattr(labels, "__len__"):
@@ -407,43 +420,36 @@ def _check_class(label, id, classes):
         shown = ", ".join(map(repr, classes[:20])) + ", ..." * (len(classes) > 20)
         raise ValueError(
             f"'labels' must be among the classes of the session, {shown}; got "
-            f"{part!r} for {id!r}.{hint} To add a class, open the session with "
-            "classes= that name it too. Nothing was recorded."
+            f"{part!r} for {id!r}.{hint} To add a class, include it in "
+            "classes= when you open the session. Nothing was recorded."
         )
 
 
 def warn_of_new_classes(labels, known, stacklevel):
-    """Warn of new classes that look like others, as those of a slip of the keyboard.
+    """Warn of new classes that resemble known ones, as a typing error does.
 
-    Parameters
-    ----------
-    labels : list
-        What is going to be recorded.
-    known : container of labels
-        The classes so far.
-    stacklevel : int
-        Of the caller to name in the warning, as :func:`warnings.warn` counts.
+    `stacklevel` counts like that of :func:`warnings.warn`.
     """
     known = {label for label in known if isinstance(label, str)}
-    told = Counter(label for label in labels if isinstance(label, str))
+    counts = Counter(label for label in labels if isinstance(label, str))
     hints = []
-    for label, _ in told.most_common():
+    for label, _ in counts.most_common():
         if label not in known and (close := _find_close(label, known)) is not None:
             hints.append(f"{label!r} (did you mean {close!r}?)")
         known.add(label)
     if hints:
         shown = ", ".join(hints[:5]) + ", ..." * (len(hints) > 5)
         warnings.warn(
-            f"new classes look like others: {shown}. If that was a slip, tell the "
-            "items again, or undo(). Open the session with classes=[...] to have such "
-            "labels refused.",
+            f"new classes look like others: {shown}. If that was a mistake, tell "
+            "the items again, or undo(). Open the session with classes=[...] to "
+            "refuse such labels.",
             UserWarning,
             stacklevel=stacklevel + 1,
         )
 
 
 def _find_close(label, known):
-    """Find the class that a label looks like, unless they differ by a number."""
+    """Return a class that a label resembles, or None; numbers in names do not count."""
     names = sorted(name for name in known if isinstance(name, str))
     looks = {name.strip().casefold(): name for name in names}
     own = label.strip().casefold()
@@ -455,22 +461,7 @@ def _find_close(label, known):
 
 
 def kind_of(label):
-    """Name the kind of a label.
-
-    Parameters
-    ----------
-    label : str, bool, int, float or list
-
-    Returns
-    -------
-    kind : str
-
-    Examples
-    --------
-    >>> from skactive.session._state import kind_of
-    >>> kind_of("spam"), kind_of(3), kind_of([0, 1])
-    ('str', 'number', 'list of 2')
-    """
+    """Return the kind of a label: "str", "bool", "number" or "list of <length>"."""
     if isinstance(label, str):
         return "str"
     if isinstance(label, list | np.ndarray):
@@ -485,8 +476,8 @@ def _read(label, id):
         return [_read(part, id) for part in label]
     if is_missing(label) or (isinstance(label, float) and math.isinf(label)):
         raise ValueError(
-            f"'labels' has no label for {id!r}, but {label!r}. Tell only what has "
-            "one, or skip the item. Nothing was recorded."
+            f"'labels' must hold a label for {id!r}, got {label!r}. Tell only items "
+            "that have one, or skip the item. Nothing was recorded."
         )
     if not isinstance(label, str | bool | int | float):
         raise TypeError(

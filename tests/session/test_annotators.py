@@ -118,7 +118,7 @@ def test_classes_are_kept_and_can_be_added(open_session):
         ({"a", "b"}, "a sequence of at least two labels"),
         (["a", "a"], "must be different single labels"),
         ([[0, 1], [1, 0]], "must be different single labels"),
-        (["a", ""], r"no label for 'classes\[1\]', but ''"),
+        (["a", ""], r"must hold a label for 'classes\[1\]', got ''"),
     ],
 )
 def test_classes_that_are_none_are_refused(open_session, classes, match, tmp_path):

@@ -239,7 +239,7 @@ def test_another_seed_is_not_followed(open_session, learner):
     with open_session() as session:
         session.ask()
     other = clone(learner).set_params(random_state=5)
-    with pytest.warns(UserWarning, match="begun with 0, by which it goes on"):
+    with pytest.warns(UserWarning, match="began with 0, which it continues to use"):
         session = open_session(learner=other)
     assert session.learner.random_state == 0
 

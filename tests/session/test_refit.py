@@ -182,7 +182,7 @@ def test_training_that_fails_loses_no_label(open_session, slow, data):
     for _ in range(2):
         with pytest.raises(ValueError, match="no way") as caught:
             session.ask()
-        assert "ask(refit=False) goes by it" in "".join(caught.value.__notes__)
+        assert "ask(refit=False) uses it" in "".join(caught.value.__notes__)
     assert len(session.labels) == 3
     assert [batch.number for batch in session.open_batches] == [first.number]
     assert session.ask(refit=False)

@@ -266,7 +266,7 @@ def test_a_text_that_changed_under_its_id_is_named(open_texts, tmp_path):
     session = open_texts()
     path = tmp_path / "labels.csv"
     path.write_text("id,text,label\na,edited,pos\ne,no,neg\n")
-    match = r"1 items .* not in the pool: 'a'. The content of 'a' is another one"
+    match = r"1 items .* not in the pool: 'a'. The content of 'a' differs"
     with pytest.raises(ValueError, match=match):
         session.import_labels(path)
     session.import_labels(path, ignore_unknown=True)

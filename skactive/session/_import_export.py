@@ -1,4 +1,4 @@
-"""Labels as tables: what others read, and what they send back."""
+"""Labels as tables: exports for other programs, and imports of their labels."""
 
 import csv
 import io
@@ -6,18 +6,15 @@ import json
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from .._storage._files import write_atomic
 from .._storage._fingerprint import hash_ids, hash_item
-from .._utils._containers import take_rows
 from .._utils._sklearn import check_option, check_path
-from .._utils._threads import synchronized
 from ..datasets._reader import is_untyped, read_cells
-from ..simulation._run import Run
 from ._manifest import read_contents
-from ._pool import Batch, assign_rows, shorten
+from ._pool import assign_rows, shorten
 from ._state import is_missing, read_session
 
 HASH = "content_hash"
@@ -26,28 +23,28 @@ PAIR = ["text_1", "text_2"]
 
 @dataclass(frozen=True)
 class ImportedLabels:
-    """What became of the labels of a file.
+    """Result of an import.
 
     Attributes
     ----------
     added : list of ids
-        They have this label now.
+        Items that got the label of the file.
     unchanged : list of ids
-        They had it before.
-    conflicts : list of (id, label of the session, label of the file)
-        They keep the session's.
+        Items that had this label already.
+    conflicts : list of (id, label in the session, label in the file)
+        Items with another label, which they keep.
     unknown : list
-        Ids of items that the pool does not have; their texts where there are no ids.
+        Ids of items that are not in the pool; their texts if there are no ids.
     """
 
-    added: list = field(default_factory=list)
-    unchanged: list = field(default_factory=list)
-    conflicts: list = field(default_factory=list)
-    unknown: list = field(default_factory=list)
+    added: list[Any] = field(default_factory=list)
+    unchanged: list[Any] = field(default_factory=list)
+    conflicts: list[tuple[Any, Any, Any]] = field(default_factory=list)
+    unknown: list[Any] = field(default_factory=list)
 
 
 def export_table(path, what, pool, state):
-    """Write labels, or items that wait for one; see `LabelingSession.export`."""
+    """Write labels or open items; see `LabelingSession.export`."""
     path = Path(path).expanduser()
     writer = _WRITERS.get(path.suffix.lower())
     if writer is None:
@@ -55,7 +52,7 @@ def export_table(path, what, pool, state):
             f"'path' must end in one of {', '.join(_WRITERS)}, which names the format; "
             f"got {str(path)!r}."
         )
-    check_option("'what'", what, ("labels", "answers", "open"))
+    check_option("what", what, ("labels", "answers", "open"))
     if not path.parent.is_dir():
         raise FileNotFoundError(
             f"'path' must be in a folder that exists, got {str(path)!r}. Make "
@@ -87,7 +84,7 @@ def export_table(path, what, pool, state):
 
 
 def _item_columns(pool, ids):
-    """Give the items as columns of texts, or else of hashes to match them by."""
+    """Return the items as columns of texts, or else of hashes."""
     positions = pool.positions(ids)
     if pool.texts is None:
         hashes = pool.contents[positions].tolist()
@@ -142,39 +139,20 @@ def _to_parquet(columns):
 _WRITERS = {".csv": _to_csv, ".jsonl": _to_jsonl, ".parquet": _to_parquet}
 
 
-def import_table(path, id, label, text, pool, answers, kind, ignore_unknown):
+def import_table(path, columns, pool, answers, kind, ignore_unknown):
     """Read labels and compare them with those of a session.
 
-    Parameters
-    ----------
-    path : str or path-like
-        A table, or the folder of a session.
-    id, label, text : str, or None, or for `text` two str
-        Columns; see `LabelingSession.import_labels`.
-    pool : Pool
-    answers : dict of id to Answer
-        The session's own.
-    kind : str or None
-        The kind of the labels so far.
-    ignore_unknown : bool
-
-    Returns
-    -------
-    imported : ImportedLabels
-    labels : dict of id to label
-        Those to record.
-
-    Raises
-    ------
-    ValueError
-        If an item is unknown or has two labels in the file.
+    `columns` are the names of the columns of ids, labels and texts. Return an
+    ImportedLabels, and the labels to record as a dict. Raise a ValueError if an item
+    is unknown or has two labels.
     """
     check_path("path", path)
+    columns = _check_columns(*columns)
     path = Path(path).expanduser()
     if path.is_dir():
         rows = _read_session(path)
     else:
-        rows = _read_table(path, id, label, text, pool, kind)
+        rows = _read_table(path, *columns, pool, kind)
     imported, labels = ImportedLabels(), {}
     changed, contradictory = [], []
     found = assign_rows([(row.id, row.content) for row in rows], pool, answers)
@@ -185,11 +163,11 @@ def import_table(path, id, label, text, pool, answers, kind, ignore_unknown):
         elif labels.setdefault(id, row.label) != row.label:
             contradictory.append(id)
     if imported.unknown and not ignore_unknown:
-        note = f" The content of {shorten(changed)} is another one." if changed else ""
+        note = f" The content of {shorten(changed)} differs." if changed else ""
         raise ValueError(
             f"{str(path)!r} has labels of {len(imported.unknown)} items that are not "
             f"in the pool: {shorten(imported.unknown)}.{note} Pass ignore_unknown=True "
-            "to leave them out. Nothing was recorded."
+            "to ignore them. Nothing was recorded."
         )
     if contradictory:
         raise ValueError(
@@ -209,9 +187,22 @@ def import_table(path, id, label, text, pool, answers, kind, ignore_unknown):
     return imported, labels
 
 
+def _check_columns(id, label, text):
+    """Return the names of the columns; those of the texts as a list."""
+    texts = [] if text is None else [text] if isinstance(text, str) else text
+    texts = texts if isinstance(texts, list | tuple) else [text]
+    named = [("id", id), ("label", label), *(("text", name) for name in texts)]
+    for name, column in named:
+        if not isinstance(column, str):
+            raise TypeError(
+                f"{name!r} must be the name of a column, as str; got {column!r}."
+            )
+    return id, label, list(texts)
+
+
 @dataclass(frozen=True)
 class _Row:
-    """A label, and what a table says of the item that it belongs to."""
+    """A label, and the id, hash or text of its item."""
 
     label: object
     id: object = None
@@ -229,16 +220,15 @@ def _read_session(folder):
     ]
 
 
-def _read_table(path, id, label, text, pool, kind):
+def _read_table(path, id, label, given, pool, kind):
     default = [HASH]
     if pool.texts is not None:
         default = ["text"] if isinstance(pool.texts[0], str) else PAIR
-    given = [] if text is None else [text] if isinstance(text, str) else list(text)
     if given and (pool.texts is None or len(given) != len(default)):
         held = {HASH: "no texts", "text": "texts"}.get(default[0], "pairs of texts")
         raise ValueError(
             f"'text' must name the columns of what the pool holds, which is {held}, "
-            f"got {text!r}."
+            f"got {given[0] if len(given) == 1 else given!r}."
         )
     needed = [label, *given, *([] if id == "id" else [id])]
     columns, _, _ = read_cells(path, needed, [id, *default])
@@ -272,7 +262,7 @@ def _read_table(path, id, label, text, pool, kind):
 
 
 def _read_content(item, pool):
-    """Give the hash of an item, None where a cell is empty."""
+    """Return the hash of an item, None for an empty cell."""
     if pool.texts is not None:
         return None if item is None else hash_item(item)
     digest = re.fullmatch("blake2b:([0-9a-f]{16})", item or "")
@@ -280,7 +270,7 @@ def _read_content(item, pool):
 
 
 def _read_untyped(rows, pool, kind, path):
-    """Give the cells of a CSV or TSV file their types; there, 7 and "7" look alike."""
+    """Convert the cells of a CSV or TSV file; there, 7 and "7" are the same."""
     looks = {}
     for known in pool.ids:
         looks.setdefault(str(known), []).append(known)
@@ -303,7 +293,7 @@ def _read_untyped(rows, pool, kind, path):
 
 
 def _restore(item, pool):
-    """Give a text as it was before it was escaped, if it was."""
+    """Return a text as it was before it was escaped, if it was."""
     if pool.texts is None:
         return item
     unescaped = tuple(map(unescape, item))
@@ -317,26 +307,10 @@ _FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
 
 
 def escape(cell):
-    """Keep a spreadsheet from running a text as a formula.
+    """Return a text that no spreadsheet runs as a formula; :func:`unescape` undoes it.
 
-    Parameters
-    ----------
-    cell : object
-        What is no `str` is left as it is.
-
-    Returns
-    -------
-    cell : object
-        Behind an apostrophe if it begins with one of ``= + - @``, a tab or a line
-        break, or with apostrophes before one of these. :func:`unescape` undoes it.
-
-    Examples
-    --------
-    >>> from skactive.session._tables import escape, unescape
-    >>> escape("=1+1"), escape("'=1+1"), escape("a=1"), escape(-1)
-    ("'=1+1", "''=1+1", 'a=1', -1)
-    >>> unescape("'=1+1"), unescape("'a'")
-    ('=1+1', "'a'")
+    A text gets an apostrophe in front if it begins with one of ``= + - @``, a tab or a
+    line break, or with apostrophes before one of these. Other cells are unchanged.
     """
     is_formula = isinstance(cell, str) and _FORMULA.match(cell)
     return f"'{cell}" if is_formula else cell
@@ -348,25 +322,10 @@ def unescape(cell):
 
 
 def find_reading(kind, cells, path):
-    """Choose what the labels of a file stand for.
+    """Return the function that converts the label cells of a file.
 
-    Parameters
-    ----------
-    kind : str or None
-        The kind of a session's labels; None goes by the looks of all cells.
-    cells : list of str
-    path : Path
-        The file, for the error.
-
-    Returns
-    -------
-    read : callable
-        `read(cell) -> label`.
-
-    Raises
-    ------
-    ValueError
-        If a cell is not of that kind.
+    `kind` is the kind of the labels of the session; None decides by all cells. Raise a
+    ValueError if a cell is not of that kind.
     """
     if kind is None:
         for read in (_read_number, _read_bool, _read_list):
@@ -410,147 +369,3 @@ _READINGS = {
     "bool": _read_bool,
     "list": _read_list,
 }
-
-
-class ReadingMixin:
-    """The part of a session that changes nothing."""
-
-    @property
-    @synchronized
-    def labels(self):
-        """The present labels, dict of id to label."""
-        return {id: answer.label for id, answer in self._state.answers.items()}
-
-    @property
-    @synchronized
-    def answers(self):
-        """The last label by each annotator, dict of id to dict of annotator to label.
-
-        As a table, one column for each annotator: ``pandas.DataFrame(answers).T``.
-        """
-        return {
-            id: {given.annotator: given.label for given in answer.given}
-            for id, answer in self._state.answers.items()
-        }
-
-    @property
-    def classes(self):
-        """The labels that are allowed, list; None allows any."""
-        return self._state.classes or self._journal.manifest.get("classes")
-
-    @property
-    @synchronized
-    def skipped(self):
-        """Items set aside, list of ids."""
-        return list(self._state.skipped)
-
-    @property
-    @synchronized
-    def open_batches(self):
-        """What was asked and not answered, list of Batch."""
-        return [self._batch(number) for number in sorted(self._state.open)]
-
-    @property
-    def learner(self):
-        """The present model; with `refit=True` trained on all labels."""
-        with self._choosing:
-            return self._models.get().learner
-
-    @property
-    @synchronized
-    def model_age(self):
-        """How many labels the model does not know as they are now."""
-        return self._models.age()
-
-    @property
-    @synchronized
-    def run(self):
-        """The labels so far as a :class:`skactive.simulation.Run`, without scores.
-
-        A round is what was answered of one batch, in the order of the answers; labels
-        of items never asked for are rounds of their own. Stopping rules look at it.
-        """
-        batch_of = {}
-        for number, (ids, _) in self._state.batches.items():
-            batch_of.update(dict.fromkeys(ids, number))
-        answered = list(self._state.answers)
-        positions = self._pool.positions(answered)
-        groups = groupby(range(len(answered)), lambda i: batch_of.get(answered[i]))
-        rounds = [{"asked": [int(positions[i]) for i in group]} for _, group in groups]
-        return Run(rounds, info={"pool_size": len(self._pool)})
-
-    @property
-    def path(self):
-        """The folder."""
-        return self._journal.folder
-
-    @synchronized
-    def history(self, id):
-        """List what happened to an item.
-
-        Parameters
-        ----------
-        id : str or int
-
-        Returns
-        -------
-        events : list of dict
-            In order: `seq`, `time`, `event` ("ask", "tell", "skip", "release"),
-            `label` and `batch` where there is one, `annotator`, and `undone`, whether
-            it was taken back.
-        """
-        (id,) = self._pool.read_ids([id], name="id")
-        events = self._journal.events
-        undone = {event["of"] for event in events if event["event"] == "undo"}
-        found = []
-        for event in events:
-            if id not in event.get("ids", ()):
-                continue
-            entry = {"seq": event["seq"], "time": event["t"], "event": event["event"]}
-            if "labels" in event:
-                entry["label"] = event["labels"][event["ids"].index(id)]
-            if "batch" in event:
-                entry["batch"] = event["batch"]
-            entry["annotator"] = event.get("by")
-            entry["undone"] = event["seq"] in undone
-            found.append(entry)
-        return found
-
-    @synchronized
-    def export(self, path, *, what="labels"):
-        """Write a table: CSV, JSONL or Parquet, by the suffix of its name.
-
-        The file appears whole or not at all. Columns are `id`, the text (`text`, or
-        `text_1` and `text_2`) or else `content_hash`, `label`, `annotator` and `time`.
-        In CSV, a text that a spreadsheet would run as a formula gets an apostrophe in
-        front, which `import_labels` takes away again.
-
-        Parameters
-        ----------
-        path : str or path-like
-            A file that may exist; Parquet needs pyarrow.
-        what : {"labels", "answers", "open"}, default="labels"
-            The label of each labeled item; or the answer of each annotator, in rows of
-            their own; or the items that wait for an answer, with an empty `label` for
-            someone to fill in and `import_labels` to read.
-        """
-        if not self._journal.closed:
-            self._sync()
-        check_path("path", path)
-        export_table(path, what, self._pool, self._state)
-
-    def _batch(self, number):
-        """Give what is left of a batch."""
-        ids = tuple(self._state.open[number])
-        items = take_rows(self._pool.X, self._pool.positions(ids))
-        return Batch(ids, items, number, self._whom(number))
-
-    def _whom(self, number):
-        _, annotator = self._state.batches[number]
-        return annotator
-
-    def __repr__(self):
-        return (
-            f"LabelingSession({self.path!r}: {len(self._state.answers)} of "
-            f"{len(self._pool)} labeled)"
-        )
