@@ -67,7 +67,7 @@ def test_every_name_makes_a_fresh_strategy(name):
 
 def test_an_entry_says_where_a_strategy_comes_from():
     entry = registry.find("margin")
-    assert entry.value == "skactive.strategies._uncertainty:Margin"
+    assert entry.value == "skactive.strategies:Margin"
     assert (entry.dist, entry.version) == ("skactive", skactive.__version__)
     assert entry.builtin
     assert entry.full_name == "skactive:margin"

@@ -94,7 +94,7 @@ def carries_over(estimator):
 
 
 def continue_from(estimator, fitted):
-    """Let an estimator start from the previous model, if it supports that."""
+    """Start an estimator from the previous model, if it supports that."""
     if carries_over(estimator) and fitted is not None:
         _last_step(estimator).continue_from(_last_step(fitted))
 
@@ -106,7 +106,7 @@ def _last_step(estimator):
 
 
 def seeded_clone(estimator, rng):
-    """Return a clone in which each `random_state` of None is an int drawn from `rng`.
+    """Return a clone in which each unset `random_state` is an int drawn from `rng`.
 
     Numbers are drawn in the order of the parameter names.
     """

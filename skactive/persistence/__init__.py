@@ -1,15 +1,22 @@
 """Save estimators to a folder and load them again, without pickle."""
 
 import os
+from collections.abc import Collection
+from typing import Any
 
 from .._utils._sklearn import validate_params
-from ._arrays import ARRAY_DECODERS, encode_array
 from ._codec import OBJECT_FILE, Reader, Writer, read_json
 from ._estimators import ESTIMATOR_DECODERS, encode_estimator
 from ._folder import new_folder, open_folder
-from ._frames import FRAME_DECODERS, encode_frame
 from ._strategies import STRATEGY_DECODERS, encode_strategy
-from ._values import VALUE_DECODERS, encode_value
+from ._values import (
+    ARRAY_DECODERS,
+    FRAME_DECODERS,
+    VALUE_DECODERS,
+    encode_array,
+    encode_frame,
+    encode_value,
+)
 
 __all__ = ["load", "save"]
 
@@ -43,11 +50,19 @@ _NAMES = [list, tuple, set, frozenset, None]
     },
     prefer_skip_nested_validation=False,
 )
-def save(estimator, folder, *, overwrite=False, data=True, bundle=False, trusted=None):
+def save(
+    estimator: Any,
+    folder: str | os.PathLike[str],
+    *,
+    overwrite: bool = False,
+    data: bool = True,
+    bundle: bool = False,
+    trusted: Collection[str] | None = None,
+) -> str:
     """Save an estimator to a folder that runs no code when it is loaded.
 
-    The folder appears whole or not at all: it is written beside its target and then
-    renamed. `manifest.json` in it lists the SHA-256 of every file.
+    The folder appears whole or not at all: it is written next to its target and then
+    renamed. Its `manifest.json` lists the SHA-256 of every file.
 
     Parameters
     ----------
@@ -57,10 +72,10 @@ def save(estimator, folder, *, overwrite=False, data=True, bundle=False, trusted
         scikit-learn `Pipeline`, `FeatureUnion` or `FrozenEstimator` of those; fitted
         or not.
     folder : str or path-like
-        Where to save. It must not exist, unless `overwrite` is True.
+        The folder to write. It must not exist, unless `overwrite` is True.
     overwrite : bool, default=False
-        Whether to replace a folder that `save` wrote before. Any other folder that
-        holds files is left alone in any case.
+        Whether to replace a folder that `save` wrote. A folder with other files is
+        never replaced.
     data : bool, default=True
         Whether to save the labeled items of an `ActiveLearner` and their labels. False
         saves a model for production: the loaded learner predicts, but `teach` and
@@ -70,11 +85,11 @@ def save(estimator, folder, *, overwrite=False, data=True, bundle=False, trusted
     bundle : bool, default=False
         Whether to copy the pretrained encoder and the tokenizer of each `BertFeatures`
         into the folder. The loaded estimator uses the copy. Without it, the model must
-        be found under its name where the folder is loaded.
+        be available under its name where the folder is loaded.
     trusted : list of str or None, default=None
         Full names of types and functions that may be part of a scikit-learn estimator
-        besides those that skops trusts, such as `"sklearn.tree._tree.Tree"` for random
-        forests. They must be passed to `load`, too.
+        in addition to those that skops trusts, such as `"sklearn.tree._tree.Tree"` for
+        random forests. They must be passed to `load`, too.
 
     Returns
     -------
@@ -88,8 +103,8 @@ def save(estimator, folder, *, overwrite=False, data=True, bundle=False, trusted
     ValueError
         If the folder of a `BertClassifier`'s model has changed since it was trained.
     TypeError
-        For what cannot be saved without pickle, such as a plain function as the
-        strategy, with its place in the estimator.
+        If a part cannot be saved without pickle, such as a plain function as the
+        strategy. The error names its place in the estimator.
     ImportError
         If a scikit-learn estimator is to be saved and skops is not installed.
 
@@ -147,22 +162,26 @@ def _as_names(trusted):
     {"folder": _PATH, "model": [*_PATH, dict, None], "trusted": _NAMES},
     prefer_skip_nested_validation=False,
 )
-def load(folder, *, model=None, trusted=None):
-    """Load an estimator that :func:`save` wrote, running no code from the folder.
+def load(
+    folder: str | os.PathLike[str],
+    *,
+    model: str | os.PathLike[str] | dict[str, Any] | None = None,
+    trusted: Collection[str] | None = None,
+) -> Any:
+    """Load an estimator that :func:`save` wrote, without running code from the folder.
 
     Every file is checked against the SHA-256 in `manifest.json` before any is used.
-    Only skactive's own classes, registered strategies, and what skops trusts of
-    scikit-learn are created.
+    Only classes of skactive, registered strategies, and types of scikit-learn that
+    skops trusts are created.
 
     Parameters
     ----------
     folder : str or path-like
-        What `save` wrote.
+        A folder that `save` wrote.
     model : str, path-like, dict or None, default=None
-        Folder or hub name of the pretrained encoder, in place of the saved parameter
-        `model` of each BERT estimator: for a model folder that has moved. The weights
-        must be the same for the predictions to be the same. A dict maps saved names to
-        new ones.
+        Folder or hub name of the pretrained encoder, for a model folder that has
+        moved. It replaces the saved parameter `model` of each BERT estimator. With the
+        same weights, predictions are the same. A dict maps saved names to new ones.
     trusted : list of str or None, default=None
         Full names of further types and functions that skops may create, as in `save`.
         Pass only names that you know: creating them may run their code, and the data
@@ -195,13 +214,13 @@ def load(folder, *, model=None, trusted=None):
     Notes
     -----
     A loaded `BertClassifier` or `BertRegressor` reads the encoder and the tokenizer
-    from the folder, so the folder must stay where it is while the estimator is used.
-    Its parameter `model`, from which it trains again, is what it was; where that is
-    not found on this machine, it is the copy in the folder.
+    from the folder, so the folder must not move while the estimator is used. Its
+    parameter `model`, from which it trains again, is unchanged. If that model is not
+    on this machine, it is the copy in the folder.
 
-    The hashes reveal damage and accidental changes. They are no signature: whoever can
-    change the files can change the manifest, too. Loading runs no code in that case
-    either.
+    The hashes reveal damage and accidental changes. They are not a signature: a person
+    who can change the files can change the manifest, too. Loading runs no code in that
+    case either.
     """
     root, files = open_folder(folder)
     if OBJECT_FILE not in files:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ._codec import OBJECT_FILE, Refusal, at
+from ._codec import OBJECT_FILE, LoadError, quote
 
 _TRAINED = "_trained"
 _DIGEST = "_checkpoint_digest"
@@ -19,19 +19,8 @@ _LOSSES = ("BCEWithLogitsLoss", "CrossEntropyLoss", "MSELoss")
 def encode_weights(estimator, where, writer):
     """Write the weights of a fine-tuned estimator and its pretrained encoder.
 
-    Parameters
-    ----------
-    estimator : BertClassifier or BertRegressor
-    where : str
-    writer : Writer
-
-    Returns
-    -------
-    state : dict
-        What else the estimator holds, its parameters included.
-    node : dict
-        `weights`, `pretrained` and `loss`, what to make the network of; empty
-        before `fit`.
+    Return the rest of its state, and a node with `weights`, `pretrained` and `loss`,
+    which is empty before `fit`.
     """
     state = estimator.__getstate__()
     if not hasattr(estimator, "net_"):
@@ -68,7 +57,7 @@ def write_encoder(features, where, writer):
 
 
 def _copy_pretrained(estimator, digest, where, writer):
-    """Copy the encoder that training began with; return its folder."""
+    """Copy the encoder from which training started; return its folder."""
     from ..bert._pretrained import open_checkpoint
 
     recipe = estimator._recipe
@@ -78,10 +67,10 @@ def _copy_pretrained(estimator, digest, where, writer):
     if opened.digest != digest:
         raise ValueError(
             f"{place} must hold the weights that the estimator was trained from to be "
-            f"saved; those in {model!r} are others. Put the earlier ones there, or "
+            f"saved; those in {model!r} have changed. Restore the original files, or "
             "train again."
         )
-    # What was loaded has its encoder in a folder; others know it by the first name.
+    # A loaded estimator has its encoder in a folder; others use the original name.
     names = [recipe.get("first_name", (model, revision))]
     if os.fspath(estimator.model) == model:
         names.append((model, estimator.revision))
@@ -95,7 +84,7 @@ def _copy_pretrained(estimator, digest, where, writer):
 
 
 def _model_at(where):
-    return at(f"{where}.model" if where else "model")
+    return quote(f"{where}.model" if where else "model")
 
 
 def _copy_once(opened, place, writer, files=()):
@@ -112,10 +101,10 @@ def _copy_once(opened, place, writer, files=()):
 
 
 def _write_pretrained(opened, place, writer, files, contents):
-    """Write encoder and tokenizer, and check that they come back; give the folder."""
+    """Write encoder and tokenizer, check them, and return their folder."""
     from ..bert._pretrained import Checkpoint
 
-    # Its own tokenizer: that of the opened one may be set to cut.
+    # A new tokenizer: that of the opened checkpoint may be set to truncate.
     source = Checkpoint(opened.name, opened.revision, local=opened.local)
     draft = writer.folder / "pretrained" / "draft"
     draft.mkdir(parents=True)
@@ -134,7 +123,7 @@ def _write_pretrained(opened, place, writer, files, contents):
             f"{source.name!r}. Save it with save_pretrained of a newer transformers, "
             "and train from that folder."
         )
-    # Named by content: what is saved over an earlier save is found under its old name.
+    # Named by content: an overwritten folder keeps the names of unchanged encoders.
     name = f"pretrained/{copied.digest[:12]}-{copied.tokenizer_digest[:8]}"
     if files:
         name += f"-{hashlib.sha256(contents.encode()).hexdigest()[:8]}"
@@ -143,7 +132,7 @@ def _write_pretrained(opened, place, writer, files, contents):
 
 
 def _write_encoder(source, folder):
-    """Write configuration and weights: the same files, but never a pickle."""
+    """Write configuration and weights: the same files, but no pickle."""
     files = [Path(path) for path in source.files()]
     if all(path.suffix in (".json", ".safetensors") for path in files):
         for path in files:
@@ -159,29 +148,15 @@ def _write_encoder(source, folder):
 
 
 def restore(cls, params, state, node, where, reader):
-    """Make a fine-tuned estimator, and its network where it was fitted.
-
-    Parameters
-    ----------
-    cls : type
-    params, state : dict
-        Decoded.
-    node : dict
-    where : str
-    reader : Reader
-
-    Returns
-    -------
-    estimator : BertClassifier or BertRegressor
-    """
+    """Return a fine-tuned estimator, with its network if it was fitted."""
     params = find_model(params, reader)
     estimator = cls(**params)
     if "weights" not in node:
         vars(estimator).update(state)
         return estimator
     if node["loss"] not in _LOSSES:
-        raise Refusal(
-            f"{OBJECT_FILE!r} names the loss {node['loss']!r} at {at(where)}, which "
+        raise LoadError(
+            f"{OBJECT_FILE!r} names the loss {node['loss']!r} at {quote(where)}, which "
             f"may not be loaded. Allowed are {', '.join(_LOSSES)}."
         )
     from safetensors.numpy import load_file
@@ -190,7 +165,7 @@ def restore(cls, params, state, node, where, reader):
     from ..bert._pretrained import open_checkpoint
     from ..bert._training import copy_trained
 
-    # Predictions go by the copy, whatever has become of the model's own folder.
+    # Predictions use the copy, even if the original folder has changed.
     recipe = state[_RECIPE]
     module = recipe["module"]
     recipe.setdefault("first_name", (module["model"], module["revision"]))
@@ -199,8 +174,8 @@ def restore(cls, params, state, node, where, reader):
     path = reader.path(node["weights"])
     try:
         digest = open_checkpoint(module["model"]).digest
-    except Exception as exc:  # of whatever library reads a file in it
-        raise Refusal(
+    except Exception as exc:  # each library has errors of its own
+        raise LoadError(
             f"{node['pretrained']!r} must be a folder with a pretrained encoder, and "
             f"cannot be loaded ({type(exc).__name__}: {exc})."
         ) from exc
@@ -208,14 +183,14 @@ def restore(cls, params, state, node, where, reader):
         tensors = load_file(path)
         estimator.__setstate__({**params, **state, _TRAINED: tensors, _DIGEST: digest})
     except Exception as exc:
-        raise Refusal(
+        raise LoadError(
             f"{node['weights']!r} does not fit the network of {node['pretrained']!r} "
             f"({type(exc).__name__}: {exc}). Save again, or install the versions that "
             "wrote it."
         ) from exc
     expected = set(copy_trained(estimator.net_.module_))
     if other := sorted(expected ^ set(tensors)):
-        raise Refusal(
+        raise LoadError(
             f"{node['weights']!r} must hold the weights that were trained; it lacks, "
             f"or has too many, such as {other[0]!r}. Save again."
         )
@@ -223,19 +198,10 @@ def restore(cls, params, state, node, where, reader):
 
 
 def find_model(params, reader, folder=None):
-    """Replace `model`, and `revision`, in the parameters of an estimator.
+    """Return parameters with `model` and `revision` replaced if necessary.
 
-    Parameters
-    ----------
-    params : dict
-    reader : Reader
-    folder : str or None, default=None
-        A folder of the saved ones that is used in any case. None is the copy of the
-        same name, where the model itself is not on this machine.
-
-    Returns
-    -------
-    params : dict
+    `folder` is a saved encoder to use in any case. By default, the copy is used only if
+    the model itself is not on this machine.
     """
     model, revision = params["model"], params["revision"]
     found = reader.replacement(model)
@@ -250,7 +216,7 @@ def find_model(params, reader, folder=None):
 
 
 def _is_here(model, revision):
-    """Tell whether a model is on this machine, as a folder or in the hub's cache."""
+    """Whether a model is on this machine, as a folder or in the cache of the hub."""
     if os.path.isdir(os.path.expanduser(model)):
         return True
     from transformers.utils import cached_file
@@ -264,6 +230,6 @@ def _is_here(model, revision):
             _raise_exceptions_for_missing_entries=False,
             _raise_exceptions_for_connection_errors=False,
         )
-    except (OSError, ValueError):  # no name that the hub could have
+    except (OSError, ValueError):  # not a valid name of the hub
         return False
     return found is not None

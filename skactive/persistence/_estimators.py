@@ -1,4 +1,4 @@
-"""Estimators: skactive's own, those that hold others, and scikit-learn's by skops."""
+"""Estimators: those of skactive, those that contain others, and others by skops."""
 
 import copy
 import inspect
@@ -7,11 +7,11 @@ from importlib import import_module
 from sklearn import config_context
 
 from . import _bert
-from ._arrays import encode_items
-from ._codec import OBJECT_FILE, TAG, Refusal, at
+from ._codec import OBJECT_FILE, TAG, LoadError, quote
 from ._strategies import encode_choice
+from ._values import encode_items
 
-# The only classes that are made by name; other estimators come through skops.
+# The only classes that are created by name; skops handles other estimators.
 _HOMES = {
     "ActiveLearner": "skactive.learner",
     "BertClassifier": "skactive.bert",
@@ -24,7 +24,7 @@ _HOMES = {
 _DATA = ("X_labeled_", "y_labeled_", "_kept_params", "_trained")  # of an ActiveLearner
 _FINE_TUNED = ("BertClassifier", "BertRegressor")
 _REQUESTS = "_metadata_request"
-_FIRST_SKOPS = (0, 15)  # before it, what skops trusts by itself had holes
+_FIRST_SKOPS = (0, 15)  # earlier versions trust unsafe types
 # Plain objects with attributes, which skops does not trust because they are private.
 _PLAIN = frozenset(
     {
@@ -37,18 +37,7 @@ _PLAIN = frozenset(
 
 
 def encode_estimator(value, where, writer):
-    """Encode an estimator with its parameters and what it has learned.
-
-    Parameters
-    ----------
-    value : object
-    where : str
-    writer : Writer
-
-    Returns
-    -------
-    node : dict or NotImplemented
-    """
+    """Return an estimator, fitted or not, as a node, or NotImplemented."""
     if isinstance(value, type) or not hasattr(value, "get_params"):
         return NotImplemented
     name = type(value).__name__
@@ -57,7 +46,7 @@ def encode_estimator(value, where, writer):
         return _encode_known(value, name, where, writer)
     if type(value).__module__.split(".")[0] == "skactive":
         raise TypeError(
-            f"{at(where)} must be one of {', '.join(_HOMES)} or a scikit-learn "
+            f"{quote(where)} must be one of {', '.join(_HOMES)} or a scikit-learn "
             f"estimator to be saved, got {name}. Save what it holds, such as its "
             "estimator_."
         )
@@ -105,7 +94,7 @@ def _join(where, key):
 
 
 def _list_requests(estimator):
-    """List the metadata that `set_fit_request` and the like have asked for."""
+    """Return the metadata requests that `set_fit_request` and others have set."""
     routing = estimator.get_metadata_routing()
     return {
         method: dict(request.requests)
@@ -118,7 +107,7 @@ def _set_requests(estimator, requests):
     with config_context(enable_metadata_routing=True):
         for method, asked in (requests or {}).items():
             if not method.isidentifier():
-                raise TypeError(f"{method!r} is no method")
+                raise TypeError(f"{method!r} is not a method")
             getattr(estimator, f"set_{method}_request")(**asked)
     return estimator
 
@@ -126,7 +115,7 @@ def _set_requests(estimator, requests):
 def _encode_by_skops(value, where, writer):
     skops = _import_skops(where)
     node = {TAG: "skops", "class": type(value).__qualname__}
-    if hasattr(value, _REQUESTS):  # skops does not come back from these
+    if hasattr(value, _REQUESTS):  # skops recurses without end in these
         node["requests"] = _list_requests(value)
         value = copy.copy(value)
         delattr(value, _REQUESTS)
@@ -134,14 +123,14 @@ def _encode_by_skops(value, where, writer):
     try:
         skops.dump(value, path)
         unknown = _find_unknown(skops, path, writer.trusted)
-    except Exception as exc:  # whatever the parts of an estimator raise
+    except Exception as exc:  # the parts of an estimator may raise anything
         raise TypeError(
-            f"{at(where)} cannot be saved by skops, got {value!r} "
-            f"({type(exc).__name__}: {exc}). Take away what is no scikit-learn object."
+            f"{quote(where)} cannot be saved by skops, got {value!r} "
+            f"({type(exc).__name__}: {exc}). Remove parts that scikit-learn lacks."
         ) from exc
     if unknown:
         raise TypeError(
-            f"{at(where)} must hold only types that skops trusts to be saved, got "
+            f"{quote(where)} must hold only types that skops trusts to be saved, got "
             f"{type(value).__name__} with {', '.join(unknown)}. If you trust these, "
             f"pass trusted={unknown} to save and to load; otherwise pickle the "
             "estimator with joblib.dump. BERT estimators may be steps of a Pipeline or "
@@ -151,7 +140,7 @@ def _encode_by_skops(value, where, writer):
 
 
 def _find_unknown(skops, path, trusted):
-    """List the types in a file that nobody trusts."""
+    """Return the types in a file that are not trusted."""
     found = skops.get_untrusted_types(file=path)
     return sorted(set(found) - _PLAIN - trusted)
 
@@ -162,14 +151,14 @@ def _import_skops(where):
         import skops.io
     except ImportError as exc:
         raise ImportError(
-            f"{at(where)} is a scikit-learn estimator, and skops, which saves and "
+            f"{quote(where)} is a scikit-learn estimator, and skops, which saves and "
             "loads those without pickle, is not installed. Install it with "
             "`pip install 'skactive[save]'`."
         ) from exc
     found = tuple(int(n) for n in skops.__version__.split(".")[:2] if n.isdigit())
     if found < _FIRST_SKOPS:
         raise ImportError(
-            f"{at(where)} is a scikit-learn estimator, which skops "
+            f"{quote(where)} is a scikit-learn estimator, which skops "
             f"{skops.__version__} does not load safely. Install a newer one with "
             "`pip install 'skactive[save]'`."
         )
@@ -183,20 +172,20 @@ def _decode_by_skops(node, where, reader):
         unknown = _find_unknown(skops, path, reader.trusted)
         trusted = sorted(_PLAIN | reader.trusted)
         value = None if unknown else skops.load(path, trusted=trusted)
-    except Exception as exc:  # a damaged file raises whatever its parts do
-        raise Refusal(
+    except Exception as exc:  # a damaged file may raise anything
+        raise LoadError(
             f"{node['file']!r} cannot be loaded by skops ({type(exc).__name__}: {exc})."
             " Save again, or install the versions that wrote it."
         ) from exc
     if unknown:
-        raise Refusal(
+        raise LoadError(
             f"{node['file']!r} holds types that are not trusted: "
             f"{', '.join(unknown)}. It was not loaded. If you trust the folder and "
             f"these types, pass trusted={unknown}; some may need the version of skops "
             "that wrote the folder."
         )
     if type(value).__qualname__ != node["class"] or not hasattr(value, "get_params"):
-        raise Refusal(
+        raise LoadError(
             f"{node['file']!r} must hold a {node['class']}, and holds a "
             f"{type(value).__qualname__}. Save again."
         )
@@ -206,9 +195,9 @@ def _decode_by_skops(node, where, reader):
 def _decode_known(node, where, reader):
     name = node["class"]
     if name not in _HOMES:
-        raise Refusal(
-            f"{OBJECT_FILE!r} names the class {name!r} at {at(where)}, which may not "
-            f"be loaded. Allowed are {', '.join(_HOMES)}. Do not trust the folder, "
+        raise LoadError(
+            f"{OBJECT_FILE!r} names the class {name!r} at {quote(where)}, which may "
+            f"not be loaded. Allowed are {', '.join(_HOMES)}. Do not trust the folder, "
             "or load it with the version that wrote it."
         )
     cls = getattr(import_module(_HOMES[name]), name)
@@ -228,12 +217,12 @@ def _decode_known(node, where, reader):
 
 
 def _check_names(cls, state):
-    """Refuse attributes that would hide a method or property."""
+    """Raise a TypeError for attributes that would hide a method or property."""
     for name in state:
         own = inspect.getattr_static(cls, name, None)
         is_hidden = isinstance(own, property) or callable(getattr(cls, name, None))
         if not name.isidentifier() or name.startswith("__") or is_hidden:
-            raise TypeError(f"{name!r} is no attribute of a {cls.__name__}")
+            raise TypeError(f"{name!r} is not an attribute of a {cls.__name__}")
 
 
 ESTIMATOR_DECODERS = {"estimator": _decode_known, "skops": _decode_by_skops}

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from .._storage._lock import Lock, LockedError
 from .._storage._versions import collect_versions, warn_of_versions
-from ._codec import Refusal, read_json
+from ._codec import LoadError, read_json
 
 MANIFEST = "manifest.json"
 FORMAT = "skactive"
@@ -24,20 +24,10 @@ _LOCK, _NEW, _OLD = "lock", "new", "old"  # in the temporary folder
 
 @contextmanager
 def new_folder(folder, overwrite):
-    """Write a folder beside its target; seal and rename it when the block is done.
+    """Write a folder next to its target; seal and rename it at the end of the block.
 
-    Parameters
-    ----------
-    folder : str or path-like
-    overwrite : bool
-        Whether to replace a folder that was written this way before.
-
-    Yields
-    ------
-    target : Path
-        The final place, absolute.
-    new : Path
-        The empty folder to write to.
+    Yield the target and the new folder as absolute paths. `overwrite` allows to replace
+    a folder that was written this way.
     """
     target = Path(os.path.realpath(os.path.expanduser(folder)))
     _sweep(target)
@@ -53,7 +43,7 @@ def new_folder(folder, overwrite):
         yield target, new
         _seal(new)
         if overwrite and target.exists():
-            _check_target(target, overwrite)  # it may have changed in the meantime
+            _check_target(target, overwrite)  # it may have changed since
             _replace(new, target)
         else:
             os.rename(new, target)
@@ -63,7 +53,7 @@ def new_folder(folder, overwrite):
 
 
 def _remove(temporary, lock, again=True):
-    """Remove a temporary folder, also where the user interrupts this once."""
+    """Remove a temporary folder, even if the user interrupts this once."""
     try:
         if lock is not None:
             lock.release()
@@ -75,7 +65,7 @@ def _remove(temporary, lock, again=True):
 
 
 def _sweep(target):
-    """Remove what saves to the same target left when they were killed."""
+    """Remove what killed saves to the same target left."""
     for temporary in target.parent.glob(f".{escape(target.name)}.????????.tmp"):
         try:
             lock = Lock(temporary / _LOCK, "")
@@ -104,7 +94,7 @@ def _check_target(target, overwrite):
         return
     try:
         listed = set(_read_manifest(target)["files"])
-    except (Refusal, KeyError, TypeError) as exc:
+    except (LoadError, KeyError, TypeError) as exc:
         raise FileExistsError(
             f"'folder' must be new or written by skactive.save, got "
             f"{os.fspath(target)!r}, which holds other files. It was left as it is; "
@@ -119,7 +109,7 @@ def _check_target(target, overwrite):
 
 
 def _replace(new, target):
-    """Put a folder in the place of another, which stays beside `new`."""
+    """Replace the target by a new folder; the old one moves next to the new one."""
     if _exchange(new, target):
         return
     old = new.with_name(_OLD)
@@ -132,7 +122,7 @@ def _replace(new, target):
 
 
 def _exchange(one, other):
-    """Swap two folders in one step where the system can."""
+    """Swap two folders in one step if the system can; return whether it did."""
     if not sys.platform.startswith("linux"):
         return False
     try:
@@ -145,7 +135,7 @@ def _exchange(one, other):
 
 
 def _seal(folder):
-    """Write the manifest and have everything reach the disk."""
+    """Write the manifest, and write everything to the disk."""
     files = {}
     for name, path in sorted(_list_files(folder).items()):
         files[name] = {"sha256": _digest(path), "size": path.stat().st_size}
@@ -180,7 +170,7 @@ def _digest(path):
 
 
 def _list_files(folder):
-    """Map relative names, with slashes, to the paths of all that is no folder."""
+    """Return the paths of everything but folders, by relative names with slashes."""
     found = {}
     for directory, subfolders, names in os.walk(folder):
         # A link to a folder counts as a file: it is not followed, and refused later.
@@ -194,13 +184,13 @@ def _list_files(folder):
 def _read_manifest(folder):
     path = folder / MANIFEST
     if not path.is_file() or path.is_symlink():
-        raise Refusal(
+        raise LoadError(
             f"'folder' must be what skactive.save wrote, got {os.fspath(folder)!r}, "
             f"which has no {MANIFEST!r}. Pass the folder itself, copied whole."
         )
     manifest = read_json(path)
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise Refusal(
+        raise LoadError(
             f"{MANIFEST!r} in {os.fspath(folder)!r} must be one of skactive.save, and "
             "is of something else. Pass another folder."
         )
@@ -210,23 +200,9 @@ def _read_manifest(folder):
 def open_folder(folder):
     """Check every file of a folder against its manifest.
 
-    Parameters
-    ----------
-    folder : str or path-like
-
-    Returns
-    -------
-    root : Path
-        The folder, absolute.
-    files : frozenset of str
-        Relative names of the files, without the manifest.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such folder.
-    ValueError
-        If anything is missing, changed or not listed, naming the file.
+    Return the absolute path, and the relative names of the files without the manifest.
+    Raise a FileNotFoundError, or a ValueError that names a file that is missing,
+    changed or not listed.
     """
     root = Path(os.path.realpath(os.path.expanduser(folder)))
     if not root.is_dir():
@@ -237,7 +213,7 @@ def open_folder(folder):
     manifest = _read_manifest(root)
     version = manifest.get("format_version")
     if version != FORMAT_VERSION:
-        raise Refusal(
+        raise LoadError(
             f"{MANIFEST!r} in {os.fspath(root)!r} is of format version {version!r}; "
             f"this version of skactive reads {FORMAT_VERSION}. Install the version "
             "that wrote it, or save again."
@@ -245,19 +221,19 @@ def open_folder(folder):
     listed = manifest.get("files")
     versions = manifest.get("versions")
     if not isinstance(listed, dict) or not isinstance(versions, dict):
-        raise Refusal(
+        raise LoadError(
             f"{MANIFEST!r} in {os.fspath(root)!r} must list 'files' and 'versions', "
             "and does not. Save again, or copy the folder anew."
         )
     found = _list_files(root)
     found.pop(MANIFEST)
     if missing := sorted(set(listed) - set(found)):
-        raise Refusal(
+        raise LoadError(
             f"{missing[0]!r} is missing in {os.fspath(root)!r}, though {MANIFEST!r} "
             f"lists it ({len(missing)} missing in all). Copy the folder anew, whole."
         )
     if extra := sorted(set(found) - set(listed)):
-        raise Refusal(
+        raise LoadError(
             f"{extra[0]!r} in {os.fspath(root)!r} is not listed in {MANIFEST!r} "
             f"({len(extra)} such files in all). Remove it if you know it; otherwise do "
             "not trust the folder."
@@ -265,12 +241,12 @@ def open_folder(folder):
     for name, path in sorted(found.items()):
         expected = listed[name]
         if path.is_symlink() or not path.is_file():
-            raise Refusal(
+            raise LoadError(
                 f"{name!r} in {os.fspath(root)!r} must be a plain file, and is not. "
                 "Copy the folder anew, with the content of links."
             )
         if not isinstance(expected, dict) or _digest(path) != expected.get("sha256"):
-            raise Refusal(
+            raise LoadError(
                 f"{name!r} in {os.fspath(root)!r} has changed since it was saved: its "
                 f"SHA-256 is not the one in {MANIFEST!r}. Copy the folder anew, or "
                 "save again."

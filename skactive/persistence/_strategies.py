@@ -1,4 +1,4 @@
-"""Query strategies: by their registered name, with distribution and version."""
+"""Query strategies, saved by registered name with distribution and version."""
 
 import warnings
 from contextlib import suppress
@@ -6,26 +6,13 @@ from contextlib import suppress
 from .._storage._versions import major
 from ..registry import available, find, get_strategy
 from ..strategies._base import FunctionStrategy
-from ._codec import OBJECT_FILE, TAG, Refusal, at
+from ._codec import OBJECT_FILE, TAG, LoadError, quote
 
 
 def encode_choice(value, where, writer):
-    """Encode what a learner takes as `strategy`: a name, or an instance.
+    """Return a `strategy` argument, a name or an instance, as a node.
 
-    Parameters
-    ----------
-    value : str or Strategy
-    where : str
-    writer : Writer
-
-    Returns
-    -------
-    node : dict
-
-    Raises
-    ------
-    TypeError
-        For a plain function and for a class that no distribution has registered.
+    Raise a TypeError for a plain function and for an unregistered class.
     """
     if isinstance(value, str):
         return {TAG: "strategy_name", "value": str(value), **_provenance(find(value))}
@@ -34,18 +21,7 @@ def encode_choice(value, where, writer):
 
 
 def encode_strategy(value, where, writer):
-    """Encode an instance of a strategy.
-
-    Parameters
-    ----------
-    value : object
-    where : str
-    writer : Writer
-
-    Returns
-    -------
-    node : dict or NotImplemented
-    """
+    """Return an instance of a strategy as a node, or NotImplemented."""
     if isinstance(value, type) or not hasattr(value, "select"):
         return NotImplemented
     is_function = type(value) is FunctionStrategy
@@ -68,7 +44,7 @@ def _provenance(entry):
 
 
 def _find_entry(offered):
-    """Find what a strategy's class, or its function, is registered as."""
+    """Return the entry of a strategy's class or function, or None."""
     home = f"{offered.__module__}:{getattr(offered, '__qualname__', '')}"
     package = offered.__module__.split(".")[0]
     candidates = available()
@@ -88,20 +64,20 @@ def _find_entry(offered):
 def _refuse(value, where):
     if callable(value) and not hasattr(value, "select"):
         raise TypeError(
-            f"{at(where)} must be a registered strategy to be saved, got the function "
-            f"{getattr(value, '__qualname__', value)!r}, whose code no folder holds. "
-            "Offer it by a name, as a plugin or with skactive.registry.register, and "
-            "pass that name."
+            f"{quote(where)} must be a registered strategy to be saved, got the "
+            f"function {getattr(value, '__qualname__', value)!r}, whose code cannot be "
+            "saved. Register it as a plugin or with skactive.registry.register, and "
+            "pass its name."
         )
     raise TypeError(
-        f"{at(where)} must be a registered strategy to be saved, got {value!r}, whose "
-        f"class {type(value).__qualname__} no name is registered for. Offer it as a "
+        f"{quote(where)} must be a registered strategy to be saved, got {value!r}, "
+        f"whose class {type(value).__qualname__} is not registered. Register it as a "
         "plugin, or with skactive.registry.register."
     )
 
 
 def _find_saved(node, where):
-    """Find the strategy that was saved, and warn if it is another release."""
+    """Return the entry of a saved strategy; warn if its major version differs."""
     name, dist = str(node["name"]), str(node["dist"])
     written = f"{dist} {node['version']}".strip()
     try:
@@ -112,14 +88,14 @@ def _find_saved(node, where):
             if dist == "this session"
             else f"Install {written}."
         )
-        raise Refusal(
+        raise LoadError(
             f"{OBJECT_FILE!r} holds the strategy {name!r} of {written} at "
-            f"{at(where)}, which is not to be found here ({exc}) {remedy}"
+            f"{quote(where)}, which is not installed here ({exc}) {remedy}"
         ) from exc
     if major(entry.version) != major(node["version"]):
         warnings.warn(
-            f"the strategy {name!r} was saved with {written}, and is of {entry.dist} "
-            f"{entry.version} here: it may ask for other items.",
+            f"the strategy {name!r} was saved with {written}, but is of {entry.dist} "
+            f"{entry.version} here: it may query other items.",
             UserWarning,
             stacklevel=2,
         )

@@ -52,7 +52,7 @@ def follow_pool(journal, pool):
         _refuse_pool(
             journal,
             f"it held {before.get('n')} items and holds {summary['n']} now; which "
-            f"ones cannot be told, as {name!r} is missing or damaged",
+            f"ones is unknown, as {name!r} is missing or damaged",
         )
     state = State()
     state.fold(journal.events)

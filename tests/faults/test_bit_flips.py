@@ -13,7 +13,7 @@ from skactive import ActiveLearner, LabelingSession
 from skactive.session import _manifest as manifest
 from skactive.session import read_labels
 
-from ..session.written import as_version_1
+from ..session._helpers import as_version_1
 
 X = np.arange(24.0).reshape(12, 2)
 
@@ -44,10 +44,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def flips(content, which):
-    """Yield the content with one bit flipped.
-
-    "all" bits, a random one of "every byte", or one of "some bytes".
-    """
+    """Yield the content with one bit flipped: "all" bits, or one of "some bytes"."""
     rng = random.Random(0)
     for position in range(0, len(content), 13 if which == "some bytes" else 1):
         for bit in range(8) if which == "all" else [rng.randrange(8)]:
@@ -98,7 +95,7 @@ slow = pytest.mark.slow
 @pytest.mark.parametrize(
     ("read", "which"),
     [
-        (read_labels, "every byte"),
+        (read_labels, "some bytes"),
         (open_labels, "some bytes"),
         pytest.param(read_labels, "all", marks=slow),
         pytest.param(open_labels, "all", marks=slow),

@@ -16,7 +16,7 @@ from skactive._storage._files import write_atomic
 from skactive._storage._lines import LineWriter, read_lines
 from skactive.session import _manifest as manifest
 
-from .faulty_disk import FaultyDisk
+from ._helpers import FaultyDisk
 
 MODES = ("short", "full", "EIO", "gone")
 

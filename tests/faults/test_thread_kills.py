@@ -118,11 +118,11 @@ def kill(tmp_path, n_kills, seed=0):
         counts["kills"] += 1
         counts["torn lines"] += any("torn" in str(w.message) for w in caught)
         counts["acknowledged labels checked"] += len(labels)
-        counts["tells in the balance"] += len(pending)
-        in_the_balance = dict(pending.values())
+        counts["pending tells"] += len(pending)
+        of_pending = dict(pending.values())
         for id in labels.keys() | found.keys():
             if found.get(id) != labels.get(id):
-                assert found.get(id) == in_the_balance.get(id), (id, labels, found)
+                assert found.get(id) == of_pending.get(id), (id, labels, found)
                 counts["of them counted"] += 1
         # What was found is what counts from now on.
         told = [[0, id, label, kind] for id, label in found.items() for kind in _BOTH]
@@ -137,7 +137,7 @@ _BOTH = ("telling", "told")
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="forks and kills")
 @pytest.mark.parametrize("n_kills", [20, pytest.param(500, marks=pytest.mark.slow)])
 def test_kills_among_4_threads_lose_no_acknowledged_label(tmp_path, n_kills, capsys):
-    from .apart import run_apart  # not at the top: this file is the script, too
+    from ._helpers import run_apart  # not at the top: this file is the script, too
 
     report = run_apart(__file__, tmp_path, n_kills)
     with capsys.disabled():

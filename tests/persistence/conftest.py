@@ -6,7 +6,7 @@ import pytest
 
 from skactive import save
 
-from .saving import X, Y, _learner
+from ._helpers import X, Y, _learner
 
 
 @pytest.fixture

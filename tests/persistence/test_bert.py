@@ -17,7 +17,9 @@ from skactive.bert import BertClassifier, BertFeatures, BertRegressor
 from skactive.bert._heads import LinearHead
 
 from ..conftest import save_encoder
-from .finetuned import LABELS, SMALL, TEXTS, _change, _classifier
+from ._helpers import FILMS as TEXTS
+from ._helpers import SMALL, _change_object, _classifier
+from ._helpers import VERDICTS as LABELS
 
 PAIRS = [(text, "why") for text in TEXTS]
 
@@ -128,7 +130,7 @@ def test_a_hub_name_that_is_not_here_becomes_the_copy(model, tmp_path):
         content["object"]["params"]["model"] = "someone/no-such-model"
         content["models"][0]["model"] = "someone/no-such-model"
 
-    _change(folder, change)
+    _change_object(folder, change)
     loaded = load(folder)
     assert loaded.model.startswith(str(folder / "pretrained"))
     clone(loaded).fit(TEXTS, LABELS)

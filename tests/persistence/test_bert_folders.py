@@ -10,7 +10,9 @@ from torch import nn
 
 from skactive import load, save
 
-from .finetuned import LABELS, TEXTS, _change, _classifier, _reseal
+from ._helpers import FILMS as TEXTS
+from ._helpers import VERDICTS as LABELS
+from ._helpers import _change_object, _classifier, _reseal
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +74,7 @@ def test_a_file_that_is_no_safetensors_is_refused(saved):
 
 @pytest.mark.parametrize("name", ["..", "pretrained", "/tmp", None])
 def test_an_encoder_that_the_manifest_does_not_list_is_refused(saved, name):
-    _change(saved, lambda content: content["object"].update(pretrained=name))
+    _change_object(saved, lambda content: content["object"].update(pretrained=name))
     with pytest.raises(ValueError, match=r"names the folder .*lists no config.json"):
         load(saved)
 
@@ -88,7 +90,7 @@ def test_a_pickle_or_code_beside_the_encoder_is_refused(saved, file):
 
 def test_an_unknown_loss_is_refused(saved):
     assert hasattr(nn, "Linear")
-    _change(saved, lambda content: content["object"].update(loss="Linear"))
+    _change_object(saved, lambda content: content["object"].update(loss="Linear"))
     with pytest.raises(ValueError, match=r"names the loss 'Linear' at 'estimator'"):
         load(saved)
 
@@ -100,7 +102,7 @@ def test_a_device_that_is_not_here_falls_back_with_a_warning(saved):
     def change(content):
         content["object"]["params"]["device"] = "cuda:7"
 
-    _change(saved, change)
+    _change_object(saved, change)
     with pytest.warns(UserWarning, match="cuda:7"):
         loaded = load(saved)
     assert len(loaded.predict(TEXTS)) == len(TEXTS)

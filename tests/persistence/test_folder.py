@@ -15,7 +15,7 @@ import skactive
 from skactive import load, save
 from skactive.persistence import _folder as folder_module
 
-from .saving import _by_first, _learner
+from ._helpers import _by_first, _learner
 
 
 def test_an_existing_folder_is_refused(saved):

@@ -12,7 +12,16 @@ import skactive
 from skactive import load, save
 from skactive._storage import _versions as versions
 
-from .saving import LABELS, TEXTS, Mine, _as_csr, _as_frame, _learner, _reseal, _rewrite
+from ._helpers import (
+    LABELS,
+    TEXTS,
+    Mine,
+    _as_csr,
+    _as_frame,
+    _learner,
+    _reseal,
+    _rewrite,
+)
 
 
 def test_a_folder_that_is_not_there(tmp_path):

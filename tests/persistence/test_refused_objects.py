@@ -14,7 +14,7 @@ from skactive import load, save
 from skactive.simulation import SimulatedLearner
 from skactive.strategies import Margin
 
-from .saving import Mine, X, Y, _by_first, _learner
+from ._helpers import Mine, X, Y, _by_first, _learner
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from sklearn.svm import LinearSVC
 
 from skactive import ActiveLearner, load, save
 
-from .saving import LABELS, TEXTS, X, Y, _as_csr, _as_frame, _learner, _round_trip
+from ._helpers import LABELS, TEXTS, X, Y, _as_csr, _as_frame, _learner, _round_trip
 
 
 def test_predictions_and_the_next_query_are_those_of_the_original(tmp_path):

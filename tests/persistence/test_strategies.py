@@ -9,7 +9,7 @@ import skactive
 from skactive import load, registry, save
 from skactive.strategies import Margin, PointwiseStrategy
 
-from .saving import X, Y, _by_first, _learner, _rewrite, _round_trip
+from ._helpers import X, Y, _by_first, _learner, _rewrite, _round_trip
 
 
 class Scaled(PointwiseStrategy):

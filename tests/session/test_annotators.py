@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from .written import events, manifest
+from ._helpers import events, manifest
 
 
 def test_answers_are_kept_by_annotator_and_the_majority_settles(open_session):

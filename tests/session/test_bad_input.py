@@ -17,7 +17,7 @@ from skactive import LabelingSession
 from skactive._storage._lock import LockedError
 from skactive.session import read_labels
 
-from .written import as_version_1
+from ._helpers import as_version_1
 
 
 @pytest.fixture
@@ -222,7 +222,7 @@ def test_ids_unknown_or_repeated_are_refused(open_session, journal):
         for ids, match in [
             ([a, 60, "x"], "got 60, 'x', which are not among its 60 ids"),
             ([a, b, a], f"got {a} more than once"),
-            ([], "'ids' is empty"),
+            ([], "'ids' must name at least one"),
             ([a, 1.0], "got 1.0, which"),
             ([True], "got True"),
             ([[a]], r"got \["),
@@ -466,5 +466,5 @@ def test_an_annotator_is_checked_where_nothing_is_imported(open_session, tmp_pat
 
 @pytest.mark.parametrize("verbose", ["yes", [], -1, 1.5])
 def test_verbose_is_a_number(open_session, verbose):
-    with pytest.raises(ValueError, match="verbose must be an int of at least 0"):
+    with pytest.raises(ValueError, match="verbose' must be an int of at least 0"):
         open_session(verbose=verbose)

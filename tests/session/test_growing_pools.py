@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from skactive import ActiveLearner, LabelingSession
 from skactive.session._pool import Pool, find_moves
 
-from .written import events
+from ._helpers import events
 
 TEXTS = [f"text {i}" for i in range(12)]
 IDS = [f"i{i}" for i in range(12)]

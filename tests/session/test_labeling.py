@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from skactive.session import Batch
 
-from .written import events, manifest
+from ._helpers import events, manifest
 
 
 def test_open_items_are_not_asked_again(open_session):

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from skactive import ActiveLearner, LabelingSession, simulate
 from skactive.stopping import SelectedAccuracy
 
-from .written import events, manifest
+from ._helpers import events, manifest
 
 
 def strip(session):

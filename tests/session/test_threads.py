@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 from skactive import ActiveLearner
 
-from .written import events
+from ._helpers import events
 
 WAIT = 60.0
 

@@ -1,4 +1,4 @@
-"""Learners to save, and changes to what was saved that its manifest agrees with."""
+"""Learners and classifiers to save, and changes to saved folders."""
 
 import json
 from pathlib import Path
@@ -35,12 +35,19 @@ def _rewrite(folder, name, change):
     _reseal(folder, name)
 
 
-def _reseal(folder, name):
-    manifest = json.loads((Path(folder) / "manifest.json").read_text())
-    if name in manifest["files"]:
-        digest = folder_module._digest(Path(folder) / name)
-        manifest["files"][name]["sha256"] = digest
-        (Path(folder) / "manifest.json").write_text(json.dumps(manifest))
+def _reseal(folder, name=None):
+    """Update the manifest for one file, or list all files again."""
+    path = Path(folder) / "manifest.json"
+    manifest = json.loads(path.read_text())
+    found = folder_module._list_files(Path(folder))
+    found.pop("manifest.json")
+    if name is not None:
+        found = {name: found[name]} if name in manifest["files"] else {}
+    else:
+        manifest["files"] = {}
+    for each, file in found.items():
+        manifest["files"][each] = {"sha256": folder_module._digest(file)}
+    path.write_text(json.dumps(manifest))
 
 
 def _as_frame(texts):
@@ -61,3 +68,34 @@ class Mine(BaseEstimator):
 
     def fit(self, X, y=None):
         return self
+
+
+# Fine-tuned classifiers
+
+FILMS = [
+    "the film is a joy",
+    "a dull and slow film",
+    "stocks fell again on friday",
+    "the team won the match",
+    "a joy of a film",
+    "a slow and dull match",
+]
+VERDICTS = ["good", "bad", "bad", "good", "good", "bad"]
+
+SMALL = {"max_epochs": 2, "batch_size": 3, "lr": 0.01, "random_state": 0}
+
+
+def _classifier(model, **params):
+    """Return a classifier that trains in a moment."""
+    from skactive.bert import BertClassifier
+
+    return BertClassifier(model, **{**SMALL, **params})
+
+
+def _change_object(folder, change):
+    """Change the object file in place, and list all files again."""
+    path = folder / "object.json"
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+    _reseal(folder)

@@ -1,10 +1,32 @@
-"""A disk that fails at a chosen call: what stands in for the names in `_files`."""
+"""A disk that fails at a chosen call, and scripts in processes of their own."""
 
 import errno
 import os
+import subprocess
+import sys
 from contextlib import contextmanager
 
 from skactive._storage import _files
+
+
+def run_apart(script, *args):
+    """Run a script on one thread and return its output, or raise its error.
+
+    The test process cannot fork: torch and worker pools have threads there, and a lock
+    that one of them holds stays locked in a child forever.
+    """
+    threads = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL")}
+    done = subprocess.run(
+        [sys.executable, script, *map(str, args)],
+        env={**os.environ, **threads},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
 
 NAMES = ("open", "write", "fsync", "ftruncate", "close", "replace", "unlink", "mkdir")
 
@@ -20,7 +42,7 @@ class FaultyDisk:
 
     def __init__(self, monkeypatch):
         self._real = {name: getattr(_files, f"_{name}") for name in NAMES}
-        self._real["fsync"] = lambda handle: None  # what it waits for is no matter here
+        self._real["fsync"] = lambda handle: None  # the durability itself is not tested
         for name in NAMES:
             monkeypatch.setattr(_files, f"_{name}", self._fake(name))
         self.arm(None, None)
