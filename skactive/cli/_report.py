@@ -328,10 +328,10 @@ def _split(runs):
 
 def _draw(runs, summary):
     """Draw the curves, the seconds and the overlap with the baseline, as PNG."""
+    from ..plotting._axes import import_figure
     from ..plotting._curves import ActiveLearningCurveDisplay
     from ..plotting._ledger import LedgerDisplay
     from ..plotting._overlap import OverlapDisplay
-    from ..plotting._style import import_figure
 
     Figure = import_figure()
     groups = group_runs(runs)

@@ -14,7 +14,7 @@ from ..bert._features import BertFeatures
 from ..bert._pretrained import open_checkpoint
 from ..datasets._load import load_docstrings, load_table
 from ..learner import ActiveLearner
-from ..plotting._style import import_figure
+from ..plotting._axes import import_figure
 from ..registry import get_strategy
 from ..simulation._experiment import OtherSettingsError, run_experiment
 from ._report import print_report

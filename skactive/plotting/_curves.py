@@ -7,15 +7,8 @@ import numpy as np
 
 from .._utils._sklearn import validate_params
 from ..analysis._curves import learning_curve, sort_runs
-from ._style import (
-    GREY,
-    add_legend,
-    assign_styles,
-    draw_band,
-    draw_line,
-    label_axes,
-    open_axes,
-)
+from ._axes import add_legend, draw_band, draw_line, label_axes, open_axes
+from ._style import GREY, assign_styles
 
 _MOST_BANDS = 4
 _BANDS = {

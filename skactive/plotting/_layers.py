@@ -7,7 +7,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
 from .._utils._sklearn import HasMethods, validate_params
-from ._style import GREY, HATCHES, add_legend, as_mapping, label_axes, open_axes
+from ._axes import add_legend, as_mapping, label_axes, open_axes
+from ._style import GREY, HATCHES
 
 _KEYS = ("layer", "part", "mean", "variance")
 _INK = "#333333"

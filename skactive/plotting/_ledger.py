@@ -8,14 +8,8 @@ from .._utils._sklearn import validate_params
 from ..analysis._curves import sort_runs
 from ..analysis._timing import ledger_table
 from ..simulation._run import Run
-from ._style import (
-    HATCHES,
-    PHASE_COLORS,
-    add_legend,
-    inches_wide,
-    label_axes,
-    open_axes,
-)
+from ._axes import add_legend, inches_wide, label_axes, open_axes
+from ._style import HATCHES, PHASE_COLORS
 
 _INK = "#333333"
 # By phase, so that each has one look whatever is left out.

@@ -3,20 +3,13 @@
 from collections.abc import Mapping
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 
 from .._utils._sklearn import validate_params
 from ..analysis._curves import sort_runs
 from ..analysis._timing import score_against_time
-from ._style import (
-    GREY,
-    add_legend,
-    as_mapping,
-    assign_styles,
-    draw_line,
-    label_axes,
-    open_axes,
-    read_history,
-)
+from ._axes import add_legend, as_mapping, draw_line, label_axes, open_axes
+from ._style import GREY, assign_styles
 
 # Times that span more than this are drawn on a logarithmic axis.
 _SPAN = 100
@@ -340,3 +333,43 @@ def _sample_of_finals(line):
 
 def _enumerate(words):
     return ", ".join(words[:-1]) + " and " + words[-1] if words[1:] else words[0]
+
+
+def read_history(history, name, score):
+    """Return the seconds and one score of each epoch, two (n_epochs,) arrays.
+
+    `history` is a fitted estimator or its `history_`, `name` what to call it in error
+    messages.
+    """
+    if hasattr(history, "fit"):
+        if not hasattr(history, "history_"):
+            raise NotFittedError(
+                f"{name!r}, a {type(history).__name__}, has no 'history_'. Fit it "
+                "first, and pass a BertClassifier or BertRegressor."
+            )
+        history = history.history_
+    if not isinstance(history, list | tuple) or not all(
+        isinstance(epoch, Mapping) and "seconds_total" in epoch for epoch in history
+    ):
+        raise TypeError(
+            f"the history of {name!r} must be a fitted estimator or its 'history_', a "
+            f"list of one dict for each epoch; got a {type(history).__name__}."
+        )
+    if not history:
+        raise ValueError(f"the history of {name!r} has no epochs: there was no fit.")
+    missing = [i for i, epoch in enumerate(history) if epoch.get(score) is None]
+    if missing:
+        remedy = ""
+        if score in ("valid_score", "valid_loss"):
+            remedy = (
+                " It is measured on texts set aside with early_stopping=True. Train "
+                "so, or pass score='train_loss'."
+            )
+        raise ValueError(
+            f"'score' must be one that every epoch holds; the history of {name!r} has "
+            f"no {score!r}, only {sorted(history[missing[0]])}.{remedy}"
+        )
+    return tuple(
+        np.array([epoch[key] for epoch in history], dtype=float)
+        for key in ("seconds_total", score)
+    )

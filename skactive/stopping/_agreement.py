@@ -72,28 +72,13 @@ class ClassificationChange(StopSetRule):
         self.random_state = random_state
 
     def start(self):
-        """Check the parameters and forget every earlier loop.
-
-        Returns
-        -------
-        self : ClassificationChange
-        """
+        """Check the parameters and forget every earlier loop."""
         super().start()
         self.changes_ = []
         return self
 
     def decide(self, run, learner, X):
-        """Compare the classes with those of the model before.
-
-        Parameters
-        ----------
-        run, learner, X
-            As in :meth:`StoppingRule.check`.
-
-        Returns
-        -------
-        stop : bool
-        """
+        """Compare the classes with those of the model before."""
         if not self._ready(run, learner, X):
             return False
         before, labels = self._predict(learner, X)
@@ -172,28 +157,13 @@ class KappaAverage(StopSetRule):
         self.random_state = random_state
 
     def start(self):
-        """Check the parameters and forget every earlier loop.
-
-        Returns
-        -------
-        self : KappaAverage
-        """
+        """Check the parameters and forget every earlier loop."""
         super().start()
         self.kappas_ = []
         return self
 
     def decide(self, run, learner, X):
-        """Measure the agreement with the model before.
-
-        Parameters
-        ----------
-        run, learner, X
-            As in :meth:`StoppingRule.check`.
-
-        Returns
-        -------
-        stop : bool
-        """
+        """Measure the agreement with the model before."""
         if not self._ready(run, learner, X):
             return False
         before, labels = self._predict(learner, X)

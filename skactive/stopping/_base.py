@@ -1,7 +1,6 @@
 """What a stopping rule is."""
 
 import re
-import sys
 from abc import ABC, abstractmethod
 
 import numpy as np
@@ -119,14 +118,10 @@ class StoppingRule(BaseEstimator, ABC):
         return " ".join(repr(self).split())
 
     def __or__(self, other):
-        return self._join("AnyOf", other)
+        return AnyOf._of(self, other)
 
     def __and__(self, other):
-        return self._join("AllOf", other)
-
-    def _join(self, kind, other):
-
-        return getattr(sys.modules[__name__], kind)._of(self, other)
+        return AllOf._of(self, other)
 
 
 def should_stop(rule, run, learner, X):
@@ -162,41 +157,16 @@ class _Combined(BaseComposition, StoppingRule):
         return frozenset().union(*parts)
 
     def get_params(self, deep=True):
-        """Get the parameters, and those of the rules.
-
-        Parameters
-        ----------
-        deep : bool, default=True
-            Whether to add the rules by their names, and `name__parameter`.
-
-        Returns
-        -------
-        params : dict
-        """
+        """Get the parameters, and those of the rules."""
         return self._get_params("rules", deep=deep)
 
     def set_params(self, **params):
-        """Set parameters, rules by their names, or parameters of rules.
-
-        Parameters
-        ----------
-        **params : dict
-            `rules`, `name` or `name__parameter`.
-
-        Returns
-        -------
-        self : StoppingRule
-        """
+        """Set parameters, rules by their names, or parameters of rules."""
         self._set_params("rules", **params)
         return self
 
     def start(self):
-        """Check the parameters and start a clone of each rule.
-
-        Returns
-        -------
-        self : StoppingRule
-        """
+        """Check the parameters and start a clone of each rule."""
         super().start()
         self._check_rules()
         self.rules_ = [(name, clone(rule, safe=False)) for name, rule in self.rules]
@@ -206,29 +176,14 @@ class _Combined(BaseComposition, StoppingRule):
         return self
 
     def decide(self, run, learner, X):
-        """Ask every rule, as each may keep something from round to round.
-
-        Parameters
-        ----------
-        run, learner, X
-            As in :meth:`StoppingRule.check`.
-
-        Returns
-        -------
-        stop : bool
-        """
+        """Ask every rule, as each may keep something from round to round."""
         self.agreed_ = [
             name for name, rule in self.rules_ if should_stop(rule, run, learner, X)
         ]
         return self._enough(len(self.agreed_))
 
     def reason(self):
-        """Say in one line which rules stopped the loop.
-
-        Returns
-        -------
-        reason : str
-        """
+        """Say in one line which rules stopped the loop."""
         if not getattr(self, "agreed_", None):
             return super().reason()
         said = [rule for name, rule in self.rules_ if name in self.agreed_]
@@ -344,16 +299,7 @@ class AllOf(_Combined):
 
 
 def is_rule(rule):
-    """Tell an object with the methods of a rule.
-
-    Parameters
-    ----------
-    rule : object
-
-    Returns
-    -------
-    is_rule : bool
-    """
+    """Whether an object has the methods of a rule."""
     return not isinstance(rule, type) and all(
         callable(getattr(rule, method, None)) for method in ("start", "check")
     )

@@ -33,17 +33,7 @@ class LabelBudget(StoppingRule):
         self.n = n
 
     def decide(self, run, learner, X):
-        """Compare with the labels so far.
-
-        Parameters
-        ----------
-        run, learner, X
-            As in :meth:`StoppingRule.check`.
-
-        Returns
-        -------
-        stop : bool
-        """
+        """Compare with the labels so far."""
         return bool(run.rounds) and run.rounds[-1]["n_labeled"] >= self.n
 
 
@@ -70,17 +60,7 @@ class RoundBudget(StoppingRule):
         self.n = n
 
     def decide(self, run, learner, X):
-        """Compare with the rounds so far.
-
-        Parameters
-        ----------
-        run, learner, X
-            As in :meth:`StoppingRule.check`.
-
-        Returns
-        -------
-        stop : bool
-        """
+        """Compare with the rounds so far."""
         return len(run.rounds) - 1 >= self.n
 
 
@@ -120,28 +100,13 @@ class TimeBudget(StoppingRule):
         self.clock = clock
 
     def start(self):
-        """Look at the clock.
-
-        Returns
-        -------
-        self : TimeBudget
-        """
+        """Look at the clock."""
         super().start()
         self.started_ = self._now()
         return self
 
     def decide(self, run, learner, X):
-        """Look at the clock again.
-
-        Parameters
-        ----------
-        run, learner, X
-            As in :meth:`StoppingRule.check`.
-
-        Returns
-        -------
-        stop : bool
-        """
+        """Look at the clock again."""
         return self._now() - self.started_ >= self.seconds
 
     def _now(self):

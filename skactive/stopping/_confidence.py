@@ -8,7 +8,7 @@ from .._math._scores import entropy
 from .._utils._containers import take_rows
 from .._utils._sklearn import Interval
 from ._base import StoppingRule
-from ._stop_set import StopSetRule, knows_classes, mask_unlabelled
+from ._stop_set import StopSetRule, knows_classes, mask_unlabeled
 
 
 class OverallUncertainty(StopSetRule):
@@ -61,31 +61,16 @@ class OverallUncertainty(StopSetRule):
         self.random_state = random_state
 
     def start(self):
-        """Check the parameters and forget every earlier loop.
-
-        Returns
-        -------
-        self : OverallUncertainty
-        """
+        """Check the parameters and forget every earlier loop."""
         super().start()
         self.uncertainties_ = []
         return self
 
     def decide(self, run, learner, X):
-        """Average the entropy of the predictions.
-
-        Parameters
-        ----------
-        run, learner, X
-            As in :meth:`StoppingRule.check`.
-
-        Returns
-        -------
-        stop : bool
-        """
+        """Average the entropy of the predictions."""
         if not self._ready(run, learner, X):
             return False
-        left = self.stop_set_[mask_unlabelled(run, self._n_pool)[self.stop_set_]]
+        left = self.stop_set_[mask_unlabeled(run, self._n_pool)[self.stop_set_]]
         if not left.size:
             return False
         if not hasattr(learner, "predict_proba"):
@@ -155,12 +140,7 @@ class SelectedAccuracy(StoppingRule):
         self.n_rounds = n_rounds
 
     def start(self):
-        """Check the parameters and forget every earlier loop.
-
-        Returns
-        -------
-        self : SelectedAccuracy
-        """
+        """Check the parameters and forget every earlier loop."""
         super().start()
         self.accuracies_ = []
         self._counts = []
@@ -168,17 +148,7 @@ class SelectedAccuracy(StoppingRule):
         return self
 
     def decide(self, run, learner, X):
-        """Ask the model before about the items of the last round.
-
-        Parameters
-        ----------
-        run, learner, X
-            As in :meth:`StoppingRule.check`.
-
-        Returns
-        -------
-        stop : bool
-        """
+        """Ask the model before about the items of the last round."""
         known = knows_classes(learner, type(self).__name__)
         before, self._model = self._model, learner.estimator_ if known else None
         asked = run.rounds[-1]["asked"] if run.rounds else []

@@ -55,17 +55,7 @@ class Plateau(StoppingRule):
         self.min_delta = min_delta
 
     def decide(self, run, learner, X):
-        """Count the rounds since the last gain.
-
-        Parameters
-        ----------
-        run, learner, X
-            As in :meth:`StoppingRule.check`.
-
-        Returns
-        -------
-        stop : bool
-        """
+        """Count the rounds since the last gain."""
         if run.rounds and not run.metrics:
             raise ValueError(
                 "Plateau needs scores, and the run holds none. Give the loop test data "

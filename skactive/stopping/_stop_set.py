@@ -1,4 +1,4 @@
-"""A fixed set of items on which a stopping rule watches the learner."""
+"""A fixed set of items on which a stopping rule judges the learner."""
 
 from numbers import Integral
 
@@ -11,7 +11,7 @@ from ._base import StoppingRule
 
 
 class StopSetRule(StoppingRule):
-    """Base of the rules that watch a learner's answers on a fixed set of items."""
+    """Base class of rules that compare predictions on a fixed set of items."""
 
     _parameter_constraints = {
         "stop_set": [Interval(Integral, 1, None, closed="left"), "array-like", None],
@@ -20,12 +20,7 @@ class StopSetRule(StoppingRule):
     requires = frozenset({"model", "pool"})
 
     def start(self):
-        """Check the parameters and forget every earlier loop.
-
-        Returns
-        -------
-        self : StoppingRule
-        """
+        """Check the parameters and forget every earlier loop."""
         super().start()
         self.stop_set_ = None
         self._n_pool = None
@@ -33,7 +28,7 @@ class StopSetRule(StoppingRule):
         return self
 
     def _ready(self, run, learner, X):
-        """Say whether there is something to look at, and draw the stop set once."""
+        """Whether there is anything to judge; draw the stop set the first time."""
         if not knows_classes(learner, type(self).__name__):
             return False
         n = count_items(X)
@@ -50,7 +45,7 @@ class StopSetRule(StoppingRule):
     def _draw(self, run, n):
         if self.stop_set is not None and not isinstance(self.stop_set, Integral):
             return as_positions(self.stop_set, n, name="stop_set")
-        positions = np.flatnonzero(mask_unlabelled(run, n))
+        positions = np.flatnonzero(mask_unlabeled(run, n))
         if self.stop_set is None or positions.size <= self.stop_set:
             return positions
         seed = self.random_state
@@ -61,7 +56,7 @@ class StopSetRule(StoppingRule):
         return np.sort(rng.choice(positions, size=self.stop_set, replace=False))
 
     def _predict(self, learner, X):
-        """Predict the stop set; give the predictions before too, None at first."""
+        """Return the previous predictions of the stop set, None at first, and the new."""
         labels = np.asarray(learner.predict(take_rows(X, self.stop_set_)))
         if labels.ndim != 1:
             raise TypeError(
@@ -72,54 +67,21 @@ class StopSetRule(StoppingRule):
         return before, labels
 
 
-def mask_unlabelled(run, n):
-    """Mark the positions that were not asked for.
-
-    Parameters
-    ----------
-    run : Run
-    n : int
-        Size of the pool.
-
-    Returns
-    -------
-    unlabelled : ndarray of bool, shape (n,)
-
-    Raises
-    ------
-    ValueError
-        If the run asked for what is not in the pool.
-    """
+def mask_unlabeled(run, n):
+    """Return an (n,) mask of the positions that `run` has not queried."""
     asked = run.asked
     if asked.size and asked.max() >= n:
         raise ValueError(
             f"'X' holds {n} items, and the run asked for position {asked.max()}. Pass "
             "the pool that was asked about."
         )
-    unlabelled = np.ones(n, dtype=bool)
-    unlabelled[asked] = False
-    return unlabelled
+    unlabeled = np.ones(n, dtype=bool)
+    unlabeled[asked] = False
+    return unlabeled
 
 
 def knows_classes(learner, name):
-    """Say whether a learner has a model that tells classes apart.
-
-    Parameters
-    ----------
-    learner : ActiveLearner or fitted classifier
-    name : str
-        Of the rule, for the error.
-
-    Returns
-    -------
-    known : bool
-        False before the first labels, and while they are all of one class.
-
-    Raises
-    ------
-    TypeError
-        If it is no classifier.
-    """
+    """Whether a learner has a model of at least two classes; `name` is the rule."""
     if hasattr(learner, "query") and not hasattr(learner, "estimator_"):
         return False
     classes = getattr(learner, "classes_", None)

@@ -1,0 +1,137 @@
+"""Parts that all displays draw: axes, lines, bands and legends."""
+
+import textwrap
+from collections.abc import Mapping
+
+import numpy as np
+
+_WIDTH = 30  # characters of a line in a legend
+
+
+def open_axes(ax, figsize, caller):
+    """Return `ax`, or the axes of a new figure of `figsize` inches where it is None."""
+    if ax is None:
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError as exc:
+            raise ImportError(
+                f"{caller} draws with matplotlib, which is not installed. Install it "
+                "with `pip install matplotlib`."
+            ) from exc
+        return plt.subplots(figsize=figsize, layout="constrained")[1]
+    if not (hasattr(ax, "fill_between") and hasattr(ax, "figure")):
+        raise TypeError(
+            "'ax' must be one matplotlib Axes or None, which opens a figure; got a "
+            f"{type(ax).__name__}. Of several axes, pass one."
+        )
+    return ax
+
+
+def import_figure():
+    """Return matplotlib's `Figure`, which draws without pyplot and its global state."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as exc:
+        raise ImportError(
+            "pictures are drawn with matplotlib, which is not installed. Install it "
+            "with `pip install matplotlib`."
+        ) from exc
+    return Figure
+
+
+def draw_line(ax, x, y, name, style, number=0, **options):
+    """Draw and return a line with a marker at some of its (r,) points.
+
+    `number` counts the lines: markers of several lines fall on different points.
+    """
+    step = -(-len(x) // 14)
+    settings = {
+        **style,
+        "label": name,
+        "linewidth": 1.8,
+        "markersize": 5.5,
+        "markevery": (number % step, step),
+    }
+    return ax.plot(x, y, **{**settings, **options})[0]
+
+
+def draw_band(ax, x, low, high, color, **options):
+    """Draw a band with thin edges, which show where bands overlap; return it.
+
+    Points whose limits `low` or `high` (r,) are NaN are left out. Without any other
+    point, as for a single run, nothing is drawn and None is returned.
+    """
+    known = ~(np.isnan(low) | np.isnan(high))
+    if not known.any():
+        return None
+    settings = {
+        "facecolor": (color, 0.13),
+        "edgecolor": (color, 0.45),
+        "linewidth": 0.6,
+        "zorder": 1,
+    }
+    return ax.fill_between(x[known], low[known], high[known], **{**settings, **options})
+
+
+def label_axes(ax, x, y):
+    """Label both axes with plain text, which is never parsed as a formula."""
+    ax.set_xlabel(x, parse_math=False)
+    ax.set_ylabel(y, parse_math=False)
+    ax.grid(alpha=0.3)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def add_legend(ax, handles, labels, title=None, most_inside=4, **options):
+    """Add a legend inside the axes, or outside if it has many entries; return it.
+
+    Outside the axes there is room if they are wide and the layout of the figure is
+    "constrained", which reserves space for legends.
+    """
+    place = {"loc": "best"}
+    if len(handles) > most_inside and _has_room(ax):
+        place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1), "borderaxespad": 0}
+    settings = {
+        **place,
+        "title": title,
+        "alignment": "left",
+        "fontsize": "small",
+        "title_fontsize": "small",
+        "handlelength": 3.2,  # room for a whole pattern of dashes
+        "frameon": "bbox_to_anchor" not in place,
+        "framealpha": 0.85,
+        "edgecolor": "none",
+    }
+    legend = ax.legend(handles, list(map(_break, labels)), **{**settings, **options})
+    for text in [*legend.get_texts(), legend.get_title()]:
+        text.set_parse_math(False)
+    return legend
+
+
+def _has_room(ax):
+    layout = type(ax.figure.get_layout_engine()).__name__
+    return layout == "ConstrainedLayoutEngine" and inches_wide(ax) >= 4
+
+
+def inches_wide(ax):
+    """Return the width of axes in inches, before a layout moves them."""
+    return ax.get_position().width * ax.figure.bbox.width / ax.figure.dpi
+
+
+def _break(label):
+    # matplotlib before 3.10 hides labels that begin with an underscore.
+    lines = textwrap.wrap(label, _WIDTH) or [label]
+    return "\n".join(f" {line}" if line.startswith("_") else line for line in lines)
+
+
+def as_mapping(value, name, is_one, default="model"):
+    """Return a dict by name: `value` itself, or `value` alone under `default`.
+
+    `is_one` is a function that tells a single value that is a dict from a dict of
+    several; `name` is the argument in error messages.
+    """
+    if not isinstance(value, Mapping) or is_one(value):
+        return {default: value}
+    if not value:
+        raise ValueError(f"{name!r} is empty: pass at least one.")
+    return {str(key): item for key, item in value.items()}
