@@ -22,7 +22,6 @@ NOT_YET = {
     *("simulation", "stopping", "strategies", "view"),
     *("docs/analysis.md", "docs/fine_tuning.md", "docs/plots.md"),
     *(
-        "docs/sessions.md",
         "docs/simulation.md",
         "docs/stopping.md",
         "docs/strategies.md",

@@ -169,7 +169,8 @@ class LabelingSession:
         self._lock, self._choosing = threading.RLock(), threading.RLock()
         self._pool = Pool(X_pool, ids)
         self._state = State(self._pool)
-        self._bar = self._models = None
+        self._bar: Any = None
+        self._models: Any = None
         self._journal = Journal(path)
         try:
             self._begin_or_resume(learner, classes)

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable
-from numbers import Integral
 from time import perf_counter
 from typing import Any
 
@@ -18,7 +17,7 @@ from .._utils._containers import NothingToAskError, count_items, take_rows
 from .._utils._labels import as_labels
 from .._utils._pipelines import carries_over
 from .._utils._random import base_seed, round_rng
-from .._utils._sklearn import HasMethods, validate_params
+from .._utils._sklearn import HasMethods, check_count, validate_params
 from ..learner import ActiveLearner
 from ..stopping._base import should_stop
 from ..stopping._names import get_stopping_rule
@@ -347,12 +346,6 @@ def _format_name(value):
     if isinstance(value, str):
         return value
     return getattr(value, "__name__", None) or to_text(value)
-
-
-def check_count(name, value, least):
-    """Refuse a value that is not an int of at least `least`."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name!r} must be an int of at least {least}, got {value!r}.")
 
 
 def find_cached_steps(estimator):
