@@ -161,13 +161,14 @@ def _save_interrupted(folder, at):
     return tracer.n_lines >= at
 
 
-def test_an_interrupted_save_leaves_nothing_after_the_next(tmp_path, monkeypatch):
+@pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.slow)])
+def test_an_interrupted_save_leaves_nothing_after_the_next(tmp_path, monkeypatch, step):
     monkeypatch.setattr(folder_module, "_sync", lambda path: None)
     at = n_left = 0
     while True:
         folder = tmp_path / f"{at}" / "saved"
         save(make_pipeline("passthrough"), folder)
-        at += 2
+        at += step
         if not _save_interrupted(folder, at):
             break
         assert len(load(folder).steps) in (1, 2)

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import numpy as np
 
-from skactive.datasets import _load as datasets
+from skactive import datasets
 
 TWEETS = "text,category\nfire in town,disaster\nnice day,no\nflood,\nlunch,\nrain,\n"
 PAGE = Path(__file__).parent.parent.parent / "docs" / "sessions.md"
 
 
 def load_few(**options):
-    """Stand in for the docstrings of installed libraries, which take long to read."""
+    """Replace the docstrings of installed libraries, which take long to read."""
     words = np.random.default_rng(0).choice(["sort", "plot", "solve", "the"], (80, 6))
     return [" ".join(row) for row in words], words[:, 0]
 
