@@ -44,7 +44,7 @@ def judge(exc, names):
 
 
 def origin(exc):
-    """Say where an exception was raised, for the list of obscure ones."""
+    """Return where an exception was raised, for the list of obscure ones."""
     tb = exc.__traceback__
     while tb.tb_next is not None:
         tb = tb.tb_next

@@ -63,7 +63,7 @@ class TakesAnyWeights(Classifier):
 
 
 class Renames(Classifier):
-    """Give the classes another type, for labels of some kind."""
+    """Convert the classes to another type, for labels of one kind."""
 
     kind = ""
     dtype = object

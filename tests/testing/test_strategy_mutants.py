@@ -1,7 +1,7 @@
 """Every check of the kit finds a strategy that breaks its rule.
 
-The faulty strategies are in the folder `mutants`, each with a part of the message of
-the check. Those in `MUTANTS` fail one check only, those in `GRAVE` several.
+The faulty strategies are in the folder `strategy_mutants`, each with a part of the
+message of the check. Those in `MUTANTS` fail one check only, those in `GRAVE` several.
 """
 
 import importlib.util
@@ -23,7 +23,7 @@ def load(path):
     return module
 
 
-FOLDER = Path(__file__).parent / "mutants"
+FOLDER = Path(__file__).parent / "strategy_mutants"
 MODULES = [load(path) for path in sorted(FOLDER.glob("*.py"))]
 
 
