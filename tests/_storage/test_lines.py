@@ -32,7 +32,7 @@ def test_a_torn_tail_is_told_apart_and_cut_off(tmp_path, length):
     assert read_lines(path) == ([1, 3], None)
 
 
-def test_a_file_that_is_all_torn_begins_anew(tmp_path):
+def test_a_file_with_only_a_torn_line_is_emptied(tmp_path):
     path = tmp_path / "x.jsonl"
     path.write_bytes(b'{"a"')
     assert read_lines(path) == ([], b'{"a"')

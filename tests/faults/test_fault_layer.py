@@ -236,7 +236,7 @@ def test_a_full_disk_in_tell_can_be_repeated(tmp_path, disk):
     play.session.close()
 
 
-def test_an_interruption_between_disk_and_memory_is_made_good(tmp_path, monkeypatch):
+def test_an_interruption_between_disk_and_memory_loses_nothing(tmp_path, monkeypatch):
     # Ctrl-C can come right after the line has reached the disk.
     play = Play(tmp_path)
     play.open()

@@ -38,7 +38,7 @@ def label(session, thread, log):
     """Answer for ever; most answers are labels, a few are of the other kinds."""
     for turn in itertools.count():
         id = (N_THREADS * turn + thread) % N_ITEMS
-        # No label is told twice, so that an old one cannot pass for a new one.
+        # No label occurs twice, so an old one is never taken for a new one.
         told = f"{'yes' if turn % 2 else 'no'} {thread} {turn} {os.getpid()}"
         log([thread, id, told, "telling"])
         session.tell(id, told, unasked=True)
@@ -91,7 +91,7 @@ def acknowledged(log_path):
 
 
 def kill(tmp_path, n_kills, seed=0):
-    """Kill as often as told; give the counts."""
+    """Kill `n_kills` times and return the counts."""
     rng = random.Random(seed)
     counts = Counter()
     for n in range(n_kills):

@@ -80,7 +80,7 @@ def test_an_encoder_that_the_manifest_does_not_list_is_refused(saved, name):
 
 
 @pytest.mark.parametrize("file", ["pytorch_model.bin", "modeling.py"])
-def test_a_pickle_or_code_beside_the_encoder_is_refused(saved, file):
+def test_a_pickle_or_code_next_to_the_encoder_is_refused(saved, file):
     (folder,) = saved.glob("pretrained/*")
     (folder / file).write_bytes(b"")
     _reseal(saved)

@@ -48,7 +48,7 @@ def test_overwriting_leaves_other_folders_alone(tmp_path):
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
-def test_overwriting_leaves_files_beside_the_saved_ones_alone(saved):
+def test_overwriting_leaves_other_files_alone(saved):
     (saved / "notes.txt").write_text("mine")
     with pytest.raises(FileExistsError, match=r"also holds 'notes.txt'"):
         save(_learner(), saved, overwrite=True)

@@ -157,7 +157,7 @@ CONTAINERS = [
 
 
 @pytest.mark.parametrize("make", CONTAINERS, ids=lambda make: make.__name__)
-def test_labelled_items_come_back_in_their_container(tmp_path, make):
+def test_labeled_items_keep_their_container(tmp_path, make):
     learner = _learner().teach(make(TEXTS), LABELS, refit=False)
     before = learner.X_labeled_
     after = _round_trip(learner, tmp_path).X_labeled_

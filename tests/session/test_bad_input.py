@@ -174,7 +174,7 @@ def test_the_same_texts_in_another_container_are_the_same_pool(tmp_path, learner
             assert told == {2: label}
 
 
-def test_a_second_writer_is_refused_and_told_who_is_first(open_session, data):
+def test_a_second_writer_is_refused_with_the_name_of_the_first(open_session, data):
     session = open_session()
     who = f"is open for writing in process {os.getpid()} on .*, since 20"
     with pytest.raises(LockedError, match=who):
@@ -324,7 +324,7 @@ def test_labels_of_another_kind_than_before_are_refused(open_session, learner, d
 @pytest.mark.parametrize(
     "answer", [np.array([1.0, 2.0]), np.full(60, np.nan), None, "best"]
 )
-def test_a_strategy_that_returns_nonsense_is_named(
+def test_a_strategy_that_returns_invalid_positions_is_named(
     open_session, learner, journal, answer
 ):
     def nonsense_scores(view):

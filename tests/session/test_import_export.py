@@ -148,7 +148,7 @@ def test_ids_that_are_numbers_are_found_in_a_csv(open_texts, tmp_path):
     assert session.labels == {3: 1, 5: 0}
 
 
-def test_open_items_go_out_and_come_back_labelled(open_texts, tmp_path):
+def test_open_items_are_exported_and_imported_with_labels(open_texts, tmp_path):
     session = open_texts()
     batch = session.ask(3)
     path = tmp_path / "todo.csv"

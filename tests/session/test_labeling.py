@@ -57,7 +57,7 @@ def test_a_resumed_session_shows_each_annotator_their_own(open_session):
     assert ann.annotator == "ann"
 
 
-def test_relabelling_takes_the_place_of_the_old_label(open_session):
+def test_a_new_label_replaces_the_previous_one(open_session):
     session = open_session(annotator="ann")
     id = session.ask(1).ids[0]
     session.tell(id, "ham")
@@ -111,7 +111,7 @@ def test_an_undone_release_does_not_open_items_twice(open_session):
     assert [batch.number for batch in session.open_batches] == [2]
 
 
-def test_skipped_items_are_set_aside_until_told(open_session):
+def test_skipped_items_are_set_aside_until_labeled(open_session):
     session = open_session()
     batch = session.ask(59)
     session.skip(batch.ids)
@@ -144,7 +144,7 @@ def test_labels_of_items_never_asked_are_journalled_as_such(open_session):
 @pytest.mark.parametrize(
     "labels", [["a", "b"], [0, 1], [True, False], [0.5, 2.0], [[0, 1], [1, 1]]]
 )
-def test_labels_come_back_as_they_were_told(open_session, wrap, labels):
+def test_labels_keep_their_types(open_session, wrap, labels):
     if isinstance(labels[0], list) and wrap not in (list, tuple, np.array):
         pytest.skip("no one-dimensional container of lists")
     session = open_session()
@@ -180,13 +180,13 @@ def test_a_data_frame_of_labels_is_read_by_rows(open_session):
     assert session.labels == {3: [0, 1], 4: [1, 0]}
 
 
-def test_a_dict_of_labels_is_told_at_once(open_session):
+def test_tell_accepts_a_dict_of_labels(open_session):
     session = open_session()
     session.tell({10: "ham", 11: "spam"}, unasked=True)
     assert session.labels == {10: "ham", 11: "spam"}
 
 
-def test_a_batch_is_pairs_and_is_told_as_it_is(open_session, data):
+def test_a_batch_yields_pairs_and_is_accepted_by_tell(open_session, data):
     session = open_session()
     batch = session.ask(2)
     for (id, item), expected in zip(batch, batch.ids, strict=True):
@@ -209,7 +209,7 @@ def test_a_batch_is_pairs_and_is_told_as_it_is(open_session, data):
         (lambda X: sparse.csr_array(X), [[1.0, 2.0]]),
     ],
 )
-def test_a_batch_gives_items_of_every_container(wrap, first):
+def test_a_batch_yields_items_of_every_container(wrap, first):
     ((id, item),) = list(Batch(("a",), wrap([[1.0, 2.0], [3.0, 4.0]])))
     item = item.toarray().tolist() if sparse.issparse(item) else item
     assert id == "a"
@@ -244,7 +244,7 @@ def test_another_seed_is_not_followed(open_session, learner):
     assert session.learner.random_state == 0
 
 
-def test_the_manifest_says_what_the_session_was_begun_with(open_session):
+def test_the_manifest_describes_pool_and_learner(open_session):
     begun = manifest(open_session())
     assert begun["format_version"] == 2
     assert begun["pool"]["n"] == 60

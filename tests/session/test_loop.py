@@ -1,4 +1,4 @@
-"""A session beside a plain loop of query and teach, and beside a simulation."""
+"""A session compared with a plain loop of query and teach, and with a simulation."""
 
 import numpy as np
 import pytest

@@ -70,7 +70,7 @@ def test_refit_true_trains_once_before_it_is_needed(open_session, slow, data):
     assert Slow.sizes == [4, 3]
 
 
-def test_refit_false_trains_when_told_to(open_session, slow, data):
+def test_refit_false_trains_on_request(open_session, slow, data):
     Slow.go.release(100)
     session = open_session(learner=slow, refit=False)
     tell(session, data, *two_classes(data))
@@ -84,7 +84,7 @@ def test_refit_false_trains_when_told_to(open_session, slow, data):
     again = open_session(learner=slow, refit=False)
     assert again.model_age == 1
     np.testing.assert_array_equal(again.learner.predict_proba(data[0]), proba)
-    assert Slow.sizes == [2, 2]  # that of before is trained again, not a newer one
+    assert Slow.sizes == [2, 2]  # the previous model is trained again, not a newer one
 
 
 def test_refit_without_labels_says_so(open_session):
@@ -92,7 +92,7 @@ def test_refit_without_labels_says_so(open_session):
         open_session(refit=False).refit()
 
 
-def test_ask_can_go_by_the_old_model_this_once(open_session, slow, data):
+def test_one_ask_can_use_the_old_model(open_session, slow, data):
     Slow.go.release(100)
     session = open_session(learner=slow)
     tell(session, data, *two_classes(data))
@@ -126,7 +126,7 @@ def test_in_the_background_the_next_batch_does_not_wait(open_session, slow, data
     assert len(session.learner.y_labeled_) == 5
 
 
-def test_a_batch_says_what_its_model_knew(open_session, slow, data):
+def test_a_batch_records_the_labels_of_its_model(open_session, slow, data):
     session = open_session(learner=slow, refit="background")
     Slow.go.release()
     tell(session, data, *two_classes(data))
@@ -188,7 +188,7 @@ def test_training_that_fails_loses_no_label(open_session, slow, data):
     assert session.ask(refit=False)
 
 
-def test_an_interrupted_refit_is_made_good_by_the_next(open_session, slow, data):
+def test_the_next_refit_replaces_an_interrupted_one(open_session, slow, data):
     session = open_session(learner=slow)
     Slow.go.release(100)
     tell(session, data, *two_classes(data))
@@ -202,9 +202,7 @@ def test_an_interrupted_refit_is_made_good_by_the_next(open_session, slow, data)
     assert whole.ask() == batch
 
 
-def test_a_resumed_session_in_the_background_goes_by_all_labels(
-    open_session, slow, data
-):
+def test_a_resumed_session_in_the_background_uses_all_labels(open_session, slow, data):
     Slow.go.release(100)
     with open_session(learner=slow, refit="background") as session:
         tell(session, data, *two_classes(data))

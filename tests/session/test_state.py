@@ -73,7 +73,7 @@ def oracle(events):
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(STEP, max_size=25))
-def test_a_fold_is_what_the_whole_list_says(steps):
+def test_folding_events_one_by_one_or_at_once_is_the_same(steps):
     events = make_events(steps)
     whole, gradual = State(POOL), State(POOL)
     whole.fold(events)
@@ -96,7 +96,7 @@ def test_a_fold_is_what_the_whole_list_says(steps):
         assert state.seq == len(events)
 
 
-def test_an_interrupted_fold_begins_anew():
+def test_an_interrupted_fold_starts_again():
     events = make_events([("ask", [0, 1], "x"), ("tell", [0, 2], "x")])
     state = State(POOL)
     state.fold(events[:1])
