@@ -1,9 +1,12 @@
-"""Hand what is asked of a meta-estimator to the estimator it has fitted."""
+"""ActiveLearner: a meta-estimator that chooses the items to label next."""
 
 from copy import deepcopy
+from dataclasses import dataclass
 from numbers import Integral
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.dummy import DummyClassifier
@@ -26,7 +29,12 @@ from ._utils._containers import (
     snapshot,
 )
 from ._utils._labels import check_weights, join_fit_params, join_labels, read_labels
-from ._utils._pipelines import continue_from, find_sample_weight, fresh_estimator
+from ._utils._pipelines import (
+    continue_from,
+    find_sample_weight,
+    fresh_estimator,
+    needs_classes,
+)
 from ._utils._random import base_seed, round_rng
 from ._utils._sklearn import (
     HasMethods,
@@ -56,7 +64,7 @@ _DELEGATED = (
 
 
 def _estimator_has(method):
-    """Tell whether the fitted estimator, or else the one to fit, has a method."""
+    """Whether the fitted estimator, or else the one to fit, has a method."""
 
     def check(self):
         getattr(getattr(self, "estimator_", self.estimator), method)
@@ -66,11 +74,7 @@ def _estimator_has(method):
 
 
 class DelegationMixin:
-    """Methods, metadata and tags of a meta-estimator that are its estimator's own.
-
-    The class that inherits holds the parameter `estimator` and, once fitted, the
-    attribute `estimator_`.
-    """
+    """Methods, metadata and tags of the estimator in `estimator` or `estimator_`."""
 
     def _route(self, method, params):
         if get_config()["enable_metadata_routing"]:
@@ -83,117 +87,48 @@ class DelegationMixin:
         return getattr(self.estimator_, method)(as_container(X), *args, **params)
 
     @available_if(_estimator_has("predict"))
-    def predict(self, X, **params):
-        """Predict with `estimator_`.
-
-        Parameters
-        ----------
-        X : container of n items
-        **params : dict
-            Passed to, or routed to, the estimator's method.
-
-        Returns
-        -------
-        y : ndarray of shape (n,)
-        """
+    def predict(self, X: Any, **params: Any) -> Any:
+        """See the method of `estimator`."""
         return self._delegate("predict", X, **params)
 
     @available_if(_estimator_has("predict_proba"))
-    def predict_proba(self, X, **params):
-        """Class probabilities from `estimator_`.
-
-        Parameters
-        ----------
-        X : container of n items
-        **params : dict
-            Passed to, or routed to, the estimator's method.
-
-        Returns
-        -------
-        proba : ndarray of shape (n, n_classes)
-            Columns in the order of `classes_`.
-        """
+    def predict_proba(self, X: Any, **params: Any) -> Any:
+        """See the method of `estimator`."""
         return self._delegate("predict_proba", X, **params)
 
     @available_if(_estimator_has("predict_log_proba"))
-    def predict_log_proba(self, X, **params):
-        """Logarithms of the class probabilities from `estimator_`.
-
-        Parameters
-        ----------
-        X : container of n items
-        **params : dict
-            Passed to, or routed to, the estimator's method.
-
-        Returns
-        -------
-        log_proba : ndarray of shape (n, n_classes)
-        """
+    def predict_log_proba(self, X: Any, **params: Any) -> Any:
+        """See the method of `estimator`."""
         return self._delegate("predict_log_proba", X, **params)
 
     @available_if(_estimator_has("decision_function"))
-    def decision_function(self, X, **params):
-        """Decision values from `estimator_`.
-
-        Parameters
-        ----------
-        X : container of n items
-        **params : dict
-            Passed to, or routed to, the estimator's method.
-
-        Returns
-        -------
-        decision : ndarray of shape (n,) or (n, n_classes)
-        """
+    def decision_function(self, X: Any, **params: Any) -> Any:
+        """See the method of `estimator`."""
         return self._delegate("decision_function", X, **params)
 
     @available_if(_estimator_has("transform"))
-    def transform(self, X, **params):
-        """Representations from `estimator_`.
-
-        Parameters
-        ----------
-        X : container of n items
-        **params : dict
-            Passed to, or routed to, the estimator's method.
-
-        Returns
-        -------
-        features : ndarray of shape (n, d)
-        """
+    def transform(self, X: Any, **params: Any) -> Any:
+        """See the method of `estimator`."""
         return self._delegate("transform", X, **params)
 
     @available_if(_estimator_has("score"))
-    def score(self, X, y, **params):
-        """Score of `estimator_`: accuracy for classifiers, R² for regressors.
-
-        Parameters
-        ----------
-        X : container of n items
-        y : array-like of shape (n,)
-            The true labels.
-        **params : dict
-            Passed to, or routed to, the estimator's method.
-
-        Returns
-        -------
-        score : float
-        """
+    def score(self, X: Any, y: ArrayLike, **params: Any) -> float:
+        """See the method of `estimator`."""
         return self._delegate("score", X, y, **params)
 
     @property
     def classes_(self):
-        """The classes that `estimator_` knows."""
+        """Classes of `estimator_`."""
         return self._of_estimator("classes_")
 
     @property
     def n_features_in_(self):
-        """Number of features seen in `fit`, where `estimator_` has it."""
+        """Number of features seen in `fit`, if `estimator_` has it."""
         return self._of_estimator("n_features_in_")
 
     @property
     def feature_names_in_(self):
-        """Names of the features seen in `fit`, where `estimator_` has them."""
+        """Names of the features seen in `fit`, if `estimator_` has them."""
         return self._of_estimator("feature_names_in_")
 
     def _of_estimator(self, attribute):
@@ -210,12 +145,7 @@ class DelegationMixin:
             ) from exc
 
     def get_metadata_routing(self):
-        """Say where metadata goes: to the method of the same name of `estimator`.
-
-        Returns
-        -------
-        routing : MetadataRouter
-        """
+        """Return the routing of metadata to the methods of `estimator`."""
         mapping = MethodMapping().add(caller="fit", callee="fit")
         for method in _DELEGATED:
             mapping.add(caller=method, callee=method)
@@ -242,33 +172,44 @@ class DelegationMixin:
         return tags
 
 
+@dataclass(frozen=True)
+class _LabeledData:
+    """All labels after a round, and the base seed of the learner."""
+
+    X: Any
+    y: NDArray
+    fit_params: dict  # with one value per item
+    n_rounds: int
+    seed: int
+
+
 class ActiveLearner(
     DelegationMixin, QuickParamsMixin, MetaEstimatorMixin, BaseEstimator
 ):
-    """Meta-estimator that says which items to label next.
+    """Meta-estimator that chooses the items to label next.
 
     `fit` trains a clone of `estimator` on the first labels, `query` chooses the items
-    of a pool to label next, `teach` adds their labels and trains again. Everything
-    else (`predict`, `score`, ...) is that of the fitted estimator.
+    of a pool to label next, and `teach` adds their labels and trains again. All other
+    methods (`predict`, `score`, ...) are those of the fitted estimator.
 
     Parameters
     ----------
     estimator : estimator
         The model: a classifier, a regressor, or a pipeline that ends in one.
     strategy : str, strategy or callable, default="margin"
-        What to ask next: a registered name (`skactive.get_strategy_names()`),
+        The query strategy: a registered name (`skactive.get_strategy_names()`),
         `"distribution:name"`, an instance of a strategy, or a function `f(view)` that
-        returns one score per candidate, the highest asked first.
+        returns one score per candidate, of which the highest are queried first.
     batch_size : int, default=10
-        How many items `query` asks for by default.
+        Number of items that `query` returns by default.
     cold_start : str, strategy or callable, default="random"
-        A strategy that needs no model. It is used before any label is known and while
-        all labels are of one class.
+        A strategy that needs no model. It is used before there are labels and while all
+        labels are of one class.
     random_state : int, RandomState instance or None, default=None
         Seeds the strategies and each `random_state` inside `estimator` that is None.
         Every round and every number of labels has its own seed. With an int, the same
-        calls give the same answers, whatever the number of workers. The global
-        generators are neither read nor moved.
+        calls return the same results, for any number of workers. The global generators
+        are neither read nor moved.
 
     Attributes
     ----------
@@ -276,16 +217,17 @@ class ActiveLearner(
         The fitted clone of `estimator`. While all labels are of one class, a
         :class:`~sklearn.dummy.DummyClassifier` that predicts it.
     strategy_ : Strategy
-        `strategy` as it was when the model was last trained. `query` uses the current
-        value of the parameter.
+        `strategy` when the model was last trained. `query` uses the current value of
+        the parameter.
     classes_ : ndarray of shape (n_classes,)
         The classes of `estimator_`. Only for classifiers.
     X_labeled_ : container of m items
-        The labeled items, in the container they came in; a pyarrow array as a list.
+        The labeled items, in the container in which they were passed; a pyarrow array
+        becomes a list.
     y_labeled_ : ndarray of shape (m,)
         Their labels.
     n_rounds_ : int
-        How often `teach` was called since `fit`.
+        Number of calls of `teach` since `fit`.
     n_features_in_, feature_names_in_
         As in `estimator_`.
 
@@ -296,7 +238,7 @@ class ActiveLearner(
     Notes
     -----
     Texts in any container, text pairs, arrays, sparse matrices and data frames reach
-    `estimator` as they are; only a pyarrow array becomes a list.
+    `estimator` unchanged; only a pyarrow array becomes a list.
 
     References
     ----------
@@ -325,13 +267,13 @@ class ActiveLearner(
 
     def __init__(
         self,
-        estimator,
-        strategy="margin",
+        estimator: Any,
+        strategy: Any = "margin",
         *,
-        batch_size=10,
-        cold_start="random",
-        random_state=None,
-    ):
+        batch_size: int = 10,
+        cold_start: Any = "random",
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
         self.estimator = estimator
         self.strategy = strategy
         self.batch_size = batch_size
@@ -339,83 +281,80 @@ class ActiveLearner(
         self.random_state = random_state
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y, **fit_params):
+    def fit(self, X: Any, y: ArrayLike, **fit_params: Any) -> Self:
         """Forget earlier labels and train a clone of `estimator` on these.
 
         Parameters
         ----------
         X : container of n items
-            What `estimator` takes.
+            Items that `estimator` accepts.
         y : array-like of shape (n,)
             Their labels: `str`, `int` or `bool`. The label -1 is a class.
         **fit_params : dict
-            Passed to the `fit` of `estimator`, routed where metadata routing is
-            enabled. What has one value per item is kept for later rounds.
+            Passed to the `fit` of `estimator`, or routed if metadata routing is
+            enabled. Parameters with one value per item are kept for later rounds.
 
         Returns
         -------
         self : ActiveLearner
+            The fitted learner.
         """
         X, n = read_items(X)
         y = read_labels(y, n, self.estimator)
-        return self._learn(
-            snapshot(X),
-            y,
-            seed=base_seed(self.random_state),
-            n_rounds=0,
-            kept=join_fit_params({}, 0, fit_params, n),
-            passed=fit_params,
-            last=None,
-        )
+        kept = join_fit_params({}, 0, fit_params, n)
+        data = _LabeledData(snapshot(X), y, kept, 0, base_seed(self.random_state))
+        return self._train(data, fit_params)._store(data, forget=True)
 
-    def teach(self, X, y, *, refit=True, **fit_params):
+    def teach(
+        self, X: Any, y: ArrayLike, *, refit: bool = True, **fit_params: Any
+    ) -> Self:
         """Add labels and, by default, train on all labels.
 
-        If training fails, the learner stays as it was, without the new labels.
+        If training fails, the learner does not change.
 
         Parameters
         ----------
         X : container of n items
-            The items, in a container as `fit` got.
+            The items, in a container of the same kind as in `fit`.
         y : array-like of shape (n,)
             Their labels; new classes are allowed.
         refit : bool, default=True
             Whether to train now. Otherwise the labels are only stored, and `query`
-            uses the model as it is.
+            uses the previous model.
         **fit_params : dict
-            As in `fit`. Sample weights that were not given are 1.
+            As in `fit`. Sample weights that are not given are 1.
 
         Returns
         -------
         self : ActiveLearner
+            The learner with the new labels.
         """
         self._validate_params()
         check_bool("refit", refit)
         X, n = read_items(X)
         y = read_labels(y, n, self.estimator, getattr(self, "y_labeled_", None))
-        if not hasattr(self, "X_labeled_"):
-            if hasattr(self, "estimator_"):
-                raise ValueError("this learner holds no labels (data=False). Call fit.")
-            X_all, y_all, n_rounds, seed = snapshot(X), y, 1, self._seed()
-            kept = join_fit_params({}, 0, fit_params, n)
-        else:
-            X_all = concatenate(self.X_labeled_, X)
-            y_all = join_labels(self.y_labeled_, y)
-            n_rounds, seed = self.n_rounds_ + 1, self._base_seed
+        if hasattr(self, "X_labeled_"):
             n_before = len(self.y_labeled_)
-            kept = join_fit_params(self._kept_params, n_before, fit_params, n)
-        return self._learn(
-            X_all,
-            y_all,
-            seed,
-            n_rounds,
-            kept,
-            passed={**fit_params, **kept},
-            last=getattr(self, "estimator_", None),
-            train=refit,
-        )
+            data = _LabeledData(
+                concatenate(self.X_labeled_, X),
+                join_labels(self.y_labeled_, y),
+                join_fit_params(self._kept_params, n_before, fit_params, n),
+                self.n_rounds_ + 1,
+                self._base_seed,
+            )
+        elif hasattr(self, "estimator_"):
+            raise ValueError("this learner holds no labels (data=False). Call fit.")
+        else:
+            kept = join_fit_params({}, 0, fit_params, n)
+            data = _LabeledData(snapshot(X), y, kept, 1, self._seed())
+        last = getattr(self, "estimator_", None)
+        if refit:
+            self._train(data, {**fit_params, **data.fit_params}, last)
+        else:
+            self._resolve()
+        return self._store(data, forget=last is None)
 
-    def refit(self, **fit_params):
+    def refit(self, **fit_params: Any) -> Self:
         """Train a fresh clone of the current `estimator` on all labels.
 
         A last step with `warm_start` and a method `continue_from`, such as
@@ -425,63 +364,71 @@ class ActiveLearner(
         Parameters
         ----------
         **fit_params : dict
-            Passed to the `fit` of `estimator` this once; one value per item of
-            `y_labeled_` where they are aligned with items.
+            Passed to the `fit` of `estimator` in this call only. Parameters aligned
+            with items have one value per item of `y_labeled_`.
 
         Returns
         -------
         self : ActiveLearner
+            The retrained learner.
         """
         self._validate_params()
         check_is_fitted(self, "X_labeled_", msg=_NO_LABELS)
-        return self._learn(
+        data = _LabeledData(
             self.X_labeled_,
             self.y_labeled_,
-            self._base_seed,
-            self.n_rounds_,
             self._kept_params,
-            passed={**self._kept_params, **fit_params},
-            last=getattr(self, "estimator_", None),
+            self.n_rounds_,
+            self._base_seed,
         )
+        last = getattr(self, "estimator_", None)
+        self._train(data, {**self._kept_params, **fit_params}, last)
+        return self._store(data, forget=last is None)
 
-    def query(self, X, n_queries=None, *, candidates=None, return_scores=False):
+    def query(
+        self,
+        X: Any,
+        n_queries: int | None = None,
+        *,
+        candidates: ArrayLike | None = None,
+        return_scores: bool = False,
+    ) -> NDArray[np.intp] | tuple[NDArray[np.intp], NDArray]:
         """Choose items to label next.
 
-        A query changes nothing that a prediction depends on. The same query gives the
-        same answer until labels are added.
+        A query changes nothing that a prediction depends on. The same query returns the
+        same positions until labels are added.
 
-        Texts, and pairs of texts, that equal one with a label are left out, and of
-        equal candidates only the first is asked. Numeric rows are not compared.
+        Texts, and pairs of texts, that equal a labeled one are excluded, and of
+        equal candidates only the first is queried. Numeric rows are not compared.
 
         Parameters
         ----------
         X : container of n items
             The pool.
         n_queries : int or None, default=None
-            How many items; None means `batch_size`. If there are fewer candidates,
+            Number of items. Defaults to `batch_size`. If there are fewer candidates,
             all of them are returned.
         candidates : array-like of int, or of bool of shape (n,), or None, default=None
-            Positions in `X`, or a mask over it, that may be asked about. None means
-            all.
+            Positions in `X`, or a mask over it, that may be queried. Defaults to all.
         return_scores : bool, default=False
             Whether to return the scores as well. Only strategies that score each
-            candidate on its own have them.
+            candidate independently have them.
 
         Returns
         -------
         positions : ndarray of int, shape (n_queries,)
             Positions in `X`, best first, without repeats.
         scores : ndarray of shape (n_queries,)
-            Their scores; the highest is asked first. Only if `return_scores` is True.
+            Their scores, highest first. Only if `return_scores` is True.
 
         Raises
         ------
         ValueError
-            If there is no candidate, or only texts with a label, or the strategy is
-            unknown or returns invalid positions or scores.
+            If there is no candidate, or all candidates are labeled texts, or the
+            strategy is unknown or returns invalid positions or scores.
         TypeError
-            If the strategy is not defined for these targets, needs what the estimator
-            lacks, or has no scores to return.
+            If the strategy is not defined for these targets, requires a quantity that
+            the estimator lacks, or has no scores to return.
         """
         self._validate_params()
         check_bool("return_scores", return_scores)
@@ -492,7 +439,7 @@ class ActiveLearner(
         X_labeled = getattr(self, "X_labeled_", None)
         candidates = drop_known_texts(X, candidates, X_labeled)
 
-        # Without a model of two classes, only a cold start can answer.
+        # Before there is a model of two classes, the cold start is used.
         model = self._model()
         argument = "cold_start" if model is None else "strategy"
         given = getattr(self, argument)
@@ -505,7 +452,7 @@ class ActiveLearner(
         n_labeled = 0 if y_labeled is None else len(y_labeled)
         round_number = self.n_rounds_ + 1 if n_labeled else 0
         # A second query of a round has fewer candidates and so another generator.
-        # The numbers by position stay: the items not asked yet remain a random sample.
+        # The numbers by position stay: the remaining items are a random sample.
         place = self._seed(), round_number, argument, n_labeled
         n_candidates = n_pool if candidates is None else len(candidates)
         view = PoolView(
@@ -535,35 +482,47 @@ class ActiveLearner(
         positions = positions if candidates is None else candidates[positions]
         return (positions, scores) if return_scores else positions
 
-    def _learn(self, X, y, seed, n_rounds, kept, passed, last, train=True):
-        """Train if asked to, and only then take over the labels."""
+    def _resolve(self):
+        """Return a fresh strategy, and check the cold start."""
         strategy = resolve(self.strategy)
         resolve(self.cold_start, argument="cold_start")
-        if train:
-            params = self._route("fit", check_weights(passed, len(y)))
-            estimator = fresh_estimator(self.estimator, y, seed, n_rounds)
-            if isinstance(estimator, DummyClassifier):
-                params = {}
+        return strategy
+
+    def _train(self, data, fit_params, last=None):
+        """Train a fresh estimator, which may continue from the last one."""
+        strategy = self._resolve()
+        fit_params = self._route("fit", check_weights(fit_params, len(data.y)))
+        if needs_classes(self.estimator, data.y):
+            estimator, fit_params = DummyClassifier(strategy="most_frequent"), {}
+        else:
+            estimator = fresh_estimator(
+                self.estimator, data.y, data.seed, data.n_rounds
+            )
             continue_from(estimator, last)
-            # More threads would change rounding, and wait for each other.
-            with one_blas_thread(), name_bad_texts(X):
-                estimator.fit(X, y, **params)
-            self.estimator_ = estimator
-            self.strategy_ = strategy
-            self._trained = len(y), find_sample_weight(estimator, params)
-        self.X_labeled_, self.y_labeled_ = X, y
-        self.n_rounds_, self._base_seed = n_rounds, seed
-        self._kept_params = kept
-        if last is None or not hasattr(self, "_memory"):
-            self._memory = {}  # of queries, which check what they find there
+        # More threads would change rounding, and wait for each other.
+        with one_blas_thread(), name_bad_texts(data.X):
+            estimator.fit(data.X, data.y, **fit_params)
+        self.estimator_ = estimator
+        self.strategy_ = strategy
+        self._trained = len(data.y), find_sample_weight(estimator, fit_params)
+        return self
+
+    def _store(self, data, forget):
+        """Take over the labels, once training on them has succeeded."""
+        self.X_labeled_, self.y_labeled_ = data.X, data.y
+        self.n_rounds_, self._base_seed = data.n_rounds, data.seed
+        self._kept_params = data.fit_params
+        if forget or not hasattr(self, "_memory"):
+            self._memory = {}  # distances between queries, which are checked when used
         return self
 
     def _resume(self, X, y, n_rounds):
-        """Take over all labels of an earlier process and train as it did last."""
-        return self._learn(X, y, self._seed(), n_rounds, {}, {}, last=None)
+        """Take over the labels of an earlier process and train as it did last."""
+        data = _LabeledData(X, y, {}, n_rounds, self._seed())
+        return self._train(data, {})._store(data, forget=True)
 
     def _model(self):
-        """Get the fitted estimator, if it tells at least two classes apart."""
+        """Return the fitted estimator, or None while it has a single class."""
         model = getattr(self, "estimator_", None)
         classes = getattr(model, "classes_", None)
         is_single = isinstance(classes, np.ndarray) and len(classes) < 2

@@ -1,4 +1,4 @@
-"""Draws of class probabilities, from what else a model could have learnt."""
+"""Posterior samples of class probabilities."""
 
 import warnings
 from functools import partial
@@ -35,14 +35,14 @@ def sample_proba(
     y_train=None,
     sample_weight=None,
 ):
-    """Draw class probabilities under models that the training data allow.
+    """Return class probabilities under posterior samples of a model.
 
     Parameters
     ----------
     estimator : estimator
-        Fitted. A pipeline's first steps are applied to `X` and `X_train`; a fitted
-        search stands for its best estimator, a `FrozenEstimator` for what it holds.
-        Where the draws come from, the first of:
+        Fitted. The first steps of a pipeline are applied to `X` and `X_train`. A fitted
+        search stands for its best estimator, a `FrozenEstimator` for its estimator. The
+        draws come from the first that applies:
 
         - its own method `sample_proba(X, n_draws=..., random_state=...)`;
         - the members of a random forest, `ExtraTreesClassifier`, `BaggingClassifier`,
@@ -52,19 +52,19 @@ def sample_proba(
           `SGDClassifier(loss="log_loss")` with an l2 penalty, or a
           `OneVsRestClassifier` of one of these.
     X : container of n items
-        What the estimator takes.
+        Items to predict.
     n_draws : int, default=50
-        How many models, t. Of an ensemble each member comes equally often, or by its
-        weight where it has one; which come once more is drawn.
+        Number of models, t. Each member of an ensemble is used equally often, or by its
+        weight if it has one; the members that are used once more are drawn.
     random_state : int, RandomState instance or None, default=None
         Seeds the models.
     X_train : same kind as `X` of m items, default=None
-        What the estimator was trained on; only a Laplace approximation looks at it.
-        None is `X`, with a warning: exact where the estimator was trained on `X`, too
-        sure of itself where `X` holds more.
+        The training data, used only by a Laplace approximation. Defaults to `X`, with a
+        warning: this is exact if the estimator was trained on `X`, and overconfident if
+        `X` holds more items.
     y_train : array-like of shape (m,), default=None
-        The labels of `X_train`; only `class_weight` needs them, and without them
-        takes the predicted ones.
+        The labels of `X_train`, used only for `class_weight`. Defaults to the predicted
+        labels.
     sample_weight : array-like of shape (m,), default=None
         The weights that the estimator was trained with.
 
@@ -72,25 +72,24 @@ def sample_proba(
     -------
     draws : ndarray of shape (n, t, k)
         Columns as in `classes_`. `draws[:, t]` comes from one and the same model for
-        every item. A Laplace approximation of float32 features draws float32.
+        every item. A Laplace approximation of float32 features returns float32.
 
     Raises
     ------
     TypeError
-        If there is no way to draw; says what would work.
+        If the estimator has no posterior samples; the message names alternatives.
 
     Notes
     -----
-    The Laplace approximation draws the weights from the normal distribution around
-    the fitted ones whose precision is the Hessian of the loss, so the logits of all
-    items together have exactly the distribution that follows, and items alike vary
-    alike. The Hessian costs O(m d² k²) and its factor O(d³ k³) once, in (d + 1) k up
-    to 4096; above, equations in the span of the training rows or conjugate gradients
-    take its place. A draw then costs what a prediction does, O(n d k), all t of them
-    in one matrix product.
+    The Laplace approximation draws the weights from the normal distribution around the
+    fitted ones whose precision is the Hessian of the loss. So the logits of all items
+    have their exact joint distribution under this approximation. The Hessian costs O(m
+    d² k²) and its factor O(d³ k³) once, for (d + 1) k up to 4096; above, equations in
+    the span of the training rows or conjugate gradients are used. A draw then costs O(n
+    d k), like a prediction, and all t draws are one matrix product.
 
-    Weights that stochastic descent has stopped early or averaged are a rough mode.
-    One-vs-rest models vary independently of each other.
+    For weights that stochastic descent has stopped early or averaged, the mode is
+    approximate. One-vs-rest models vary independently of each other.
 
     References
     ----------
@@ -141,27 +140,10 @@ def sampler(
     y_train=None,
     sample_weight=None,
 ):
-    """Draw models once, to apply them to one chunk of items after the other.
+    """Return a function from `X` of n items to draws (n, t, k) of the same models.
 
-    Parameters
-    ----------
-    estimator, n_draws, random_state, X_train, y_train, sample_weight
-        As in :func:`sample_proba`; but a Laplace approximation needs `X_train` here.
-
-    Returns
-    -------
-    draw : callable
-        From `X` of n items to ndarray of shape (n, t, k), with the same t models at
-        every call. It may be called in threads where the estimator's predictions may.
-
-    Examples
-    --------
-    >>> from skactive.posterior import sampler
-    >>> from sklearn.ensemble import RandomForestClassifier
-    >>> model = RandomForestClassifier(8, random_state=0).fit([[0.0], [1.0]], [0, 1])
-    >>> draw = sampler(model, 8, random_state=0)
-    >>> draw([[1.0]]).shape, draw([[0.0], [0.5], [1.0]]).shape
-    ((1, 8, 2), (3, 8, 2))
+    Arguments as in :func:`sample_proba`; a Laplace approximation needs `X_train` here.
+    The function may be called in threads if the estimator's predictions may.
     """
     check_count("n_draws", n_draws)
     front, final = split_estimator(estimator)
@@ -191,20 +173,7 @@ def sampler(
 
 
 def check_can_sample(estimator):
-    """Raise unless `sample_proba` works on an estimator; do no work.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted.
-
-    Raises
-    ------
-    TypeError
-        Says what would work.
-    sklearn.exceptions.NotFittedError
-        If it is not fitted.
-    """
+    """Raise a TypeError unless `sample_proba` works on a fitted estimator."""
     final = split_estimator(estimator)[1]
     if hasattr(final, "sample_proba"):
         return
@@ -241,32 +210,12 @@ _ENSEMBLES = (*_FORESTS, BaggingClassifier, VotingClassifier, CalibratedClassifi
 
 
 def is_ensemble(estimator):
-    """Whether the estimator averages members that are models of their own.
-
-    Parameters
-    ----------
-    estimator : estimator
-
-    Returns
-    -------
-    is_ensemble : bool
-    """
+    """Whether the estimator averages members that are models of their own."""
     return isinstance(estimator, _ENSEMBLES)
 
 
 def find_obstacle(ensemble):
-    """Say why an ensemble's members are no posterior.
-
-    Parameters
-    ----------
-    ensemble : estimator
-        One that `is_ensemble` accepts; fitted.
-
-    Returns
-    -------
-    obstacle : str or None
-        What it is and what would work, or None.
-    """
+    """Return why an ensemble's members are no posterior samples, or None."""
     if isinstance(ensemble.classes_, list):
         return "predicts several outputs. Train one on each."
     if isinstance(ensemble, VotingClassifier) and ensemble.voting != "soft":
@@ -305,32 +254,14 @@ def _choose_members(weights, n_draws, rng):
 
 
 class MemberDraws:
-    """Probabilities under chosen members of an ensemble.
-
-    Parameters
-    ----------
-    ensemble : estimator
-        Fitted; without an obstacle.
-    n_draws : int
-        How many members, t; some more than once where there are fewer.
-    rng : numpy.random.Generator
-    """
+    """Probabilities under t members of an ensemble; some repeat if there are fewer."""
 
     def __init__(self, ensemble, n_draws, rng):
         self.ensemble = ensemble
         self.chosen = _choose_members(_member_weights(ensemble), n_draws, rng)
 
     def __call__(self, X):
-        """Predict with the members.
-
-        Parameters
-        ----------
-        X : container of n items
-
-        Returns
-        -------
-        draws : ndarray of shape (n, t, k)
-        """
+        """Return the draws (n, t, k) of the members for `X` of n items."""
         X = self._prepare(X)
         draws = None
         for member in np.unique(self.chosen):

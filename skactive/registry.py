@@ -1,8 +1,8 @@
 """Find query strategies by name: the built-in ones and those of installed plugins.
 
 A distribution offers strategies under the entry-point group ``skactive.strategies``;
-the built-in ones use the same group. Listing imports nothing. Installing a plugin is
-trusting its code, and nothing is ever fetched at run time.
+the built-in ones use the same group. Listing imports nothing. Installing a plugin means
+trusting its code, and nothing is fetched at run time.
 """
 
 from sklearn.base import clone
@@ -17,32 +17,10 @@ GROUP = "skactive.strategies"
 
 
 class Entry(_plugins.Entry):
-    """One strategy that can be asked for by name.
-
-    Attributes
-    ----------
-    name : str
-        What `strategy=` takes.
-    value : str
-        Where it is defined, as `module:object`.
-    dist : str
-        The distribution that offers it; "this session" after :func:`register`.
-    version : str
-        The version of that distribution, "" after :func:`register`.
-    """
+    """A named strategy; `dist` is "this session" after `register`."""
 
     def load(self):
-        """Import the strategy's class or function.
-
-        Returns
-        -------
-        strategy : type or callable
-
-        Raises
-        ------
-        ImportError
-            If the plugin cannot be imported, naming its distribution.
-        """
+        """Import the class or function; an ImportError names the distribution."""
         return _group.load(self)
 
 
@@ -50,12 +28,12 @@ _group = _plugins.Group(GROUP, "strategy", "strategies", "strategy", Entry)
 
 
 def available():
-    """List every strategy that can be named, without importing any.
+    """Return every strategy that has a name, without importing any.
 
     Returns
     -------
     entries : tuple of Entry
-        Sorted by name. A name that several distributions offer stands there once
+        Sorted by name. A name that several distributions offer appears once
         for each.
 
     Examples
@@ -68,53 +46,37 @@ def available():
 
 
 def get_strategy_names():
-    """Names that `strategy=` takes, in alphabetical order.
+    """Return the names that `strategy=` accepts, in alphabetical order.
 
     Returns
     -------
     names : list of str
-        A built-in name stands for the built-in strategy. Any other name that several
-        distributions offer appears as `dist:name` for each.
+        The name of a built-in strategy means the built-in one. Any other name that
+        several distributions offer appears as `dist:name` for each.
     """
     return _group.names()
 
 
 def find(name):
-    """Look one name up, without importing anything.
-
-    Parameters
-    ----------
-    name : str
-        `name` or `dist:name`.
-
-    Returns
-    -------
-    entry : Entry
-
-    Raises
-    ------
-    ValueError
-        If no distribution offers the name, or several do and none is skactive.
-    TypeError
-        If `name` is no str.
-    """
+    """Return the entry of `name` or `dist:name`, without importing anything."""
     return _group.find(name)
 
 
 def get_strategy(name, **params):
-    """Make the strategy of a name.
+    """Return the strategy of a name.
 
     Parameters
     ----------
     name : str
-        A name, or `dist:name`. The name of a built-in strategy means that strategy,
-        whatever plugins offer; a plugin's of the same name is `dist:name`.
-    **params
+        A name, or `dist:name`. The name of a built-in strategy always means the
+        built-in one; a plugin's of the same name is `dist:name`.
+    **params : dict
         Parameters of the strategy.
 
     Returns
     -------
     strategy : Strategy
+        A new instance.
 
     Raises
     ------
@@ -123,8 +85,8 @@ def get_strategy(name, **params):
     ImportError
         If the plugin that offers it cannot be imported.
     TypeError
-        If `name` is no str, the strategy does not take the parameters or needs others,
-        or what the plugin offers is no strategy.
+        If `name` is not a str, a parameter is unknown or missing, or the plugin offers
+        something else than a strategy.
 
     Examples
     --------
@@ -158,26 +120,10 @@ def get_strategy(name, **params):
 
 
 def resolve(strategy, *, argument="strategy"):
-    """Make a fresh strategy of whatever a user passes as one.
+    """Return a fresh strategy from a name, an instance (which is cloned) or a function.
 
-    Parameters
-    ----------
-    strategy : str, Strategy instance or callable
-        A name, an instance (it is cloned), or a function `f(view)` that returns
-        scores.
-    argument : str, default="strategy"
-        What to call the argument in error messages.
-
-    Returns
-    -------
-    strategy : Strategy
-
-    Raises
-    ------
-    ValueError
-        If a name is unknown or ambiguous, or a parameter of the strategy is invalid.
-    TypeError
-        If it is no strategy.
+    `argument` is the name of the argument in errors: a ValueError for an unknown name
+    or an invalid parameter, a TypeError for anything that is not a strategy.
     """
     if isinstance(strategy, str):
         return get_strategy(strategy)
@@ -198,7 +144,7 @@ def resolve(strategy, *, argument="strategy"):
 
 
 def register(name, strategy, *, replace=False):
-    """Give a class or function a name for the rest of this process.
+    """Register a class or function under a name for the rest of this process.
 
     For notebooks and tests. Worker processes do not know the name: with `n_jobs`
     above 1 pass the object itself, or install a plugin.
@@ -206,16 +152,16 @@ def register(name, strategy, *, replace=False):
     Parameters
     ----------
     name : str
-        The name; it may not hold a colon.
+        The name, without a colon.
     strategy : Strategy class, or callable
         A class that can be made without arguments, or a function `f(view)`.
     replace : bool, default=False
-        Whether the name may hide one that exists.
+        Whether the name may replace an existing one.
 
     Raises
     ------
     ValueError
-        If the name is taken, or is no good name.
+        If the name is taken or invalid.
     TypeError
         If `strategy` is neither a class nor a function.
     """
@@ -228,11 +174,12 @@ def register(name, strategy, *, replace=False):
 
 
 def unregister(name):
-    """Take back a name given by :func:`register`.
+    """Remove a name given by :func:`register`.
 
     Parameters
     ----------
     name : str
+        The name.
 
     Raises
     ------

@@ -1,1 +1,1 @@
-"""Mathematics that several families share: scores, selection, distances, clusters."""
+"""Mathematics shared by the strategies: scores, selection, distances, clusters."""

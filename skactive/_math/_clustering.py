@@ -1,7 +1,7 @@
-"""k-means of many rows in bounded memory, and the rows that stand for its centres.
+"""k-means and k-medoids in bounded memory, and the rows nearest the centers.
 
 Rows are dense or CSR, float32 or float64, in memory or in a memory map. scikit-learn's
-k-means runs on a sample of them; everything else reads them a chunk at a time.
+k-means runs on a sample of them; all other steps read them in chunks.
 """
 
 import warnings
@@ -23,52 +23,19 @@ from ._distances import (
     squared_norms,
 )
 
-ROWS_PER_CLUSTER = 256  # that Lloyd's algorithm sees; more move a centre but little
+ROWS_PER_CLUSTER = 256  # that Lloyd's algorithm sees; more move a center but little
 SAMPLE_BYTES = 2**28  # and no more than this in all
-SEEDS_PER_CLUSTER = 5  # rows among which k-means++ looks for the first centres
-CAREFUL = 100  # clusters up to which k-means++ compares several rows per centre
-TOGETHER = 256  # centres that share a pass over the rows for what was taken
+SEEDS_PER_CLUSTER = 5  # rows among which k-means++ looks for the first centers
+CAREFUL = 100  # clusters up to which k-means++ compares several rows per center
+TOGETHER = 256  # centers that share a pass over the rows for what was taken
 
 
 def k_means(X, n_clusters, rng, *, also=None, normalize=False, max_iter=8):
-    """Cluster rows by k-means.
+    """Return k-means centers (k, d) and labels (n + m,) of `X` (n, d), `also` (m, d).
 
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n, d)
-    n_clusters : int
-        How many clusters; as many as rows where there are fewer of these.
-    rng : numpy.random.Generator
-    also : ndarray or sparse matrix of shape (m, d) or None, default=None
-        More rows to cluster along with the others, without joining the two.
-    normalize : bool, default=False
-        Whether rows are scaled to unit length, chunk by chunk. Zero rows stay.
-    max_iter : int, default=8
-        Rounds of Lloyd's algorithm; the last ones change next to nothing.
-
-    Returns
-    -------
-    centers : ndarray of shape (k, d)
-        With fewer different rows than clusters some are equal.
-    labels : ndarray of int, shape (n + m,)
-        The nearest centre of each row of `X`, then of `also`; not every centre needs
-        to have a row.
-
-    Notes
-    -----
-    O(n k d) for the labels, and `max_iter` times that for the centres on a random
-    sample of at most 256 rows per cluster and 256 MB. k-means++ starts from a part of
-    the sample. All of it in one thread, for the order in which threads add up would
-    show in the result.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skactive._math._clustering import k_means
-    >>> X = np.array([[0.0], [1.0], [10.0], [12.0]])
-    >>> centers, labels = k_means(X, 2, np.random.default_rng(0))
-    >>> sorted(centers.ravel().tolist())
-    [0.5, 11.0]
+    `normalize` scales rows to unit length, chunk by chunk. The labels cost O(n k d).
+    The centers are computed on a random sample of at most 256 rows per cluster and 256
+    MB, in one thread, because the order of sums across threads would change the result.
     """
     parts = [float_rows(part) for part in (X, also) if part is not None]
     n = sum(part.shape[0] for part in parts)
@@ -89,7 +56,7 @@ def k_means(X, n_clusters, rng, *, also=None, normalize=False, max_iter=8):
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(sample)
     centers = model.cluster_centers_
-    # Where clusters ran empty, scikit-learn may move centres and not look again.
+    # Where clusters ran empty, scikit-learn may move centers and not look again.
     if size == n and len(np.unique(model.labels_)) == k:
         return centers, model.labels_.astype(np.intp)
     labels = [assign(part, centers, normalize=normalize)[0] for part in parts]
@@ -97,30 +64,9 @@ def k_means(X, n_clusters, rng, *, also=None, normalize=False, max_iter=8):
 
 
 def assign(X, centers, *, normalize=False, n_jobs=1):
-    """Find the nearest centre of each row.
+    """Return the nearest center of each row, labels (n,), and its distance (n,).
 
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n, d)
-    centers : ndarray of shape (k, d)
-    normalize : bool, default=False
-        Whether rows (not centres) are scaled to unit length.
-    n_jobs : int, default=1
-        Threads.
-
-    Returns
-    -------
-    labels : ndarray of int, shape (n,)
-        Of equal centres the first.
-    distances : ndarray of shape (n,)
-        Euclidean, exact but for the rounding of a matrix product.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skactive._math._clustering import assign
-    >>> assign(np.array([[0.0], [3.0], [4.0]]), np.array([[1.0], [4.0]]))
-    (array([0, 1, 1]), array([1., 1., 0.]))
+    `normalize` scales rows (not centers) to unit length. Ties go to the first center.
     """
     blocks = _Blocks(X, centers, normalize)
 
@@ -137,41 +83,14 @@ def assign(X, centers, *, normalize=False, n_jobs=1):
 
 
 def nearest_rows(X, centers, rng, *, normalize=False):
-    """Find the row nearest each centre, another one for every centre.
+    """Return the row nearest each center, (k,), without repeats.
 
-    A row nearest to several centres goes to the one it is nearest to; the others get
-    the nearest of what is left.
-
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n, d)
-    centers : ndarray of shape (k, d), k <= n
-    rng : numpy.random.Generator
-        Decides between rows that are equally near, as far as rounding can tell.
-    normalize : bool, default=False
-        Whether rows (not centres) are scaled to unit length.
-
-    Returns
-    -------
-    rows : ndarray of int, shape (k,)
-        Without repeats.
-
-    Notes
-    -----
-    O(n k d). Rows that several centres want cost one pass more, or one for each 256
-    centres that are left with nothing.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skactive._math._clustering import nearest_rows
-    >>> X = np.array([[0.0], [4.0], [7.0]])
-    >>> nearest_rows(X, np.array([[3.0], [5.5], [4.1]]), np.random.default_rng(0))
-    array([0, 2, 1])
+    A row that is nearest to several centers goes to the one it is nearest to; the
+    others get the nearest remaining row. `rng` breaks ties within rounding.
     """
     k = len(centers)
     if k > X.shape[0]:
-        raise ValueError(f"{k} centres need as many rows; got {X.shape[0]}.")
+        raise ValueError(f"{k} centers need as many rows; got {X.shape[0]}.")
     keys = rng.random(X.shape[0], dtype=np.float32)
     taken = np.zeros(X.shape[0], dtype=bool)
     found = np.full(k, -1, dtype=np.intp)
@@ -181,7 +100,7 @@ def nearest_rows(X, centers, rng, *, normalize=False):
         distances, rows = _closest(blocks, wanted, keys, taken)
         if not np.isfinite(distances[0]).all():
             raise ValueError(
-                "distances between rows and centres are not finite; the features hold "
+                "distances between rows and centers are not finite; the features hold "
                 "NaN or numbers too large to be squared."
             )
         for i in np.argsort(distances[0], kind="stable"):
@@ -189,14 +108,14 @@ def nearest_rows(X, centers, rng, *, normalize=False):
             if free.size:
                 found[wanting[i]] = free[0]
                 taken[free[0]] = True
-        # As many candidates as centres: whatever the others take, one is left.
+        # As many candidates as centers: whatever the others take, one is left.
         wanting = np.flatnonzero(found < 0)[:TOGETHER]
         wanted = wanting.size
     return found
 
 
 def _closest(blocks, wanted, keys, taken):
-    """Find the nearest rows not taken of each centre, ascending: (wanted, k) each."""
+    """Return the nearest rows not taken of each center, ascending: (wanted, k) each."""
     distances = rows = None
     for part in chunks(blocks.n, blocks.size):
         block, lengths = blocks(part)
@@ -220,7 +139,7 @@ def _closest(blocks, wanted, keys, taken):
 
 
 def _lowest(block, wanted):
-    """Find the lowest values of each column, in any order."""
+    """Return the lowest values of each column, in any order."""
     if wanted == 1:
         return block.argmin(axis=0)[None]
     if len(block) <= wanted:
@@ -229,12 +148,12 @@ def _lowest(block, wanted):
 
 
 class _Blocks:
-    """Squared distances of a slice of the rows to all centres, in two parts."""
+    """Squared distances of a slice of the rows to all centers, in two parts."""
 
     def __init__(self, X, centers, normalize):
         self.X, self.normalize = float_rows(X), normalize
         self.n = self.X.shape[0]
-        # Distances from a point amidst the centres have the smaller rounding errors;
+        # Distances from a point amidst the centers have the smaller rounding errors;
         # sparse rows stay as they are, or they would be filled.
         self.origin = None if sparse.issparse(X) else middle(centers)
         if self.origin is not None:
@@ -246,7 +165,7 @@ class _Blocks:
         self.size = chunk_size(2 * working)
 
     def __call__(self, rows):
-        """Squared distances (c, k) less the squared lengths (c,), and these."""
+        """Return squared distances (c, k) minus squared lengths (c,), and these."""
         X = _read(self.X, rows, self.normalize)
         if self.origin is not None:
             X = X - self.origin
@@ -255,7 +174,7 @@ class _Blocks:
         return block, squared_norms(X)
 
     def slack(self, lengths):
-        """How far rounding may move a squared distance; above 0, as it breaks ties."""
+        """Bound the rounding error of a squared distance, above 0 to break ties."""
         slack = 16 * self.unit * (lengths + self.lengths.max())
         return np.maximum(slack, np.finfo(slack.dtype).tiny)
 
@@ -277,7 +196,7 @@ def _sample(parts, n, size, normalize, rng):
 
 
 def _first_centers(sample, k, rng):
-    """Choose centres by k-means++ from some of the rows."""
+    """Choose centers by k-means++ from some of the rows."""
     n = sample.shape[0]
     size = min(n, SEEDS_PER_CLUSTER * max(k, 100))
     rows = rng.choice(n, size, replace=False)
@@ -291,76 +210,25 @@ def _first_centers(sample, k, rng):
 
 
 def _read(X, rows, normalize):
-    """Read some rows, scaled to unit length if wanted."""
+    """Read some rows, scaled to unit length if `normalize`."""
     part = X[rows]
     # A slice is a view of somebody else's rows.
     return unit_rows(part, copy=isinstance(rows, slice)) if normalize else part
 
 
 def row_bytes(X):
-    """Tell the memory of a row, of a mean one if they are sparse.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n, d)
-
-    Returns
-    -------
-    size : int
-        At least 1.
-    """
+    """Return the memory of a row; of a mean row if they are sparse."""
     if sparse.issparse(X):
         return 1 + (X.data.nbytes + X.indices.nbytes) // max(1, X.shape[0])
     return max(1, X.shape[1] * X.itemsize)
 
 
 def k_medoids(X, n_clusters, rng, *, max_iter=20, max_rows=10_000, n_jobs=1):
-    """Cluster rows around some of them.
+    """Return medoids (k,), labels (n,) and squared distances (n,) of rows (n, d).
 
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n, d)
-        Neither copied nor read into memory as a whole.
-    n_clusters : int
-        How many medoids, at least 1. There are fewer where `X` has fewer different
-        rows.
-    rng : numpy.random.Generator
-        Draws the rows to start from.
-    max_iter : int, default=20
-        Rounds of assigning rows and moving medoids, at most.
-    max_rows : int, default=10_000
-        Medoids are sought in a sample of so many rows, or 20 per cluster if that is
-        more; one last round then moves them to the medoids of all rows.
-    n_jobs : int, default=1
-        Threads.
-
-    Returns
-    -------
-    medoids : ndarray of int, shape (k,)
-        Positions of k different rows, k at most `n_clusters`.
-    labels : ndarray of int, shape (n,)
-        The medoid that each row is nearest to, as a place in `medoids`.
-    distances : ndarray of shape (n,)
-        Squared distance of each row to it.
-
-    References
-    ----------
-    L. Kaufman, P. J. Rousseeuw, "Clustering by means of medoids", 1987; and "Finding
-    groups in data", 1990, chapter 3, for working on a sample.
-
-    D. Arthur, S. Vassilvitskii, "k-means++: the advantages of careful seeding", SODA
-    2007, for the rows to start from.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skactive._math._clustering import k_medoids
-    >>> X = np.array([[0.0], [1.0], [2.0], [10.0], [11.0], [15.0]])
-    >>> medoids, labels, distances = k_medoids(X, 2, np.random.default_rng(0))
-    >>> sorted(medoids.tolist())
-    [1, 4]
-    >>> distances
-    array([ 1.,  0.,  1.,  1.,  0., 16.])
+    Medoids are searched for in a sample of `max_rows` rows, or 20 per cluster if that
+    is more; a last round moves them to the medoids of all rows. There are fewer medoids
+    than `n_clusters` if `X` has fewer distinct rows.
     """
     X = float_rows(X)
     n = X.shape[0]
@@ -387,7 +255,7 @@ def k_medoids(X, n_clusters, rng, *, max_iter=20, max_rows=10_000, n_jobs=1):
 
 
 def _assign(X, medoids, n_jobs):
-    """Place in `medoids` of the one nearest to each row."""
+    """Return the place in `medoids` of the medoid nearest to each row."""
     centers = X[medoids]
     centers = centers.toarray() if sparse.issparse(centers) else centers
     return assign(X, centers, n_jobs=n_jobs)[0]
@@ -413,7 +281,7 @@ def _spread(X, n_clusters, rng):
 
 
 def _move(X, labels, n_jobs):
-    """Position of the medoid of each cluster that has rows."""
+    """Return the position of the medoid of each cluster that has rows."""
     n, d = X.shape
     k = labels.max() + 1
     is_sparse = sparse.issparse(X)

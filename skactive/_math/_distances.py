@@ -1,8 +1,7 @@
-"""Euclidean distances: by one product for a block, by differences for pairs.
+"""Euclidean distances: by one matrix product per block, by differences for pairs.
 
 Rows are dense or CSR, float32 or float64, in memory or in a memory map. A product is
-quick and rounds, by at most what `rounding` says; differences put equal rows at
-distance 0 exactly.
+fast and rounds, by at most `rounding`; differences of equal rows are exactly 0.
 """
 
 import numpy as np
@@ -13,43 +12,17 @@ from .._utils._chunks import chunk_size, chunks
 
 
 def squared_norms(X):
-    """Squared Euclidean length of each row.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n, d)
-
-    Returns
-    -------
-    norms : ndarray of shape (n,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skactive._math._distances import squared_norms
-    >>> squared_norms(np.array([[3.0, 4.0], [0.0, 0.0]]))
-    array([25.,  0.])
-    """
+    """Return the squared Euclidean length of each row, (n,)."""
     if sparse.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1)).ravel()
     return np.einsum("ij,ij->i", X, X)
 
 
 def middle(X):
-    """Mean of some rows, evenly spread: a point to measure from.
+    """Return the mean (d,) of some evenly spread rows, or None.
 
-    Distances do not change when it is taken off all rows, and their rounding errors
-    shrink with the length of what remains.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n, d)
-
-    Returns
-    -------
-    middle : ndarray of shape (d,), or None
-        None where it would help little, as the rows lie around the origin, and for a
-        CSR matrix, which it would fill.
+    Subtracting it from all rows keeps distances and reduces their rounding errors. It
+    is None for rows around the origin and for a CSR matrix, which would become dense.
     """
     if sparse.issparse(X) or X.shape[0] == 0:
         return None
@@ -60,24 +33,14 @@ def middle(X):
 
 
 def shift(X, origin):
-    """Take a point off all rows, unless it is None."""
+    """Subtract a point from all rows, unless it is None."""
     return X if origin is None else X - origin
 
 
 def rounding(X, Y, dtype=None):
-    """Bound the rounding error of squared distances that come from a product.
+    """Bound the relative rounding error of squared distances computed by a product.
 
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n, d)
-    Y : ndarray or CSR matrix of shape (m, d)
-    dtype : dtype or None, default=None
-        In which the product is computed; None is that of the rows.
-
-    Returns
-    -------
-    bound : float
-        To be multiplied by the sum of both rows' squared lengths.
+    Multiply it by the sum of both rows' squared lengths.
     """
     filled = [
         np.diff(Z.indptr).max(initial=0) if sparse.issparse(Z) else Z.shape[1]
@@ -89,29 +52,10 @@ def rounding(X, Y, dtype=None):
 
 
 def squared_distances(X, Y, *, norms=None, origin=None):
-    """All squared distances between two sets of rows, by one matrix product.
+    """Return all squared distances (n, m), never negative, by one matrix product.
 
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n, d)
-    Y : ndarray or CSR matrix of shape (m, d)
-        The result is held as a whole, so pass chunks.
-    norms : ndarray of shape (m,) or None, default=None
-        Squared lengths of the rows of `Y` (less `origin`), where they are known.
-    origin : ndarray of shape (d,) or None, default=None
-        A point near the rows, as `middle` gives it, to keep rounding small.
-
-    Returns
-    -------
-    distances : ndarray of shape (n, m)
-        Never negative. Equal rows are at 0 but for rounding.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skactive._math._distances import squared_distances
-    >>> squared_distances(np.array([[0.0, 0.0]]), np.array([[3.0, 4.0], [1.0, 0.0]]))
-    array([[25.,  1.]])
+    `norms` are the squared lengths of the rows of `Y` minus `origin`, a point near the
+    rows.
     """
     X, Y = shift(X, origin), shift(Y, origin)
     block = safe_sparse_dot(X, Y.T, dense_output=True)
@@ -122,29 +66,9 @@ def squared_distances(X, Y, *, norms=None, origin=None):
 
 
 def paired_distances(X, Y, rows, columns, *, prepare=None):
-    """Squared distances of given pairs, from the differences themselves.
+    """Return squared distances (p,) of `X[rows]` and `Y[columns]`, from differences.
 
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n, d)
-    Y : ndarray or CSR matrix of shape (m, d)
-    rows, columns : ndarray of int, shape (p,)
-        Positions in `X` and `Y`.
-    prepare : callable or None, default=None
-        Applied to chunks of the rows, to scale them or change their type.
-
-    Returns
-    -------
-    distances : ndarray of shape (p,)
-        Exactly 0 for equal rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skactive._math._distances import paired_distances
-    >>> X = np.array([[0.0, 0.0], [3.0, 4.0]])
-    >>> paired_distances(X, X, [0, 1], [1, 1])
-    array([25.,  0.])
+    `prepare` is applied to chunks of the rows, to scale or convert them.
     """
     rows, columns = np.asarray(rows), np.asarray(columns)
     dtype = np.result_type(X.dtype, Y.dtype) if prepare is None else np.float64

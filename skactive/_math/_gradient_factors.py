@@ -1,9 +1,9 @@
-"""Gradients that are outer products, through their factors: never n x (k d) numbers.
+"""Gradients that are outer products, represented by their factors.
 
 The gradient of the log loss of item i with respect to the weights of a linear layer is
-`np.outer(residuals[i], inputs[i])`. Its products with others are products of the
-factors' products, <g_i, g_j> = <a_i, a_j> <h_i, h_j>, so lengths and distances cost
-k + d and not k d.
+`np.outer(residuals[i], inputs[i])`. Inner products of gradients are products of inner
+products of factors, <g_i, g_j> = <a_i, a_j> <h_i, h_j>, so lengths and distances cost k
++ d instead of k d, and no n x (k d) array exists.
 """
 
 import numpy as np
@@ -14,39 +14,15 @@ from .._utils._chunks import chunk_size, chunks, map_chunks
 from ._distances import rounding, squared_norms
 from ._selection import top_n
 
-BATCH = 16  # centres that wait for one pass over all rows: a matrix product's worth
+BATCH = 16  # centers that wait for one pass over all rows: a matrix product's worth
 PATIENCE = 64  # rejected proposals after which that pass comes sooner
 LIMIT = 2**22  # bytes of a chunk: what a core's cache holds
 
 
 def expected_length(residuals, inputs, *, bias=True, squared=False, n_jobs=1):
-    """Take the expected length of the gradient, the label drawn from the model.
+    """Return the expected gradient length (n,) under the predicted distribution.
 
-    Parameters
-    ----------
-    residuals : ndarray of shape (n, k)
-        Probabilities less the indicator of the likeliest class.
-    inputs : ndarray or CSR matrix of shape (n, d)
-        What the linear layer takes.
-    bias : bool, default=True
-        Whether the layer has an intercept, which has a gradient too.
-    squared : bool, default=False
-        Whether to take the expectation of the squared length.
-    n_jobs : int, default=1
-        Threads.
-
-    Returns
-    -------
-    length : ndarray of shape (n,)
-        sum_c p_c ||p - e_c|| sqrt(||h||^2 + 1), without the 1 if there is no bias.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skactive._math._gradient_factors import expected_length
-    >>> residuals = np.array([[0.5, -0.5], [0.0, 0.0]])
-    >>> expected_length(residuals, np.array([[3.0, 4.0], [3.0, 4.0]]), bias=False)
-    array([3.53553391, 0.        ])
+    The value is sum_c p_c ||p - e_c|| sqrt(||h||^2 + 1), without the 1 if not `bias`.
     """
 
     def measure(rows):
@@ -68,26 +44,7 @@ def expected_length(residuals, inputs, *, bias=True, squared=False, n_jobs=1):
 
 
 def factored_norms(residuals, inputs, *, n_jobs=1):
-    """Squared length of each gradient.
-
-    Parameters
-    ----------
-    residuals : ndarray of shape (n, k)
-    inputs : ndarray or CSR matrix of shape (n, d)
-    n_jobs : int, default=1
-        Threads.
-
-    Returns
-    -------
-    norms : ndarray of shape (n,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skactive._math._gradient_factors import factored_norms
-    >>> factored_norms(np.array([[0.5, -0.5]]), np.array([[3.0, 4.0]]))
-    array([12.5])
-    """
+    """Return the squared length of each gradient, (n,)."""
     return _by_rows(
         lambda rows: (
             squared_norms(_floats(residuals[rows]))
@@ -100,27 +57,9 @@ def factored_norms(residuals, inputs, *, n_jobs=1):
 
 
 def factored_distances(gradients, centers):
-    """Squared distances between two sets of gradients.
+    """Return squared distances (n, m) of gradients (n, k), (n, d) and (m, k), (m, d).
 
-    Parameters
-    ----------
-    gradients : tuple of ndarray (n, k) and ndarray or CSR matrix (n, d)
-        Residuals and inputs. The result is held as a whole, so pass chunks.
-    centers : tuple of ndarray (m, k) and ndarray or CSR matrix (m, d)
-
-    Returns
-    -------
-    distances : ndarray of shape (n, m)
-        Computed in float64; never negative, and exactly 0 for equal rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skactive._math._gradient_factors import factored_distances
-    >>> one = np.array([[0.5, -0.5]]), np.array([[3.0, 4.0]])
-    >>> other = np.array([[-0.5, 0.5]]), np.array([[3.0, 4.0]])
-    >>> factored_distances(one, other), factored_distances(one, one)
-    (array([[50.]]), array([[0.]]))
+    They are computed in float64, never negative, and exactly 0 for equal rows.
     """
     (a, h), (b, c) = tuple(map(_floats, gradients)), tuple(map(_floats, centers))
     inputs_norms, centers_norms = squared_norms(h), squared_norms(b)
@@ -148,44 +87,10 @@ def factored_distances(gradients, centers):
 
 
 def sample_apart(residuals, inputs, n, rng, *, n_jobs=1):
-    """Choose gradients that are long and far from each other (k-means++).
+    """Choose n gradients that are long and far from each other (k-means++).
 
-    The first is the longest. Each further one is drawn with a probability
-    proportional to its squared distance to the nearest chosen one.
-
-    Parameters
-    ----------
-    residuals : ndarray of shape (n_candidates, k)
-    inputs : ndarray or CSR matrix of shape (n_candidates, d)
-    n : int
-        How many to choose, at most `n_candidates`.
-    rng : numpy.random.Generator
-    n_jobs : int, default=1
-        Threads.
-
-    Returns
-    -------
-    positions : ndarray of int, shape (n,)
-        In the order chosen, without repeats. Once every candidate equals a chosen
-        one, the others are equally likely.
-
-    References
-    ----------
-    D. Arthur, S. Vassilvitskii, "k-means++: the advantages of careful seeding", SODA
-    2007.
-
-    Notes
-    -----
-    O(n_candidates n (k + d)), most of it in matrix products of `BATCH` columns.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skactive._math._gradient_factors import sample_apart
-    >>> residuals = np.array([[0.5, -0.5], [0.5, -0.5], [-0.2, 0.2]])
-    >>> inputs = np.array([[2.0], [2.0], [1.0]])
-    >>> sample_apart(residuals, inputs, 2, np.random.default_rng(0))
-    array([1, 2])
+    The longest comes first. Each further one is drawn with a probability proportional
+    to its squared distance to the nearest chosen one, and uniformly if all are copies.
     """
     norms = factored_norms(residuals, inputs, n_jobs=n_jobs)
     if not np.isfinite(norms).all():
@@ -211,10 +116,7 @@ def sample_apart(residuals, inputs, n, rng, *, n_jobs=1):
 class _Pool:
     """Squared distances of all candidates to the nearest chosen one.
 
-    Attributes
-    ----------
-    closest : ndarray of shape (n,)
-        Those distances, as of the first `seen` chosen ones.
+    `closest` (n,) are upper bounds, exact for the first `seen` chosen ones.
     """
 
     def __init__(self, residuals, inputs, n_jobs):
@@ -223,7 +125,7 @@ class _Pool:
         self.seen = 0
 
     def shrink(self, centers):
-        """Take further centres into account: one pass over the candidates."""
+        """Lower the distances for further centers, in one pass over the candidates."""
         taken = self._rows(centers)
 
         def update(rows):
@@ -236,17 +138,17 @@ class _Pool:
         self.total = self.sums[-1]
 
     def remove(self, positions):
-        """Say that candidates are chosen: no distance to themselves is left."""
+        """Set the distance of chosen candidates to 0."""
         self.closest[positions] = 0
 
     def draw(self, n, rng):
-        """Draw up to n centres without a pass over the candidates, at least one.
+        """Draw up to n centers, at least one, without a pass over the candidates.
 
-        Distances to the nearest centre only shrink, so the known ones bound the true
-        ones from above. Proposing i with probability known_i / sum and accepting it
-        with true_i / known_i draws it with a probability proportional to true_i:
-        exactly the distribution wanted, at the price of the distances of one row.
-        Proposals are independent, so giving up on them changes nothing either.
+        Distances to the nearest center only shrink, so the known ones are upper bounds.
+        Proposing i with probability known_i / sum and accepting it with true_i /
+        known_i draws it with a probability proportional to true_i, at the cost of one
+        row's distances. Proposals are independent, so stopping early does not change
+        this.
         """
         new = []
         last = np.searchsorted(self.sums, self.total)  # rounding may point beyond it
@@ -269,7 +171,7 @@ class _Pool:
 
 
 def _by_rows(function, residuals, inputs, n_jobs):
-    """Call a function on chunks of rows and join what it returns."""
+    """Call a function on chunks of rows and concatenate the results."""
     width = residuals.shape[1] + BATCH
     width += 2 * (
         inputs.nnz // max(1, len(residuals))

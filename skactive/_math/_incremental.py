@@ -1,4 +1,4 @@
-"""Distances to a set that grows, kept up to date from one query to the next."""
+"""Nearest distances and nearest candidates that are kept from query to query."""
 
 from functools import partial
 
@@ -21,41 +21,11 @@ FEW = 16  # of them, for which reading takes longer than multiplying
 
 
 class NearestDistances:
-    """Squared distance of each row to the nearest of some centres.
+    """Squared distance of each row to its nearest center, for centers that are added.
 
-    What was computed for the same rows and the first of the same centres is used
-    again. Whether they are the same is seen from their numbers, not from where they
-    are stored: each row has a fingerprint. Nothing is changed in place, so an object
-    may be shared by threads.
-
-    Parameters
-    ----------
-    metric : {"euclidean", "cosine"}, default="euclidean"
-
-    Attributes
-    ----------
-    distances : ndarray of float64, shape (n,)
-        For the rows of the last `update`, from the differences themselves.
-
-    Notes
-    -----
-    An update costs O(n d) for the fingerprints and O(n b d) for b new centres, by
-    matrix products that tell which distances have to be computed exactly.
-
-    The fingerprint of a row is the sum of its numbers' bits, which any change of one
-    number changes, and its product with a random vector, which a change of several
-    changes unless it is within rounding.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skactive._math._incremental import NearestDistances
-    >>> X, centers = np.array([[0.0], [2.0], [9.0]]), np.array([[1.0], [8.0]])
-    >>> kept = NearestDistances().update(X, np.arange(3), centers[:1])
-    >>> kept.distances
-    array([ 1.,  1., 64.])
-    >>> kept.update(X[1:], np.array([1, 2]), centers).distances
-    array([1., 1.])
+    `update` reuses what was computed for the same rows and the first of the same
+    centers. Rows are compared by fingerprints, which cost O(n d); b new centers cost
+    O(n b d). An update returns another object, so an object may be shared by threads.
     """
 
     def __init__(self, metric="euclidean"):
@@ -65,22 +35,9 @@ class NearestDistances:
         self.distances = np.empty(0)
 
     def update(self, X, positions, centers, n_jobs=1):
-        """Give the distances of some rows to all centres.
+        """Return an object with `distances` (n,) of `X` (n, d) to `centers` (m, d).
 
-        Parameters
-        ----------
-        X : ndarray or LazyRows of shape (n, d)
-        positions : ndarray of int, shape (n,)
-            What to know the rows by at the next update, such as their positions in a
-            pool. Rows that are not named now are forgotten.
-        centers : ndarray or LazyRows of shape (m, d), m at least 1
-        n_jobs : int, default=1
-            Threads.
-
-        Returns
-        -------
-        updated : NearestDistances
-            Another object.
+        `positions` (n,) identify the rows at the next update; other rows are forgotten.
         """
         new = type(self)(self.metric)
         new.kind = X.shape[1], X.dtype, centers.dtype
@@ -103,7 +60,7 @@ class NearestDistances:
         return new
 
     def _count_known(self, new):
-        """Count the centres that the kept distances know: all of the last, or none."""
+        """Count the centers that the kept distances include: all or none."""
         if self.kind != new.kind:
             return 0
         n = len(self.center_prints)
@@ -111,19 +68,10 @@ class NearestDistances:
 
 
 def known_rows(keys, prints, new_keys, new_prints):
-    """Find rows again.
+    """Return where each new row was among the old ones, (m,); -1 if new or changed.
 
-    Parameters
-    ----------
-    keys, new_keys : ndarray of int, shapes (n,) and (m,)
-        What rows are known by; each once.
-    prints, new_prints : ndarray, shapes (n, 2) and (m, 2)
-        Their `fingerprints`.
-
-    Returns
-    -------
-    places : ndarray of int, shape (m,)
-        Where each new row was among the old ones; -1 where it was not, or changed.
+    Rows are identified by unique keys (n,), (m,), and compared by prints (n, 2), (m,
+    2).
     """
     size = 1 + max(keys.max(initial=0), new_keys.max(initial=0))
     places = np.full(size, -1)
@@ -135,15 +83,10 @@ def known_rows(keys, prints, new_keys, new_prints):
 
 
 def fingerprints(X):
-    """Make two numbers for each row that tell a changed one.
+    """Return two numbers for each row, uint64 (n, 2), that reveal a changed row.
 
-    Parameters
-    ----------
-    X : ndarray or LazyRows of shape (n, d)
-
-    Returns
-    -------
-    prints : ndarray of uint64, shape (n, 2)
+    The first is the sum of the numbers' bits, which any change of one number changes.
+    The second is the product with a random vector, which detects changes of several.
     """
     n, d = X.shape
     vector = np.random.default_rng(0).standard_normal(d)
@@ -163,7 +106,7 @@ def fingerprints(X):
 
 
 def _lower(distances, X, positions, centers, ready, n_jobs):
-    """Lower the distances of some rows by those to some centres, in place."""
+    """Lower the distances of some rows to those to some centers, in place."""
     if len(positions) < len(X):
         X = lazy_rows(X, positions, least=0)
     for part in chunks(len(centers), CENTERS):
@@ -176,7 +119,7 @@ def _lower(distances, X, positions, centers, ready, n_jobs):
 
 
 def _lower_block(distances, X, positions, centers, near, ready, rows):
-    # Rows between are read as well, but not multiplied with many centres.
+    # Rows between are read as well, but not multiplied with many centers.
     left, places = _read(X, rows) if len(near) <= FEW else (X[rows], slice(None))
     shifted = ready(left)
     lengths = squared_norms(shifted)[:, None]
@@ -208,44 +151,12 @@ def _read(X, rows):
 
 
 class NearestCandidates:
-    """The k candidates nearest to each of some rows, as candidates are taken away.
+    """The k candidates nearest to each of some rows, for candidates that are removed.
 
-    For each row a few more than `k` are kept. While `k` of them are left, they are
-    the nearest still; only rows that ran short, and new ones, are searched for again.
-    A candidate that is new, or whose numbers changed, begins everything anew: it might
-    be near to any row. Nothing is changed in place, so an object may be shared by
-    threads.
-
-    Parameters
-    ----------
-    k : int
-        At least 1.
-    method : {"exact", "faiss", "auto"}, default="exact"
-        See `nearest`.
-
-    Attributes
-    ----------
-    distances : ndarray of shape (m, min(k, n))
-        Of the last `update`; Euclidean, ascending.
-    indices : ndarray of int, shape (m, min(k, n))
-        Rows of the candidates then given.
-
-    Notes
-    -----
-    An update costs O(n d) for the fingerprints by which rows are known again (see
-    `NearestDistances`), O(m k) to look up who is left, and
-    O(n d) for each row that is searched for. Memory: O(m k).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skactive._math._incremental import NearestCandidates
-    >>> X, positions = np.array([[0.0], [2.0], [5.0], [9.0]]), np.arange(4)
-    >>> kept = NearestCandidates(2).update(X, positions, np.array([[1.5]]))
-    >>> kept.indices
-    array([[1, 0]])
-    >>> kept.update(X[1:], positions[1:], np.array([[1.5]])).indices
-    array([[0, 1]])
+    A few more than `k` are kept for each row. While k of them remain, they are the
+    nearest; only new rows and rows with too few are searched for again. A new or
+    changed candidate starts everything anew. An update returns another object, so an
+    object may be shared by threads. Memory: O(m k).
     """
 
     def __init__(self, k, method="exact"):
@@ -256,24 +167,10 @@ class NearestCandidates:
         self._far = self._near = None  # (m, k + spare): distances, pool positions
 
     def update(self, X, positions, rows=None, n_jobs=1):
-        """Find the candidates nearest to some rows.
+        """Return an object with `distances` and `indices` (m, k) of the candidates.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n, d)
-            The candidates, at least one.
-        positions : ndarray of int, shape (n,)
-            What to know them by at the next update, such as their positions in a pool.
-        rows : ndarray of shape (m, d) or None, default=None
-            Whose neighbours are wanted. None takes the candidates themselves, each
-            without itself; other rows equal to it are neighbours.
-        n_jobs : int, default=1
-            Threads.
-
-        Returns
-        -------
-        updated : NearestCandidates
-            Another object.
+        `positions` (n,) identify the candidates at the next update. `rows` are (m, d),
+        or None for the candidates themselves, each without itself.
         """
         new = type(self)(self.k, self.method)
         itself = rows is None
@@ -300,7 +197,7 @@ class NearestCandidates:
         return new
 
     def _reuse(self, new, place, k):
-        """Copy the lists that are long enough still; say which rows have none."""
+        """Copy the lists that are still long enough; return the rows without one."""
         everything = np.arange(len(new.row_keys))
         if self.kind != new.kind:
             return everything
@@ -325,13 +222,13 @@ class NearestCandidates:
 
 
 def _first(chosen, k, *arrays):
-    """Take the first k chosen numbers of each row."""
+    """Return the first k chosen numbers of each row."""
     chosen &= chosen.cumsum(axis=1) <= k
     return tuple(array[chosen].reshape(len(array), k) for array in arrays)
 
 
 def _search(rows, wanted, X, width, positions, itself, method, n_jobs):
-    """Distances and pool positions of the candidates nearest to the wanted rows."""
+    """Return distances and pool positions of candidates nearest to wanted rows."""
     far, near = nearest(rows[wanted], X, width + itself, method=method, n_jobs=n_jobs)
     if itself:  # not among them where many equal rows come before it
         other = near != wanted[:, None]

@@ -1,11 +1,11 @@
-"""Joint mutual information of a batch of labels and the model: draws in, nats out.
+"""Joint mutual information of the labels of a batch and the model.
 
-What the labels of a batch tell of the model is I(y_1..y_m; w) = H(w) - H(w | y_1..y_m).
-With t draws as the prior, H(w) = log(t), and each configuration of labels leaves a
-posterior over the draws. A batch is worked up label by label: a configuration splits
-into one for each class of the next label, and what another candidate x would add is
-the mutual information I(y_x; w) under the configuration's posterior, in the mean over
-the configurations. Nothing of size n x k^m is ever held.
+The labels of a batch have the information I(y_1..y_m; w) = H(w) - H(w | y_1..y_m)
+about the model. With t draws as the prior, H(w) = log(t), and each configuration of
+labels has a posterior over the draws. A batch is processed label by label: each
+configuration splits into one for each class of the next label. The gain of another
+candidate x is the mean over configurations of I(y_x; w) under their posteriors. No
+n x k^m array exists.
 """
 
 import math
@@ -26,41 +26,10 @@ SATURATED = 1e-4
 
 
 def joint_information(draws, *, exact_up_to=2**24, n_samples=4096, rng=None):
-    """Mutual information of the labels of a batch, taken together, and the model.
+    """Return the joint mutual information of labels with draws (m, t, k) and the model.
 
-    Parameters
-    ----------
-    draws : ndarray of shape (m, t, k)
-        Class probabilities of the m items of the batch under t draws of the model's
-        parameters, the same t for every item.
-    exact_up_to : int, default=2**24
-        The sum over all k^m configurations of labels is made up to this many, in
-        chunks; it takes about a second for 2**27.
-    n_samples : int, default=4096
-        Beyond it, how many configurations are kept as the batch is worked up.
-    rng : numpy.random.Generator or None, default=None
-        Draws these; not used, and not needed, where the sum is exact.
-
-    Returns
-    -------
-    information : float
-        In nats, from 0 to log(t) and to the sum of the items' own mutual information.
-
-    References
-    ----------
-    A. Kirsch, J. van Amersfoort, Y. Gal, "BatchBALD: efficient and diverse batch
-    acquisition for deep Bayesian active learning", NeurIPS 2019.
-
-    Examples
-    --------
-    Two draws that disagree for certain are told apart by one label, and a second one
-    adds nothing:
-
-    >>> import numpy as np
-    >>> from skactive._math._joint import joint_information
-    >>> item = [[1.0, 0.0], [0.0, 1.0]]
-    >>> round(joint_information(np.array([item, item])), 6)
-    0.693147
+    The result is in nats. The sum over all k^m configurations is exact up to
+    `exact_up_to`; beyond it, `n_samples` configurations are drawn by `rng`.
     """
     draws = np.asarray(draws, dtype=np.float64)
     m, t, k = draws.shape
@@ -89,66 +58,15 @@ def joint_information(draws, *, exact_up_to=2**24, n_samples=4096, rng=None):
 
 
 def select_jointly(draws, n, rng, *, n_samples=4096, working_bytes=2**20):
-    """Choose rows one by one so that their labels together tell most of the model.
+    """Choose n rows of draws (n_candidates, t, k) by greedy joint information.
 
-    Parameters
-    ----------
-    draws : ndarray of shape (n_candidates, t, k)
-        Class probabilities under t draws of the model's parameters, the same t for
-        every candidate.
-    n : int
-        How many to choose, at most `n_candidates`.
-    rng : numpy.random.Generator
-        Breaks ties, and draws configurations of labels beyond the exact part.
-    n_samples : int, default=4096
-        How many configurations of labels may be held. Up to it they are all there and
-        the choice is exact; beyond it they are a weighted sample.
-    working_bytes : int, default=2**20
-        Working memory of the innermost step. Changes speed only.
+    Returns positions (n,) and the joint information (n,) of the first 1, 2, ..., n in
+    nats. The choice is exact while there are at most `n_samples` configurations of
+    labels; beyond that they are a weighted sample, which is extended from pick to pick.
 
-    Returns
-    -------
-    positions : ndarray of int, shape (n,)
-        In the order of choice; each adds most to those before it.
-    information : ndarray of shape (n,)
-        Joint mutual information of the first 1, 2, ..., n chosen, in nats; never
-        falling, never above log(t) or the sum of the items' own. When all candidates
-        left add nothing, because the labels chosen tell the t draws apart, it stays,
-        and the choice starts anew with what they tell on their own.
-
-    Notes
-    -----
-    What a candidate adds can only fall as the batch grows, so what it last added
-    bounds what it adds now, and most candidates are not looked at again ("lazy
-    greedy"). The configurations that leave most to learn give a closer bound. In the
-    exact part this finds the same rows as looking at all.
-
-    In the sampled part one sample is extended from pick to pick, not drawn anew. Its
-    bounds are estimates as the gains are, of which the smaller is kept, and a smaller
-    sample draws up a shortlist of the candidates to look at.
-
-    References
-    ----------
-    A. Kirsch, J. van Amersfoort, Y. Gal, "BatchBALD: efficient and diverse batch
-    acquisition for deep Bayesian active learning", NeurIPS 2019.
-
-    M. Minoux, "Accelerated greedy algorithms for maximizing submodular set
-    functions", Optimization Techniques, 1978.
-
-    Examples
-    --------
-    The second row is as good as the first and adds nothing to it:
-
-    >>> import numpy as np
-    >>> from skactive._math._joint import select_jointly
-    >>> first = [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]
-    >>> other = [[0.7, 0.3], [0.3, 0.7], [0.7, 0.3], [0.3, 0.7]]
-    >>> draws = np.array([first, first, other])
-    >>> positions, information = select_jointly(draws, 2, np.random.default_rng(0))
-    >>> positions[1]
-    np.int64(2)
-    >>> information.round(6)
-    array([0.693147, 0.77543 ])
+    A gain can only shrink as the batch grows, so its last value is an upper bound, and
+    most candidates are not evaluated again ("lazy greedy"). When no remaining candidate
+    adds information, the choice starts anew with what they have on their own.
     """
     draws = np.asarray(draws)
     n_candidates, t, k = draws.shape
@@ -158,13 +76,13 @@ def select_jointly(draws, n, rng, *, n_samples=4096, working_bytes=2**20):
     # A place in a random order for each candidate decides ties, wherever it stands.
     places = rng.permutation(n_candidates)
     state, bounds = Configurations(t, n_samples, rng), alone.copy()
-    told = SATURATED * alone.max(initial=0.0)
+    saturated = SATURATED * alone.max(initial=0.0)
     positions, information, known, restarted = [], [], 0.0, False
     while len(positions) < min(n, n_candidates):
         looked = _look_at_the_best(bounds, draws, state, working_bytes)
         gains = bounds[looked]
         best = gains.max()
-        if best <= told and state.n_labels:
+        if best <= saturated and state.n_labels:
             state, bounds = Configurations(t, n_samples, rng), alone.copy()
             restarted = True
             continue
@@ -180,13 +98,7 @@ def select_jointly(draws, n, rng, *, n_samples=4096, working_bytes=2**20):
 
 
 def _look_at_the_best(bounds, draws, state, working_bytes):
-    """Lower bounds in place to what candidates add, for all that may add most.
-
-    Returns
-    -------
-    looked : ndarray of int
-        The candidates whose bounds now are what they add.
-    """
+    """Replace the highest bounds by gains in place; return their candidates."""
     n = bounds.shape[0]
     if not state.n_labels or bounds.max() <= NEGLIGIBLE:
         return np.arange(n)  # before the first label the bounds are the gains
@@ -221,7 +133,7 @@ def _look_at_the_best(bounds, draws, state, working_bytes):
 
 
 def _likelihoods(draws):
-    """Probability of each configuration of labels under each draw, (k^m, t)."""
+    """Return probabilities (k^m, t) of configurations of labels under each draw."""
     t = draws.shape[1]
     result = np.ones((1, t))
     for item in draws:
@@ -237,11 +149,10 @@ TINY = 2 * np.finfo(np.float64).tiny
 
 
 class Configurations:
-    """Configurations of the labels chosen so far, each with a weight and a posterior.
+    """Configurations of the chosen labels, each with a weight and a posterior.
 
-    The weights are the configurations' probabilities while all of them are held.
-    Beyond `limit` some are left out at random, and the weights of those that stay
-    are such that every sum over configurations is right on average.
+    The weights are probabilities while all configurations are held. Beyond `limit` some
+    are dropped at random, with weights that keep every sum unbiased.
     """
 
     def __init__(self, t, limit, rng):
@@ -255,7 +166,7 @@ class Configurations:
         self.information = 0.0
 
     def gains(self, draws, working_bytes, rough=False):
-        """Gains of some candidates (c, t, k): what each would add."""
+        """Return the gain of each of some candidates (c, t, k)."""
         weights, posteriors = self.rough if rough else (self.weights, self.posteriors)
         draws = np.asarray(draws, dtype=np.float64)
         c, t, k = draws.shape
@@ -296,10 +207,10 @@ class Configurations:
         self._take_some(left[kept] / shares)
 
     def _take_some(self, left):
-        """Set few configurations aside for a first look at what a candidate adds.
+        """Select a few configurations for a first bound on a candidate's gain.
 
-        The others add no more than they leave to learn, so that with this slack it is
-        a bound, where all are held. In a sample it is an estimate, from a smaller one.
+        The others add at most their remaining entropy, so with this slack the result is
+        a bound if all are held. In a sample it is an estimate from a smaller one.
         """
         few = len(left) // ROUGHLY
         if few < ROUGHLY:
@@ -314,7 +225,7 @@ class Configurations:
             self.slack = left.sum() - left[some].sum()
 
     def _split(self, rows, item):
-        """Weights of the configurations that some split into, and what they leave."""
+        """Return weights of the configurations after a split, and entropies."""
         joint = self.posteriors[rows, None, :] * item.T  # (configurations, k, t)
         mass = joint.sum(axis=2)
         # mass * H(joint / mass)
@@ -324,16 +235,11 @@ class Configurations:
 
 
 def thin(values, limit, rng):
-    """Keep at most `limit` entries, so that sums over entries stay right on average.
+    """Return at most `limit` entries (s,) and the probability of each to be kept, (s,).
 
     Large values are kept for certain, others with a probability in proportion to their
-    value. That leaves the sum of the values themselves without any error.
-
-    Returns
-    -------
-    kept : ndarray of int, shape (s,)
-    shares : ndarray of shape (s,)
-        The probability with which each was kept.
+    value, so weighted sums over entries are unbiased and the sum of the values is
+    exact.
     """
     order = np.argsort(values)
     total = np.cumsum(values[order])
@@ -347,12 +253,12 @@ def thin(values, limit, rng):
     certain = np.argmax(largest * (limit - np.arange(len(largest))) <= rest)
     shares = np.minimum(values[kept] * ((limit - certain) / rest[certain]), 1.0)
     # One random number for all: entries at even steps of the summed probabilities.
-    # Neighbours have most of their labels in common, so they stand for each other.
+    # Neighbors have most of their labels in common, so they stand for each other.
     steps = np.floor(np.cumsum(shares) + rng.random())
     taken = np.diff(steps, prepend=0.0) > 0
     return kept[taken], shares[taken]
 
 
 def surprise(proba):
-    """-p log(p), 0 at 0."""
+    """Return -p log(p), 0 at 0."""
     return -proba * np.log(np.maximum(proba, TINY))

@@ -1,4 +1,4 @@
-"""Choose rows that are far from all others: arrays in, positions out."""
+"""Greedy k-center: choose rows that are far from all others."""
 
 from functools import cached_property
 
@@ -18,54 +18,17 @@ NOTHING = 2.0**-1000  # orders copies at random, below every distance
 
 
 def k_center(X, n, rng, *, labeled=None, distances=None, metric="euclidean", n_jobs=1):
-    """Choose, again and again, the row farthest from all that is chosen.
+    """Choose n positions, again and again the row farthest from all chosen rows.
 
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n_candidates, d)
-    n : int
-        How many to choose, at most `n_candidates`.
-    rng : numpy.random.Generator
-        Decides between rows that are equally far.
-    labeled : ndarray or sparse matrix of shape (m, d) or None, default=None
-        Rows that count as chosen at the start. Without any the first is drawn.
-    distances : ndarray of float64, shape (n_candidates,), or None, default=None
-        Squared distance of each row to the nearest of `labeled`, where it is known;
-        then `labeled` is not looked at.
-    metric : {"euclidean", "cosine"}, default="euclidean"
-        "cosine" compares directions: rows are scaled to length 1, a chunk at a time;
-        rows of zeros stay.
-    n_jobs : int, default=1
-        Threads.
+    `labeled` (m, d) are chosen at the start, or `distances` (n_candidates,) are the
+    known squared distances to them. Without either, the first row is drawn. "cosine"
+    scales rows to length 1 in chunks.
 
-    Returns
-    -------
-    positions : ndarray of int, shape (n,)
-        In the order of choice.
-
-    Notes
-    -----
-    The picks are those of the plain loop that keeps every row's distance to its
-    nearest centre in float64 and lowers all of them after each pick. As distances
-    only shrink, old ones are upper bounds; so only a block of the farthest rows is
-    kept up to date, in float64, and the others are lowered by one product with
-    several new centres when the block no longer holds the farthest for sure. Squared
-    distances count as equal if they differ by less than 2^-32 of themselves, or by
-    less than the rounding error of a float64 product with the row, about 2^-41 of its
-    squared length for 384 features. A row as near as that to a chosen one is its copy.
-
-    References
-    ----------
-    T. F. Gonzalez, "Clustering to minimize the maximum intercluster distance",
-    Theoretical Computer Science 38, 1985.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skactive._math._k_center import k_center
-    >>> X = np.array([[0.0], [1.0], [5.0], [9.0]])
-    >>> k_center(X, 2, np.random.default_rng(0), labeled=np.array([[0.5]]))
-    array([3, 2])
+    The picks are those of the plain loop that lowers every row's float64 distance after
+    each pick. Distances only shrink, so old ones are upper bounds: only a block of the
+    farthest rows is kept up to date, and the others are lowered by one product with
+    several new centers. Squared distances are equal if they differ by less than 2^-32
+    of themselves, or by less than the rounding error of a float64 product with the row.
     """
     if distances is None:
         return _FarthestFirst(X, rng, labeled, metric, n_jobs).choose(n)
@@ -73,7 +36,7 @@ def k_center(X, n, rng, *, labeled=None, distances=None, metric="euclidean", n_j
 
 
 class _FarthestFirst:
-    """The state of the search: bounds for all rows, distances for a block of them."""
+    """State of the search: bounds for all rows, distances for a block of them."""
 
     def __init__(self, X, rng, labeled, metric, n_jobs):
         self.X, self.n_jobs = float_rows(X), n_jobs
@@ -107,7 +70,7 @@ class _FarthestFirst:
         return 2 * rounding(self.X, self.X, np.float64) * self.norms
 
     def _keys(self, distances, rows=slice(None)):
-        """Distances of some rows, apart by their priority where they are equal."""
+        """Return distances of some rows, with equal ones separated by priority."""
         noise, priority = self.noise[rows], self.priority[rows]
         return np.where(
             distances > noise,
@@ -116,7 +79,7 @@ class _FarthestFirst:
         )
 
     def choose(self, n):
-        """Go on until there are n picks."""
+        """Continue until there are n picks."""
         while len(self.picks) < n:
             self._pick()
         return np.array(self.picks, dtype=np.intp)
@@ -140,13 +103,13 @@ class _FarthestFirst:
         self.pending.append(row)
 
     def _best(self):
-        """Find the row of the block with the highest key."""
+        """Return the row of the block with the highest key."""
         keys = self._keys(self.exact, self.block)
         best = int(keys.argmax())
         return best, keys[best]
 
     def _open_block(self):
-        """Keep the rows with the highest bounds up to date from now on."""
+        """Start keeping the rows with the highest bounds up to date."""
         n = len(self.bounds)
         keys = self._keys(self.bounds)
         order = np.argpartition(keys, n - self.size)
@@ -158,7 +121,7 @@ class _FarthestFirst:
         self.pending = []
 
     def _lower(self, centers):
-        """Lower the bounds of all rows by the distances to some centres."""
+        """Lower the bounds of all rows to the distances to some centers."""
         if self.block is not None:
             self.bounds[self.block] = self.exact
         centers = self.ready(centers)
@@ -181,7 +144,7 @@ class _FarthestFirst:
             self.bounds[positions[part]] = found
 
     def _distances(self, rows, positions):
-        """Squared distances in float64 of some rows to their nearest centres."""
+        """Return squared distances in float64 of some rows to their nearest centers."""
         distances = self._known(positions)
         for centers in self._centers():
             centers = self.ready(centers, np.float64)
@@ -189,7 +152,7 @@ class _FarthestFirst:
         return distances
 
     def _known(self, positions):
-        """Squared distances to centres that are not among `_centers`."""
+        """Return squared distances to centers that are not in `_centers`."""
         return np.full(len(positions), np.inf)
 
     def _centers(self):
@@ -200,7 +163,7 @@ class _FarthestFirst:
 
 
 class _FromDistances(_FarthestFirst):
-    """The same search, from known distances instead of labelled rows."""
+    """The same search, from known distances instead of labeled rows."""
 
     def __init__(self, X, rng, distances, n_picks, metric, n_jobs):
         self.X, self.n_jobs = float_rows(X), n_jobs
@@ -221,12 +184,12 @@ class _FromDistances(_FarthestFirst):
 
 
 def _draw_priority(n, rng):
-    """Draw a random order of n rows, as different numbers between 0 and 1."""
+    """Draw a random order of n rows, as distinct numbers between 0 and 1."""
     return (rng.permutation(n) + 1) / (n + 1)
 
 
 class ReadyRows:
-    """Rows made ready for products, a chunk at a time: never a copy of all."""
+    """Rows that are scaled and shifted in chunks, without a copy of all."""
 
     def __init__(self, X, metric):
         if metric not in METRICS:
@@ -235,12 +198,12 @@ class ReadyRows:
         self.origin = None if self.cosine else middle(X)
 
     def __call__(self, rows, dtype=None):
-        """Scale rows where the metric asks for it, and take the middle off."""
+        """Scale rows if the metric requires it, and subtract the middle."""
         rows = self.scale(rows, dtype)
         return rows if self.origin is None else rows - self.origin
 
     def scale(self, rows, dtype=None):
-        """Scale rows to length 1 where the metric asks for it."""
+        """Scale rows to length 1 if the metric requires it."""
         if dtype is not None:
             rows = rows.astype(dtype)
         if not self.cosine:
@@ -253,7 +216,7 @@ class ReadyRows:
 
 
 def _to_nearest(X, centers):
-    """Squared distance of each row to the nearest of some centres."""
+    """Return the squared distance of each row to the nearest center."""
     block = safe_sparse_dot(X, (-2 * centers).T, dense_output=True)
     block += squared_norms(centers)
     return np.maximum(block.min(axis=1) + squared_norms(X), 0)

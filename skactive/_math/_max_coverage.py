@@ -1,4 +1,4 @@
-"""Choose rows whose balls cover most others: arrays in, positions out."""
+"""Greedy maximum coverage: choose rows whose balls cover most others."""
 
 from threading import Lock
 
@@ -15,54 +15,19 @@ SAMPLED = 2048  # rows whose balls decide on the radius
 
 
 def ball_cover(X, n, radius, rng, *, labeled=None, metric="euclidean", n_jobs=1):
-    """Choose, again and again, the row whose ball holds most uncovered rows.
+    """Choose n positions, again and again the row whose ball holds most uncovered rows.
 
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n_candidates, d)
-    n : int
-        How many to choose, at most `n_candidates`.
-    radius : float
-        A row covers those at most this far from it, so always itself.
-    rng : numpy.random.Generator
-        Decides between rows that cover equally many.
-    labeled : ndarray or sparse matrix of shape (m, d) or None, default=None
-        Rows whose balls cover from the start.
-    metric : {"euclidean", "cosine"}, default="euclidean"
-        "cosine" measures between rows scaled to length 1.
-    n_jobs : int, default=1
-        Threads.
-
-    Returns
-    -------
-    positions : ndarray of int, shape (n,)
-        In the order of choice. When nothing is left to cover, the rest is random.
-
-    Notes
-    -----
-    The picks are those of the greedy algorithm on the whole graph, of which a few
-    rows at a time are held. What a ball newly covers only shrinks, so old counts are
-    upper bounds, and only balls that may be the best are counted again.
-
-    References
-    ----------
-    G. L. Nemhauser, L. A. Wolsey, M. L. Fisher, "An analysis of approximations for
-    maximizing submodular set functions", Mathematical Programming 14, 1978.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skactive._math._max_coverage import ball_cover
-    >>> X = np.array([[0.0], [1.0], [2.0], [8.0], [9.0], [20.0]])
-    >>> ball_cover(X, 1, 1.0, np.random.default_rng(0))
-    array([1])
+    The balls of `labeled` (m, d) cover from the start. When nothing is left to cover,
+    the rest is random. The picks are those of the greedy algorithm on the whole graph,
+    of which only a few rows are held: the number of newly covered rows only shrinks, so
+    old counts are upper bounds, and only balls that may be the best are counted again.
     """
     search = _MostCovering(X, radius, rng, labeled, metric, n_jobs)
     return np.array([search.pick() for _ in range(n)], dtype=np.intp)
 
 
 class _MostCovering:
-    """The state of the search.
+    """State of the search.
 
     `counts` are upper bounds of the uncovered rows in each ball, exact for the block.
     """
@@ -106,7 +71,7 @@ class _MostCovering:
         return best, keys[best]
 
     def _open_block(self):
-        """Keep the balls that may cover most up to date from now on."""
+        """Start keeping the balls that may cover most up to date."""
         n = len(self.counts)
         keys = self.counts + self.priority
         order = np.argpartition(keys, n - self.size)
@@ -168,7 +133,7 @@ class _MostCovering:
         return counts
 
     def _near(self, X, rows, Y, columns):
-        """Tell which of some rows lie within the radius of which others."""
+        """Return which rows lie within the radius of which others."""
         left, right = self.ready(X[rows]), self.ready(Y[columns])
         block = safe_sparse_dot(left, (-2 * right).T, dense_output=True)
         lengths = squared_norms(right)
@@ -196,39 +161,11 @@ def _places(rows):
 
 
 def pure_radius(X, clusters, rng, *, purity=0.95, metric="euclidean", n_jobs=1):
-    """Find the largest radius at which most balls hold rows of one cluster only.
+    """Return the largest radius at which the part `purity` of the balls is pure.
 
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n, d)
-    clusters : ndarray of shape (n,)
-        Cluster of each row.
-    rng : numpy.random.Generator
-        Draws 2,048 rows if there are more; their balls are looked at, in all of `X`.
-    purity : float, default=0.95
-        Part of the balls that must be pure.
-    metric : {"euclidean", "cosine"}, default="euclidean"
-    n_jobs : int, default=1
-        Threads.
-
-    Returns
-    -------
-    radius : float
-        Infinite if enough balls stay pure however large they are.
-
-    Notes
-    -----
-    A ball is pure until it reaches the nearest row of another cluster. So the radius
-    is a quantile of those distances, and no grid of radii is tried.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skactive._math._max_coverage import pure_radius
-    >>> X = np.array([[0.0], [1.0], [3.0], [4.0]])
-    >>> rng = np.random.default_rng(0)
-    >>> round(pure_radius(X, np.array([0, 0, 1, 1]), rng, purity=1.0), 6)
-    2.0
+    A ball is pure, holding rows of one cluster, until it reaches the nearest row of
+    another cluster, so the radius is a quantile of those distances. `rng` draws 2,048
+    of the rows (n, d) if there are more.
     """
     X = float_rows(X)
     n = X.shape[0]

@@ -1,7 +1,7 @@
-"""Nearest neighbours, and what they have on average, a block of distances at a time.
+"""Nearest neighbors, and means over them, by blocks of distances.
 
-A matrix product finds what is near; direct differences then decide, so no answer
-depends on how the work was cut.
+A matrix product finds likely neighbors and direct differences decide, so no result
+depends on the blocks.
 """
 
 from importlib.util import find_spec
@@ -28,49 +28,12 @@ MANY = 10**11  # pairs, from which on "auto" takes an approximate index
 
 
 def nearest(X, Y, k, *, exclude_self=False, n_jobs=1, method="exact"):
-    """Find the k nearest rows of Y to each row of X.
+    """Return distances and indices (n, k) of the k nearest rows of Y to each row of X.
 
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n, d)
-        The queries.
-    Y : ndarray or sparse matrix of shape (m, d)
-        Where neighbours are looked for.
-    k : int
-        How many, at least 1; all of them if `Y` has fewer.
-    exclude_self : bool, default=False
-        Whether row i of `Y` is no neighbour of row i of `X`; for `X` and `Y` the
-        same. Other rows equal to it are.
-    n_jobs : int, default=1
-        Threads.
-    method : {"exact", "faiss", "auto"}, default="exact"
-        "faiss" searches an inverted file of the package `faiss` (the extra
-        `skactive[ann]`), which is approximate and copies `Y` as float32. "auto"
-        does so where it is installed, rows are dense and n m exceeds 10^11.
-
-    Returns
-    -------
-    distances : ndarray of shape (n, k)
-        Euclidean, ascending.
-    indices : ndarray of int, shape (n, k)
-        Rows of `Y`; of equally near ones the first in `Y` come first.
-
-    Notes
-    -----
-    O(n m d) by matrix products in blocks of fixed size, then O(n k d) for the
-    differences. Rows whose order is within rounding are compared by differences.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skactive._math._neighbors import nearest
-    >>> X = np.array([[0.0], [1.0], [3.0]])
-    >>> nearest(X, X, 1, exclude_self=True)
-    (array([[1.],
-           [1.],
-           [2.]]), array([[1],
-           [0],
-           [1]]))
+    Distances are Euclidean, ascending; ties are ordered by index. With `exclude_self`,
+    row i of `Y` is not a neighbor of row i of `X`. "faiss" searches an approximate
+    inverted file, which copies `Y` as float32; "auto" does so if it is installed, rows
+    are dense and n m exceeds 10^11.
     """
     X, Y = float_rows(X), float_rows(Y)
     if method not in METHODS:
@@ -79,7 +42,7 @@ def nearest(X, Y, k, *, exclude_self=False, n_jobs=1, method="exact"):
         raise ValueError(f"k must be at least 1; got {k}.")
     k = min(k, Y.shape[0] - exclude_self)
     if k < 1:
-        raise ValueError("Y holds no row that could be a neighbour.")
+        raise ValueError("Y holds no row that could be a neighbor.")
     if method == "auto":
         dense = not (sparse.issparse(X) or sparse.issparse(Y))
         many = X.shape[0] * Y.shape[0] > MANY
@@ -96,39 +59,10 @@ def nearest(X, Y, k, *, exclude_self=False, n_jobs=1, method="exact"):
 
 
 def neighbor_means(X, Y, values, k, *, n_jobs=1):
-    """Mean of some values over the k nearest rows.
+    """Return means (n, v) of `values` (m, v) over the k nearest rows of Y.
 
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n, d)
-        Whose neighbours.
-    Y : ndarray or CSR matrix of shape (m, d)
-        Where neighbours are looked for; m is moderate, as n m distances are computed.
-    values : ndarray of shape (m, v)
-        What each row of `Y` has.
-    k : int
-        How many neighbours; all rows of `Y` where there are fewer. Of equally near
-        ones, the first in `Y` are taken.
-    n_jobs : int, default=1
-        Threads.
-
-    Returns
-    -------
-    means : ndarray of shape (n, v)
-
-    Notes
-    -----
-    O(n m d) by matrix products. Which rows are nearest is exact: where the products'
-    rounding could matter, `nearest` decides.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skactive._math._neighbors import neighbor_means
-    >>> X, Y = np.array([[0.0], [9.0]]), np.array([[1.0], [2.0], [3.0]])
-    >>> neighbor_means(X, Y, np.array([[1.0], [2.0], [6.0]]), 2)
-    array([[1.5],
-           [4. ]])
+    Neighbors are exact: where rounding could matter, `nearest` decides. Ties are
+    ordered by index.
     """
     X, Y, values = float_rows(X), float_rows(Y), np.asarray(values)
     n, m = X.shape[0], Y.shape[0]
@@ -200,7 +134,7 @@ class _Search:
         return np.sqrt(distances[:, : self.k]), indices[:, : self.k]
 
     def _blocks(self, X, own):
-        """Distances from X to the rows of Y by products, some columns at a time."""
+        """Yield distances from X to the rows of Y by products, in column blocks."""
         X = shift(X, self.origin)
         for columns in chunks(self.Y.shape[0], TARGETS):
             Y = shift(self.Y[columns], self.origin)
@@ -211,7 +145,7 @@ class _Search:
             yield columns, block
 
     def _candidates(self, X, own):
-        """Take a few more than k likely neighbours; say how far the furthest is."""
+        """Return a few more than k likely neighbors and the farthest distance."""
         keep = min(self.k + SPARE, self.Y.shape[0] - self.exclude_self)
         values = indices = None
         for columns, block in self._blocks(X, own):
@@ -225,7 +159,7 @@ class _Search:
         return values.max(axis=1), np.array(indices)
 
     def _sort(self, X, indices, own):
-        """Order candidates by their true distances, ties by index."""
+        """Order candidates by their exact distances, ties by index."""
         indices = np.sort(indices, axis=1)
         rows = np.repeat(np.arange(len(indices)), indices.shape[1])
         distances = paired_distances(X, self.Y, rows, indices.ravel())
@@ -268,7 +202,7 @@ def _smallest(values, indices, keep):
 
 
 def _search_index(X, Y, k, exclude_self):
-    """Let an index propose neighbours, and order them by their true distances."""
+    """Find neighbors by an index, and order them by their exact distances."""
     if sparse.issparse(X) or sparse.issparse(Y):
         raise TypeError(
             "method 'faiss' takes dense rows and got sparse ones. Use method='exact'."
@@ -291,20 +225,7 @@ TRAINING = 64  # rows per cell that place the cells
 
 
 class InvertedFile:
-    """Index of rows in cells around means; a search looks into the nearest cells.
-
-    Parameters
-    ----------
-    Y : ndarray of shape (m, d)
-        Copied as float32.
-    chunk : int
-        Rows to copy at a time.
-
-    Raises
-    ------
-    ImportError
-        If faiss is not installed; says how to.
-    """
+    """Index of rows (m, d) in cells around means; a search visits the nearest cells."""
 
     def __init__(self, Y, chunk):
         try:
@@ -324,18 +245,7 @@ class InvertedFile:
             self._index.add(_singles(Y[part]))
 
     def search(self, X, k):
-        """Look for the k nearest rows.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n, d)
-        k : int
-
-        Returns
-        -------
-        indices : ndarray of int, shape (n, k)
-            Unordered among equals; -1 where the cells held too few rows.
-        """
+        """Return indices (n, k) of the k nearest rows; -1 if the cells held too few."""
         return self._index.search(_singles(X), k)[1]
 
 

@@ -1,4 +1,4 @@
-"""Choose rows from scores: arrays in, positions out."""
+"""Choice of rows by their scores."""
 
 from numbers import Real
 
@@ -6,32 +6,10 @@ import numpy as np
 
 
 def top_n(scores, n, rng):
-    """Return the positions of the n highest scores, best first, ties at random.
+    """Return the positions (n,) of the highest scores (n_candidates,), best first.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n_candidates,)
-        Higher is better. Infinities are allowed, NaN is not (and not looked for).
-    n : int
-        How many to choose, at most `n_candidates`.
-    rng : numpy.random.Generator or ndarray of shape (n_candidates,)
-        Breaks ties: a generator, or one random number per candidate, such as
-        `view.uniform()`. The highest number of a tie comes first.
-
-    Returns
-    -------
-    positions : ndarray of int, shape (n,)
-
-    Notes
-    -----
-    O(n_candidates + n log n): candidates that cannot be chosen are never sorted.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skactive._math._selection import top_n
-    >>> top_n(np.array([0.1, 0.9, 0.5, 0.3]), 2, np.random.default_rng(0))
-    array([1, 2])
+    `rng` breaks ties: a generator, or one random number per candidate (n_candidates,),
+    of which the highest comes first. The cost is O(n_candidates + n log n).
     """
     scores = np.asarray(scores)
     n = min(n, scores.shape[0])
@@ -51,53 +29,11 @@ def top_n(scores, n, rng):
 def stochastic_n(scores, n, rng, *, method="power", coldness=1.0):
     """Draw n positions without replacement, high scores more likely than low ones.
 
-    The n highest scores are often alike, and a batch of them redundant. A draw is more
-    diverse at no cost.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n_candidates,)
-        Higher is better. Infinities are allowed, NaN is not (and not looked for).
-    n : int
-        How many to choose, at most `n_candidates`.
-    rng : numpy.random.Generator
-        Draws. The draw follows a candidate wherever it stands among the scores.
-    method : {"power", "softmax"}, default="power"
-        Whether the next one drawn is a given one with a probability in proportion to
-        `scores ** coldness` or to `exp(coldness * scores)`. "power" is for scores that
-        are not negative, and does not depend on their unit; candidates of score 0
-        come last, in random order.
-    coldness : float, default=1.0
-        Above 0. The higher, the nearer to the n highest scores; the lower, the nearer
-        to chance.
-
-    Returns
-    -------
-    positions : ndarray of int, shape (n,)
-        In the order of the draw.
-
-    Raises
-    ------
-    TypeError
-        If `coldness` is no number.
-    ValueError
-        If a parameter, or with "power" a finite score, is out of its range.
-
-    Notes
-    -----
-    The n highest sums of log weight and Gumbel noise are such a draw [1]_.
-
-    References
-    ----------
-    .. [1] A. Kirsch et al., "Stochastic batch acquisition: a simple baseline for deep
-       active learning", TMLR 2023.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skactive._math._selection import stochastic_n
-    >>> stochastic_n(np.array([0.0, 3.0, 0.0, 1.0]), 3, np.random.default_rng(0))
-    array([1, 3, 2])
+    The next position is drawn with a probability in proportion to `scores ** coldness`
+    ("power", for scores that are not negative; those of score 0 come last, in random
+    order) or to `exp(coldness * scores)` ("softmax"). The n highest sums of log weight
+    and Gumbel noise are such a draw (Kirsch et al., "Stochastic batch acquisition",
+    TMLR 2023).
     """
     scores = np.asarray(scores)
     if method not in ("power", "softmax"):

@@ -3,7 +3,6 @@
 import numpy as np
 from sklearn import get_config
 from sklearn.base import clone, is_classifier
-from sklearn.dummy import DummyClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
@@ -124,16 +123,16 @@ def unseeded(estimator):
     ]
 
 
-def fresh_estimator(estimator, y, seed, n_rounds):
-    """Return a seeded clone for training on `y`; see `round_seed` for the seeds.
-
-    If there is only one class, a classifier is replaced by a `DummyClassifier`, since
-    most classifiers refuse it.
-    """
+def needs_classes(estimator, y):
+    """Whether a classifier is to be trained on labels `y` of a single class."""
     frozen = isinstance(estimator, FrozenEstimator)
     single_class = y.ndim == 1 and np.all(y == y[0])
-    if is_classifier(estimator) and single_class and not frozen:
-        return DummyClassifier(strategy="most_frequent")
+    return is_classifier(estimator) and single_class and not frozen
+
+
+def fresh_estimator(estimator, y, seed, n_rounds):
+    """Return a seeded clone for training on `y`; see `round_seed` for the seeds.
+    """
     estimator = clone(estimator)
     names = unseeded(estimator)
     seeds = {name: round_seed(seed, n_rounds, name, len(y)) for name in names}

@@ -1,4 +1,4 @@
-"""Find the minimum of a function: anew, or again when it has changed a little."""
+"""Quasi-Newton minimization, from a start near the minimum or from anywhere."""
 
 from scipy.linalg import get_blas_funcs
 from scipy.optimize import minimize
@@ -8,53 +8,13 @@ _MOST = 4.0
 
 
 def bfgs(gradient, x, inverse, is_small, *, max_iter=50):
-    """Minimise a smooth, strictly convex function near its minimum.
+    """Minimize a smooth, strictly convex function near its minimum by BFGS.
 
-    The method of Broyden, Fletcher, Goldfarb and Shanno with full steps: it learns the
-    inverse Hessian from the gradients that it sees, and gives it back for the next
-    time. There is no line search, so it is for starts near the minimum; it says so
-    when it was not near enough.
-
-    Parameters
-    ----------
-    gradient : callable
-        `gradient(x)` returns the gradient, ndarray of shape (p,).
-    x : ndarray of float32 or float64, shape (p,)
-        Where to start.
-    inverse : ndarray of shape (p, p), in Fortran order
-        About the inverse of the Hessian, positive definite. The upper triangle is
-        read. Left as it is.
-    is_small : callable
-        `is_small(x, gradient)` tells when to stop.
-    max_iter : int, default=50
-        Steps at most.
-
-    Returns
-    -------
-    x : ndarray of shape (p,)
-    inverse : ndarray of shape (p, p), or None
-        The better estimate, for the next time; its upper triangle counts. None where
-        steps stopped to help: then `x` is the start.
-    n_iter : int
-        Steps taken.
-
-    References
-    ----------
-    J. Nocedal, S. J. Wright, "Numerical optimization", 2nd edition, 2006, section 6.1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skactive.linear_model._bfgs import bfgs
-    >>> hessian = np.array([[2.0, 1.0], [1.0, 3.0]])
-    >>> x, inverse, _ = bfgs(
-    ...     lambda x: hessian @ x - [3.0, 4.0],
-    ...     np.zeros(2),
-    ...     np.eye(2, order="F") / 3,
-    ...     lambda x, gradient: np.linalg.norm(gradient) < 1e-10,
-    ... )
-    >>> x.round(6)
-    array([1., 1.])
+    `gradient(x)` returns the gradient (p,); `is_small(x, gradient)` stops the search.
+    Full steps are taken, without a line search, from an estimate of the inverse Hessian
+    (p, p) of which the upper triangle is read. Returns `x` (p,), the better inverse and
+    the number of steps. The inverse is None, and `x` the start, if the steps do not
+    converge.
     """
     multiply, update = get_blas_funcs(("symv", "syr2"), (inverse,))
     start, n_iter, owned = x, 0, False
@@ -82,39 +42,11 @@ def bfgs(gradient, x, inverse, is_small, *, max_iter=50):
 
 
 def l_bfgs(function, x, is_small, *, max_iter):
-    """Minimise a smooth function from anywhere, by SciPy's L-BFGS.
+    """Minimize a smooth function from anywhere by SciPy's L-BFGS.
 
-    Parameters
-    ----------
-    function : callable
-        `function(x)` returns the value and the gradient, ndarray of shape (p,).
-    x : ndarray of float64, shape (p,)
-        Where to start.
-    is_small : callable
-        `is_small(x, gradient)` tells when to stop.
-    max_iter : int
-        Steps at most.
-
-    Returns
-    -------
-    x : ndarray of shape (p,)
-        Where it stopped: `is_small` there, unless values too near each other to tell
-        apart or `max_iter` came first.
-    n_iter : int
-        Steps taken.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skactive.linear_model._bfgs import l_bfgs
-    >>> x, _ = l_bfgs(
-    ...     lambda x: (np.cosh(x - 2).sum(), np.sinh(x - 2)),
-    ...     np.zeros(3),
-    ...     lambda x, gradient: np.linalg.norm(gradient) < 1e-5,
-    ...     max_iter=100,
-    ... )
-    >>> x.round(4)
-    array([2., 2., 2.])
+    `function(x)` returns the value and the gradient (p,). Returns `x` (p,), where
+    `is_small` holds unless the values no longer differ or `max_iter` was reached, and
+    the number of steps.
     """
     last = {}
 

@@ -1,4 +1,4 @@
-"""What linear classifiers of scikit-learn know of their gradients and boundaries."""
+"""Gradients and decision boundaries of scikit-learn's linear classifiers."""
 
 import numpy as np
 from scipy import sparse
@@ -11,18 +11,7 @@ from ._logistic import SequentialLogisticRegression
 
 
 def check_gradient_factors(estimator):
-    """Raise unless `gradient_factors` works on an estimator; do no work.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted.
-
-    Raises
-    ------
-    TypeError
-        Says what would work.
-    """
+    """Raise a TypeError unless `gradient_factors` works on a fitted estimator."""
     is_logistic = is_linear_logistic(estimator) and not _is_multilabel(estimator)
     if hasattr(estimator, "gradient_factors") or is_logistic:
         return
@@ -35,49 +24,17 @@ def check_gradient_factors(estimator):
 
 
 def gradient_factors(estimator, X, proba=None):
-    """Factors of the gradient of the log loss at the predicted label.
+    """Return residuals (n, k) and inputs (n, d) of the log loss at the predicted label.
 
-    For item i the gradient with respect to the weights of the last linear layer is
-    the outer product of rows i of both factors.
+    Row i of the gradient with respect to the weights of the last linear layer is the
+    outer product of rows i. The estimator's own `gradient_factors` is used where it has
+    one.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted; with a method `gradient_factors`, which is then asked, or a linear
-        logistic model of scikit-learn.
-    X : array-like or sparse matrix of shape (n, d), or what the method takes
-        What the estimator takes.
-    proba : ndarray of shape (n, k) or None, default=None
-        Its `predict_proba(X)`, where that is known already.
-
-    Returns
-    -------
-    residuals : ndarray of shape (n, k)
-        Probabilities less the indicator of the likeliest class.
-    inputs : ndarray or CSR matrix of shape (n, d)
-        `X` itself; floating-point numbers are not copied. No constant column.
-
-    Notes
-    -----
-    The form is that of a softmax layer for two classes as well. Scikit-learn fits
-    one logit there: the norms of its gradients are smaller by the constant factor
-    sqrt(2), which changes no order and no ratio. Where one-vs-rest scores are
-    normalised to probabilities (`SGDClassifier` and `OneVsRestClassifier` with three
-    classes and more), the residuals are those of a softmax layer that predicts the
-    same probabilities.
-
-    Examples
-    --------
-    >>> from skactive.linear_model._gradients import gradient_factors
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> model = LogisticRegression().fit([[-1.0], [1.0]], [0, 1])
-    >>> residuals, inputs = gradient_factors(model, [[0.0], [3.0]])
-    >>> residuals.round(3)
-    array([[-0.5  ,  0.5  ],
-           [ 0.117, -0.117]])
-    >>> inputs
-    array([[0.],
-           [3.]])
+    The form is that of a softmax layer for two classes as well. Scikit-learn fits one
+    logit there: the norms of its gradients are smaller by the constant factor sqrt(2),
+    which changes no order and no ratio. If one-vs-rest scores are normalized to
+    probabilities, the residuals are those of a softmax layer that predicts the same
+    probabilities.
     """
     if hasattr(estimator, "gradient_factors"):
         return estimator.gradient_factors(X)
@@ -90,18 +47,7 @@ def gradient_factors(estimator, X, proba=None):
 
 
 def check_boundary(estimator):
-    """Raise unless `boundary_distance` works on an estimator; do no work.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted.
-
-    Raises
-    ------
-    TypeError
-        Says what would work.
-    """
+    """Raise a TypeError unless `boundary_distance` works on a fitted estimator."""
     if hasattr(estimator, "boundary_distance") or _layer(estimator) is not None:
         return
     name = _describe(estimator)
@@ -120,31 +66,11 @@ def check_boundary(estimator):
 
 
 def boundary_distance(estimator, X, n_jobs=1):
-    """Distance of each item to the nearest decision boundary.
+    """Return the Euclidean distance (n,) of each item to the nearest decision boundary.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted; with a method `boundary_distance`, which is then asked, or a linear
-        classifier of scikit-learn.
-    X : array-like or sparse matrix of shape (n, d), or what the method takes
-        What the estimator takes.
-    n_jobs : int, default=1
-        Threads for the products of a linear classifier.
-
-    Returns
-    -------
-    distance : ndarray of shape (n,)
-        Euclidean, in the space of `X` for a linear classifier; infinite where no
-        change of the item changes its prediction.
-
-    Examples
-    --------
-    >>> from skactive.linear_model._gradients import boundary_distance
-    >>> from sklearn.svm import LinearSVC
-    >>> model = LinearSVC().fit([[-1.0], [1.0]], [0, 1])
-    >>> boundary_distance(model, [[0.0], [3.0]]).round(6)
-    array([0., 3.])
+    It is measured in the space of `X` (n, d), and infinite if no change of the item
+    changes its prediction. The estimator's own `boundary_distance` is used where it has
+    one.
     """
     if hasattr(estimator, "boundary_distance"):
         return estimator.boundary_distance(X)
@@ -165,27 +91,11 @@ def boundary_distance(estimator, X, n_jobs=1):
 
 
 def distance_from_scores(scores, weights):
-    """Distance to the nearest boundary of a linear layer.
+    """Return the distance (n,) to the nearest boundary of a linear layer.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n, k), or (n, 1) for two classes
-        What the layer gives; the highest wins, a single one by its sign.
-    weights : ndarray of shape (k, d), or (1, d) for two classes
-        Its weights.
-
-    Returns
-    -------
-    distance : ndarray of shape (n,)
-        The region of a class is an intersection of half-spaces, one per other class,
-        so the nearest boundary is the nearest of their hyperplanes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skactive.linear_model._gradients import distance_from_scores
-    >>> distance_from_scores(np.array([[5.0], [0.0]]), np.array([[3.0, 4.0]]))
-    array([1., 0.])
+    `scores` are (n, k) and `weights` (k, d); (n, 1) and (1, d) for two classes. The
+    region of a class is an intersection of half-spaces, one per other class, so the
+    nearest boundary is the nearest of their hyperplanes.
     """
     if scores.shape[1] == 1:
         scores = np.hstack([np.zeros_like(scores), scores])
@@ -202,17 +112,7 @@ def distance_from_scores(scores, weights):
 
 
 def is_linear_logistic(estimator):
-    """Whether this is a linear model that minimises a log loss.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted or not.
-
-    Returns
-    -------
-    is_linear_logistic : bool
-    """
+    """Whether an estimator is a linear model that minimizes a log loss."""
     if isinstance(estimator, OneVsRestClassifier):
         return is_linear_logistic(estimator.estimator)
     if isinstance(estimator, SGDClassifier):
@@ -222,7 +122,7 @@ def is_linear_logistic(estimator):
 
 
 def _layer(estimator):
-    """Weights and intercepts of a linear classifier, one row per class, else None.
+    """Return weights and intercepts of a linear classifier, one row per class, or None.
 
     Two classes have one row, whose sign decides.
     """

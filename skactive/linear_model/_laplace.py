@@ -1,4 +1,4 @@
-"""Laplace's approximation of what a linear logistic model could also have learnt."""
+"""Laplace approximation of linear logistic models."""
 
 import inspect
 
@@ -19,18 +19,7 @@ _L2 = "Use an l2 penalty alone (l1_ratio=0, or penalty='l2' before scikit-learn 
 
 
 def find_obstacle(estimator):
-    """Say what in a linear logistic model has no normal approximation.
-
-    Parameters
-    ----------
-    estimator : estimator
-        One that `is_linear_logistic` accepts; fitted.
-
-    Returns
-    -------
-    obstacle : str or None
-        What it is and what would work, or None.
-    """
+    """Return why a linear logistic model has no normal approximation, or None."""
     if isinstance(estimator, OneVsRestClassifier):
         if estimator.multilabel_:
             return "predicts several labels per item. Train it on one label per item."
@@ -71,29 +60,11 @@ def _find_obstacle_logistic(estimator):
 
 
 def draw_linear(estimator, n_draws, rng, X, y=None, sample_weight=None):
-    """Draw linear logistic models around the fitted one.
+    """Return a function that maps `X` (n, d) to probabilities (n, t, k) under t models.
 
-    The weights have the normal distribution around the fitted weights whose precision
-    is the Hessian of the loss that they minimise.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted; without an obstacle.
-    n_draws : int
-        How many models, t.
-    rng : numpy.random.Generator
-    X : array-like or sparse matrix of shape (m, d)
-        What it was trained on.
-    y : array-like of shape (m,) or None, default=None
-        The labels; only `class_weight` needs them. None is what it predicts for `X`.
-    sample_weight : array-like of shape (m,) or None, default=None
-        The weights that it was trained with.
-
-    Returns
-    -------
-    draw : callable
-        From `X` of shape (n, d) to probabilities (n, t, k).
+    The weights are drawn from the normal distribution around the fitted ones whose
+    precision is the Hessian of the loss. `X` (m, d), `y` (m,) and `sample_weight` (m,)
+    are the training data; `y` None stands for the predicted labels.
     """
     check_is_fitted(estimator)
     X = _check_features(estimator, X)
@@ -157,22 +128,22 @@ class _Draws:
             by_class = np.zeros((k, c, t), dtype=X.dtype)
             by_class[k - q :] = logits.reshape(c, q, t).swapaxes(0, 1)
             if self.one_vs_rest:
-                _normalise_sigmoids(by_class)
+                _normalize_sigmoids(by_class)
             else:
-                _normalise_exponentials(by_class)
+                _normalize_exponentials(by_class)
             for j in range(k):
                 draws[rows, :, j] = by_class[j]
         return draws
 
 
-def _normalise_exponentials(logits):
+def _normalize_exponentials(logits):
     """Softmax over the first axis, in place."""
     logits -= logits.max(axis=0)
     np.exp(logits, out=logits)
     logits *= 1 / logits.sum(axis=0)
 
 
-def _normalise_sigmoids(logits):
+def _normalize_sigmoids(logits):
     """Sigmoids over their sum over the first axis, in place."""
     expit(logits, out=logits)
     total = logits.sum(axis=0)
@@ -220,13 +191,13 @@ def _approximate(estimator, X, y, weight):
 
 
 def _read_prior(estimator, m):
-    """Precisions of weights and intercepts, as `SoftmaxHessian` takes them."""
+    """Return the precisions of weights and intercepts, as in `SoftmaxHessian`."""
     prior = {"intercept": estimator.fit_intercept, "intercept_penalty": 0.0}
     if isinstance(estimator, SGDClassifier):
         return {**prior, "penalty": estimator.alpha * m}  # of a mean loss
     prior["penalty"] = 1 / float(np.max(_inverse_penalty(estimator)))
     if getattr(estimator, "solver", None) == "liblinear":
-        # The intercept is the weight of a constant feature, penalised as any other.
+        # The intercept is the weight of a constant feature, penalized as any other.
         prior["intercept_penalty"] = prior["penalty"] / estimator.intercept_scaling**2
     return prior
 
@@ -236,10 +207,10 @@ def _inverse_penalty(estimator):
 
 
 def _class_weights(estimator, y, sample_weight, positive=None):
-    """Weight of each row's class in the loss, (m,).
+    """Return the weight of each row's class in the loss, (m,).
 
-    Where there is one problem per class, scikit-learn's stochastic descent weighs the
-    rows of its positive class only.
+    With one problem per class, scikit-learn's stochastic descent weights the rows of
+    its positive class only.
     """
     how = estimator.class_weight
     if how is None:

@@ -1,4 +1,4 @@
-"""Logistic regression for loops that train again after every few labels."""
+"""Logistic regression for loops that retrain after every few labels."""
 
 import warnings
 from numbers import Integral, Real
@@ -21,7 +21,7 @@ from .._utils._sklearn import (
 )
 from .._utils._threads import one_blas_thread
 from ._bfgs import bfgs, l_bfgs
-from ._loss import PenalisedLogLoss
+from ._loss import PenalizedLogLoss
 
 _FLOATS = [np.float64, np.float32]
 _LIMIT = 2048  # parameters, up to which an inverse Hessian is kept
@@ -31,60 +31,63 @@ _SMALL = 2**22  # values of X, up to which threads of BLAS would only wait
 class SequentialLogisticRegression(
     QuickParamsMixin, LinearClassifierMixin, BaseEstimator
 ):
-    r"""Logistic regression that starts where it stopped, and scores in float32.
+    r"""Logistic regression with warm starts, which predicts in float32.
 
     The model of :class:`~sklearn.linear_model.LogisticRegression` with its l2 penalty:
-    one logit for two classes, softmax for more. With `warm_start=True` it is made for
-    an :class:`~skactive.ActiveLearner` that trains again after each label, as after a
-    label more the minimum is near the last one: a handful of steps finds it.
+    one logit for two classes, softmax for more. With `warm_start=True` it suits an
+    :class:`~skactive.ActiveLearner` that is retrained after each label: the minimum is
+    near the previous one, and a few steps find it.
 
     Parameters
     ----------
     C : float, default=1.0
-        Inverse of the strength of the penalty, as in scikit-learn.
+        Inverse of the regularization strength, as in scikit-learn.
     fit_intercept : bool, default=True
-        Whether each logit has an intercept, without penalty.
+        Whether each logit has an intercept, which is not penalized.
     class_weight : dict, "balanced" or None, default=None
-        As in scikit-learn.
+        Weights of the classes, as in scikit-learn.
     tol : float, default=1e-3
         `fit` stops when the gradient of the objective below, times C, is shorter than
-        `tol` times the coefficients. Coefficients are then within `tol` of the exact
-        ones, relative to their length and but for the intercept; scikit-learn's
-        default is ten times as far off, or more.
+        `tol` times the coefficients. The coefficients, without the intercept, are then
+        within a relative distance of `tol` of the exact ones. This is at least ten
+        times as close as scikit-learn's default.
     max_iter : int, default=1000
-        Steps at most.
+        Maximum number of steps.
     warm_start : bool, default=False
-        Whether `fit` begins at the solution of the last `fit`, where classes and
-        number of features are the same. An `ActiveLearner` then carries the solution
-        from each model to the next. The result depends on the start within `tol`.
+        Whether `fit` starts at the solution of the previous `fit`, if the classes and
+        the number of features are the same. An `ActiveLearner` passes the solution from
+        each model to the next. The result depends on the start within `tol`.
 
     Attributes
     ----------
     classes_ : ndarray of shape (k,)
+        The classes.
     coef_ : ndarray of shape (1, d) or (k, d)
-        Of the dtype of `X`: one row for two classes.
+        The coefficients, in the dtype of `X`. Two classes have one row.
     intercept_ : ndarray of shape (1,) or (k,)
+        The intercepts.
     n_iter_ : ndarray of int, shape (1,)
-        Steps of the last `fit`.
+        Number of steps of the last `fit`.
     n_features_in_ : int
+        Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Where the columns of `X` have names.
+        Names of the features. Defined only if the columns of `X` have names.
 
     See Also
     --------
-    sklearn.linear_model.LogisticRegression : With more penalties and solvers.
+    sklearn.linear_model.LogisticRegression : Has more penalties and solvers.
 
     Notes
     -----
     The objective is :math:`\sum_i s_i \ell_i(w) + \|w\|^2 / 2C` with weights s and log
-    losses ℓ. A cold start is SciPy's L-BFGS. A warm one is BFGS with full steps, whose
-    inverse Hessian (once computed, up to 2,048 parameters) is kept for the next `fit`
-    and left out of pickles. Where the data have changed too much for it, L-BFGS takes
+    losses ℓ. A cold start uses SciPy's L-BFGS. A warm start uses BFGS with full steps,
+    whose inverse Hessian (computed once, up to 2,048 parameters) is kept for the next
+    `fit` and is not pickled. If the data have changed too much for it, L-BFGS takes
     over.
 
     Each step costs O(n d k), two products with `X`, and O(p²) for the p = k (d + 1)
-    parameters. A prediction is one product in the dtype of `X`; instead of the pool,
-    its scores are searched for NaN and infinity.
+    parameters. A prediction is one product in the dtype of `X`. Its scores, not the
+    pool, are checked for NaN and infinity.
 
     Examples
     --------
@@ -127,19 +130,21 @@ class SequentialLogisticRegression(
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
-        """Find the coefficients.
+        """Fit the coefficients.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d)
+            Training data.
         y : array-like of shape (n,)
-            At least two classes.
+            Labels of at least two classes.
         sample_weight : array-like of shape (n,) or None, default=None
-            Weight of each row's loss.
+            Weight of each row's loss. Defaults to 1.
 
         Returns
         -------
         self : SequentialLogisticRegression
+            The fitted estimator.
         """
         # What is not finite in `X` is found in the gradient.
         if not (self._is_checked(X) and _are_classes(y, len(X))):
@@ -163,12 +168,12 @@ class SequentialLogisticRegression(
         elif self.class_weight is not None:
             factors = compute_class_weight(self.class_weight, classes=classes, y=y)
             weight = weight * factors[codes].astype(X.dtype)
-        loss = PenalisedLogLoss(
+        loss = PenalizedLogLoss(
             X, codes, len(classes), weight, self.C, self.fit_intercept
         )
         start, inverse = self._find_start(classes, loss.shape, X.dtype)
         with one_blas_thread(np.prod(X.shape) <= _SMALL):
-            solution = self._minimise(loss, start, inverse)
+            solution = self._minimize(loss, start, inverse)
         solution = solution.reshape(loss.shape)
         d = X.shape[1]
         self.classes_ = classes
@@ -181,19 +186,20 @@ class SequentialLogisticRegression(
         return self
 
     def continue_from(self, fitted):
-        """Begin the next `fit` at the solution of another model.
+        """Start the next `fit` at the solution of another model.
 
         An `ActiveLearner` calls this on the clone that it is about to train.
 
         Parameters
         ----------
         fitted : estimator
-            The last model. Without `warm_start`, or if it is of another class, nothing
-            happens.
+            The previous model. Without `warm_start`, or if it is of another class,
+            nothing happens.
 
         Returns
         -------
         self : SequentialLogisticRegression
+            The estimator.
         """
         if self.warm_start and type(fitted) is type(self):
             for name, value in vars(fitted).items():
@@ -202,15 +208,17 @@ class SequentialLogisticRegression(
         return self
 
     def decision_function(self, X):
-        """Logits.
+        """Return the logits.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d)
+            Items to predict.
 
         Returns
         -------
         logits : ndarray of shape (n,) for two classes, else (n, k)
+            In the dtype of `X`.
         """
         check_is_fitted(self)
         if not self._is_checked(X):
@@ -232,11 +240,12 @@ class SequentialLogisticRegression(
         return logits
 
     def predict_proba(self, X):
-        """Class probabilities.
+        """Return the class probabilities.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d)
+            Items to predict.
 
         Returns
         -------
@@ -256,15 +265,17 @@ class SequentialLogisticRegression(
         return proba
 
     def predict_log_proba(self, X):
-        """Logarithms of class probabilities.
+        """Return the logarithms of the class probabilities.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d)
+            Items to predict.
 
         Returns
         -------
         log_proba : ndarray of shape (n, k)
+            In the dtype of `X`.
         """
         logits = self.decision_function(X)
         if logits.ndim == 2:
@@ -272,7 +283,7 @@ class SequentialLogisticRegression(
         return np.stack([log_expit(-logits), log_expit(logits)], axis=1)
 
     def _is_checked(self, X):
-        """Whether a look at the type and shape of `X` says all but what is finite."""
+        """Whether type and shape of `X` show that only finiteness is unchecked."""
         return (
             type(X) is np.ndarray
             and X.dtype in _FLOATS
@@ -283,7 +294,7 @@ class SequentialLogisticRegression(
         )
 
     def _find_start(self, classes, shape, dtype):
-        """Give the last solution and its inverse Hessian, or zeros and None."""
+        """Return the previous solution and its inverse Hessian, or zeros and None."""
         if self.warm_start and hasattr(self, "coef_"):
             last = self.coef_
             if self.fit_intercept:
@@ -295,12 +306,12 @@ class SequentialLogisticRegression(
                 return last.astype(dtype).ravel(), inverse
         return np.zeros(np.prod(shape), dtype=dtype), None
 
-    def _minimise(self, loss, start, inverse):
+    def _minimize(self, loss, start, inverse):
         """Go on from a start: by BFGS where it is near, else by L-BFGS."""
         self._inverse = None  # it may fit no longer
 
         def is_small(x, gradient):
-            weights = loss.penalised(x).ravel()
+            weights = loss.penalized(x).ravel()
             return self.C * _norm(gradient) <= self.tol * _norm(weights)
 
         if start.any() and len(start) <= _LIMIT:
@@ -355,6 +366,6 @@ def _norm(x):
 
 
 def _widen(X):
-    """Make float32 of float16, of which scikit-learn makes float64."""
+    """Convert float16 to float32; scikit-learn would convert it to float64."""
     is_half = isinstance(X, np.ndarray) and X.dtype == np.float16
     return X.astype(np.float32) if is_half else X

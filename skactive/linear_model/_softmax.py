@@ -1,8 +1,8 @@
-"""The curvature of softmax regression: its Hessian, and what is solved with it.
+"""The Hessian of softmax regression, and equations with it.
 
 Parameters are arrays of shape (k, d + 1), one row for each class as scikit-learn's
-`coef_`, and the class's intercept last; (k, d) without intercepts. A block of r of
-them has the shape (r, k, d + 1). Flattened, they lie in C order.
+`coef_`, with the intercept last; (k, d) without intercepts. A block of r of them has
+the shape (r, k, d + 1). Flattened, they are in C order.
 """
 
 import warnings
@@ -20,25 +20,13 @@ from .._utils._chunks import as_floats, chunk_size, chunks
 
 
 _COPIED = 2**26
-# An unpenalised intercept has this precision at least, relative to the others: only
+# An unpenalized intercept has this precision at least, relative to the others: only
 # probabilities of exactly 0 and 1 leave it none.
 _FLOOR = 1e-10
 
 
 class SoftmaxCurvature:
-    """Parts of a softmax Hessian that need no solving.
-
-    Parameters
-    ----------
-    X, proba, sample_weight, penalty, intercept, intercept_penalty
-        As there.
-
-    Examples
-    --------
-    >>> from skactive.linear_model._softmax import SoftmaxCurvature
-    >>> SoftmaxCurvature([[1.0], [2.0]], [0.5, 0.5], intercept=False).to_dense()
-    array([[2.25]])
-    """
+    """Products with a softmax Hessian; parameters as in `SoftmaxHessian`."""
 
     def __init__(
         self,
@@ -82,16 +70,7 @@ class SoftmaxCurvature:
         self.shape = (self.proba.shape[1], d + bool(intercept))
 
     def matvec(self, V):
-        """Multiply with the Hessian.
-
-        Parameters
-        ----------
-        V : array-like of shape (k, d + 1) or (r, k, d + 1)
-
-        Returns
-        -------
-        product : ndarray of the shape of `V`
-        """
+        """Multiply `V` (k, d + 1) or (r, k, d + 1) with the Hessian."""
         V, single = self._as_block(V)
         product = V * self._precision
         if self.intercept:
@@ -105,13 +84,7 @@ class SoftmaxCurvature:
         return product[0] if single else product
 
     def to_dense(self):
-        """Write the Hessian out.
-
-        Returns
-        -------
-        hessian : ndarray of shape (k (d + 1), k (d + 1))
-            Symmetric and positive definite.
-        """
+        """Return the Hessian (k (d + 1), k (d + 1))."""
         k, width = self.shape
         hessian = np.zeros((k, width, k, width))
         for rows in self._chunks(0):
@@ -178,7 +151,7 @@ class SoftmaxCurvature:
         logits *= weight
 
     def _curve_root(self, noise, proba, weight):
-        """Multiply by a square root A, A Aᵀ being what `_curve` multiplies by."""
+        """Multiply by a square root A of the Hessian A Aᵀ in `_curve`."""
         if self.single:
             noise *= np.sqrt(proba * (1 - proba))
         else:
@@ -187,7 +160,7 @@ class SoftmaxCurvature:
         noise *= np.sqrt(weight)
 
     def _curvature(self, rows, proba, a, b):
-        """Second derivative of each row's loss in the logits a and b."""
+        """Return the second derivative of each row's loss in the logits a and b."""
         other = 1 - proba[:, b] if a == b else -proba[:, b]
         return self.weight[rows] * proba[:, a] * other
 
@@ -211,7 +184,7 @@ class SoftmaxCurvature:
 
     @cached_property
     def _precision(self):
-        """What the penalties add to the diagonal, (k, d + 1)."""
+        """Precision that the penalties add to the diagonal, (k, d + 1)."""
         precision = np.full(self.shape, self.penalty)
         if self.intercept:
             floor = _FLOOR * (self.penalty + self._intercept_curvature.mean())
@@ -249,57 +222,16 @@ class SoftmaxHessian(SoftmaxCurvature):
     r"""Hessian of a weighted log loss with a quadratic penalty.
 
     The function is :math:`\sum_i w_i \ell_i(W) + \frac{\lambda}{2} \|W\|^2`, where
-    :math:`\ell_i` is the log loss of row i under softmax regression. Its Hessian
-    does not depend on the labels.
+    :math:`\ell_i` is the log loss of row i of `X` (m, d). `proba` is (m, k), or (m,)
+    for a model of two classes with a single logit, which has k = 1.
 
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (m, d)
-        The rows that the model was trained on.
-    proba : ndarray of shape (m, k) or (m,)
-        Probabilities of the k classes. One dimension is the probability of the second
-        of two classes, of a model with a single logit: then k is 1 below, as in
-        `LogisticRegression.coef_`.
-    sample_weight : array-like of shape (m,), default=None
-        Weight of each row's loss; None is 1.
-    penalty : float, default=1.0
-        The precision λ of the weights: 1 / C of `LogisticRegression`.
-    intercept : bool, default=True
-        Whether each class has an intercept.
-    intercept_penalty : float, default=0.0
-        Precision of the intercepts. Where it is 0, adding one number to all
-        intercepts of a softmax changes no probability: along that direction only, the
-        Hessian gets the mean of the intercepts' own curvature instead of 0.
-    limit : int, default=4096
-        Up to this many parameters the Hessian is factorized; above, equations are
-        solved by conjugate gradients. Up to this many rows, equations are solved in the
-        space that the rows span, if they are at most half as many as the features, or
-        fewer than the features where there are too many parameters to factorize.
-    tol : float, default=1e-8
-        Where conjugate gradients stop: norm of the residual, relative to that of the
-        right-hand side.
-    max_iter : int, default=1000
-        Steps of conjugate gradients at most.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        Of the parameters, (k, d + 1) or (k, d).
-
-    Notes
-    -----
-    A product costs O(m d k) for each of a block of parameters, in two matrix products
-    for the whole block. Factorising costs O(m d² k²) and once O(d³ k³).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skactive.linear_model._softmax import SoftmaxHessian
-    >>> hessian = SoftmaxHessian([[1.0], [2.0]], [0.5, 0.5])
-    >>> hessian.matvec(np.array([[1.0, 0.0]]))
-    array([[2.25, 0.75]])
-    >>> hessian.solve(np.array([[2.25, 0.75]])).round(6)
-    array([[1., 0.]])
+    If `intercept_penalty` is 0, adding one number to all intercepts of a softmax
+    changes no probability: along that direction, the Hessian gets the mean of the
+    intercepts' own curvature instead of 0. Up to `limit` parameters the Hessian is
+    factorized, which costs O(m d² k²) and O(d³ k³); above, equations are solved by
+    conjugate gradients up to the relative residual `tol`. Up to `limit` rows, equations
+    are solved in the space that the rows span, if they are at most half as many as the
+    features, or fewer than the features if there are too many parameters to factorize.
     """
 
     def __init__(
@@ -328,18 +260,7 @@ class SoftmaxHessian(SoftmaxCurvature):
         self.max_iter = max_iter
 
     def solve(self, B):
-        """Solve an equation with the Hessian on its left side.
-
-        Parameters
-        ----------
-        B : array-like of shape (k, d + 1) or (r, k, d + 1)
-            Right-hand sides.
-
-        Returns
-        -------
-        V : ndarray of the shape of `B`
-            `matvec(V)` is `B`.
-        """
+        """Return `V` with `matvec(V) == B`, for `B` (k, d + 1) or (r, k, d + 1)."""
         B, single = self._as_block(B)
         if self._is_small:
             flat = cho_solve(self._cholesky, B.reshape(len(B), -1).T)
@@ -352,20 +273,7 @@ class SoftmaxHessian(SoftmaxCurvature):
         return V[0] if single else V
 
     def sample(self, n_draws, rng, dtype=np.float64):
-        """Draw parameters from the normal distribution of this precision.
-
-        Parameters
-        ----------
-        n_draws : int
-        rng : numpy.random.Generator
-        dtype : dtype, default=float64
-            Of the result; the work is done in float64.
-
-        Returns
-        -------
-        V : ndarray of shape (n_draws, k, d + 1)
-            Mean 0; the covariance is the inverse of the Hessian.
-        """
+        """Draw parameters (n_draws, k, d + 1) with mean 0 and this precision."""
         result = np.empty((n_draws, *self.shape), dtype=dtype)
         size = chunk_size(8 * self.shape[0] * self.shape[1])
         for block in chunks(n_draws, size):
@@ -439,7 +347,7 @@ class SoftmaxHessian(SoftmaxCurvature):
         return np.concatenate([projected, V[..., d:]], axis=2)
 
     def _replace_span(self, V, inner):
-        """Put these coordinates in place of those that `V` has in the span."""
+        """Replace the coordinates of `V` in the span by others."""
         d = self.X.shape[1]
         change = (inner - self._to_span(V))[..., : self._span[0].shape[1]]
         mixed = self._span[0] @ change.reshape(-1, change.shape[2]).T
@@ -466,24 +374,7 @@ class SoftmaxHessian(SoftmaxCurvature):
 def softmax_hessian(
     X, proba, sample_weight=None, penalty=1.0, intercept=True, intercept_penalty=0.0
 ):
-    """Write out the Hessian of softmax regression.
-
-    Parameters
-    ----------
-    X, proba, sample_weight, penalty, intercept, intercept_penalty
-        As in :class:`SoftmaxHessian`.
-
-    Returns
-    -------
-    hessian : ndarray of shape (k (d + 1), k (d + 1))
-        The parameters (k, d + 1) lie in C order.
-
-    Examples
-    --------
-    >>> from skactive.linear_model._softmax import softmax_hessian
-    >>> softmax_hessian([[1.0], [2.0]], [0.5, 0.5], intercept=False)
-    array([[2.25]])
-    """
+    """Return the Hessian (k (d + 1), k (d + 1)); parameters as `SoftmaxHessian`."""
     return SoftmaxHessian(
         X,
         proba,
@@ -499,33 +390,12 @@ _DEPENDENT = 1e-5
 
 
 def conjugate_gradients(product, B, diagonal, *, tol=1e-8, max_iter=1000):
-    """Solve equations with a positive definite matrix that is known by its products.
+    """Solve equations with a positive definite matrix given by its products.
 
-    Parameters
-    ----------
-    product : callable
-        Multiplies each of a block of vectors, (r, ...) to (r, ...), with the matrix.
-    B : ndarray of shape (r, ...)
-        Right-hand sides. Each has its own step lengths, and leaves the block when it
-        is solved.
-    diagonal : ndarray of shape (...)
-        Of the matrix; the preconditioner.
-    tol : float, default=1e-8
-        Norm of a residual at most, relative to that of its right-hand side.
-    max_iter : int, default=1000
-        Number of products at most. A `ConvergenceWarning` says where it was reached.
-
-    Returns
-    -------
-    V : ndarray of the shape of `B`
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skactive.linear_model._softmax import conjugate_gradients
-    >>> A = np.array([[2.0, 1.0], [1.0, 3.0]])
-    >>> conjugate_gradients(lambda V: V @ A, np.array([[3.0, 4.0]]), A.diagonal())
-    array([[1., 1.]])
+    `product` multiplies a block of vectors (r, ...) with the matrix, `B` (r, ...) are
+    the right-hand sides, and `diagonal` (...) is the preconditioner. Each right-hand
+    side has its own step lengths and leaves the block when its relative residual is
+    below `tol`.
     """
     shape = B.shape
     B, diagonal = B.reshape(len(B), -1), diagonal.ravel()
@@ -562,28 +432,10 @@ def conjugate_gradients(product, B, diagonal, *, tol=1e-8, max_iter=1000):
 
 
 def span_rows(X):
-    """Find an orthonormal basis of what a few long rows span.
+    """Return an orthonormal basis of the span of `X` (m, d) as mixing and coordinates.
 
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of float64, shape (m, d)
-
-    Returns
-    -------
-    mixing : ndarray of shape (m, r)
-        `X.T @ mixing` is the basis; as a product it is as sparse as `X`.
-    coordinates : ndarray of shape (m, r)
-        Of the rows in the basis: `X` is `coordinates @ (X.T @ mixing).T`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skactive.linear_model._softmax import span_rows
-    >>> X = np.array([[3.0, 4.0, 0.0], [6.0, 8.0, 0.0]])
-    >>> mixing, coordinates = span_rows(X)
-    >>> np.abs(coordinates).round(6)
-    array([[ 5.],
-           [10.]])
+    `X.T @ mixing` (m, r) is the basis; kept as a product, it is as sparse as `X`. `X`
+    is `coordinates @ (X.T @ mixing).T`, with coordinates (m, r).
     """
     gram = X @ X.T
     gram = gram.toarray() if sparse.issparse(gram) else gram

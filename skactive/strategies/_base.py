@@ -1,4 +1,4 @@
-"""What a query strategy is."""
+"""Base classes of the query strategies."""
 
 from abc import ABC, abstractmethod
 
@@ -28,35 +28,34 @@ OF_CLASSES = frozenset(
 class Strategy(QuickParamsMixin, BaseEstimator, ABC):
     """Base class of the query strategies that choose a batch as a whole.
 
-    A strategy is a scikit-learn object: `__init__` stores parameters and does
-    nothing else, so `clone`, `set_params` and a grid search work on it. It keeps no
-    state between queries.
+    A strategy is a scikit-learn object: `__init__` only stores parameters, so `clone`,
+    `set_params` and a grid search work on it. It keeps no state between queries.
 
     Attributes
     ----------
     requires : frozenset of str
         Quantities that the strategy uses, out of "proba", "class_scores", "draws",
         "features", "labeled", "gradients", "boundary", "embedding_gradients" and
-        "surprisal". The learner checks that its estimator has them before any work;
-        asking the view for anything else is an error.
+        "surprisal". The learner checks that its estimator has them before any work.
+        Using any other quantity of the view is an error.
     optional : frozenset of str
-        Quantities that it uses when available, such as "labeled" before and after the
-        first labels. They are not checked in advance.
+        Quantities that the strategy uses when available, such as "labeled", which
+        exists after the first labels. They are not checked in advance.
     targets : frozenset of str
         Targets that the strategy is defined for, out of "single-label", "multi-label"
         (an indicator matrix) and "regression". The learner refuses any other before
-        any work. By default "single-label" if `requires` names a quantity of classes,
-        such as "proba", and all of them otherwise.
+        any work. Defaults to "single-label" if `requires` names a quantity of classes,
+        such as "proba", and to all of them otherwise.
 
     See Also
     --------
-    PointwiseStrategy : For strategies that score each candidate on its own.
+    PointwiseStrategy : For strategies that score each candidate independently.
 
     Examples
     --------
     >>> from skactive.strategies import Strategy
     >>> class First(Strategy):
-    ...     "Ask in the order of the pool."
+    ...     "Query in the order of the pool."
     ...
     ...     def select(self, view, n):
     ...         return range(n)
@@ -76,14 +75,14 @@ class Strategy(QuickParamsMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def select(self, view, n):
-        """Choose candidates to ask about.
+        """Select the candidates to query.
 
         Parameters
         ----------
         view : skactive.view.PoolView
-            The candidates and what the model says of them.
+            The candidates and the model's predictions.
         n : int
-            How many to choose, from 1 to `len(view)`.
+            Number of candidates to select, from 1 to `len(view)`.
 
         Returns
         -------
@@ -93,9 +92,9 @@ class Strategy(QuickParamsMixin, BaseEstimator, ABC):
 
 
 class PointwiseStrategy(Strategy):
-    """Base class of the query strategies that score each candidate on its own.
+    """Base class of the query strategies that score each candidate independently.
 
-    A subclass writes `score`; the highest scores are asked first and ties are
+    A subclass defines `score`. The highest scores are selected first, and ties are
     broken at random by the generator of the round.
 
     Examples
@@ -104,7 +103,7 @@ class PointwiseStrategy(Strategy):
     >>> from skactive.strategies import PointwiseStrategy
     >>> from sklearn.linear_model import LogisticRegression
     >>> class Longest(PointwiseStrategy):
-    ...     "Ask for the longest rows first."
+    ...     "Query the longest rows."
     ...
     ...     requires = frozenset({"features"})
     ...
@@ -122,46 +121,20 @@ class PointwiseStrategy(Strategy):
         Parameters
         ----------
         view : skactive.view.PoolView
-            The candidates and what the model says of them.
+            The candidates and the model's predictions.
 
         Returns
         -------
         scores : ndarray of shape (n_candidates,)
-            The higher, the sooner asked. Infinities are allowed, NaN is not.
+            The highest scores are selected first. Infinities are allowed, NaN is not.
         """
 
     def select(self, view, n):
-        """Choose the n highest scores, best first, ties in random order.
-
-        Parameters
-        ----------
-        view : skactive.view.PoolView
-            The candidates and what the model says of them.
-        n : int
-            How many to choose.
-
-        Returns
-        -------
-        positions : ndarray of int, shape (n,)
-        """
+        """Select the n highest scores, best first, ties in random order."""
         return self.select_scored(view, n)[0]
 
     def select_scored(self, view, n):
-        """Choose as `select` does, and return the scores as well.
-
-        Parameters
-        ----------
-        view : skactive.view.PoolView
-            The candidates and what the model says of them.
-        n : int
-            How many to choose.
-
-        Returns
-        -------
-        positions : ndarray of int, shape (n,)
-        scores : ndarray of shape (n,)
-            The scores of what was chosen.
-        """
+        """Return the positions (n,) that `select` returns, and their scores (n,)."""
         scores = check_scores(self.score(view), view, self)
         positions = self._choose(scores, view, n)
         return positions, scores[positions]
@@ -171,13 +144,13 @@ class PointwiseStrategy(Strategy):
 
 
 class FunctionStrategy(PointwiseStrategy):
-    """Make a strategy of a plain function of the view.
+    """Strategy that scores candidates by a plain function of the view.
 
     Parameters
     ----------
     function : callable
-        `function(view)` returns one score per candidate, the highest asked first.
-        It may look at everything that the estimator can give.
+        `function(view)` returns one score per candidate; the highest are selected
+        first. It may use every quantity that the estimator has.
 
     Examples
     --------
@@ -192,33 +165,12 @@ class FunctionStrategy(PointwiseStrategy):
         self.function = function
 
     def score(self, view):
-        """Call the function.
-
-        Parameters
-        ----------
-        view : skactive.view.PoolView
-            The candidates and what the model says of them.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_candidates,)
-        """
+        """Call the function."""
         return self.function(view)
 
 
 def check_gives_scores(strategy, name):
-    """Raise unless a strategy scores each candidate on its own and chooses by that.
-
-    Parameters
-    ----------
-    strategy : Strategy
-    name : str
-        What to call it in the error message.
-
-    Raises
-    ------
-    TypeError
-    """
+    """Raise a TypeError unless a strategy selects the highest of its scores."""
     select = getattr(type(strategy), "select", None)
     if select is not PointwiseStrategy.select:
         raise TypeError(
@@ -229,26 +181,7 @@ def check_gives_scores(strategy, name):
 
 
 def check_scores(scores, view, strategy):
-    """Check that a strategy gave one number per candidate.
-
-    Parameters
-    ----------
-    scores : array-like
-        What `score` returned.
-    view : skactive.view.PoolView
-        What it was asked about.
-    strategy : Strategy
-        Named in the error.
-
-    Returns
-    -------
-    scores : ndarray of shape (n_candidates,)
-
-    Raises
-    ------
-    ValueError
-        If the shape is another one or a score is NaN.
-    """
+    """Return the scores (n_candidates,); a ValueError for other shapes or NaN."""
     scores = np.asarray(scores)
     if scores.shape != (len(view),) or scores.dtype.kind not in "fiub":
         raise ValueError(

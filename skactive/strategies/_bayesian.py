@@ -1,4 +1,4 @@
-"""Bayesian strategies: ask where draws of the model's parameters disagree."""
+"""Bayesian strategies: query where posterior samples of the model disagree."""
 
 from numbers import Integral, Real
 
@@ -19,7 +19,7 @@ _MEASURES = {
 
 
 class _Draws(PointwiseStrategy):
-    """What the pointwise strategies on posterior draws share: how a batch is taken."""
+    """Base of the pointwise strategies on posterior draws: how a batch is selected."""
 
     _parameter_constraints = {
         "n_draws": [Interval(Integral, 1, None, closed="left")],
@@ -29,7 +29,7 @@ class _Draws(PointwiseStrategy):
     requires = frozenset({"draws"})
 
     def _choose(self, scores, view, n):
-        """Choose the n highest scores, or draw by them."""
+        """Select the n highest scores, or draw by the scores."""
         if self.selection == "top":
             return super()._choose(scores, view, n)
         return stochastic_n(
@@ -38,30 +38,30 @@ class _Draws(PointwiseStrategy):
 
 
 class BALD(_Draws):
-    """Ask where the label would tell most of the model's parameters.
+    """Query the candidates with the highest mutual information of label and parameters.
 
-    The score is the mutual information of the label and the parameters: the entropy
-    of the mean prediction less the mean entropy of the predictions. It is high where
-    draws of the model are sure and disagree.
+    The score is the entropy of the mean prediction minus the mean entropy of the
+    predictions. It is high where posterior samples of the model are confident and
+    disagree.
 
     Parameters
     ----------
     n_draws : int, default=50
-        How many models to draw, at least 2.
+        Number of posterior samples, at least 2.
     selection : {"top", "power", "softmax"}, default="top"
-        The batch is the highest scores, or drawn without replacement with
+        "top" selects the highest scores. The others draw without replacement with
         probabilities in proportion to `score ** coldness` ("PowerBALD") or to
-        `exp(coldness * score)`. Drawn batches are more diverse.
+        `exp(coldness * score)`, which makes batches more diverse.
     coldness : float, default=1.0
-        Not used by "top". The higher, the nearer to it.
+        Not used by "top". Higher values are closer to it.
 
     Notes
     -----
-    Cost: O(n t k) beside the draws, which are made and reduced in chunks.
+    Cost: O(n t k) plus the draws, which are made and reduced in chunks.
 
-    When to use: models whose posterior can be drawn, where labels are noisy and plain
-    uncertainty keeps asking about what no label settles. Large batches of the highest
-    scores are redundant: use `selection="power"` or BatchBALD.
+    When to use: models with posterior samples, if labels are noisy and uncertainty
+    sampling keeps selecting candidates that no label resolves. Large batches of the
+    highest scores are redundant: use `selection="power"` or BatchBALD.
 
     References
     ----------
@@ -73,7 +73,7 @@ class BALD(_Draws):
 
     Examples
     --------
-    The trees of a forest agree on the ends and not in the middle:
+    The trees of a forest agree at the ends and disagree in the middle:
 
     >>> from skactive import ActiveLearner
     >>> from skactive.strategies import BALD
@@ -96,46 +96,36 @@ class BALD(_Draws):
         self.coldness = coldness
 
     def score(self, view):
-        """Mutual information of the label and the model, in nats.
-
-        Parameters
-        ----------
-        view : skactive.view.PoolView
-            The candidates and what draws of the model say of them.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_candidates,)
-        """
+        """Return the mutual information of the label and the model, in nats."""
         return view.map_draws(_scores.mutual_information, self.n_draws)
 
 
 class MCDropout(_Draws):
-    """Ask where the mean prediction of draws of the model is least sure.
+    """Query the candidates with the most uncertain mean over posterior samples.
 
-    With a network whose draws are dropout masks this is Monte-Carlo dropout: the mean
-    over the draws stands for the prediction, and its uncertainty is measured.
+    For a network whose samples are dropout masks this is Monte Carlo dropout: the mean
+    over the samples is the prediction, and its uncertainty is the score.
 
     Parameters
     ----------
     n_draws : int, default=50
-        How many models to draw.
+        Number of posterior samples.
     measure : {"entropy", "least_confidence", "margin"}, default="entropy"
-        The uncertainty of the mean; "margin" is one less the gap between the two best
+        The uncertainty of the mean; "margin" is 1 minus the gap between the two best
         classes.
     selection : {"top", "power", "softmax"}, default="top"
-        The batch is the highest scores, or drawn without replacement with
-        probabilities in proportion to `score ** coldness` or to
-        `exp(coldness * score)`. Drawn batches are more diverse.
+        "top" selects the highest scores. The others draw without replacement with
+        probabilities in proportion to `score ** coldness` or to `exp(coldness *
+        score)`, which makes batches more diverse.
     coldness : float, default=1.0
-        Not used by "top". The higher, the nearer to it.
+        Not used by "top". Higher values are closer to it.
 
     Notes
     -----
-    Cost: O(n t k) beside the draws, which are made and reduced in chunks.
+    Cost: O(n t k) plus the draws, which are made and reduced in chunks.
 
-    When to use: networks that are too sure of themselves without dropout. For linear
-    models the mean hardly differs from the plain prediction, so plain entropy does.
+    When to use: networks that are overconfident without dropout. For linear models the
+    mean hardly differs from the prediction, so use entropy.
 
     References
     ----------
@@ -171,17 +161,7 @@ class MCDropout(_Draws):
         self.coldness = coldness
 
     def score(self, view):
-        """Uncertainty of the mean over the draws.
-
-        Parameters
-        ----------
-        view : skactive.view.PoolView
-            The candidates and what draws of the model say of them.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_candidates,)
-        """
+        """Return the uncertainty of the mean over the draws."""
         measure = _MEASURES[self.measure]
         return view.map_draws(
             lambda draws: measure(_scores.mean_over_draws(draws)), self.n_draws
@@ -189,31 +169,31 @@ class MCDropout(_Draws):
 
 
 class BatchBALD(Strategy):
-    """Ask for the batch whose labels together would tell most of the parameters.
+    """Query the batch whose labels have most joint information on the parameters.
 
-    Chosen one by one, each adding most to the joint mutual information of the labels
-    so far and the model's parameters. Of two candidates that would tell the same, only
-    one is asked for.
+    Candidates are selected greedily: each adds most to the joint mutual information of
+    the labels of the batch and the model's parameters. Of two candidates with the same
+    information, only one is selected.
 
     Parameters
     ----------
     n_draws : int, default=50
-        How many models to draw, at least 2. They can tell no more than log(n_draws);
-        a batch that reaches it is completed by starting anew, so large batches need
-        many draws.
+        Number of posterior samples, at least 2. Their information is at most
+        log(n_draws). A batch that reaches this limit is completed by starting anew, so
+        large batches need many draws.
     n_samples : int, default=4096
-        How many configurations of the batch's labels are held. The joint is exact
-        while there are no more, k^(b - 1) for a batch of b; beyond it they are a
-        weighted sample.
+        Maximum number of configurations of the batch's labels. The joint information is
+        exact while there are no more, k^(b - 1) for a batch of b; beyond that they are
+        a weighted sample.
 
     Notes
     -----
     Cost: O(n t k) and, for each pick, O(s t k) for each candidate that could still be
-    the best, s = min(k^(b - 1), n_samples); few of n, unless all are much alike. The
-    draws of all candidates are held, n t k numbers: use a prefilter for huge pools.
+    the best, s = min(k^(b - 1), n_samples). These are few of n, unless all are similar.
+    The draws of all candidates are held, n t k numbers: use a prefilter for huge pools.
 
-    When to use: small batches with a model whose posterior can be drawn; better than
-    BALD the more alike the candidates are. Use no more picks than draws.
+    When to use: small batches with a model that has posterior samples. The advantage
+    over BALD is larger if candidates are similar. Use no more picks than draws.
 
     References
     ----------
@@ -222,7 +202,7 @@ class BatchBALD(Strategy):
 
     Examples
     --------
-    The pool holds one text many times; one label for it is enough:
+    The pool holds many copies of one text; one label for it is enough:
 
     >>> from skactive import ActiveLearner
     >>> from skactive.strategies import BatchBALD
@@ -246,18 +226,6 @@ class BatchBALD(Strategy):
         self.n_samples = n_samples
 
     def select(self, view, n):
-        """Choose n candidates, each adding most to those before it.
-
-        Parameters
-        ----------
-        view : skactive.view.PoolView
-            The candidates and what draws of the model say of them.
-        n : int
-            How many to choose.
-
-        Returns
-        -------
-        positions : ndarray of int, shape (n,)
-        """
+        """Select n candidates, each with the largest gain in joint information."""
         draws = view.draws(self.n_draws)
         return select_jointly(draws, n, view.rng, n_samples=self.n_samples)[0]

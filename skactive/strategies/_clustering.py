@@ -28,11 +28,11 @@ _UNCERTAINTIES = {
 
 
 class EmbeddingKMeans(Strategy):
-    """Ask for the candidate nearest the centre of each of as many clusters as asked.
+    """Query the candidate nearest each center of k-means with one cluster per query.
 
-    The candidates are clustered by k-means into b clusters for a batch of b, whatever
-    is labelled. The candidate of the largest cluster comes first. One that is nearest
-    to two centres goes to the one it is nearer to; the other gets its next nearest.
+    The candidates are clustered by k-means into b clusters for a batch of b, regardless
+    of labels. The candidate of the largest cluster comes first. If one is nearest to
+    two centers, the farther center gets its next nearest candidate.
 
     Parameters
     ----------
@@ -41,10 +41,10 @@ class EmbeddingKMeans(Strategy):
 
     Notes
     -----
-    Cost: O(n b d), about eight times over for up to 256 b candidates and once for more.
+    Cost: O(n b d), about eight times for up to 256 b candidates and once for more.
 
-    When to use: before there are labels, or to spread a batch over the pool. It looks
-    at neither model nor labels, so later rounds ask again where the first ones did.
+    When to use: before there are labels, or to spread a batch over the pool. It uses
+    neither the model nor the labels, so later rounds select similar items again.
 
     References
     ----------
@@ -69,40 +69,28 @@ class EmbeddingKMeans(Strategy):
         self.normalize = normalize
 
     def select(self, view, n):
-        """Choose the candidates nearest the centres.
-
-        Parameters
-        ----------
-        view : skactive.view.PoolView
-            The candidates and their features.
-        n : int
-            How many to choose, and how many clusters.
-
-        Returns
-        -------
-        positions : ndarray of int, shape (n,)
-            By the size of their clusters, the largest first.
-        """
+        """Select the candidates nearest the centers, by the size of their clusters."""
         return _ask_each_cluster(view.features, n, view.rng, self.normalize)
 
 
 class ALPS(Strategy):
-    """Ask at the centres of clusters of what surprises a masked language model.
+    """Query the texts nearest the cluster centers of a language model's surprisal.
 
-    The surprisal embedding of a text holds the loss of the language model at tokens
-    drawn at random, 0 at the others. Scaled to unit length, the embeddings are
-    clustered by k-means into as many clusters as the batch has items, and the text
-    nearest each centre is asked for, that of the largest cluster first.
+    The surprisal embedding of a text holds the loss of a masked language model at
+    randomly drawn tokens, and 0 at the others. The embeddings are scaled to unit length
+    and clustered by k-means into as many clusters as the batch has items. The text
+    nearest each center is selected, that of the largest cluster first.
 
     Notes
     -----
-    Cost: O(n b l) for l tokens a text, beside one pass of the language model.
+    Cost: O(n b l) for l tokens per text, plus one pass of the language model.
 
     When to use: for texts before there are labels, with a model that has a masked
-    language modelling head. The choice of tokens makes it vary from seed to seed.
+    language modeling head. The random choice of tokens makes results vary between
+    seeds.
 
-    Where a text is nearest to two centres the paper's program fills up at random;
-    here the further centre gets its next nearest text.
+    If a text is nearest to two centers, the paper's program fills up at random; here
+    the farther center gets its next nearest text.
 
     References
     ----------
@@ -119,45 +107,32 @@ class ALPS(Strategy):
     requires = frozenset({"surprisal"})
 
     def select(self, view, n):
-        """Choose the texts nearest the centres.
-
-        Parameters
-        ----------
-        view : skactive.view.PoolView
-            The candidates and their surprisal embeddings.
-        n : int
-            How many to choose, and how many clusters.
-
-        Returns
-        -------
-        positions : ndarray of int, shape (n,)
-            By the size of their clusters, the largest first.
-        """
+        """Select the texts nearest the centers, by the size of their clusters."""
         return _ask_each_cluster(view.surprisal, n, view.rng, normalize=True)
 
 
 class WholeCluster(Strategy):
-    """Ask for all of the cluster in which the model is least sure, then of the next.
+    """Query all of the cluster with the highest mean uncertainty, then of the next.
 
-    The candidates are clustered by k-means. Clusters come in the order of the mean
-    uncertainty of their candidates; within one, those near its centre come first. So
-    an annotator sees like items in a row and may label them together.
+    The candidates are clustered by k-means. Clusters are ordered by the mean
+    uncertainty of their candidates. Within a cluster, candidates near the center come
+    first. So an annotator sees similar items in sequence and may label them together.
 
     Parameters
     ----------
     n_clusters : int or None, default=None
-        None makes a cluster about as large as the batch: n / b of them, but at most
-        500.
+        Number of clusters. Defaults to n / b, at most 500, so that a cluster is about
+        as large as the batch.
     measure : {"entropy", "least_confidence", "margin"} or None, default="entropy"
-        How unsure the model is of a candidate. None asks for the tightest clusters
-        first, by the mean distance to the centre, and needs no model.
+        Uncertainty of a candidate. None orders clusters by the mean distance to the
+        center, the smallest first, and needs no model.
 
     Notes
     -----
-    Cost: O(n c d) for c clusters, about eight times over for up to 256 c candidates.
+    Cost: O(n c d) for c clusters, about eight times for up to 256 c candidates.
 
-    When to use: where labelling a group of like items takes little more than
-    labelling one. Item by item such a batch tells a model less than a varied one.
+    When to use: if labeling a group of similar items takes little more than labeling
+    one. Per label, such a batch is less informative for a model than a diverse one.
 
     The paper gives a cluster one label, with some error; here each item gets its own.
 
@@ -188,24 +163,11 @@ class WholeCluster(Strategy):
 
     @property
     def requires(self):
-        """Features, and what the measure of uncertainty is taken of."""
+        """Features, and the quantity that the measure of uncertainty uses."""
         return frozenset({"features", _UNCERTAINTIES[self.measure][0]} - {None})
 
     def select(self, view, n):
-        """Choose the first n candidates, cluster by cluster.
-
-        Parameters
-        ----------
-        view : skactive.view.PoolView
-            The candidates, their features and what the model says of them.
-        n : int
-            How many to choose.
-
-        Returns
-        -------
-        positions : ndarray of int, shape (n,)
-            The last cluster may be asked for in part, its centre first.
-        """
+        """Select n candidates, cluster by cluster, each from its center outwards."""
         features = view.features
         n_clusters = self.n_clusters
         if n_clusters is None:
@@ -230,7 +192,7 @@ class WholeCluster(Strategy):
 
 
 def _ask_each_cluster(X, n, rng, normalize):
-    """Cluster into n, ask for the row nearest each centre, largest cluster first."""
+    """Return the row nearest each of n centers (n,), largest cluster first."""
     centers, labels = k_means(X, n, rng, normalize=normalize)
     rows = nearest_rows(X, centers, rng, normalize=normalize)
     sizes = np.bincount(labels, minlength=n)
@@ -238,9 +200,9 @@ def _ask_each_cluster(X, n, rng, normalize):
 
 
 def _by_mean(values, labels, rng):
-    """List the clusters that have members by the mean of their values, highest first.
+    """Return the clusters with members by the mean of their values, highest first.
 
-    Equal means come in random order.
+    Equal means are in random order.
     """
     sizes = np.bincount(labels)
     clusters = np.flatnonzero(sizes)
@@ -253,33 +215,33 @@ AT_ONCE = 64  # rows drawn by one set of weights
 
 
 class TypiClust(Strategy):
-    """Ask for the most typical candidate of each large cluster without labels.
+    """Query the most typical candidate of each large cluster without labels.
 
-    Candidates and labelled items are clustered by k-means into as many clusters as
-    there will be labels after the batch, up to a limit. Again and again the cluster
-    with the fewest labels is taken, of those the largest, and its most typical
-    candidate asked for: the one with the smallest mean distance to its nearest
-    neighbours in the cluster. It counts as labelled from then on.
+    Candidates and labeled items are clustered by k-means into as many clusters as there
+    will be labels after the batch, up to a limit. Each pick comes from the cluster with
+    the fewest labels, of those the largest. It is the most typical candidate of the
+    cluster: the one with the smallest mean distance to its nearest neighbors in the
+    cluster. It counts as labeled from then on.
 
     Parameters
     ----------
     n_neighbors : int, default=20
-        How many neighbours in the cluster say how typical a candidate is; all others
-        in a smaller cluster.
+        Number of neighbors in the cluster that determine how typical a candidate is.
+        All others are used in a smaller cluster.
     max_clusters : int, default=500
-        How many clusters there may be.
+        Maximum number of clusters.
     min_cluster_size : int, default=5
-        Clusters with fewer items, labelled ones included, are left to the last.
+        Clusters with fewer items, including labeled ones, come last.
 
     Notes
     -----
-    Cost: O((n + m) c d) for c clusters, and O(s^2 d) for each asked cluster of s
+    Cost: O((n + m) c d) for c clusters, and O(s^2 d) for each queried cluster of s
     items, of which at most 10,000, drawn at random, are compared.
 
-    When to use: with few labels or none, where the uncertainty of a model is not yet
-    worth much; with many labels uncertainty overtakes it.
+    When to use: with few or no labels, when the uncertainty of a model is not yet
+    reliable. With many labels uncertainty sampling is better.
 
-    Copies of an item are infinitely typical; which is asked for is then random.
+    Copies of an item are infinitely typical; one of them is selected at random.
 
     References
     ----------
@@ -312,20 +274,7 @@ class TypiClust(Strategy):
         self.min_cluster_size = min_cluster_size
 
     def select(self, view, n):
-        """Choose the most typical candidates, cluster by cluster.
-
-        Parameters
-        ----------
-        view : skactive.view.PoolView
-            The candidates and their features, and those of the labelled items.
-        n : int
-            How many to choose.
-
-        Returns
-        -------
-        positions : ndarray of int, shape (n,)
-            In the order of choice.
-        """
+        """Select the most typical candidates, cluster by cluster."""
         features = float_rows(view.features)
         labeled = float_rows(view.labeled_features) if view.n_labeled else features[:0]
         n_clusters = min(view.n_labeled + n, self.max_clusters)
@@ -369,19 +318,19 @@ class TypiClust(Strategy):
 
 
 class OneShot(Strategy):
-    """Ask for a batch drawn one by one, the likelier the farther from those drawn.
+    """Query a batch drawn one by one, preferably far from those drawn before.
 
-    The first candidate is drawn uniformly; each further one with a probability in
-    proportion to the square of its cosine distance to the nearest one drawn before.
-    Model and labels are not looked at: the batch is meant to be the only one.
+    The first candidate is drawn uniformly. Each further one is drawn with a probability
+    in proportion to its squared cosine distance to the nearest candidate drawn before.
+    Model and labels are not used: the batch is meant to be the only one.
 
     Notes
     -----
     Cost: O(n b d), in about b / 64 passes over the features.
 
-    When to use: for a single query before any label, on pretrained features. Farthest
-    rows are likely but not certain to be drawn, so outliers spoil less of the batch
-    than with coreset. In a loop use a strategy that takes account of labels.
+    When to use: for a single query before any label, on pretrained features. The
+    farthest rows are likely but not certain to be drawn, so batches hold fewer outliers
+    than with coreset. In a loop use a strategy that uses the labels.
 
     The paper draws among several local features of an image; here an item has one
     feature vector.
@@ -407,52 +356,16 @@ class OneShot(Strategy):
     requires = frozenset({"features"})
 
     def select(self, view, n):
-        """Draw candidates far from each other.
-
-        Parameters
-        ----------
-        view : skactive.view.PoolView
-            The candidates and their features.
-        n : int
-            How many to choose.
-
-        Returns
-        -------
-        positions : ndarray of int, shape (n,)
-            In the order in which they were drawn.
-        """
+        """Draw candidates far from each other, in the order drawn."""
         return spread_sample(view.features, n, view.rng)
 
 
 def typicality(X, others, n_neighbors, rng, n_jobs=1):
-    """Inverse of the mean distance to the nearest neighbours.
+    """Return the inverse mean distance (s,) of each row of `X` (s, d) to its neighbors.
 
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (s, d)
-        Rows of a cluster.
-    others : ndarray or CSR matrix of shape (o, d)
-        Further rows of the cluster that may be neighbours only.
-    n_neighbors : int
-        How many neighbours to look at; all other rows where there are fewer.
-    rng : numpy.random.Generator
-        Draws the 10,000 rows to look at in larger clusters.
-    n_jobs : int, default=1
-        Threads.
-
-    Returns
-    -------
-    typicality : ndarray of shape (s,)
-        Infinite where the neighbours are copies, and for a lonely row; 0 for rows that
-        were not looked at.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skactive.strategies._clustering import typicality
-    >>> X = np.array([[0.0], [1.0], [2.0], [5.0]])
-    >>> typicality(X, X[:0], 2, np.random.default_rng(0)).round(2)
-    array([0.67, 1.  , 0.67, 0.29])
+    `others` are further rows of the cluster that may be neighbors only. The result is
+    infinite if the neighbors are copies, and for a single row. In clusters of more than
+    10,000 rows, those that were not drawn get 0.
     """
     result = np.zeros(X.shape[0])
     total = X.shape[0] + others.shape[0]
@@ -478,36 +391,14 @@ def typicality(X, others, n_neighbors, rng, n_jobs=1):
 
 
 def spread_sample(X, n, rng):
-    """Draw rows, the likelier the farther from those drawn before.
+    """Draw n rows with preference for rows far from those drawn; positions (n,).
 
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n_candidates, d)
-    n : int
-        How many to draw, at most `n_candidates`.
-    rng : numpy.random.Generator
+    The first is uniform; each further one has a probability in proportion to the square
+    of its smallest cosine distance to those before. Copies come last, in random order.
 
-    Returns
-    -------
-    positions : ndarray of int, shape (n,)
-        In the order in which they were drawn. The first is uniform; each further one
-        has a probability in proportion to the square of the smallest cosine distance
-        to those before. Copies come last, in random order.
-
-    Notes
-    -----
-    Weights only fall as rows are drawn. So a row is proposed by the weights of some
-    draws ago and kept with the probability by which its weight has fallen since: that
-    is a draw by the present weights, while all weights are computed but once for many
-    draws.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skactive.strategies._clustering import spread_sample
-    >>> X = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 3.0]])
-    >>> spread_sample(X, 3, np.random.default_rng(0))
-    array([2, 0, 1])
+    Weights only decrease as rows are drawn. So a row is proposed by the weights of some
+    draws ago and accepted with the ratio of its current to its old weight. This is a
+    draw by the current weights, with one computation of all weights for many draws.
     """
     X = float_rows(X)
     draw = _Draw(X)
@@ -546,7 +437,7 @@ class _Draw:
         self.closest[rows] = 0
 
     def propose(self, size, rng):
-        """Draw some rows by the distances known, keep what later ones allow."""
+        """Draw some rows by the known distances; keep those that later ones allow."""
         cumulative = np.cumsum(self.closest**2)
         if cumulative[-1] == 0:
             return []
@@ -562,7 +453,7 @@ class _Draw:
         return rows[kept].tolist()
 
     def _distances(self, rows, others):
-        """Cosine distances; a row of zeros is at 1 from others, at 0 from its like."""
+        """Return cosine distances; zero rows are at 1 from others, 0 from such."""
         distances = safe_sparse_dot(self.X[rows], self.X[others].T, dense_output=True)
         distances /= -self.lengths[rows][:, None]
         distances /= self.lengths[others]

@@ -1,4 +1,4 @@
-"""Query by committee: ask where models trained on the same labels disagree."""
+"""Query by committee: query where models trained on the same labels disagree."""
 
 from functools import partial
 from numbers import Integral, Real
@@ -29,21 +29,21 @@ OF_PERCEPTRONS = {"entropy": consensus_entropy, "disagreement": kl_to_mean}
 
 
 class Committee(PointwiseStrategy):
-    """Ask where the members of a committee disagree most.
+    """Query the candidates on which the members of a committee disagree most.
 
     Parameters
     ----------
     estimators : list of classifiers or of (name, classifier), classifier or None, \
-default=None
-        The members. Clones of those in a list are trained on all labelled features.
+    default=None
+        The members. Clones of those in a list are trained on all labeled features.
         A single classifier stands for `n_members` clones of it, each trained on a
-        bootstrap sample of the labelled features (query by bagging); None is
+        bootstrap sample of the labeled features (query by bagging). Defaults to
         `LogisticRegression(max_iter=1000)`.
     n_members : int, default=5
-        How many there are, unless `estimators` is a list.
+        Number of members if `estimators` is not a list.
     disagreement : {"vote_entropy", "variation_ratio", "kl", "consensus_entropy"}, \
-default="vote_entropy"
-        Entropy of the votes; share of the votes that the winner does not get; mean
+    default="vote_entropy"
+        Entropy of the votes; share of the votes that are not for the winner; mean
         divergence of the members' probabilities from their mean; entropy of that
         mean. The last two need members with `predict_proba`.
 
@@ -51,13 +51,13 @@ default="vote_entropy"
     -----
     A `random_state` of a member that is None is set from the query's generator. The
     members know the classes that have labels, and each bootstrap sample holds at
-    least one row of each of them. While one class has labels, nobody can disagree:
-    all candidates are equal.
+    least one row of each of them. While only one class has labels, all candidates have
+    the same score.
 
-    Cost: t members trained on m labelled rows, and t predictions of the n candidates.
+    Cost: t members trained on m labeled rows, and t predictions of the n candidates.
 
-    When to use: with a cheap model over fixed features, or where models of different \
-kinds are at hand. Votes of few members make many ties; "kl" makes none.
+    When to use: with a fast model on fixed features, or with models of different kinds.
+    Votes of few members have many ties; "kl" has none.
 
     References
     ----------
@@ -100,18 +100,7 @@ kinds are at hand. Votes of few members make many ties; "kl" makes none.
         self.disagreement = disagreement
 
     def score(self, view):
-        """Train the members and measure how much they disagree.
-
-        Parameters
-        ----------
-        view : skactive.view.PoolView
-            The candidates' features, and the labelled items.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_candidates,)
-            In nats, or a share of the members.
-        """
+        """Return the disagreement of the members, in nats or as a share of them."""
         votes = self.disagreement in OF_VOTES
         members = self._list_members()
         classes, codes = np.unique(view.y_labeled, return_inverse=True)
@@ -158,42 +147,42 @@ kinds are at hand. Votes of few members make many ties; "kl" makes none.
 
 
 class PerceptronEnsemble(PointwiseStrategy):
-    """Ask where several perceptrons on the same features are least sure together.
+    """Query the candidates on which an ensemble of perceptrons is most uncertain.
 
-    Each is a single layer with a softmax, trained on the labelled features from
-    weights of its own. The model that makes the features is not trained.
+    Each perceptron is a single layer with a softmax, trained on the labeled features
+    from its own initial weights. The model that computes the features is not trained.
 
     Parameters
     ----------
     n_members : int, default=10
-        How many perceptrons.
+        Number of perceptrons.
     measure : {"entropy", "disagreement"}, default="entropy"
-        Entropy of the mean of their distributions, as published; or only the part of
-        it that comes from their disagreement, the mean divergence from that mean.
+        Entropy of the mean of their distributions, as published; or only the part that
+        comes from their disagreement, the mean divergence from that mean.
     dropout : float, default=0.5
-        Share of the features that a perceptron does not see in a step of training,
-        from 0 to less than 1.
+        Share of the features that are dropped for a perceptron in a training step, in
+        [0, 1).
     n_steps : int, default=500
-        Steps of training.
+        Number of training steps.
     batch_size : int, default=50
-        Labelled rows of a step.
+        Number of labeled rows per step.
     learning_rate : float, default=0.01
-        Of Adam, for features divided by their root mean square.
+        Learning rate of Adam, for features divided by their root mean square.
     class_weight : "balanced", dict or None, default="balanced"
-        Weights of the classes in the loss, as scikit-learn's classifiers take them.
+        Weights of the classes in the loss, as in scikit-learn's classifiers.
 
     Notes
     -----
-    Number of members and batch size are those of the published program. Its 10 epochs
-    at a rate of 1e-4 leave the perceptrons about where they started, as they take a
-    few dozen steps of that size; and its dropout of 0.9 blinds them where one feature
-    matters more than the others. So these defaults are others. All perceptrons take
-    the same rows in a step, and what one drops, it drops for all of them.
+    The number of members and the batch size are those of the published program. Its 10
+    epochs at a rate of 1e-4 are a few dozen small steps, which leave the perceptrons
+    near their initial weights, and its dropout of 0.9 hides too much if one feature
+    matters more than the others. So these defaults differ. All perceptrons use the same
+    rows in a step, and the features that one drops are dropped for all rows.
 
-    Cost: O(batch_size d t k) for each step of training, whatever m is, and O(n d t k) \
-for the candidates.
+    Cost: O(batch_size d t k) per training step, for any m, and O(n d t k)
+    for the candidates.
 
-    When to use: for frozen features, where a committee is wanted that trains quickly.
+    When to use: for frozen features, if a committee has to train fast.
 
     References
     ----------
@@ -240,18 +229,7 @@ for the candidates.
         self.class_weight = class_weight
 
     def score(self, view):
-        """Train the perceptrons and measure how unsure they are.
-
-        Parameters
-        ----------
-        view : skactive.view.PoolView
-            The candidates' features, and the labelled items.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_candidates,)
-            In nats.
-        """
+        """Return the uncertainty of the trained perceptrons, in nats."""
         measure = OF_PERCEPTRONS[self.measure]
         X, X_labeled = float_rows(view.features), float_rows(view.labeled_features)
         classes, codes = np.unique(view.y_labeled, return_inverse=True)
@@ -280,7 +258,7 @@ for the candidates.
 
 
 def _draw_bootstrap(codes, rng):
-    """Draw as many rows as there are, with replacement, one of each class for sure."""
+    """Draw as many rows as there are, with replacement, every class included."""
     m = len(codes)
     order = rng.permutation(m)
     first = order[np.unique(codes[order], return_index=True)[1]]
@@ -288,13 +266,13 @@ def _draw_bootstrap(codes, rng):
 
 
 def _vote(members, classes, X):
-    """Column of the class that each member gives each row, shape (c, t)."""
+    """Return the column of the class that each member predicts for each row, (c, t)."""
     votes = [np.searchsorted(classes, member.predict(X)) for member in members]
     return np.stack(votes, axis=1)
 
 
 def _stack_proba(members, classes, X):
-    """Probabilities that each member gives each row, shape (c, t, k)."""
+    """Return the probabilities that each member predicts for each row, (c, t, k)."""
     proba = np.zeros((X.shape[0], len(members), len(classes)))
     for i, member in enumerate(members):
         proba[:, i, np.searchsorted(classes, member.classes_)] = member.predict_proba(X)

@@ -1,4 +1,4 @@
-"""Ask for what differs from the labelled: DAL and contrastive active learning."""
+"""Strategies that query what differs from the labeled items: DAL and CAL."""
 
 from numbers import Integral, Real
 
@@ -17,38 +17,39 @@ FEW_FEATURES = 128
 
 
 class DAL(Strategy):
-    """Ask where a classifier of labelled against unlabelled is surest of unlabelled.
+    """Query the candidates that a classifier separates best from the labeled items.
 
-    The batch is chosen in sub-batches: what one takes counts as labelled when the
-    classifier is trained for the next, so the batch spreads out.
+    A classifier is trained to distinguish labeled from unlabeled items. The batch is
+    selected in sub-batches: the picks of one count as labeled when the classifier is
+    trained for the next, so the batch spreads out.
 
     Parameters
     ----------
     estimator : classifier or None, default=None
-        Told labelled (0) from unlabelled (1) by the features; needs
-        `decision_function` or `predict_proba`, and classes of unlike size are its
-        own affair. None is a logistic regression with balanced classes. The same
-        clone is fitted for each sub-batch, so `warm_start=True` saves work.
+        Trained to distinguish labeled (0) from unlabeled (1) features. It needs
+        `decision_function` or `predict_proba`, and has to handle the imbalance of the
+        classes. Defaults to a logistic regression with balanced classes. The same clone
+        is fitted for each sub-batch, so `warm_start=True` saves work.
     n_batches : int, default=10
-        In how many sub-batches to choose, or one by one if there are fewer to choose.
+        Number of sub-batches, at most the number of queries.
     ratio : float or None, default=10
-        Unlabelled rows to train on, drawn once, for each labelled one; None trains on
-        all. Every candidate may be asked for, drawn or not.
+        Number of unlabeled training rows, drawn once, for each labeled one. None uses
+        all. Every candidate may be selected, drawn or not.
 
     Notes
     -----
     The authors train a network of three hidden layers and stop it at an accuracy of
-    0.98. The default here is linear in the features, which has a unique optimum and
-    no such knob: it asks for the same on every machine. It finds what lies beyond the
-    labelled rows, not between them; a classifier with a kernel or hidden layers does.
-    Candidates are ranked by `decision_function` where there is one, as probabilities
-    of many reach 1.
+    0.98. The default here is linear in the features. It has a unique optimum and no
+    such parameter, and its picks are the same on every machine. It finds candidates
+    beyond the labeled rows, not between them; a classifier with a kernel or hidden
+    layers does. Candidates are ranked by `decision_function` if there is one, because
+    the probabilities of many are rounded to 1.
 
-    Cost: a sub-batch is one training on (ratio + 1) m rows, which are copied, and one \
-prediction of the n candidates.
+    Cost: per sub-batch one training on (ratio + 1) m rows, which are copied, and one
+    prediction of the n candidates.
 
-    When to use: where the labels so far may miss whole regions of the pool; what it \
-asks for may be outliers, and the model's view of the classes plays no part.
+    When to use: if the labels may miss whole regions of the pool. Picks may be
+    outliers, and the model's predictions are not used.
 
     References
     ----------
@@ -82,19 +83,7 @@ asks for may be outliers, and the model's view of the classes plays no part.
         self.ratio = ratio
 
     def select(self, view, n):
-        """Choose the most surely unlabelled, one sub-batch after the other.
-
-        Parameters
-        ----------
-        view : skactive.view.PoolView
-            The candidates' features, and the labelled items.
-        n : int
-            How many to choose.
-
-        Returns
-        -------
-        positions : ndarray of int, shape (n,)
-        """
+        """Select the highest scores of the class unlabeled, in sub-batches."""
         X, X_labeled, rng = view.features, view.labeled_features, view.rng
         classifier = seeded_clone(self._classifier(X), rng)
         sample = self._draw(X.shape[0], X_labeled.shape[0], rng)
@@ -105,12 +94,12 @@ asks for may be outliers, and the model's view of the classes plays no part.
             size = n * ends // n_batches - len(picks)
             others = sample[left[sample]]
             if others.size == 0:
-                # All that was drawn is taken; what is left is unlabelled all the same.
+                # All that was drawn is taken; what is left is unlabeled all the same.
                 others = np.flatnonzero(left)
             rows = _stack(X_labeled, X[np.concatenate([picks, others])])
-            is_unlabelled = np.ones(rows.shape[0], dtype=int)
-            is_unlabelled[: X_labeled.shape[0] + len(picks)] = 0
-            classifier.fit(rows, is_unlabelled)
+            is_unlabeled = np.ones(rows.shape[0], dtype=int)
+            is_unlabeled[: X_labeled.shape[0] + len(picks)] = 0
+            classifier.fit(rows, is_unlabeled)
             scores = _decide(classifier, X, view.n_jobs)
             rest = np.flatnonzero(left)
             chosen = rest[top_n(scores[rest], size, rng)]
@@ -143,28 +132,29 @@ asks for may be outliers, and the model's view of the classes plays no part.
 
 
 class CAL(PointwiseStrategy):
-    """Ask where the prediction differs most from those of the nearest labelled items.
+    """Query the candidates predicted most unlike the nearest labeled items.
 
     The score is the mean Kullback-Leibler divergence of the model's predictions for
-    the nearest labelled items from its prediction for the candidate.
+    the nearest labeled items from its prediction for the candidate.
 
     Parameters
     ----------
     n_neighbors : int, default=10
-        How many labelled items to compare with; all of them while there are fewer.
+        Number of labeled items to compare with. All of them are used if there are
+        fewer.
 
     Notes
     -----
-    Neighbours are the nearest in Euclidean distance between features; of equally near
-    ones those labelled first. Nothing is clipped: where a candidate has probability 0
-    for a class to which a neighbour gives more, the divergence is infinite, and all
-    such candidates come first, in random order.
+    Neighbors have the smallest Euclidean distance between features; ties go to those
+    labeled first. Nothing is clipped: if a candidate has probability 0 for a class to
+    which a neighbor gives more, the divergence is infinite, and all such candidates
+    come first, in random order.
 
-    Cost: O(n m (d + log m)), a chunk of the n x m distances at a time, beside the \
-predictions.
+    Cost: O(n m (d + log m)), with the n x m distances in chunks, plus the
+    predictions.
 
-    When to use: with features and probabilities of one and the same model. Models \
-that give probabilities of exactly 0, such as trees, need calibration first.
+    When to use: with features and probabilities of the same model. Models that predict
+    probabilities of exactly 0, such as trees, need calibration first.
 
     References
     ----------
@@ -191,20 +181,9 @@ that give probabilities of exactly 0, such as trees, need calibration first.
         self.n_neighbors = n_neighbors
 
     def score(self, view):
-        """Mean divergence from the nearest labelled items.
-
-        Parameters
-        ----------
-        view : skactive.view.PoolView
-            The candidates' features and probabilities, and the labelled items.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_candidates,)
-            In nats, from 0 to infinity.
-        """
+        """Return the mean divergence from the nearest labeled items, in nats."""
         p_labeled = np.asarray(view.labeled.proba, dtype=np.float64)
-        # The divergence is a sum over the neighbours' own terms and their mean.
+        # The divergence is a sum over the neighbors' own terms and their mean.
         tiny = np.finfo(np.float64).tiny
         inner = (p_labeled * np.log(np.maximum(p_labeled, tiny))).sum(axis=1)
         means = neighbor_means(
@@ -230,7 +209,7 @@ def _stack(X, Y):
 
 
 def _decide(classifier, X, n_jobs):
-    """How surely each row is of the class 1, on the classifier's own scale."""
+    """Return the score (n,) of class 1 for each row, on the classifier's own scale."""
     if hasattr(classifier, "decision_function"):
         ask, column = classifier.decision_function, -1
     else:

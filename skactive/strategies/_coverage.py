@@ -1,4 +1,4 @@
-"""Coverage: choose a batch after which no candidate is far from a label."""
+"""Coverage: select a batch after which every candidate is near a label."""
 
 from numbers import Integral, Real
 
@@ -15,27 +15,27 @@ CLUSTERS = 10  # that stand for the classes where nothing is known of them
 
 
 class CoreSet(Strategy):
-    """Ask for the candidate farthest from all labelled items, again and again.
+    """Query the candidate farthest from all labeled and selected items, repeatedly.
 
-    The greedy k-center algorithm: the largest distance that remains is at most twice
-    the smallest that any choice of as many could reach, up to rounding: distances
-    that float64 cannot tell apart count as equal. Before there are labels the first
-    candidate is drawn at random.
+    This is the greedy k-center algorithm: the largest remaining distance is at most
+    twice the optimum for a batch of this size, up to rounding; distances within float64
+    rounding count as equal. Before there are labels the first candidate is drawn at
+    random.
 
     Parameters
     ----------
     metric : {"euclidean", "cosine"}, default="euclidean"
-        "cosine" compares directions: distances between features scaled to length 1.
-        Features of zeros stay.
+        "cosine" uses Euclidean distances between features scaled to length 1. Zero
+        features are not scaled.
 
     Notes
     -----
     Cost: O(n (m + b) d) at most, by matrix products; most candidates are compared
-    with few of the b picks. The learner keeps the distances to the m labelled items,
+    with few of the b picks. The learner keeps the distances to the m labeled items,
     so from the second query on m is the number of new labels.
 
-    When to use: on features in which classes are well apart, for large batches or as
-    a cold start. It goes for outliers, so not on noisy pools.
+    When to use: on features with well separated classes, for large batches or as a cold
+    start. It selects outliers, so it does not suit noisy pools.
 
     References
     ----------
@@ -63,20 +63,7 @@ class CoreSet(Strategy):
         self.metric = metric
 
     def select(self, view, n):
-        """Choose the farthest, and go on with it counted as labelled.
-
-        Parameters
-        ----------
-        view : skactive.view.PoolView
-            The candidates and their features, and those of the labelled items.
-        n : int
-            How many to choose.
-
-        Returns
-        -------
-        positions : ndarray of int, shape (n,)
-            In the order of choice; equally far ones in random order.
-        """
+        """Select the farthest candidate repeatedly, ties at random."""
         distances = view.labeled_distances(self.metric) if view.n_labeled else None
         from_rows = view.n_labeled and distances is None
         return k_center(
@@ -91,39 +78,39 @@ class CoreSet(Strategy):
 
 
 class ProbCover(Strategy):
-    """Ask for the candidate whose neighbourhood holds most uncovered candidates.
+    """Query the candidate whose neighborhood holds most uncovered candidates.
 
-    An item covers the candidates within `delta` of it. What labelled items cover is
-    left out, and so is, after each pick, all that it covers. When nothing is left to
-    cover, the rest of the batch is random.
+    An item covers the candidates within `delta` of it. Candidates covered by labeled
+    items are excluded, and after each pick, those that it covers. When nothing is left
+    to cover, the rest of the batch is random.
 
     Parameters
     ----------
     delta : float or "auto", default="auto"
-        Radius of the neighbourhoods. "auto" takes the largest at which the part
-        `purity` of them hold candidates of one k-means cluster only; of more than
-        2,048 candidates as many are drawn to decide on it.
+        Radius of the neighborhoods. "auto" is the largest radius at which the part
+        `purity` of them hold candidates of one k-means cluster only. It is estimated on
+        a sample of 2,048 candidates.
     purity : float, default=0.95
-        For "auto", in (0, 1].
+        Used by "auto", in (0, 1].
     n_clusters : int or None, default=None
-        For "auto", how many clusters stand for the classes. None takes the number of
-        classes labeled so far, at least 2, and 10 before there are labels or where
-        they are not one class per item.
+        Number of clusters for "auto". Defaults to the number of classes labeled so far,
+        at least 2, and to 10 before there are labels or if they are not one class per
+        item.
     metric : {"euclidean", "cosine"}, default="euclidean"
-        "cosine" measures between features scaled to length 1.
+        "cosine" uses Euclidean distances between features scaled to length 1.
 
     Notes
     -----
     Cost: O(n^2 d) by matrix products without a stored matrix: half a second for
     10,000 candidates of 384 features, a minute for 100,000.
 
-    When to use: with few labels or none, on features in which classes form groups;
+    When to use: with few or no labels, on features in which classes form groups;
     through `subsample` on more than 100,000 candidates.
 
-    "auto" follows the published rule, except that the paper fixes the radius once, on
-    the whole pool, and here each query decides on it anew, on the candidates left. One
-    row far from all others may become a cluster of its own; the radius then reaches up
-    to it, and one label covers nearly everything. Scale such features first, use
+    "auto" follows the published rule, except that the paper fixes the radius once on
+    the whole pool, and here each query computes it for the remaining candidates. A row
+    far from all others may become its own cluster; the radius then reaches up to it,
+    and one label covers nearly everything. In this case scale the features, use
     `metric="cosine"`, or pass a number, which also keeps the radius the same in every
     round.
 
@@ -159,20 +146,7 @@ class ProbCover(Strategy):
         self.metric = metric
 
     def select(self, view, n):
-        """Choose what covers most, and leave out what it covers.
-
-        Parameters
-        ----------
-        view : skactive.view.PoolView
-            The candidates and their features, and those of the labelled items.
-        n : int
-            How many to choose.
-
-        Returns
-        -------
-        positions : ndarray of int, shape (n,)
-            In the order of choice; those that cover equally many in random order.
-        """
+        """Select the candidate that covers most repeatedly, ties at random."""
         return ball_cover(
             view.features,
             n,

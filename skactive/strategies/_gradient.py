@@ -1,4 +1,4 @@
-"""Ask where a label would change the model most, or the item least to change it."""
+"""Gradients of the loss, and distances to the decision boundary."""
 
 from .._math._gradient_factors import expected_length, sample_apart
 from .._utils._sklearn import StrOptions
@@ -6,30 +6,29 @@ from ._base import PointwiseStrategy, Strategy
 
 
 class EGL(PointwiseStrategy):
-    """Ask where the gradient of the loss is expected to be longest.
+    """Query the candidates with the largest expected gradient length of the loss.
 
     The gradient is that of the log loss with respect to the weights of the last
-    linear layer, the label being drawn from the model's own probabilities p. For
+    linear layer, for a label drawn from the predicted probabilities p. For
     inputs h its expected length is sum_c p_c ||p - e_c|| sqrt(||h||^2 + 1).
 
     Parameters
     ----------
     squared : bool, default=False
-        Whether to take the expected squared length, as some papers do.
+        Whether to use the expected squared length, as some papers do.
     intercept : bool or "auto", default="auto"
         Whether the layer has an intercept, whose gradient counts too (the 1 in the
-        formula). "auto" looks at the estimator's `fit_intercept` and takes True
-        where there is none.
+        formula). "auto" reads the estimator's `fit_intercept` and defaults to True.
 
     Notes
     -----
-    Cost: O(n (k + d)) beside the prediction.
+    Cost: O(n (k + d)) plus the prediction.
 
-    When to use: where the length of an item's representation carries meaning; on
-    representations of one length it ranks much as uncertainty does.
+    When to use: if the length of an item's representation carries information. For
+    representations of equal length the ranking is close to uncertainty sampling.
 
-    For two classes the layer is taken in its softmax form with two rows of weights;
-    the one row that scikit-learn fits gives sqrt(1/2) of the length, in all items.
+    For two classes the layer has its softmax form with two rows of weights; the single
+    row that scikit-learn fits has sqrt(1/2) of this length for all items.
 
     References
     ----------
@@ -56,17 +55,7 @@ class EGL(PointwiseStrategy):
         self.intercept = intercept
 
     def score(self, view):
-        """Compute the expected length of the gradient.
-
-        Parameters
-        ----------
-        view : skactive.view.PoolView
-            The candidates and the factors of their gradients.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_candidates,)
-        """
+        """Return the expected length of the gradient."""
         bias = self.intercept
         if bias == "auto":
             bias = _has_intercept(view.final_estimator)
@@ -78,19 +67,19 @@ class EGL(PointwiseStrategy):
 
 
 class EGLEmbedding(PointwiseStrategy):
-    """Ask where the gradient of some word's embedding is expected to be longest.
+    """Query the texts with the largest expected gradient of a word's embedding.
 
-    The score is the largest, over the words of a text, of the expected length of the
-    log loss's gradient with respect to the word's embedding; the label is drawn from
-    the model's own probabilities. It asks for texts with a word that matters to the
-    class and whose meaning would be learned most.
+    The score is the maximum, over the words of a text, of the expected length of the
+    log loss's gradient with respect to the word's embedding, for a label drawn from the
+    predicted probabilities. It selects texts with a word that is relevant for the class
+    and whose embedding would change most.
 
     Notes
     -----
     Cost: k backward passes of the network to its embeddings for each candidate.
 
-    When to use: with `BertClassifier` whose embeddings are fine-tuned, on a pool or a
-    subsample of it that is small enough for the passes.
+    When to use: with `BertClassifier` if the embeddings are fine-tuned, on a pool or a
+    subsample that is small enough for the passes.
 
     References
     ----------
@@ -107,34 +96,24 @@ class EGLEmbedding(PointwiseStrategy):
     requires = frozenset({"embedding_gradients"})
 
     def score(self, view):
-        """Take what the model computes.
-
-        Parameters
-        ----------
-        view : skactive.view.PoolView
-            The candidates and their words' largest expected gradients.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_candidates,)
-        """
+        """Return the largest expected gradients that the model computes."""
         return view.embedding_gradients
 
 
 class DFAL(PointwiseStrategy):
-    """Ask where the smallest change of the item changes its predicted class.
+    """Query the candidates for which the smallest change alters the predicted class.
 
-    The size of the smallest adversarial perturbation stands for the margin: the
-    Euclidean distance to the nearest decision boundary, between whatever two
-    classes, in the space of the representations. It is exact for linear classifiers.
+    The size of the smallest adversarial perturbation is the Euclidean distance to the
+    nearest decision boundary, between any two classes, in the space of the features. It
+    is exact for linear classifiers.
 
     Notes
     -----
     Cost: O(n k (d + k)) for a linear classifier.
 
-    When to use: in place of margin sampling with three classes and more, where the
-    weights of some pairs of classes differ more than those of others; with two
-    classes it asks as margin sampling does.
+    When to use: instead of margin sampling with three or more classes, if the weights
+    of some pairs of classes differ more than those of others. With two classes it
+    selects the same candidates as margin sampling.
 
     References
     ----------
@@ -154,17 +133,7 @@ class DFAL(PointwiseStrategy):
     requires = frozenset({"boundary"})
 
     def score(self, view):
-        """Compute the distance to the boundary, turned so that the nearest come first.
-
-        Parameters
-        ----------
-        view : skactive.view.PoolView
-            The candidates and their distances.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_candidates,)
-        """
+        """Return the negative distance to the boundary."""
         return -view.boundary
 
 
@@ -175,25 +144,24 @@ def _has_intercept(estimator):
 
 
 class BADGE(Strategy):
-    """Ask for a batch whose loss gradients are long and far apart.
+    """Query a batch whose loss gradients are long and far apart.
 
-    The gradient of an item is that of the log loss with respect to the weights of
-    the last linear layer, as if the predicted class were the label: the outer
-    product of p - e_c, c the likeliest class, and the layer's inputs h. It is long
-    where the model is unsure. The longest comes first, ties at random; each further
-    one is drawn with a probability proportional to the squared distance to the
-    nearest one chosen, as k-means++ draws its centres.
+    The gradient of an item is that of the log loss with respect to the weights of the
+    last linear layer, with the predicted class as the label. It is the outer product of
+    p - e_c, where c is the predicted class, and the layer's inputs h, and is long if
+    the model is uncertain. The longest comes first, ties at random. Each further one is
+    drawn with a probability proportional to its squared distance to the nearest
+    selected gradient, as in k-means++.
 
     Notes
     -----
     Cost: O(n b (k + d)), never an n x kd matrix.
 
     When to use: a good first choice for batches of tens to hundreds, where the most
-    uncertain candidates alone would repeat each other.
+    uncertain candidates alone would be redundant.
 
-    Copies of what is chosen are not asked for while anything else is left. The draws
-    are exact, though most of them look at a few rows only: see
-    `sample_apart`.
+    Copies of selected candidates are selected only if nothing else is left. The draws
+    are exact, although most of them evaluate only a few rows.
 
     References
     ----------
@@ -207,24 +175,12 @@ class BADGE(Strategy):
     >>> from sklearn.linear_model import LogisticRegression
     >>> learner = ActiveLearner(LogisticRegression(), BADGE())
     >>> learner = learner.fit([[-1.0], [1.0]], [0, 1])
-    >>> learner.query([[-2.0], [-2.0], [1.0]], 2)[1]  # first one of the two copies
+    >>> learner.query([[-2.0], [-2.0], [1.0]], 2)[1]  # after one of the two copies
     np.int64(2)
     """
 
     requires = frozenset({"gradients"})
 
     def select(self, view, n):
-        """Choose the longest gradient, then ones far from those chosen.
-
-        Parameters
-        ----------
-        view : skactive.view.PoolView
-            The candidates and the factors of their gradients.
-        n : int
-            How many to choose.
-
-        Returns
-        -------
-        positions : ndarray of int, shape (n,)
-        """
+        """Select the longest gradient, then draw ones far from those selected."""
         return sample_apart(*view.gradients, n, view.rng, n_jobs=view.n_jobs)

@@ -1,4 +1,4 @@
-"""Influence functions: ask what would change a goal most if it were labelled."""
+"""Influence functions: query the labels that would change a goal most."""
 
 import inspect
 from numbers import Integral, Real
@@ -16,58 +16,58 @@ from ._base import PointwiseStrategy
 
 
 class GORAL(PointwiseStrategy):
-    r"""Ask where a label has most influence on a validation loss or on the entropy.
+    r"""Query the labels with most influence on a validation loss or on the entropy.
 
-    Goal-oriented active learning. Let the last linear layer minimise a penalised sum of
-    log losses with the Hessian H, and let G be a goal, a mean over some items of what
-    they lose or of how unsure the model is of them. Labelling x as y adds a loss to
-    the sum, whose first-order effect on the goal is
+    Goal-oriented active learning. The last linear layer minimizes a penalized sum of
+    log losses with the Hessian H. The goal G is a mean over items of their loss or of
+    the entropy of their predictions. Labeling x as y adds a loss to the sum, whose
+    first-order effect on the goal is
 
-    .. math:: I(x, y) = -\nabla G^\top H^{-1} \nabla \ell(x, y),
+    .. math:: I(x, y) = -\nabla G^\top H^{-1} \nabla \ell(x, y).
 
-    with no model trained again.
+    No model is retrained.
 
     Parameters
     ----------
     goal : {"entropy", "loss"}, default="entropy"
-        What labels are to change: the mean entropy of the predictions, for which no
-        labels are needed, or the mean log loss of `X_val` and `y_val`.
+        The goal: the mean entropy of the predictions, which needs no labels, or the
+        mean log loss on `X_val` and `y_val`.
     X_val : container of v items or None, default=None
-        Over what the goal is averaged, raw items of the pool's kind. None means the
-        candidates, with the goal "entropy" only.
+        Items over which the goal is averaged, of the same kind as the pool. Defaults to
+        the candidates, for the goal "entropy" only.
     y_val : array-like of shape (v,) or None, default=None
         The labels of `X_val`, for the goal "loss".
     aggregate : {"absolute", "rms", "best"}, default="absolute"
-        How influences of the labels that x may get become one score: the expected
+        How the influences of the possible labels become one score: the expected
         absolute value, the root of the expected square, or the largest decrease of the
-        goal, as an optimist would have it.
+        goal.
     penalty : float or "auto", default="auto"
         Strength of the squared penalty on the weights, as in the training loss.
         "auto" is 1 / C of `LogisticRegression`, alpha times the number of labeled
-        items of `SGDClassifier`, those of its parts for `OneVsRestClassifier`, and 1
+        items of `SGDClassifier`, that of its parts for `OneVsRestClassifier`, and 1
         for other estimators.
     max_dense : int, default=4096
-        Up to so many parameters of the last layer the Hessian is factorised; above,
-        conjugate gradients solve the one equation that is needed.
+        Maximum number of parameters of the last layer for which the Hessian is
+        factorized. Above, one equation is solved by conjugate gradients.
 
     Notes
     -----
-    The expectation of I(x, y) itself over the predicted distribution of y is zero for
-    every x, whatever the goal, as the expected gradient of a log loss is. So it ranks
-    nothing, and expectations are taken of its absolute value (which is twice the
-    expected decrease of the goal, counting increases as zero) or square.
+    The expectation of I(x, y) over the predicted distribution of y is zero for every x
+    and every goal, as is the expected gradient of a log loss. So it does not rank
+    candidates, and expectations are taken of its absolute value (which is twice the
+    expected decrease of the goal, with increases counted as zero) or square.
 
-    Influences agree with those of actual training to first order for estimators
-    that minimize the loss above: `LogisticRegression` with an L2 penalty, whose
+    Influences agree with those of actual training to first order for estimators that
+    minimize the loss above: `LogisticRegression` with an L2 penalty, whose
     `class_weight`, `fit_intercept` and sample weights are taken into account. For
-    others, fine-tuned networks included, they are those of a last layer alone that
-    stands at a minimum.
+    others, including fine-tuned networks, they are those of the last layer alone,
+    assumed to be at a minimum.
 
     Cost: O(n k d) in all, and once O(m k² d² + k³ d³), or O(m k d) for each step of
     conjugate gradients.
 
-    When to use: small batches with validation data that is trusted, or for research.
-    Batches are not diverse, and less entropy is not always more accuracy.
+    When to use: small batches with reliable validation data, or for research.
+    Batches are not diverse, and less entropy does not always mean more accuracy.
 
     References
     ----------
@@ -116,17 +116,7 @@ class GORAL(PointwiseStrategy):
         self.max_dense = max_dense
 
     def score(self, view):
-        """Aggregate the influences of the labels that each candidate may get.
-
-        Parameters
-        ----------
-        view : skactive.view.PoolView
-            The candidates, the labelled items, and gradients under the model.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_candidates,)
-        """
+        """Aggregate the influences of the possible labels of each candidate."""
         proba = np.asarray(view.proba, dtype=np.float64)
         influence = self._influence(view)
         if self.aggregate == "absolute":
@@ -136,7 +126,7 @@ class GORAL(PointwiseStrategy):
         return -influence.min(axis=1)
 
     def _influence(self, view):
-        """Effect on the goal of labelling each candidate as each class, (n, k)."""
+        """Return the effect (n, k) on the goal of labeling candidates as classes."""
         model, m = view.final_estimator, len(view.y_trained)
         weights = _class_weights(model, view)
         trained_proba = np.asarray(view.trained.proba, dtype=np.float64)
@@ -164,7 +154,7 @@ class GORAL(PointwiseStrategy):
         return weights * (change - expected[:, None])
 
     def _goal_slopes(self, view):
-        """Gradient of the goal in the logits of each item it is a mean of (v, k)."""
+        """Return the goal's gradient in its items' logits (v, k), and their inputs."""
         items, proba = view, view.proba
         if self.X_val is not None:
             items = view.on(self.X_val)
@@ -202,32 +192,14 @@ class GORAL(PointwiseStrategy):
 
 
 def entropy_slopes(proba):
-    """Gradient of each row's entropy in its logits.
-
-    Parameters
-    ----------
-    proba : ndarray of shape (n, k)
-
-    Returns
-    -------
-    slopes : ndarray of shape (n, k)
-        -p_j (log p_j + H); 0 where p_j is.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skactive.strategies._influence import entropy_slopes
-    >>> entropy_slopes(np.array([[0.5, 0.5], [1.0, 0.0]]))
-    array([[0., 0.],
-           [0., 0.]])
-    """
+    """Return the gradient (n, k) of each row's entropy, -p_j (log p_j + H)."""
     entropy = _scores.entropy(proba)
     logs = np.log(np.maximum(proba, np.finfo(np.float64).tiny))
     return -proba * (logs + entropy[:, None]) + 0.0  # no -0
 
 
 def _encode(y, classes, name):
-    """Columns of the labels' classes."""
+    """Return the columns of the labels' classes."""
     codes = {label: code for code, label in enumerate(classes.tolist())}
     try:
         return np.array([codes[label] for label in y.tolist()], dtype=np.intp)
@@ -239,12 +211,12 @@ def _encode(y, classes, name):
 
 
 def _has_one_logit(model):
-    """Whether two classes share one row of weights, which then is penalised once."""
+    """Whether two classes share one row of weights, which is penalized once."""
     return len(getattr(model, "coef_", ())) == 1
 
 
 def _penalty(model, m):
-    """Precision of the weights in the sum of m losses that the model minimized."""
+    """Return the precision of the weights in the sum of m losses of the model."""
     if isinstance(model, OneVsRestClassifier):
         model = model.estimators_[0]
     for name in ("C_", "C"):
@@ -258,7 +230,7 @@ def _penalty(model, m):
 
 
 def _class_weights(model, view):
-    """Weigh the loss of each class as in training, (k,)."""
+    """Return the training weight of each class, (k,)."""
     class_weight = getattr(model, "class_weight", None)
     if class_weight is None:
         return np.ones(len(view.classes))
@@ -271,14 +243,14 @@ def _class_weights(model, view):
 
 
 def _chunk_size(inputs, k):
-    """Rows of a chunk: with their slopes, and as many bytes again to work in."""
+    """Return the rows of a chunk: with their slopes, and the same memory to work in."""
     n, d = inputs.shape
     filled = 2 * inputs.nnz // n if sparse.issparse(inputs) else d
     return chunk_size(16 * (filled + k))
 
 
 def _outer(slopes, inputs, hessian, n_jobs):
-    """Sum of the outer products of slopes (n, k) and inputs (n, d) with a one."""
+    """Return the summed outer products of slopes (n, k) and inputs (n, d), one."""
     k, width = hessian.shape
     d = inputs.shape[1]
 
@@ -294,7 +266,7 @@ def _outer(slopes, inputs, hessian, n_jobs):
 
 
 def _apply(direction, inputs, hessian, n_jobs):
-    """Logits (n, k) of the inputs (n, d) under some parameters."""
+    """Return the logits (n, k) of the inputs (n, d) under some parameters."""
     d = inputs.shape[1]
     weights = direction[:, :d].T.astype(inputs.dtype)
 

@@ -1,4 +1,4 @@
-"""Clusters and uncertainty: ask about what stands for many that are unsure."""
+"""Uncertainty combined with clusters."""
 
 from numbers import Integral, Real
 
@@ -13,40 +13,40 @@ from .._utils._chunks import chunk_size, float_rows, map_chunks
 from .._utils._sklearn import Interval, StrOptions
 from ._base import Strategy
 
-ROWS_PER_QUERY = 256  # that are clustered for one centre; more move it but little
+ROWS_PER_QUERY = 256  # that are clustered for one center; more move it but little
 
 
 class PreClustering(Strategy):
-    """Ask where uncertainty times the density of a clustered pool is highest.
+    """Query the candidates with the highest expected error times cluster density.
 
-    The candidates are clustered around medoids, which carry a mixture of Gaussians
-    of one width; a cluster's weight is its share of the candidates. A candidate's
-    score is the probability that the model errs on it times its density under the
-    mixture. A batch takes the best of each cluster, then the second best of each,
-    and so on, in each turn by score, so that no cluster is asked about repeatedly
-    while others wait.
+    The candidates are clustered around medoids, which carry a mixture of Gaussians of
+    one width; a cluster's weight is its share of the candidates. The score of a
+    candidate is the predicted probability of an error times its density under the
+    mixture. A batch takes the best of each cluster, then the second best of each, and
+    so on, in each turn by score, so that no cluster is queried repeatedly while others
+    wait.
 
     Parameters
     ----------
     n_clusters : int or None, default=None
-        How many medoids; None means twice the batch, and at least 20.
+        Number of medoids. Defaults to twice the batch size, at least 20.
     bandwidth : float or "auto", default="auto"
         Standard deviation of the Gaussians. "auto" is the root of the mean squared
         distance of candidates to their medoids.
 
     Notes
     -----
-    The source builds its own classifier of two classes on the medoids; here the
-    estimator is the learner's, and the expected error is one less its highest
-    probability, which for two classes orders as the source's squared error does. The
-    likeliest width would be that of "auto" less a factor of sqrt(d): in hundreds of
-    dimensions densities would then differ by so many orders of magnitude that the
-    uncertainty had no say.
+    The paper builds its own classifier of two classes on the medoids. Here the
+    estimator is the learner's, and the expected error is 1 minus its highest
+    probability, which for two classes has the same order as the paper's squared error.
+    The maximum-likelihood width would be that of "auto" divided by sqrt(d): in hundreds
+    of dimensions densities would then differ by so many orders of magnitude that the
+    uncertainty had no effect.
 
-    Cost: O(n c d) for c clusters, memory by chunks; medoids are sought in a sample.
+    Cost: O(n c d) for c clusters, with memory by chunks; medoids are found in a sample.
 
-    When to use: first rounds on pools with clear clusters, where uncertainty alone asks
-    about outliers and about one region over and over.
+    When to use: first rounds on pools with clear clusters, where uncertainty alone
+    selects outliers and one region repeatedly.
 
     References
     ----------
@@ -77,19 +77,7 @@ class PreClustering(Strategy):
         self.bandwidth = bandwidth
 
     def select(self, view, n):
-        """Choose the best of each cluster, in turns.
-
-        Parameters
-        ----------
-        view : skactive.view.PoolView
-            The candidates, their class probabilities and features.
-        n : int
-            How many to choose.
-
-        Returns
-        -------
-        positions : ndarray of int, shape (n,)
-        """
+        """Select the best of each cluster, in turns."""
         n_clusters = self.n_clusters
         if n_clusters is None:
             n_clusters = max(2 * n, 20)
@@ -109,30 +97,30 @@ class PreClustering(Strategy):
 
 
 class Representative(Strategy):
-    """Ask for the row nearest each centre of k-means inside the model's margin.
+    """Query the row nearest each center of k-means inside the model's margin.
 
-    The candidates inside the margin are clustered into as many groups as are asked
-    for, and one row of each is chosen, so a batch is unsure and diverse at once.
+    The candidates inside the margin are clustered into as many groups as there are
+    queries, and one row of each is selected, so a batch is both uncertain and diverse.
 
     Parameters
     ----------
     margin : float or "auto", default="auto"
         A candidate is inside if the gap between the scores of its two best classes is
-        smaller. "auto" is 1 for decision values, so the margin of a support vector
-        machine, |f(x)| < 1; probabilities have no such border, and `factor` decides.
+        smaller. "auto" is 1 for decision values, the margin of a support vector
+        machine, |f(x)| < 1. For probabilities, `factor` determines the number.
     factor : float, default=10.0
-        How many candidates per query are inside where "auto" meets probabilities: those
-        with the smallest gaps. At least 1.
+        Number of candidates per query that are inside if "auto" is used with
+        probabilities: those with the smallest gaps. At least 1.
 
     Notes
     -----
-    If fewer are inside than are asked for, those nearest the boundary fill up. Of more
-    than 256 per query a random 256 are clustered. The batch comes nearest to the
-    boundary first.
+    If fewer candidates are inside than are queried, those nearest the boundary fill up.
+    Of more than 256 per query a random 256 are clustered. The batch is ordered by the
+    distance to the boundary.
 
-    Cost: O(n k) and k-means of at most 256 b rows, O(b² d), beside the prediction.
+    Cost: O(n k) and k-means of at most 256 b rows, O(b² d), plus the prediction.
 
-    When to use: large batches from a classifier with a margin, where the least sure
+    When to use: large batches from a classifier with a margin, if the most uncertain
     candidates are copies of one another.
 
     References
@@ -163,19 +151,7 @@ class Representative(Strategy):
         self.factor = factor
 
     def select(self, view, n):
-        """Choose one row near each centre.
-
-        Parameters
-        ----------
-        view : skactive.view.PoolView
-            The candidates, their class scores and features.
-        n : int
-            How many to choose.
-
-        Returns
-        -------
-        positions : ndarray of int, shape (n,)
-        """
+        """Select one row near each center."""
         gap = _scores.margin(view.class_scores)
         inside = self._look_inside(gap, n, view)
         if len(inside) <= n:
@@ -189,7 +165,7 @@ class Representative(Strategy):
         return picks[top_n(-gap[picks], n, view.uniform()[picks])]
 
     def _look_inside(self, gap, n, view):
-        """Positions of the candidates inside the margin."""
+        """Return the positions of the candidates inside the margin."""
         if self.margin != "auto":
             return np.flatnonzero(gap < self.margin)
         if hasattr(view.final_estimator, "predict_proba"):
@@ -198,7 +174,7 @@ class Representative(Strategy):
 
 
 def _log_mixture(X, medoids, labels, distances, bandwidth, n_jobs):
-    """Logarithm of the mixture density, up to a constant, from -inf to 0."""
+    """Return the log density (n,) of the mixture, up to a constant, from -inf to 0."""
     shares = np.log(np.bincount(labels) / len(labels))
     if bandwidth == 0:  # every row equals its medoid
         return shares[labels]
@@ -220,7 +196,7 @@ def _log_mixture(X, medoids, labels, distances, bandwidth, n_jobs):
 
 
 def _in_turns(scores, labels, n, rng):
-    """Order the n best so that the best of every cluster precede any second best."""
+    """Return the n best so that the best of every cluster precede any second best."""
     order = top_n(scores, len(scores), rng)
     by_cluster = order[np.argsort(labels[order], kind="stable")]
     counts = np.bincount(labels)

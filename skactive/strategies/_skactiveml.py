@@ -1,4 +1,4 @@
-"""Strategies of scikit-activeml, used by their instance."""
+"""Strategies of scikit-activeml."""
 
 import copy
 import inspect
@@ -27,63 +27,63 @@ _MODELS = {
 
 
 class FromSkactiveml(Strategy):
-    """Ask as a pool strategy of scikit-activeml does.
+    """Query with a pool strategy of scikit-activeml.
 
-    The strategy gets the features of the labelled items and the candidates, the labels
-    as the numbers of their classes, and the models that its `query` asks for. Needs
+    The strategy gets the features of the labeled items and the candidates, the labels
+    as class indices, and the models that its `query` takes. Needs
     `pip install scikit-activeml`.
 
     Parameters
     ----------
     query_strategy : skactiveml.base.SingleAnnotatorPoolQueryStrategy
-        An instance. It is cloned for each query; where a `random_state` in it is None,
-        the clone's comes from the query's generator. Its `missing_label` is set as
-        needed, and `classes`, where it has them, stay in their order.
+        An instance. It is cloned for each query, and a `random_state` in it that is
+        None is set from the query's generator. Its `missing_label` is set as needed;
+        its `classes`, if any, keep their order.
     clf : classifier or None, default=None
-        What a query takes as `clf` or `estimator`: one of scikit-activeml or
-        scikit-learn, of which a clone is trained on the labelled features. None is
-        the learner's fitted model itself.
+        The argument `clf` or `estimator` of the query: a classifier of scikit-activeml
+        or scikit-learn, of which a clone is trained on the labeled features. Defaults
+        to the learner's fitted model.
     ensemble : list of classifiers, classifier or None, default=None
-        What a query takes as `ensemble`, trained on the labelled features; a single
-        one must consist of several, such as a random forest. None is five clones of
-        the learner's final estimator, each trained on a bootstrap sample.
+        The argument `ensemble` of the query, trained on the labeled features. A single
+        classifier must be an ensemble, such as a random forest. Defaults to five clones
+        of the learner's final estimator, each trained on a bootstrap sample.
     discriminator : classifier or None, default=None
-        What a query takes as `discriminator`. None is a logistic regression.
+        The argument `discriminator` of the query. Defaults to a logistic regression.
     reg : regressor or None, default=None
-        What a query takes as `reg`, trained on the labelled features. None is a clone
-        of the learner's final estimator.
+        The argument `reg` of the query, trained on the labeled features. Defaults to a
+        clone of the learner's final estimator.
     query_params : dict or None, default=None
-        More arguments of `query`. Arrays have one entry for each labelled item and
+        More arguments of `query`. Arrays have one entry for each labeled item and
         then one for each candidate.
 
     Notes
     -----
-    A final estimator that makes the features itself, such as `BertClassifier`, cannot
-    be trained on them. Its own probabilities of the labelled items and the candidates
-    serve as `clf`; for other rows, as DropQuery makes, it has none, so `clf` must be
-    given. Where a query trains more models, a logistic regression on the features
-    takes its place.
+    A final estimator that computes the features itself, such as `BertClassifier`,
+    cannot be trained on them. Its own probabilities of the labeled items and the
+    candidates serve as `clf`. For other rows, as DropQuery creates them, it has none,
+    so `clf` must be given. If a query trains more models, a logistic regression on the
+    features takes its place.
 
-    These of theirs do not work, or not as they are:
+    These strategies do not work, or need parameters:
 
-    - FourDs knows only `clf=MixtureModelClassifier()`, EpistemicUncertaintySampling
+    - FourDs supports only `clf=MixtureModelClassifier()`, EpistemicUncertaintySampling
       two classes and only logistic regression or `clf=ParzenWindowClassifier()`;
-      ProbabilisticAL wants the latter, or a `metric` of its own.
+      ProbabilisticAL needs the latter, or its own `metric`.
     - ExpectedModelOutputChange, ExpectedModelVarianceReduction and
-      KLDivergenceMaximization want a `reg` with a distribution, such as
-      `NICKernelRegressor()`; RegressionTreeBasedAL a decision tree.
-    - BatchBALD repeats itself within a batch; so do Badge and TypiClust where
-      candidates are equal, and FourDs where all are. That is an error here.
+      KLDivergenceMaximization need a `reg` with a distribution, such as
+      `NICKernelRegressor()`; RegressionTreeBasedAL needs a decision tree.
+    - BatchBALD repeats candidates within a batch; so do Badge and TypiClust if
+      candidates are equal, and FourDs if all are. That is an error here.
       ParallelUtilityEstimationWrapper takes batches of one item only.
-    - CostEmbeddingAL moves the global generator of numpy, though it asks for the same.
+    - CostEmbeddingAL moves numpy's global generator, but its picks are reproducible.
     - Strategies for several annotators or for streams are refused, and so are sparse
-      features: theirs take dense arrays only.
+      features: scikit-activeml takes dense arrays only.
 
-    Cost: that of the strategy, many of which hold n x n numbers, and a copy of the \
-features.
+    Cost: that of the strategy, many of which hold n x n numbers, and a copy of the
+    features.
 
-    When to use: for comparisons, and for what is not built in; the built-in ones \
-take less time and memory.
+    When to use: for comparisons, and for strategies that are not built in. The built-in
+    ones take less time and memory.
 
     References
     ----------
@@ -131,35 +131,23 @@ take less time and memory.
 
     @property
     def requires(self):
-        """Features, and what the models are made of that the query asks for."""
+        """Features, and the quantities of the models that the query takes."""
         models = self._models(self._arguments())
         missing = [_MODELS[name][1] for name in models if models[name] is None]
         return frozenset({"features"}).union(*missing)
 
     @property
     def targets(self):
-        """One class per item, and numbers where the query asks for no classifier."""
+        """Single label, and regression if the query takes no classifier."""
         return super().targets - {"multi-label"}
 
     @property
     def optional(self):
-        """The labelled items, where there are some."""
+        """The labeled items, if there are any."""
         return frozenset({"labeled"}) - self.requires
 
     def select(self, view, n):
-        """Let the strategy query, and find what it chose among the candidates.
-
-        Parameters
-        ----------
-        view : skactive.view.PoolView
-            The candidates, the labelled items and the model.
-        n : int
-            How many to choose.
-
-        Returns
-        -------
-        positions : ndarray of int, shape (n,)
-        """
+        """Return the positions that the strategy of scikit-activeml queries."""
         names = self._arguments()
         given = ForSkactiveml(view, self.query_strategy, "reg" in names)
         picks = given.strategy.query(
@@ -182,7 +170,7 @@ take less time and memory.
         self._arguments()
 
     def _arguments(self):
-        """Names of what the query takes beside the data, all the way down."""
+        """Return the query's arguments except the data, inner ones included."""
         strategy = self.query_strategy
         query = getattr(strategy, "query", None)
         if isinstance(strategy, type) or query is None:
@@ -210,12 +198,12 @@ take less time and memory.
         return names
 
     def _models(self, names):
-        """For each model that the query takes, the argument and our parameter."""
+        """Map each model that the query takes to our parameter."""
         models = set(_MODELS) & names - set(self.query_params or {})
         return {name: getattr(self, _MODELS[name][0]) for name in sorted(models)}
 
     def _make_models(self, names, given):
-        """Make what the query takes of our parameters and of the learner's model."""
+        """Return the query's arguments, from our parameters or the learner's model."""
         made = {}
         # What trains more models wants to have trained the first one too.
         trains = "ignore_partial_fit" in names or "reg" in names
@@ -235,7 +223,7 @@ take less time and memory.
 
 
 def _parameters(strategy):
-    """Names that a query takes, those that it hands on to an inner one included."""
+    """Return the arguments of a query, including those passed on to an inner one."""
     parameters = inspect.signature(strategy.query).parameters
     names = set(parameters)
     hands_on = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
@@ -249,27 +237,10 @@ N_MEMBERS = 5
 
 
 class ForSkactiveml:
-    """What one query of a strategy of scikit-activeml is given.
+    """The data and models of one query of a strategy of scikit-activeml.
 
-    Parameters
-    ----------
-    view : skactive.view.PoolView
-        The candidates, the labelled items and the model.
-    query_strategy : skactiveml.base.SingleAnnotatorPoolQueryStrategy
-        Left as it is.
-    regression : bool
-        Whether it asks for a regressor.
-
-    Attributes
-    ----------
-    strategy : skactiveml.base.SingleAnnotatorPoolQueryStrategy
-        A clone, seeded by the view, that knows how labels are written here.
-    m : int
-        How many rows are labelled; they come first.
-    X : ndarray of shape (m + n, d)
-        Features.
-    y : ndarray of float, shape (m + n,)
-        Numbers of the labels' classes, or targets; NaN for the candidates.
+    `strategy` is a seeded clone; `X` (m + n, d) are the features, the m labeled ones
+    first; `y` (m + n,) are class indices or targets, NaN for the candidates.
     """
 
     def __init__(self, view, query_strategy, regression):
@@ -295,17 +266,7 @@ class ForSkactiveml:
         _seed_clustering(self.strategy)
 
     def wrap(self, estimator):
-        """Make a seeded, unfitted clone that is one of scikit-activeml.
-
-        Parameters
-        ----------
-        estimator : estimator
-            Of scikit-activeml or scikit-learn.
-
-        Returns
-        -------
-        wrapped : skactiveml.base.SkactivemlClassifier or SkactivemlRegressor
-        """
+        """Return a seeded, unfitted clone as an estimator of scikit-activeml."""
         if "missing_label" not in estimator.get_params(deep=False):
             wrapper = ("classifier", "SklearnClassifier")
             if is_regressor(estimator):
@@ -314,21 +275,11 @@ class ForSkactiveml:
         return self._adjust(seeded_clone(estimator, self._view.rng))
 
     def unfitted(self):
-        """Make a model to train on the features: the final estimator's clone.
-
-        Returns
-        -------
-        wrapped : skactiveml.base.SkactivemlClassifier or SkactivemlRegressor
-        """
+        """Return a clone of the final estimator, to train on the features."""
         return self.wrap(self._trainable())
 
     def fitted(self):
-        """Wrap the learner's model as it was trained.
-
-        Returns
-        -------
-        wrapped : skactiveml.classifier.SklearnClassifier
-        """
+        """Return the learner's fitted model as a classifier of scikit-activeml."""
         model = self._final
         # Some strategies look at the coefficients, and at no other estimator's.
         if type(model) is LogisticRegression:
@@ -345,14 +296,7 @@ class ForSkactiveml:
         return self._wrap_fitted(coded)
 
     def bag(self):
-        """Train clones of the final estimator on bootstrap samples.
-
-        Each sample has one row of each class for sure.
-
-        Returns
-        -------
-        members : list of skactiveml.classifier.SklearnClassifier
-        """
+        """Return clones of the final estimator trained on bootstrap samples."""
         X, y, rng = self.X[: self.m], self.y[: self.m].astype(int), self._view.rng
         members = []
         for _ in range(N_MEMBERS):
@@ -382,7 +326,7 @@ class ForSkactiveml:
         return wrapped
 
     def _adjust(self, theirs):
-        """Tell an object of scikit-activeml how labels are written here."""
+        """Set the labels of an object of scikit-activeml to those used here."""
         changes = {}
         for name in theirs.get_params():
             if name.split("__")[-1] == "missing_label":
@@ -393,7 +337,7 @@ class ForSkactiveml:
 
 
 class _Coded(ClassifierMixin, BaseEstimator):
-    """A fitted classifier under the numbers of its classes; `fit` trains another."""
+    """A fitted classifier with class indices as labels; `fit` trains another."""
 
     def __init__(self, estimator):
         self.estimator = estimator
@@ -413,7 +357,7 @@ class _Coded(ClassifierMixin, BaseEstimator):
 
 
 class _KnownRows:
-    """Probabilities of rows that were computed from something else than the rows."""
+    """Probabilities of rows that were computed from other inputs than the rows."""
 
     def __init__(self, rows, proba):
         self.dtype = rows.dtype
@@ -435,7 +379,7 @@ class _KnownRows:
 
 
 def _join(*parts):
-    """Stack dense features; theirs takes a single array."""
+    """Stack dense features; scikit-activeml takes a single array."""
     if any(map(sparse.issparse, parts)):
         raise TypeError(
             "the strategies of scikit-activeml take no sparse features. End the first "
@@ -445,7 +389,7 @@ def _join(*parts):
 
 
 def _list_classes(strategy, view, y):
-    """Classes in the order of their numbers: the strategy's own, else the model's."""
+    """Return the classes in index order: the strategy's, else the model's."""
     for name, value in sorted(strategy.get_params().items()):
         if name.split("__")[-1] == "classes" and value is not None:
             return np.asarray(value)
@@ -474,7 +418,7 @@ def _check_targets(y, strategy):
 
 
 def _seed_clustering(strategy):
-    """Seed the clustering inside, which some would seed by the global generator."""
+    """Seed the inner clustering, which may otherwise use the global generator."""
     params = strategy.get_params()
     for name in params:
         prefix, found, rest = name.rpartition("cluster_algo_dict")
@@ -487,7 +431,7 @@ def _seed_clustering(strategy):
 
 
 def _import(module, name):
-    """Import a class of scikit-activeml, which is no dependency."""
+    """Import a class of scikit-activeml, an optional dependency."""
     try:
         return getattr(import_module(f"skactiveml.{module}"), name)
     except ImportError as exc:

@@ -1,4 +1,4 @@
-"""Uncertainty sampling: ask where the model is least sure, and the random baseline."""
+"""Uncertainty sampling, and the random baseline."""
 
 from numbers import Integral, Real
 
@@ -13,17 +13,16 @@ from ._base import PointwiseStrategy
 
 
 class Random(PointwiseStrategy):
-    """Ask at random, every candidate equally likely.
+    """Query candidates at random, each with the same probability.
 
-    The baseline that every other strategy has to beat, and the default before there
-    is a model.
+    The baseline for every other strategy, and the default before there is a model.
 
     Notes
     -----
     Cost: O(n).
 
-    When to use: as the baseline, before there is a model, and where labels must
-    represent the pool, as for a test set.
+    When to use: as the baseline, before there is a model, and if labels must represent
+    the pool, as for a test set.
 
     References
     ----------
@@ -37,32 +36,19 @@ class Random(PointwiseStrategy):
     """
 
     def score(self, view):
-        """Draw a uniform number for each candidate.
-
-        A number belongs to a position in the pool, so that the queries of one round
-        are random samples without replacement.
-
-        Parameters
-        ----------
-        view : skactive.view.PoolView
-            The candidates; only their positions are used.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_candidates,)
-        """
+        """Draw a uniform number for each position in the pool."""
         return view.uniform()
 
 
 class Entropy(PointwiseStrategy):
-    """Ask where the predicted distribution has the highest entropy, -Σ p log p.
+    """Query the candidates with the highest entropy of the prediction, -Σ p log p.
 
     Notes
     -----
-    Cost: O(n k) beside the prediction.
+    Cost: O(n k) plus the prediction.
 
-    When to use: where every class counts. With many classes it also asks where two
-    good classes are easily told from the rest.
+    When to use: if the probabilities of all classes matter. With many classes it also
+    selects candidates whose two best classes are clearly separated from each other.
 
     References
     ----------
@@ -80,28 +66,18 @@ class Entropy(PointwiseStrategy):
     requires = frozenset({"proba"})
 
     def score(self, view):
-        """Entropy in nats.
-
-        Parameters
-        ----------
-        view : skactive.view.PoolView
-            The candidates and their class probabilities.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_candidates,)
-        """
+        """Return the entropy in nats."""
         return _scores.entropy(view.proba)
 
 
 class LeastConfidence(PointwiseStrategy):
-    """Ask where the likeliest class has the lowest probability, 1 - max p.
+    """Query the candidates with the lowest highest class probability, 1 - max p.
 
     Notes
     -----
-    Cost: O(n k) beside the prediction.
+    Cost: O(n k) plus the prediction.
 
-    When to use: where only the predicted class counts.
+    When to use: if only the predicted class matters.
 
     References
     ----------
@@ -118,31 +94,21 @@ class LeastConfidence(PointwiseStrategy):
     requires = frozenset({"proba"})
 
     def score(self, view):
-        """One less the highest probability.
-
-        Parameters
-        ----------
-        view : skactive.view.PoolView
-            The candidates and their class probabilities.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_candidates,)
-        """
+        """Return 1 minus the highest probability."""
         return _scores.least_confidence(view.proba)
 
 
 class VariationRatio(LeastConfidence):
-    """Ask where the likeliest class leaves most mass to the others.
+    """Query the candidates with the most probability outside the predicted class.
 
-    For a single predicted distribution this is least confidence under the name that
-    statistics gives it; both names are in use in the field.
+    For a single predicted distribution this equals least confidence. Both names are in
+    use.
 
     Notes
     -----
-    Cost: O(n k) beside the prediction.
+    Cost: O(n k) plus the prediction.
 
-    When to use: as `least_confidence`, whose order it has.
+    When to use: as `least_confidence`, which has the same order.
 
     References
     ----------
@@ -157,16 +123,16 @@ class VariationRatio(LeastConfidence):
 
 
 class Margin(PointwiseStrategy):
-    """Ask where the two best classes are closest ("breaking ties").
+    """Query the candidates with the smallest gap between the two best classes.
 
-    Works on probabilities, and for classifiers without them on their decision
-    values; in the binary case that is the distance to the hyperplane.
+    It uses probabilities, or decision values for classifiers without them. For two
+    classes the gap is the distance to the hyperplane. Also known as "breaking ties".
 
     Notes
     -----
-    Cost: O(n k) beside the prediction.
+    Cost: O(n k) plus the prediction.
 
-    When to use: by default; seldom worse than random, and cheap.
+    When to use: by default. It is rarely worse than random, and fast.
 
     References
     ----------
@@ -188,17 +154,7 @@ class Margin(PointwiseStrategy):
     requires = frozenset({"class_scores"})
 
     def score(self, view):
-        """Gap between the two best classes, turned so that the smallest comes first.
-
-        Parameters
-        ----------
-        view : skactive.view.PoolView
-            The candidates and their probabilities or decision values.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_candidates,)
-        """
+        """Return the negative gap between the two best classes."""
         return -view.margins
 
 
@@ -210,34 +166,34 @@ _UNCERTAINTIES = {
 
 
 class Density(PointwiseStrategy):
-    """Ask where uncertainty times the mean similarity to the pool is highest.
+    """Query the candidates with the highest uncertainty times density.
 
     The score of a candidate is its uncertainty times a power of its information
     density, the mean cosine similarity of its features to those of all candidates,
-    itself among them. An outlier is not worth a label, however unsure the model.
+    including itself. So uncertain outliers have low scores.
 
     Parameters
     ----------
     measure : {"entropy", "least_confidence", "margin"}, default="entropy"
-        The uncertainty; "margin" is one less the gap between the two best classes.
+        The uncertainty; "margin" is 1 minus the gap between the two best classes.
     beta : float, default=1.0
-        The power, at least 0; 0 leaves the uncertainty alone.
+        The power, at least 0. With 0 only the uncertainty counts.
     similarity : {"cosine", "shifted"}, default="cosine"
-        A power needs numbers that are not negative. "cosine" takes a negative mean
-        similarity as 0, which changes nothing where features are not negative, as
-        counts are; "shifted" takes (1 + cosine) / 2, which suits centred features,
-        half of which are on the far side of the origin.
+        How similarities become nonnegative, as a power requires. "cosine" replaces a
+        negative mean similarity by 0, which has no effect on nonnegative features such
+        as counts. "shifted" uses (1 + cosine) / 2, which suits centered features.
     n_neighbors : int or None, default=None
-        Average over the so many most similar other candidates instead of the pool.
+        Number of most similar other candidates to average over. Defaults to the whole
+        pool.
 
     Notes
     -----
-    Cost: O(n d + n k) beside the prediction, as the mean cosine to all rows is the
-    product with the mean of the unit rows. With `n_neighbors` O(n² d); from the second
-    query of a learner on that is spared while the features stay.
+    Cost: O(n d + n k) plus the prediction, as the mean cosine to all rows is the
+    product with the mean of the unit rows. With `n_neighbors` O(n² d), only in the
+    first query of a learner while the features stay the same.
 
-    When to use: small batches from pools with outliers or junk. The batch is not made
-    diverse, so large ones come from one dense region.
+    When to use: small batches from pools with outliers. Batches are not diverse, so
+    large ones come from one dense region.
 
     References
     ----------
@@ -275,17 +231,7 @@ class Density(PointwiseStrategy):
         self.n_neighbors = n_neighbors
 
     def score(self, view):
-        """Uncertainty times density to the power of beta.
-
-        Parameters
-        ----------
-        view : skactive.view.PoolView
-            The candidates, their class probabilities and features.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_candidates,)
-        """
+        """Return uncertainty times density to the power of beta."""
         uncertainty = _UNCERTAINTIES[self.measure](view.proba)
         similarity = self._similarity(view)
         if self.similarity == "shifted":
@@ -303,13 +249,13 @@ class Density(PointwiseStrategy):
 
 
 def _row_bytes(X):
-    """Memory of a row and its squares."""
+    """Return the memory of a row and its squares."""
     filled = 3 * X.nnz // X.shape[0] if sparse.issparse(X) else X.shape[1]
     return 2 * X.dtype.itemsize * filled
 
 
 def _unit(X):
-    """Rows of length 1; rows of zeros stay."""
+    """Scale rows to length 1; rows of zeros stay."""
     lengths = np.sqrt(squared_norms(X))
     factors = 1 / np.where(lengths > 0, lengths, 1)
     if sparse.issparse(X):
@@ -318,7 +264,7 @@ def _unit(X):
 
 
 def _mean_similarity(X, n_jobs):
-    """Mean cosine of each row to all rows, itself included."""
+    """Return the mean cosine of each row to all rows, itself included."""
     n = X.shape[0]
     size = chunk_size(_row_bytes(X))
 
@@ -339,7 +285,7 @@ def _mean_similarity(X, n_jobs):
 
 
 def _neighbor_similarity(X, n_neighbors, n_jobs):
-    """Mean cosine of each row to the other rows that are most similar to it."""
+    """Return the mean cosine of each row to the most similar other rows."""
     n = X.shape[0]
     keep = min(n_neighbors, n - 1)
     if keep == 0:

@@ -1,6 +1,7 @@
-"""Strategies made of strategies: each has a parameter that is one itself.
+"""Wrappers: strategies that apply other strategies.
 
-The defaults say whose they are, so that no plugin of the same name is in their way.
+The default strategies are qualified by "skactive:", so that no plugin of the same name
+replaces them.
 """
 
 from numbers import Integral, Real
@@ -16,7 +17,7 @@ _STRATEGY = [str, HasMethods("select"), callable]
 
 
 class _Composite(Strategy):
-    """Base of the strategies that ask others; it needs what they need."""
+    """Base of the strategies that apply others; it requires what they require."""
 
     _needs = frozenset()  # what it uses itself
     _targets = TARGETS  # what it is defined for itself
@@ -24,7 +25,7 @@ class _Composite(Strategy):
 
     @property
     def requires(self):
-        """What it and its parts look at; None if one of them declares nothing."""
+        """Quantities that it and its parts use; None if a part declares none."""
         parts = [getattr(self._resolve(name), "requires", None) for name in self._parts]
         return None if None in parts else self._needs.union(*parts)
 
@@ -38,7 +39,7 @@ class _Composite(Strategy):
 
     @property
     def optional(self):
-        """What its parts may look at beside."""
+        """Quantities that its parts use when available."""
         parts = [self._resolve(name) for name in self._parts]
         optional = [getattr(part, "optional", frozenset()) for part in parts]
         return frozenset().union(*optional)
@@ -55,7 +56,7 @@ class _Composite(Strategy):
         return resolve(getattr(self, parameter), argument=parameter)
 
     def _ask(self, parameter, view, n):
-        """Let a part choose n of a view, and check that it did."""
+        """Return the n positions in a view that a part selects, checked."""
         given = getattr(self, parameter)
         name = given if isinstance(given, str) else repr(given)
         picks = self._resolve(parameter).select(view, n)
@@ -63,29 +64,29 @@ class _Composite(Strategy):
 
 
 class Subsample(_Composite):
-    """Ask the strategy about a random part of the pool.
+    """Apply the strategy to a random part of the pool.
 
-    Makes a costly strategy affordable, and a greedy one more diverse.
+    Makes an expensive strategy affordable, and a greedy one more diverse.
 
     Parameters
     ----------
     strategy : str, strategy or callable, default="skactive:margin"
-        What to ask about the sample.
+        The strategy to apply to the sample.
     size : int or float, default=10_000
-        Candidates in the sample; a float is a fraction of them, in (0, 1]. Never
-        fewer than are to be chosen.
+        Number of candidates in the sample; a float in (0, 1] is a fraction of them. The
+        sample is never smaller than the batch.
 
     Notes
     -----
     Cost: O(n) and that of the strategy on `size` candidates. Only the sample is
     transformed and predicted.
 
-    When to use: on pools that are large for the strategy or for the encoder.
+    When to use: on pools that are too large for the strategy or for the encoder.
 
     References
     ----------
     Y. Yang, M. Loog, "Active learning using uncertainty information", ICPR 2016, and
-    most practice: sampling the pool before scoring it.
+    common practice: sampling the pool before scoring it.
 
     Examples
     --------
@@ -108,19 +109,7 @@ class Subsample(_Composite):
         self.size = size
 
     def select(self, view, n):
-        """Choose from a sample drawn uniformly without replacement.
-
-        Parameters
-        ----------
-        view : skactive.view.PoolView
-            The candidates and what the model says of them.
-        n : int
-            How many to choose.
-
-        Returns
-        -------
-        positions : ndarray of int, shape (n,)
-        """
+        """Select from a sample drawn uniformly without replacement."""
         size = self.size
         if not isinstance(size, Integral):
             size = int(np.ceil(size * len(view)))
@@ -132,25 +121,25 @@ class Subsample(_Composite):
 
 
 class Prefilter(_Composite):
-    """Ask the second strategy about what the first one likes best.
+    """Apply the second strategy to the best candidates of the first.
 
-    With an uncertainty first and a diversity second it is the usual two-step batch
-    selection: unsure candidates, and no two of a kind.
+    With an uncertainty first and a diversity second it is the common two-step batch
+    selection: uncertain candidates that differ from each other.
 
     Parameters
     ----------
     first : str, strategy or callable, default="skactive:margin"
-        Chooses `factor` times as many candidates as are wanted.
+        Selects `factor` times as many candidates as are queried.
     second : str, strategy or callable, default="skactive:embedding_kmeans"
-        Chooses the batch among them.
+        Selects the batch among them.
     factor : int or float, default=10
-        At least 1.
+        Candidates per query that the first strategy selects, at least 1.
 
     Notes
     -----
     Cost: that of the first on n candidates and of the second on `factor` b.
 
-    When to use: for large batches, in which pure uncertainty repeats itself.
+    When to use: for large batches, in which uncertainty alone is redundant.
 
     References
     ----------
@@ -179,47 +168,36 @@ class Prefilter(_Composite):
         self.factor = factor
 
     def select(self, view, n):
-        """Choose twice.
-
-        Parameters
-        ----------
-        view : skactive.view.PoolView
-            The candidates and what the model says of them.
-        n : int
-            How many to choose.
-
-        Returns
-        -------
-        positions : ndarray of int, shape (n,)
-        """
+        """Select by the first strategy, then by the second."""
         wanted = min(len(view), int(np.ceil(self.factor * n)))
         kept = self._ask("first", view, wanted)
         return kept[self._ask("second", view.take(kept), n)]
 
 
 class SEALS(_Composite):
-    """Ask the strategy about the neighbours of what is labelled.
+    """Apply the strategy to the nearest neighbors of the labeled items.
 
-    Only the `k` nearest candidates of each labelled item are looked at: an uncertain
-    or rare item mostly lies near one that is known already.
+    Only the `k` nearest candidates of each labeled item are considered: an uncertain
+    or rare item is usually near a labeled one.
 
     Parameters
     ----------
     strategy : str, strategy or callable, default="skactive:margin"
-        What to ask about the neighbours.
+        The strategy to apply to the neighbors.
     k : int, default=100
-        Nearest candidates of each labelled item.
+        Number of nearest candidates of each labeled item.
     method : {"auto", "exact", "faiss"}, default="auto"
-        How to find them; see `nearest`.
+        Search method. "faiss" uses an approximate index of the package `faiss`. "auto"
+        does so for large dense pools if it is installed.
 
     Notes
     -----
-    Cost: O(n m d) for exact neighbours, of new labels only from the second query of a
+    Cost: O(n m d) for exact neighbors, for new labels only from the second query of a
     learner on, and that of the strategy on at most k m candidates. If these are fewer
-    than wanted, the rest is drawn at random.
+    than are queried, the rest is drawn at random.
 
-    When to use: on pools of millions whose features are cheap and whose predictions
-    are not.
+    When to use: on pools of millions if features are cheap and predictions are
+    expensive.
 
     References
     ----------
@@ -247,19 +225,7 @@ class SEALS(_Composite):
         self.method = method
 
     def select(self, view, n):
-        """Choose among the neighbours of the labelled items.
-
-        Parameters
-        ----------
-        view : skactive.view.PoolView
-            The candidates and what the model says of them.
-        n : int
-            How many to choose.
-
-        Returns
-        -------
-        positions : ndarray of int, shape (n,)
-        """
+        """Select among the neighbors of the labeled items."""
         _, neighbors = view.labeled_neighbors(self.k, self.method)
         near = np.unique(neighbors)
         picks = near[self._ask("strategy", view.take(near), min(n, len(near)))]
@@ -271,22 +237,22 @@ class SEALS(_Composite):
 
 
 class ClassBalanced(_Composite):
-    """Ask the strategy within each predicted class, most where labels are fewest.
+    """Apply the strategy per predicted class, mostly where labels are fewest.
 
-    Each place of the batch goes to the class with the fewest labels so far, the ones
-    asked for counted as their predictions, as long as it has candidates.
+    Each place of the batch goes to the class with the fewest labels so far among those
+    with candidates. Selected candidates count as labels of their predicted class.
 
     Parameters
     ----------
     strategy : str, strategy or callable, default="skactive:margin"
-        What to ask about the candidates of one predicted class.
+        The strategy to apply to the candidates of one predicted class.
 
     Notes
     -----
     Cost: O(n k) and that of the strategy on each predicted class.
 
-    When to use: where a class is rare, so that a batch of the unsure or the random
-    would hardly hold it.
+    When to use: if a class is rare, so that uncertain or random batches would hardly
+    contain it.
 
     References
     ----------
@@ -315,19 +281,7 @@ class ClassBalanced(_Composite):
         self.strategy = strategy
 
     def select(self, view, n):
-        """Choose per predicted class.
-
-        Parameters
-        ----------
-        view : skactive.view.PoolView
-            The candidates and what the model says of them.
-        n : int
-            How many to choose.
-
-        Returns
-        -------
-        positions : ndarray of int, shape (n,)
-        """
+        """Select per predicted class."""
         predicted = view.class_scores.argmax(axis=1)
         counts = (view.y_labeled[:, None] == view.classes).sum(axis=0)
         available = np.bincount(predicted, minlength=len(counts))
@@ -341,21 +295,9 @@ class ClassBalanced(_Composite):
 
 
 def _fill(counts, available, n, rng):
-    """Class of each of n places: the one that lags behind, ties at random.
+    """Return the class with fewest labels for each of n places (n,), ties at random.
 
-    Parameters
-    ----------
-    counts : ndarray of int, shape (k,)
-        Labels so far.
-    available : ndarray of int, shape (k,)
-        Candidates.
-    n : int
-        At most `available.sum()`.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    places : ndarray of int, shape (n,)
+    `counts` (k,) are the labels so far and `available` (k,) the candidates.
     """
     counts, left = counts.copy(), available.copy()
     places = np.empty(n, dtype=np.intp)

@@ -1,4 +1,4 @@
-"""What a fitted model says of items: the quantities that a strategy may ask for."""
+"""The quantities that a strategy may require, and how a fitted model gives them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,43 +16,21 @@ from .._utils._threads import one_blas_thread
 from ..registry import get_strategy
 from ..strategies._base import OF_CLASSES, TARGETS
 
-# Products of numbers, up to which threads of BLAS would only wait for each other.
+# Up to this many multiplications, threads of BLAS only wait for each other.
 _SMALL = 2**30
 
 
 def represent(final, inputs):
-    """Represent items by the final estimator's `transform`, else by what it takes.
-
-    Parameters
-    ----------
-    final : estimator or None
-    inputs : array-like or sparse matrix
-        What the final estimator takes.
-
-    Returns
-    -------
-    features : ndarray or CSR matrix of shape (n, d)
-    """
+    """Return features (n, d): the final estimator's `transform`, else its inputs."""
     if hasattr(final, "transform"):
         inputs = final.transform(inputs)
     return inputs.tocsr() if sparse.issparse(inputs) else np.asarray(inputs)
 
 
 def predict_proba(final, inputs, name, n_jobs=1):
-    """Class probabilities, or words about a model that has none of this form.
+    """Return class probabilities (n, k); a TypeError if there are several outputs.
 
-    Parameters
-    ----------
-    final : estimator
-    inputs : container of n items, or LazyRows
-    name : str
-        What to call the strategy.
-    n_jobs : int, default=1
-        Threads, for linear models.
-
-    Returns
-    -------
-    proba : ndarray of shape (n, k)
+    `inputs` is a container or LazyRows; linear models predict in `n_jobs` threads.
     """
     proba = _by_rows(final, final.predict_proba, inputs, n_jobs)
     _refuse_nan(proba, final, "probabilities")
@@ -68,7 +46,7 @@ def _sharpen(final, proba, inputs):
     """Restore small probabilities of the first class, which 1 - p rounds to 0.
 
     scikit-learn computes p of the second class from the decision value and subtracts it
-    from 1, so a sure model would seem surer of the second class than of the first.
+    from 1, so a confident model would seem more confident about the second class.
     """
     if proba.shape[1] != 2 or not _is_logistic(final):
         return proba
@@ -85,11 +63,11 @@ def _is_logistic(final):
 
 
 def _by_rows(final, predict, inputs, n_jobs):
-    """Predict for some rows at a time where that is quicker, or saves a large copy."""
+    """Predict in chunks of rows where that is faster or saves a large copy."""
     dense = isinstance(inputs, np.ndarray | LazyRows) and inputs.ndim == 2
     if not dense or inputs.dtype.kind not in "fiub" or not len(inputs):
         return predict(inputs)
-    # As scikit-learn converts them; it judges rows one by one, as its checks see to.
+    # scikit-learn converts rows to float64 and predicts them independently.
     converted = 8 * inputs.shape[1]
     if is_linear_classifier(final):
         return _by_products(final, predict, inputs, n_jobs)
@@ -104,54 +82,41 @@ def _by_rows(final, predict, inputs, n_jobs):
 
 
 def _by_products(final, predict, inputs, n_jobs):
-    """Predict by a linear model, for which to copy rows is more work than to judge."""
+    """Predict with a linear model, for which copying rows takes longer."""
 
-    def judge(rows):
+    def predict_rows(rows):
         if isinstance(inputs, np.ndarray):
             return predict(inputs[rows])
         near, places = inputs.around(rows)
         try:
             found = predict(near)
             return found if isinstance(places, slice) else found.take(places, axis=0)
-        except ValueError:  # by what is not finite in rows between, which may be so
+        except ValueError:  # unused rows in between may hold values that are not finite
             return predict(inputs[rows])
 
     n, d = inputs.shape
-    # What is neither float32 nor float64 is made float64.
+    # All types but float32 are converted to float64.
     size = chunk_size(d * (4 if inputs.dtype == np.float32 else 8))
     small = n * d * len(final.classes_) <= _SMALL
     with one_blas_thread(small or n_jobs > 1):
-        parts = map_chunks(judge, n, size, n_jobs)
+        parts = map_chunks(predict_rows, n, size, n_jobs)
     return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
 
 def _is_known(final):
-    """Whether an estimator is one of scikit-learn's or of ours."""
+    """Whether an estimator belongs to scikit-learn or skactive."""
     return type(final).__module__.split(".")[0] in ("sklearn", "skactive")
 
 
 def decide(final, inputs, n_jobs=1):
-    """Decision values, as the model gives them.
-
-    Parameters
-    ----------
-    final : estimator
-        With `decision_function`.
-    inputs : container of n items, or LazyRows
-    n_jobs : int, default=1
-        Threads, for linear models.
-
-    Returns
-    -------
-    decision : ndarray of shape (n,) or (n, c)
-    """
+    """Return the model's decision values (n,) or (n, c)."""
     decision = np.asarray(_by_rows(final, final.decision_function, inputs, n_jobs))
     _refuse_nan(decision, final, "decision values")
     return decision
 
 
 def _refuse_nan(values, final, what):
-    """Raise if a model predicts NaN; a strategy is then not to blame."""
+    """Raise a ValueError that names the model if it predicts NaN."""
     values = np.asarray(values)
     if values.dtype.kind != "f" or not np.isnan(values.sum()):
         return
@@ -165,70 +130,21 @@ def _refuse_nan(values, final, what):
 
 
 def class_scores(final, inputs, k, name, n_jobs=1):
-    """Decision values with one column per class.
-
-    Parameters
-    ----------
-    final : estimator
-        With `decision_function`.
-    inputs : container of n items, or LazyRows
-    k : int
-        Number of classes.
-    name : str
-        What to call the strategy.
-    n_jobs : int, default=1
-        Threads, for linear models.
-
-    Returns
-    -------
-    scores : ndarray of shape (n, k)
-    """
+    """Return decision values (n, k), one column per class."""
     decision = decide(final, inputs, n_jobs)
     if decision.ndim == 1:
         return np.stack([-decision / 2, decision / 2], axis=1)
     if decision.shape[1] != k:
         raise TypeError(
             f"strategy {name!r} needs one decision value per class, {k}; "
-            f"{type(final).__name__} gives {decision.shape[1]}. Use "
+            f"{type(final).__name__} returns {decision.shape[1]}. Use "
             "decision_function_shape='ovr'."
         )
     return decision
 
 
-def gradients(final, inputs, proba):
-    """Return the factors of the loss gradient."""
-    from ..linear_model._gradients import gradient_factors
-
-    return gradient_factors(final, inputs, proba)
-
-
-def boundary(final, inputs):
-    """Return the distances to the decision boundary."""
-    from ..linear_model._gradients import boundary_distance
-
-    if hasattr(final, "boundary_distance"):
-        inputs = np.asarray(inputs) if isinstance(inputs, LazyRows) else inputs
-    return boundary_distance(final, inputs)
-
-
-def sampler(final, n_draws, random_state, **train):
-    """Draw models, by :func:`skactive.posterior.sampler`."""
-    from ..posterior import sampler
-
-    return sampler(final, n_draws, random_state, **train)
-
-
 def check_joint_draws(final, name):
-    """Raise unless a draw is one and the same model for every item; do no work.
-
-    Parameters
-    ----------
-    final : estimator
-        That can draw. One whose attribute `draws_jointly` is False draws for each item
-        by itself: right for scores of single items, and wrong for what items share.
-    name : str
-        What to call the strategy.
-    """
+    """Raise a TypeError if the estimator draws a separate model for each item."""
     if not getattr(final, "draws_jointly", True):
         raise TypeError(
             f"strategy {name!r} needs draws of one and the same model for all items; "
@@ -239,19 +155,7 @@ def check_joint_draws(final, name):
 
 
 def surprisal(model, items, random_state):
-    """Ask the first step of a model that can say it how surprising the words are.
-
-    Parameters
-    ----------
-    model : estimator or Pipeline
-        Fitted or not: what a language model expects is known without labels.
-    items : container of n items
-    random_state : int
-
-    Returns
-    -------
-    surprisal : ndarray of shape (n, l)
-    """
+    """Return the surprisal (n, l) from the first step that has it."""
     front, final = split_estimator(model)
     for _, step in [] if front is None else front.steps:
         if hasattr(step, "surprisal"):
@@ -261,17 +165,7 @@ def surprisal(model, items, random_state):
 
 
 def take_from(value, positions):
-    """Take some rows of a quantity.
-
-    Parameters
-    ----------
-    value : ndarray, LazyRows, CSR matrix, container or tuple of these
-    positions : ndarray of int or slice
-
-    Returns
-    -------
-    rows : same kind
-    """
+    """Return rows of an array, LazyRows, CSR matrix, container or tuple of these."""
     if isinstance(value, tuple):
         return tuple(take_from(part, positions) for part in value)
     if isinstance(value, np.ndarray | LazyRows):
@@ -282,17 +176,7 @@ def take_from(value, positions):
 
 
 def read_only(value):
-    """Share the memory of an array or CSR matrix, but not the right to write.
-
-    Parameters
-    ----------
-    value : ndarray, CSR matrix, tuple of these, or anything else
-        Anything else comes back as it is.
-
-    Returns
-    -------
-    value : same kind
-    """
+    """Return a read-only view of an array, CSR matrix or tuple, else the value."""
     if isinstance(value, tuple):
         return tuple(map(read_only, value))
     if isinstance(value, np.ndarray):
@@ -309,29 +193,13 @@ def read_only(value):
 
 @dataclass(frozen=True)
 class Capability:
-    """One name that a strategy may put into `requires`.
+    """A name that a strategy may put into `requires`."""
 
-    Attributes
-    ----------
-    need : str
-        What it is, as the errors say it.
-    gives : str
-        What the view then has.
-    methods : tuple of str
-        Methods of the final estimator of which one suffices; empty where another
-        rule decides.
-    remedy : str
-        What to use instead of an estimator that lacks it.
-    check : callable or None
-        Raises a TypeError that says what is wrong with a final estimator, where
-        having a method is not the rule.
-    """
-
-    need: str
-    gives: str
-    methods: tuple = ()
-    remedy: str = ""
-    check: Callable | None = None
+    need: str  # its name in errors
+    gives: str  # the quantity of the view
+    methods: tuple = ()  # of the final estimator, of which one suffices
+    remedy: str = ""  # what to use instead of an estimator that lacks it
+    check: Callable | None = None  # raises a TypeError for an estimator that lacks it
 
 
 def _check_draws(final):
@@ -352,7 +220,6 @@ def _check_boundary(final):
     check_boundary(final)
 
 
-#: Every name that may stand in a strategy's `requires`.
 CAPABILITIES = {
     "proba": Capability(
         "class probabilities",
@@ -374,10 +241,10 @@ CAPABILITIES = {
     "features": Capability(
         "numeric features",
         "features (n, d)",
-        remedy="a pipeline whose first steps make numeric features",
+        remedy="a pipeline whose first steps compute numeric features",
     ),
     "labeled": Capability(
-        "labelled items", "y_labeled (m,) and labeled_features (m, d)"
+        "labeled items", "y_labeled (m,) and labeled_features (m, d)"
     ),
     "gradients": Capability(
         "factors of the loss gradient",
@@ -404,17 +271,17 @@ CAPABILITIES = {
 }
 
 
-_SAY_TARGET = {
+_TARGET_MESSAGES = {
     "single-label": "{} predicts one class per item",
     "multi-label": "the labels of {} are an indicator matrix (multi-label)",
     "regression": "{} is a regressor",
 }
-# Errors name the first of these that suit the estimator.
-_TO_SUGGEST = ("margin", "entropy", "badge", "coreset", "typiclust", "one_shot")
+# Errors suggest the first of these that suit the estimator.
+_SUGGESTED = ("margin", "entropy", "badge", "coreset", "typiclust", "one_shot")
 
 
 def check_declarations(strategy):
-    """Raise a TypeError unless a strategy declares names that there are."""
+    """Raise a TypeError unless a strategy declares known names."""
     for name, known in (
         ("requires", CAPABILITIES),
         ("optional", CAPABILITIES),
@@ -437,10 +304,7 @@ def check_declarations(strategy):
 
 
 def check_target(targets, *, name, final, front, X, y_labeled, model):
-    """Raise a TypeError unless a strategy is defined for what the model predicts.
-
-    `targets` are those of the strategy; the others as in :func:`check_capability`.
-    """
+    """Raise a TypeError unless a strategy with these `targets` suits the model."""
     target, said = _target(model, y_labeled)
     if target not in targets:
         known = {"final": final, "front": front, "X": X, "model": model}
@@ -451,29 +315,10 @@ def check_target(targets, *, name, final, front, X, y_labeled, model):
 
 
 def check_capability(capability, *, name, final, front, X, y_labeled, model):
-    """Raise unless a model can give what a strategy requires.
+    """Raise a TypeError unless a model has a capability that a strategy requires.
 
-    Parameters
-    ----------
-    capability : str
-        The name of the capability.
-    name : str
-        What to call the strategy.
-    final : estimator or None
-        The fitted final estimator; None before there is a model.
-    front : Pipeline or None
-        The steps before it.
-    X : container of n items
-        The pool.
-    y_labeled : ndarray or None
-        The labels so far.
-    model : estimator or None
-        Both together, fitted or not.
-
-    Raises
-    ------
-    TypeError
-        Says what is needed, what came and what to use.
+    `model` is fitted or not; `final` is its fitted last step, or None, and `front` the
+    steps before it.
     """
     if capability not in CAPABILITIES:
         raise TypeError(
@@ -491,7 +336,7 @@ def check_capability(capability, *, name, final, front, X, y_labeled, model):
 
 
 def _find_fault(capability, *, final, front, X, y_labeled, model):
-    """Return what a model lacks, "" for nothing, and whether labels would mend it."""
+    """Return what a model lacks, or "", and whether it only lacks labels so far."""
     what = CAPABILITIES[capability]
     name, fault = type(final).__name__, ""
     if capability == "labeled":
@@ -499,7 +344,9 @@ def _find_fault(capability, *, final, front, X, y_labeled, model):
             return ", and the learner has seen none yet.", True
     elif capability == "features":
         if front is None and not hasattr(final, "transform") and not _is_numeric(X):
-            fault = f"X is no numeric table and {_describe(final)}. Use {what.remedy}."
+            fault = (
+                f"X is not a numeric table and {_describe(final)}. Use {what.remedy}."
+            )
     elif capability == "surprisal":
         if not any(hasattr(step, "surprisal") for step in _steps(model)):
             fault = f"no step of the estimator has one. Use {what.remedy}."
@@ -519,17 +366,17 @@ def _find_fault(capability, *, final, front, X, y_labeled, model):
 
 
 def _target(model, y_labeled):
-    """Return what a model predicts, and the words that say so."""
+    """Return the target of a model, and the message that names it."""
     predicted = split_estimator(model)[1]
     target = find_target(predicted, y_labeled)
-    return target, _SAY_TARGET[target].format(type(predicted).__name__)
+    return target, _TARGET_MESSAGES[target].format(type(predicted).__name__)
 
 
 def _suggest(*, y_labeled, model, **known):
-    """Name up to three built-in strategies that suit a model, 'random' among them."""
+    """Return a sentence with up to three built-in strategies that suit a model."""
     target = _target(model, y_labeled)[0]
     suited = []
-    for name in _TO_SUGGEST:
+    for name in _SUGGESTED:
         strategy = get_strategy(f"skactive:{name}")
         faults = [
             _find_fault(each, y_labeled=y_labeled, model=model, **known)[0]
@@ -548,12 +395,12 @@ def _steps(model):
 
 def _describe(final):
     if final is None:
-        return "no step before the model makes features of it"
+        return "no step before the model computes features"
     return f"{type(final).__name__} has no transform"
 
 
 def _is_numeric(X):
-    """Whether `X` itself can serve as features: two dimensions of numbers."""
+    """Whether `X` can serve as features: two dimensions of numbers."""
     if sparse.issparse(X):
         return True
     first = np.asarray(take_rows(X, np.arange(1)))

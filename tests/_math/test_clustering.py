@@ -170,7 +170,7 @@ def test_fewer_different_rows_than_clusters_warn_of_nothing(convert, different):
 
 
 def test_labels_hold_where_a_cluster_ran_empty():
-    # scikit-learn's own labels miss the centre at (0, 1) here for some seeds.
+    # scikit-learn's own labels miss the center at (0, 1) here for some seeds.
     X = np.zeros((20, 2))
     X[[10, 18, 19], 1] = 1
     for seed in range(20):
@@ -261,7 +261,7 @@ def test_no_rows_have_no_labels():
 
 
 def nearest_rows_by_loops(X, centers):
-    """The definition: a wanted row goes to the centre it is nearest to, then again."""
+    """The definition: a wanted row goes to the center it is nearest to, then again."""
     distances = all_distances(X, centers)
     n, k = distances.shape
     found, free = {}, set(range(n))
@@ -329,7 +329,7 @@ def test_copies_of_the_only_centre_are_equally_likely(value):
 
 
 def test_more_centres_than_rows_are_an_error():
-    with pytest.raises(ValueError, match="3 centres need as many rows; got 2"):
+    with pytest.raises(ValueError, match="3 centers need as many rows; got 2"):
         nearest_rows(np.zeros((2, 1)), np.zeros((3, 1)), make_rng())
 
 

@@ -33,7 +33,7 @@ def direction(row):
 
 
 def tabulate(X, labeled, metric):
-    """Distances (n, n + m) of rows to all rows and to the labelled, in float64."""
+    """Distances (n, n + m) of rows to all rows and to the labeled, in float64."""
     rows = [*X.astype(np.float64).tolist(), *labeled.astype(np.float64).tolist()]
     if metric == "cosine":
         rows = [direction(row) for row in rows]
@@ -41,7 +41,7 @@ def tabulate(X, labeled, metric):
 
 
 def loop(table, n, b):
-    """The definition by a double loop; column j of the table is centre j."""
+    """The definition by a double loop; column j of the table is center j."""
     chosen, picks = list(range(n, len(table[0]))), []
     for _ in range(b):
         best, farthest = None, -1.0

@@ -1,4 +1,4 @@
-"""Covering by balls against sets of neighbours and the best possible choice."""
+"""Covering by balls against sets of neighbors and the best possible choice."""
 
 import itertools
 import math

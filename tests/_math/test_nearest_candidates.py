@@ -1,4 +1,4 @@
-"""Neighbours kept from query to query: those found anew, whatever has changed."""
+"""Neighbors kept from query to query: those found anew, whatever has changed."""
 
 import copy
 
@@ -49,7 +49,7 @@ def searched(monkeypatch):
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int64])
 @pytest.mark.parametrize("k", [1, 3, 20, 200])
 @pytest.mark.parametrize("itself", [False, True])
-def test_neighbours_are_exact_while_candidates_go(dtype, k, itself):
+def test_neighbors_are_exact_while_candidates_go(dtype, k, itself):
     rng = np.random.default_rng(k)
     X = rng.normal(scale=50, size=(70, 5)).astype(dtype)
     X[11] = X[5] = X[40]  # equally near: the first comes first
@@ -129,7 +129,7 @@ def test_rows_that_are_taken_when_they_are_looked_at(n_jobs):
     check(kept, X[positions], 4, X[:7])
 
 
-def test_equal_candidates_are_neighbours_of_each_other():
+def test_equal_candidates_are_neighbors_of_each_other():
     kept = NearestCandidates(2).update(np.ones((40, 3)), np.arange(40))
     check(kept, np.ones((40, 3)), 2)
     assert (kept.indices != np.arange(40)[:, None]).all()

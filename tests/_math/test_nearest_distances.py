@@ -31,7 +31,7 @@ def oracle(X, centers, metric):
 
 @pytest.fixture
 def counted(monkeypatch):
-    """Rows times centres that were compared."""
+    """Rows times centers that were compared."""
     work = []
     plain = tracking._lower
 
@@ -62,7 +62,7 @@ def test_distances_are_exact_however_they_came_about(
             now = kept.update(rows, rest, centers[:m], n_jobs)
             expected = oracle(X[rest], centers[:m], metric)
             assert_allclose(now.distances, expected, rtol=1e-9, atol=1e-12)
-            # A row that is a centre is at no distance, not at a rounding error's.
+            # A row that is a center is at no distance, not at a rounding error's.
             same = (X[rest][:, None] == centers[None, :m]).all(axis=2).any(axis=1)
             assert (now.distances[same] == 0).all()
         kept = now

@@ -47,7 +47,7 @@ def draw_grid(n, d, seed=0, dtype=np.float64):
     kinds=st.tuples(st.sampled_from(sorted(KINDS)), st.sampled_from(sorted(KINDS))),
     blocks=st.tuples(st.integers(1, 40), st.integers(1, 60)),
 )
-def test_neighbours_are_those_of_a_full_sort_whatever_the_blocks(
+def test_neighbors_are_those_of_a_full_sort_whatever_the_blocks(
     seed, n, m, d, k, exclude_self, single, kinds, blocks
 ):
     dtype = np.float32 if single else np.float64
@@ -88,7 +88,7 @@ def test_more_equal_rows_than_are_kept_fall_to_the_first(dtype):
 
 
 @each_dtype
-def test_rows_far_from_the_origin_keep_their_neighbours(dtype):
+def test_rows_far_from_the_origin_keep_their_neighbors(dtype):
     Y = draw_grid(200, 4, 0, dtype) / 8
     far = Y + dtype(1000)
     assert_array_equal(nearest(far, far, 9)[1], sort_all(far, far, 9)[1])
@@ -112,7 +112,7 @@ def test_a_memory_map_is_searched_as_the_array_is(tmp_path):
         assert_array_equal(found, expected)
 
 
-def test_few_rows_give_fewer_neighbours():
+def test_few_rows_give_fewer_neighbors():
     X = draw(4, 3)
     assert nearest(X, X, 9)[1].shape == (4, 4)
     assert nearest(X, X, 9, exclude_self=True)[1].shape == (4, 3)
@@ -162,7 +162,7 @@ def test_what_cannot_be_searched_is_refused():
         nearest(X, X, 1, method="kd_tree")
     with pytest.raises(ValueError, match="k must be at least 1; got 0"):
         nearest(X, X, 0)
-    with pytest.raises(ValueError, match="no row that could be a neighbour"):
+    with pytest.raises(ValueError, match="no row that could be a neighbor"):
         nearest(X[:1], X[:1], 1, exclude_self=True)
     with pytest.raises(TypeError, match="dense rows and got sparse"):
         nearest(sparse.csr_array(X), X, 1, method="faiss")
@@ -204,7 +204,7 @@ def test_of_equally_near_rows_the_first_are_taken(seed, k):
 
 
 def test_rounding_does_not_decide():
-    # Far from the origin a product in float32 cannot tell these neighbours apart.
+    # Far from the origin a product in float32 cannot tell these neighbors apart.
     rng = np.random.default_rng(0)
     Y = np.array([[4096.0], [4097.0], [4098.5], [-4096.0]], dtype=np.float32)
     X = rng.uniform(4096, 4098, size=(40, 1)).astype(np.float32)
@@ -222,7 +222,7 @@ def test_no_answer_depends_on_chunks_or_threads(monkeypatch):
 
 
 @pytest.mark.parametrize("container", [sparse.csr_array, sparse.csr_matrix])
-def test_sparse_rows_have_the_same_neighbours(container):
+def test_sparse_rows_have_the_same_neighbors(container):
     rng = np.random.default_rng(0)
     X, Y = (rng.poisson(0.4, size=(n, 9)) * rng.random((n, 9)) for n in (40, 15))
     values = rng.random((15, 2))

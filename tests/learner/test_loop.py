@@ -140,11 +140,11 @@ def test_a_single_class_is_no_crash():
 
 def test_a_loop_from_nothing_needs_no_special_code():
     learner = make("entropy", batch_size=1)
-    unlabelled = np.ones(60, dtype=bool)
+    unlabeled = np.ones(60, dtype=bool)
     for _ in range(12):
-        ask = learner.query(X, candidates=unlabelled)
+        ask = learner.query(X, candidates=unlabeled)
         learner.teach(X[ask], y[ask])
-        unlabelled[ask] = False
+        unlabeled[ask] = False
         learner.score(X, y)
     assert learner.score(X, y) > 0.9
 

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 from skactive.linear_model import SequentialLogisticRegression
-from skactive.linear_model._loss import PenalisedLogLoss
+from skactive.linear_model._loss import PenalizedLogLoss
 
 from ._helpers import error, exact, make
 
@@ -38,7 +38,7 @@ def test_coefficients_are_the_exact_ones_within_tol(k, fit_intercept, C):
         model = SequentialLogisticRegression(C, fit_intercept=fit_intercept, tol=tol)
         model.fit(X, y)
         assert error(model, oracle) <= 1.1 * tol
-        loss = PenalisedLogLoss(X, y, k, np.ones(len(y)), C, fit_intercept)
+        loss = PenalizedLogLoss(X, y, k, np.ones(len(y)), C, fit_intercept)
         found = np.column_stack([model.coef_, model.intercept_])[:, : loss.shape[1]]
         slope = np.linalg.norm(loss.gradient(found.ravel()))
         assert C * slope <= tol * np.linalg.norm(model.coef_)

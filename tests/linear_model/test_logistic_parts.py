@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import check_grad
 
 from skactive.linear_model._bfgs import bfgs
-from skactive.linear_model._loss import PenalisedLogLoss
+from skactive.linear_model._loss import PenalizedLogLoss
 
 from ._helpers import make
 
@@ -15,7 +15,7 @@ from ._helpers import make
 def test_the_gradient_is_that_of_the_value(k, intercept):
     X, y = make(k, n=30, d=6)
     rng = np.random.default_rng(0)
-    loss = PenalisedLogLoss(X, y, k, rng.random(30), 0.7, intercept)
+    loss = PenalizedLogLoss(X, y, k, rng.random(30), 0.7, intercept)
     x = rng.normal(size=np.prod(loss.shape))
     assert check_grad(lambda x: loss(x)[0], loss.gradient, x) < 1e-5
     np.testing.assert_array_equal(loss(x)[1], loss.gradient(x))

@@ -20,7 +20,7 @@ from skactive.linear_model._softmax import (
 # Number of rows of the parameters; 1 is a single logit of two classes.
 each_k = pytest.mark.parametrize("k", [1, 2, 3, 7])
 each_intercept = pytest.mark.parametrize("intercept", [True, False])
-# Small: factorised. Wide: fewer rows than features, and than the limit. Else
+# Small: factorized. Wide: fewer rows than features, and than the limit. Else
 # conjugate gradients.
 ROUTES = {
     "small": {"m": 30, "d": 5, "limit": 4096},
@@ -89,7 +89,7 @@ def test_hessian_is_that_of_automatic_differentiation(k, intercept):
 
 
 @each_k
-def test_intercepts_may_be_penalised(k):
+def test_intercepts_may_be_penalized(k):
     X, parameters, weight, hessian = make_problem(k, intercept_penalty=0.2)
     expected = differentiate_twice(X, parameters, weight, 0.7, 0.2)
     assert_allclose(hessian.to_dense(), expected, atol=1e-12)

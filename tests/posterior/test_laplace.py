@@ -29,7 +29,7 @@ def loss_of_sigmoid(W, inputs, codes, weight):
 
 
 # Loss, gradient and Hessian by automatic differentiation; the gradient must vanish at
-# the fitted weights, so that this is the function that scikit-learn minimises.
+# the fitted weights, so that this is the function that scikit-learn minimizes.
 
 
 def expand(mean, X, loss, codes, weight, penalty, intercept_penalty=0.0, atol=1e-5):
@@ -197,13 +197,13 @@ def test_stochastic_descent_has_independent_logits(k, class_weight, monkeypatch)
         return
     # Three sigmoids and their sum have one logit less to be read off: compare before.
     seen = []
-    normalise = laplace._normalise_sigmoids
+    normalize = laplace._normalize_sigmoids
 
     def spy(logits):
         seen.append(logits.copy())
-        normalise(logits)
+        normalize(logits)
 
-    monkeypatch.setattr(laplace, "_normalise_sigmoids", spy)
+    monkeypatch.setattr(laplace, "_normalize_sigmoids", spy)
     t = 20_000
     draws = sample_proba(model, X_ASKED, t, 0, X_train=X, y_train=y)
     logits = np.concatenate(seen, axis=1)  # (k, n, t)

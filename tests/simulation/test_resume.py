@@ -68,9 +68,9 @@ class Interrupting(ActiveLearner):
         self._count()
         return super().query(X, n_queries, candidates=candidates)
 
-    def _learn(self, *args, **options):
+    def _train(self, *args, **options):
         self._count()
-        return super()._learn(*args, **options)
+        return super()._train(*args, **options)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_interrupted_anywhere_it_ends_alike(options, tmp_path):
 def test_what_has_ended_is_only_read(tmp_path, monkeypatch):
     run = play(tmp_path, final_estimator=GaussianNB())
     before = (tmp_path / "rounds.jsonl").read_bytes()
-    monkeypatch.setattr(ActiveLearner, "_learn", None)
+    monkeypatch.setattr(ActiveLearner, "_train", None)
     again = play(tmp_path, final_estimator=GaussianNB())
     assert again == run
     assert again.ledger == run.ledger

@@ -16,7 +16,7 @@ SEED = 5
 
 
 def view_of(strategy, model=None, y=Y, X_pool=POOL, X_labeled=X, seed=SEED, **fit):
-    """View of a pool under a model that was trained on the labelled rows."""
+    """View of a pool under a model that was trained on the labeled rows."""
     model = clone(LogisticRegression() if model is None else model)
     return PoolView(
         X_pool,

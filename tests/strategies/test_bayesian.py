@@ -175,7 +175,7 @@ def test_batchbald_reaches_what_the_oracle_of_all_batches_bounds():
     assert best * (1 - 1 / math.e) < found <= best + 1e-12
 
 
-# Behaviour
+# Behavior
 
 
 @pytest.mark.parametrize("strategy", [BALD(n_draws=4), BatchBALD(n_draws=4)])

@@ -62,7 +62,7 @@ def draw_blobs(sizes, seed=0, scale=0.1):
 
 
 def nearest_of(X, center):
-    """Positions of the rows by their distance to a centre, by a loop."""
+    """Positions of the rows by their distance to a center, by a loop."""
     return sorted(range(len(X)), key=lambda i: math.dist(X[i], center))
 
 
@@ -122,7 +122,7 @@ def test_alps_by_the_oracle_of_hand_made_surprisal():
 
 
 def test_alps_by_the_oracle_of_its_clusters_fills_up_with_the_next_nearest():
-    # Two directions and three wanted: a centre is doubled, and none is asked twice.
+    # Two directions and three wanted: a center is doubled, and none is asked twice.
     surprisal = np.repeat(np.eye(2), [5, 2], axis=0)
     for seed in range(10):
         picks = ask(ALPS(), surprisal, 3, seed)

@@ -113,7 +113,7 @@ def test_prefilter_keeps_what_the_pool_has():
 
 
 @pytest.mark.parametrize("k", [1, 4])
-def test_seals_oracle_asks_about_the_neighbours_of_the_labelled(k):
+def test_seals_oracle_asks_about_the_neighbors_of_the_labeled(k):
     pool = X[12:]
     strategy = SEALS(Noting(), k=k)
     picks = ask(strategy, 2, pool=pool)
@@ -124,7 +124,7 @@ def test_seals_oracle_asks_about_the_neighbours_of_the_labelled(k):
     assert set(picks) <= near
 
 
-def test_seals_fills_up_where_the_neighbours_are_too_few():
+def test_seals_fills_up_where_the_neighbors_are_too_few():
     strategy = SEALS(Noting(), k=1)
     near = np.unique(cdist(X[:12], X).argmin(axis=1))
     picks = ask(strategy, 30)

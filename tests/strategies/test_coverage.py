@@ -29,7 +29,7 @@ each_strategy = pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
 
 @pytest.fixture(params=LOADERS)
 def data(request):
-    """A few labelled rows and a pool, scaled as the pipelines below scale them."""
+    """A few labeled rows and a pool, scaled as the pipelines below scale them."""
     X, y = LOADERS[request.param](return_X_y=True)
     order = np.random.default_rng(0).permutation(len(X))[:200]
     X, y = X[order], y[order]

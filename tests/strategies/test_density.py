@@ -46,9 +46,9 @@ def test_density_by_the_oracle_of_all_pairs(k, measure, beta, similarity):
 
 
 @pytest.mark.parametrize("n_neighbors", [1, 5, 24, 1000])
-def test_density_of_neighbours_by_the_oracle_of_all_pairs(n_neighbors, monkeypatch):
+def test_density_of_neighbors_by_the_oracle_of_all_pairs(n_neighbors, monkeypatch):
     proba, features = make_pool(25)
-    features[7] = features[8]  # a copy is a neighbour, the candidate itself is none
+    features[7] = features[8]  # a copy is a neighbor, the candidate itself is none
     expected = []
     for i, x in enumerate(features.tolist()):
         others = [cosine(x, y) for j, y in enumerate(features.tolist()) if j != i]
@@ -101,7 +101,7 @@ def test_density_follows_the_items(seed, k, n_neighbors):
     assert_allclose(again, scores[order], rtol=1e-9, atol=1e-12)
 
 
-def test_one_candidate_has_no_neighbours():
+def test_one_candidate_has_no_neighbors():
     proba, features = make_pool(1)
     strategy = Density(n_neighbors=3)
     assert_array_equal(strategy.score(make_view(strategy, proba, features)), 0)

@@ -55,18 +55,18 @@ def select(strategy, X, X_labeled, n, seed=0):
 
 def choose_by_hand(X, X_labeled, n, n_batches):
     """Refit from nothing for each sub-batch, by another solver, to convergence."""
-    labelled, pool, picks = list(X_labeled), dict(enumerate(X)), []
+    labeled, pool, picks = list(X_labeled), dict(enumerate(X)), []
     sizes = [len(part) for part in np.array_split(range(n), n_batches)]
     for size in sorted(sizes):
         model = LogisticRegression(
             class_weight="balanced", solver="newton-cholesky", tol=1e-10
         )
-        rows = [*labelled, *pool.values()]
-        model.fit(rows, ["l"] * len(labelled) + ["u"] * len(pool))
+        rows = [*labeled, *pool.values()]
+        model.fit(rows, ["l"] * len(labeled) + ["u"] * len(pool))
         sure = {i: model.predict_proba([x])[0, 1] for i, x in pool.items()}
         for i in sorted(pool, key=lambda i: -sure[i])[:size]:
             picks.append(i)
-            labelled.append(pool.pop(i))
+            labeled.append(pool.pop(i))
     return picks
 
 
@@ -91,7 +91,7 @@ def test_dal_asks_first_for_a_cluster_without_labels():
 
 def test_dal_spreads_sub_batches_over_clusters():
     rng = np.random.default_rng(0)
-    clusters = [rng.normal(centre, 1, (40, 1)) for centre in (-30, 0, 20)]
+    clusters = [rng.normal(center, 1, (40, 1)) for center in (-30, 0, 20)]
     X_labeled = rng.normal(0, 1, (20, 1))
     kernel = SVC(gamma=0.05, class_weight="balanced")
     X = np.concatenate(clusters)
@@ -266,9 +266,9 @@ def test_cal_of_a_tree_gives_numbers():
     assert not np.isnan(scores).any()
 
 
-def test_cal_looks_at_labelled_neighbours_only():
+def test_cal_looks_at_labeled_neighbors_only():
     # Every candidate lies among candidates that are predicted alike; what differs is
-    # how the labelled one beside them is predicted.
+    # how the labeled one beside them is predicted.
     X_labeled = np.array([[0.9, 0.1, 0.0], [0.1, 0.9, 50.0]])
     left = np.array([[0.1, 0.9, 1.0]] * 5)
     right = np.array([[0.1, 0.9, 49.0]] * 5)
@@ -286,7 +286,7 @@ def test_cal_on_sparse_and_float32_features(container):
     assert_allclose(found, expected, rtol=1e-2, atol=1e-4)
 
 
-def test_cal_with_one_labelled_row():
+def test_cal_with_one_labeled_row():
     X_labeled, y, X = load("iris")
     model = LogisticRegression(max_iter=500).fit(X_labeled, y)
     view = PoolView(

@@ -28,7 +28,7 @@ LOADERS = {2: load_breast_cancer, 3: load_iris, 10: load_digits}
 
 
 def load(k, n=40, pool=60):
-    """Labelled rows, their labels and a pool of a real data set with k classes."""
+    """Labeled rows, their labels and a pool of a real data set with k classes."""
     X, y = LOADERS[k](return_X_y=True)
     order = np.random.default_rng(0).permutation(len(X))[: n + pool]
     X, y = scale(X[order]), y[order]

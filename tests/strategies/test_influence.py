@@ -22,7 +22,7 @@ AGGREGATES = ("absolute", "rms", "best")
 
 
 def make_data(k, seed=0, m=24, n=7, v=11, d=3):
-    """Labelled rows, a pool and a validation set with noisy linear labels."""
+    """Labeled rows, a pool and a validation set with noisy linear labels."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(m + n + v, d)) + 0.5
     W = rng.normal(size=(d, k)) * 2
@@ -292,7 +292,7 @@ def test_scores_follow_the_items_and_are_at_least_zero(seed, k, how):
     assert (scores >= -1e-12).all()
 
 
-def test_one_labelled_row_is_enough():
+def test_one_labeled_row_is_enough():
     rng = np.random.default_rng(0)
     rows = np.hstack([rng.dirichlet(np.ones(3), 8), rng.normal(size=(8, 2))])
     model = GivenProba().fit(rows, np.arange(8) % 3)

@@ -45,8 +45,8 @@ def test_preclustering_oracle_where_every_row_is_a_medoid(k, bandwidth):
 def test_preclustering_by_the_oracle_of_groups(bandwidth, convert):
     rng = np.random.default_rng(1)
     names = np.repeat([0, 1, 2], [20, 9, 4])
-    centres = np.array([[0.0, 0.0], [9.0, 1.0], [2.0, 8.0]])
-    features = centres[names] + rng.normal(size=(33, 2))
+    centers = np.array([[0.0, 0.0], [9.0, 1.0], [2.0, 8.0]])
+    features = centers[names] + rng.normal(size=(33, 2))
     proba = rng.dirichlet(np.ones(3), 33)
     rows = features.tolist()
     medoids = {}
@@ -142,7 +142,7 @@ def test_neither_threads_nor_chunks_change_a_mixture(monkeypatch):
 
 
 def nearest_to_the_best_centres(rows, n):
-    """The rows nearest the centres of the best partition, by trying every one."""
+    """The rows nearest the centers of the best partition, by trying every one."""
     best = None
     for labels in product(range(n), repeat=len(rows)):
         if set(labels) != set(range(n)):
@@ -150,10 +150,10 @@ def nearest_to_the_best_centres(rows, n):
         total, picks = 0.0, []
         for name in range(n):
             own = [i for i, label in enumerate(labels) if label == name]
-            centre = [
+            center = [
                 sum(c) / len(own) for c in zip(*(rows[i] for i in own), strict=True)
             ]
-            away = {i: squared(rows[i], centre) for i in own}
+            away = {i: squared(rows[i], center) for i in own}
             total += sum(away.values())
             picks.append(min(away, key=away.get))
         if best is None or total < best[0]:
@@ -166,8 +166,8 @@ def test_representative_in_the_margin_of_an_svm_by_the_oracle(n):
     rng = np.random.default_rng(4)
     X, y = rng.normal(size=(60, 2)), np.repeat(["no", "yes"], 30)
     X[y == "yes", 0] += 4
-    centres = [[2.0, -9.0], [2.0, 0.0], [2.0, 9.0]][:n]
-    pool = np.vstack([rng.normal(scale=0.4, size=(9 // n, 2)) + c for c in centres])
+    centers = [[2.0, -9.0], [2.0, 0.0], [2.0, 9.0]][:n]
+    pool = np.vstack([rng.normal(scale=0.4, size=(9 // n, 2)) + c for c in centers])
     pool = np.vstack([pool, rng.normal(size=(20, 2)) * [1, 5] - [6, 0]])
     learner = ActiveLearner(LinearSVC(), Representative(), random_state=0).fit(X, y)
     inside = [i for i, f in enumerate(learner.decision_function(pool)) if abs(f) < 1]
@@ -191,7 +191,7 @@ def test_representative_of_probabilities_by_the_oracle(margin):
         inside = sorted(sorted(range(30), key=gaps.__getitem__)[:9])
     else:
         inside = [i for i in range(30) if gaps[i] < margin]
-    # With two of a group both would be equally near its centre.
+    # With two of a group both would be equally near its center.
     assert min(np.bincount(places[inside])) >= 3
     assert len(inside) < 12
     strategy = Representative(margin, factor=3)

@@ -45,7 +45,7 @@ def calls(monkeypatch):
     return Recorder.calls
 
 
-def test_the_query_gets_labelled_rows_then_candidates(calls):
+def test_the_query_gets_labeled_rows_then_candidates(calls):
     picks = pick(FromSkactiveml(Recorder()), 3)
     assert picks.tolist() == [37, 38, 39]
     (call,) = calls
@@ -83,7 +83,7 @@ def test_labels_of_one_class_are_numbered_without_a_model(calls):
 def test_a_strategy_that_wants_a_model_says_so_before_there_is_one():
     strategy = FromSkactiveml(ModelRecorder())
     learner = ActiveLearner(LogisticRegression(), cold_start=strategy)
-    with pytest.raises(TypeError, match=r"needs .*, and there is no|needs labelled"):
+    with pytest.raises(TypeError, match=r"needs .*, and there is no|needs labeled"):
         learner.query(POOL, 2)
 
 

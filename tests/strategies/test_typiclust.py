@@ -41,7 +41,7 @@ def ask(strategy, X, L, n, seed=0):
 
 
 def ask_and_see_clusters(strategy, X, L, n, seed=0):
-    """Also the cluster of each candidate and labelled item."""
+    """Also the cluster of each candidate and labeled item."""
     seen = []
 
     def spy(*args, **kwargs):
@@ -79,9 +79,9 @@ def check_by_loops(picks, X, L, labels, strategy):
         for c, members in clusters.items():
             open_ones = [i for i in members if i < n and i not in chosen]
             if open_ones:
-                labelled = len([i for i in members if i >= n or i in chosen])
+                labeled = len([i for i in members if i >= n or i in chosen])
                 small = len(members) < strategy.min_cluster_size
-                keys[c] = (small, labelled, -len(members))
+                keys[c] = (small, labeled, -len(members))
         home = int(labels[pick])
         assert keys[home] == min(keys.values())
         members = clusters[home]
@@ -119,15 +119,15 @@ def test_typiclust_by_the_oracle_of_loops(n, strategy, m):
 
 
 def test_typiclust_by_the_oracle_of_a_hand_made_pool():
-    # Three groups of which the largest is labelled: 8 + 1, 7 and 6 items.
+    # Three groups of which the largest is labeled: 8 + 1, 7 and 6 items.
     X = np.concatenate([np.arange(8.0), 100 + np.arange(7.0), 200 + np.arange(6.0)])
     strategy = TypiClust(n_neighbors=2, max_clusters=3)
-    # The middle ones of a group all have neighbours at 1 and 1, its ends do not.
+    # The middle ones of a group all have neighbors at 1 and 1, its ends do not.
     for seed in range(5):
         first, second, third = ask(strategy, X[:, None], np.array([[3.5]]), 3, seed)
         assert X[first] in range(101, 106)
         assert X[second] in range(201, 205)
-        assert X[third] in (3.0, 4.0)  # beside the labelled one at 3.5
+        assert X[third] in (3.0, 4.0)  # beside the labeled one at 3.5
 
 
 @pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array, np.float32])
@@ -149,21 +149,21 @@ def test_of_a_large_cluster_only_some_are_compared(monkeypatch):
     found = typicality(X[:90], X[90:], 5, np.random.default_rng(1))
     drawn = np.flatnonzero(found)
     assert 30 <= len(drawn) < 40
-    # Fewer neighbours are farther, so no row looks more typical than it is.
+    # Fewer neighbors are farther, so no row looks more typical than it is.
     full = [typicality_of(i, X, 5) for i in drawn]
     assert (found[drawn] <= np.array(full) + 1e-12).all()
     picks = ask(TypiClust(max_clusters=1), X, None, 90)
     assert (found[picks[:5]] >= 0).all()
 
 
-def test_labelled_items_steer_away_from_their_clusters():
+def test_labeled_items_steer_away_from_their_clusters():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2, 3], [40, 30, 20, 10])
     X = 50 * np.eye(4)[y] + rng.normal(size=(100, 4))
     strategy = TypiClust(max_clusters=4)
     assert y[ask(strategy, X, None, 4)].tolist() == [0, 1, 2, 3]
-    labelled = 50 * np.eye(4)[[0, 0, 2]]
-    assert y[ask(strategy, X, labelled, 4)].tolist() == [1, 3, 1, 2]
+    labeled = 50 * np.eye(4)[[0, 0, 2]]
+    assert y[ask(strategy, X, labeled, 4)].tolist() == [1, 3, 1, 2]
 
 
 def test_small_clusters_come_last():
@@ -230,9 +230,8 @@ SPREAD = np.array([[1.0, 0.0], [2.0, 0.7], [0.5, 0.6], [-0.2, 1.0], [0.1, -0.8]]
 def test_one_shot_by_the_oracle_of_exact_chances(at_once, monkeypatch):
     monkeypatch.setattr(typiclust, "AT_ONCE", at_once)
     chances = exact_chances(SPREAD, 3)
-    rng, strategy = np.random.default_rng(0), OneShot()
+    strategy = OneShot()
     view = make_view(SPREAD, None, strategy)
-    view.rng = rng
     counts = dict.fromkeys(chances, 0)
     for _ in range(3000):
         counts[tuple(strategy.select(view, 3).tolist())] += 1

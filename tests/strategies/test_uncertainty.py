@@ -33,7 +33,7 @@ BATCH = 15
 
 @pytest.fixture(params=LOADERS)
 def data(request):
-    """A few labelled rows of a real data set and the rest as pool: 3, 2, 10 classes."""
+    """A few labeled rows of a real data set and the rest as pool: 3, 2, 10 classes."""
     X, y = LOADERS[request.param](return_X_y=True)
     order = np.random.default_rng(0).permutation(len(X))[:300]
     X, y = X[order], y[order]
@@ -141,7 +141,7 @@ def test_random_by_the_oracle_of_equal_chances():
     assert scipy.stats.chisquare(firsts).pvalue > 1e-3
 
 
-# Behaviour
+# Behavior
 
 
 def test_these_are_the_strategies_of_this_family():

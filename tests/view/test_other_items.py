@@ -13,7 +13,7 @@ from skactive.view import PoolView
 from .counting import Counting, Sampler, X, y
 
 
-def test_the_labelled_items_are_a_view_under_the_same_model(view):
+def test_the_labeled_items_are_a_view_under_the_same_model(view):
     assert_allclose(view.labeled.proba, view.proba[:5])
     assert_array_equal(view.labeled.features, view.features[:5])
     assert view.take([3, 4]).labeled is view.labeled
@@ -58,7 +58,7 @@ def test_draws_are_reduced_in_chunks(monkeypatch):
     assert_array_equal(view.map_draws(reduce, 6), expected)
     monkeypatch.setattr("skactive.view._pool_view.chunk_size", lambda row_bytes: 8)
     fresh = PoolView(X, estimator=Sampler().fit(X, y))
-    monkeypatch.setitem(fresh.__dict__, "_seeds", view._seeds)
+    monkeypatch.setitem(vars(fresh._query), "seeds", view._query.seeds)
     seen.clear()
     assert_array_equal(fresh.map_draws(reduce, 6), expected)
     assert [shape[0] for shape in seen] == [8, 8, 4]
@@ -91,11 +91,11 @@ def test_what_is_optional_may_be_read_where_it_is_there():
     assert_array_equal(view.labeled_features, X[:2])
     without = PoolView(X, **optional)
     assert without.n_labeled == 0
-    with pytest.raises(TypeError, match="needs labelled items"):
+    with pytest.raises(TypeError, match="needs labeled items"):
         without.labeled_features  # noqa: B018
 
 
-def test_a_cold_start_sees_labelled_items_through_the_same_front():
+def test_a_cold_start_sees_labeled_items_through_the_same_front():
     front = make_pipeline(StandardScaler(), LogisticRegression())
     view = PoolView(X, unfitted=front, X_labeled=X[:2], y_labeled=y[:2])
     assert_allclose(view.labeled_features, StandardScaler().fit(X).transform(X[:2]))
@@ -119,7 +119,7 @@ def test_surprisal_is_known_before_there_is_a_model():
 
     unfitted = make_pipeline(Surprising(), LogisticRegression())
     view = PoolView(X, unfitted=unfitted, requires=frozenset({"surprisal"}))
-    assert_array_equal(view.surprisal, X + view._seeds[1])
+    assert_array_equal(view.surprisal, X + view._query.seeds[1])
     with pytest.raises(TypeError, match=r"masked language model.*BertFeatures"):
         PoolView(X, unfitted=LogisticRegression(), requires=frozenset({"surprisal"}))
 

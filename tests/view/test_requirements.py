@@ -17,7 +17,7 @@ def test_asking_for_what_was_not_declared():
     model = LogisticRegression().fit(X, y)
     view = PoolView(X, estimator=model, requires=frozenset({"proba"}), name="mine")
     view.proba  # noqa: B018
-    message = "'mine' asks its view for features .* Add 'features' to its `requires`"
+    message = "'mine' uses features .* Add 'features' to its `requires`"
     with pytest.raises(AttributeError, match=message):
         view.features  # noqa: B018
     with pytest.raises(AttributeError, match="Add 'features'"):
@@ -30,8 +30,8 @@ def test_asking_for_what_was_not_declared():
         ("proba", LinearSVC(), "class probabilities; LinearSVC has no predict_proba"),
         ("draws", LinearSVC(), "posterior draws; .*LinearSVC.* has no sample_proba"),
         ("gradients", LinearDiscriminantAnalysis(), "gradient_factors"),
-        ("labeled", LogisticRegression(), "labelled items, and the learner has seen"),
-        ("colour", LogisticRegression(), "'colour', which is unknown. Known are"),
+        ("labeled", LogisticRegression(), "labeled items, and the learner has seen"),
+        ("color", LogisticRegression(), "'color', which is unknown. Known are"),
     ],
 )
 def test_what_the_model_lacks(requires, model, message):
@@ -41,7 +41,7 @@ def test_what_the_model_lacks(requires, model, message):
 
 def test_texts_without_a_vectorizer_are_no_features():
     model = LogisticRegression().fit(X, y)
-    with pytest.raises(TypeError, match="X is no numeric table and LogisticRegression"):
+    with pytest.raises(TypeError, match="X is not a numeric table and Logistic"):
         PoolView(["a", "b"], estimator=model, requires=frozenset({"features"}))
 
 

@@ -183,7 +183,7 @@ class SpreadsInTheBatchOnly(Sound):
 
 MUTANTS = {
     "check_requires_what_it_uses": [
-        (Optional(), r"asks its view for features .*Add 'features' to its `requires`"),
+        (Optional(), r"uses features .*Add 'features' to its `requires`"),
     ],
     "check_picks_are_positions": [
         (RepeatsOneOfSeven(), r"select\(view, 7\) on 30 .* a position more than once"),
@@ -223,7 +223,7 @@ MUTANTS = {
 
 GRAVE = {
     "check_requires_what_it_uses": [
-        (Undeclared(), r"asks its view for proba .*Add 'proba' to its `requires`"),
+        (Undeclared(), r"uses proba .*Add 'proba' to its `requires`"),
     ],
     "check_picks_are_positions": [
         (GivesAMask(), r"gave an array of shape \(30,\) and dtype bool; return a one"),

@@ -237,7 +237,7 @@ MUTANTS = {
         (EntropyOfDecisionValues(), "NaN for 30 of 30 candidates"),
     ],
     "check_cold_start": [
-        (NeedsClasses(), "TypeError: .* asks for the classes, and there is no fitted"),
+        (NeedsClasses(), "TypeError: .* needs the classes, and there is no fitted"),
     ],
 }
 
