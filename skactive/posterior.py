@@ -2,8 +2,10 @@
 
 import warnings
 from functools import partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import (
@@ -26,15 +28,15 @@ __all__ = ["sample_proba"]
 
 
 def sample_proba(
-    estimator,
-    X,
-    n_draws=50,
-    random_state=None,
+    estimator: Any,
+    X: Any,
+    n_draws: int = 50,
+    random_state: int | np.random.RandomState | None = None,
     *,
-    X_train=None,
-    y_train=None,
-    sample_weight=None,
-):
+    X_train: Any = None,
+    y_train: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> NDArray:
     """Return class probabilities under posterior samples of a model.
 
     Parameters
@@ -118,9 +120,9 @@ def sample_proba(
         X_train = _apply(front, X_train, "X_train")
     elif not hasattr(final, "sample_proba") and is_linear_logistic(final):
         warnings.warn(
-            "X_train is None: the rows of X stand in for those that "
-            f"{type(final).__name__} was trained on, so its draws are too sure where X "
-            "holds more. Pass X_train and y_train.",
+            "X_train is None: the rows of X are used as the training data of "
+            f"{type(final).__name__}, so its draws are overconfident if X holds more. "
+            "Pass X_train and y_train.",
             UserWarning,
             stacklevel=2,
         )
@@ -293,7 +295,7 @@ class MemberDraws:
             features = self.ensemble.estimators_features_[position]
             if not np.array_equal(features, np.arange(X.shape[1])):
                 X = X[:, features]
-        # Members are trained on positions in `classes_`, and may miss some.
+        # Members are trained on positions in `classes_`, and may lack some.
         k = len(self.ensemble.classes_)
         if not hasattr(member, "predict_proba"):
             return np.eye(k)[member.predict(X)]

@@ -5,6 +5,8 @@ the built-in ones use the same group. Listing imports nothing. Installing a plug
 trusting its code, and nothing is fetched at run time.
 """
 
+from typing import Any
+
 from sklearn.base import clone
 
 from ._utils import _plugins
@@ -27,7 +29,7 @@ class Entry(_plugins.Entry):
 _group = _plugins.Group(GROUP, "strategy", "strategies", "strategy", Entry)
 
 
-def available():
+def available() -> tuple[Entry, ...]:
     """Return every strategy that has a name, without importing any.
 
     Returns
@@ -45,7 +47,7 @@ def available():
     return _group.available()
 
 
-def get_strategy_names():
+def get_strategy_names() -> list[str]:
     """Return the names that `strategy=` accepts, in alphabetical order.
 
     Returns
@@ -62,7 +64,7 @@ def find(name):
     return _group.find(name)
 
 
-def get_strategy(name, **params):
+def get_strategy(name: str, **params: Any) -> Any:
     """Return the strategy of a name.
 
     Parameters
@@ -143,7 +145,7 @@ def resolve(strategy, *, argument="strategy"):
     )
 
 
-def register(name, strategy, *, replace=False):
+def register(name: str, strategy: Any, *, replace: bool = False) -> None:
     """Register a class or function under a name for the rest of this process.
 
     For notebooks and tests. Worker processes do not know the name: with `n_jobs`
@@ -173,7 +175,7 @@ def register(name, strategy, *, replace=False):
     _group.register(name, strategy, replace=replace)
 
 
-def unregister(name):
+def unregister(name: str) -> None:
     """Remove a name given by :func:`register`.
 
     Parameters

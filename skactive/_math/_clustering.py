@@ -23,11 +23,11 @@ from ._distances import (
     squared_norms,
 )
 
-ROWS_PER_CLUSTER = 256  # that Lloyd's algorithm sees; more move a center but little
-SAMPLE_BYTES = 2**28  # and no more than this in all
-SEEDS_PER_CLUSTER = 5  # rows among which k-means++ looks for the first centers
+ROWS_PER_CLUSTER = 256  # in Lloyd's algorithm; more hardly move a center
+SAMPLE_BYTES = 2**28  # of the sample at most
+SEEDS_PER_CLUSTER = 5  # rows from which k-means++ draws the first centers
 CAREFUL = 100  # clusters up to which k-means++ compares several rows per center
-TOGETHER = 256  # centers that share a pass over the rows for what was taken
+TOGETHER = 256  # centers that share a pass over the rows
 
 
 def k_means(X, n_clusters, rng, *, also=None, normalize=False, max_iter=8):
@@ -48,15 +48,15 @@ def k_means(X, n_clusters, rng, *, also=None, normalize=False, max_iter=8):
         init=_first_centers(sample, k, rng),
         n_init=1,
         max_iter=max_iter,
-        copy_x=False,  # the sample is our own
+        copy_x=False,  # the sample is a copy
         algorithm="lloyd",
     )
     with warnings.catch_warnings(), threadpool_limits(1, user_api="openmp"):
-        # Fewer different rows than clusters are no fault of the caller's.
+        # Fewer distinct rows than clusters are valid.
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(sample)
     centers = model.cluster_centers_
-    # Where clusters ran empty, scikit-learn may move centers and not look again.
+    # If clusters became empty, scikit-learn may not update the labels.
     if size == n and len(np.unique(model.labels_)) == k:
         return centers, model.labels_.astype(np.intp)
     labels = [assign(part, centers, normalize=normalize)[0] for part in parts]
@@ -76,7 +76,7 @@ def assign(X, centers, *, normalize=False, n_jobs=1):
         shortest = block[np.arange(len(labels)), labels] + lengths
         return labels, np.sqrt(np.maximum(shortest, 0))
 
-    # Without rows there is still a chunk, an empty one.
+    # Without rows there is one empty chunk.
     parts = map_chunks(look, blocks.n, blocks.size, n_jobs) or [look(slice(0, 0))]
     labels, distances = map(np.concatenate, zip(*parts, strict=True))
     return labels, distances
@@ -108,7 +108,7 @@ def nearest_rows(X, centers, rng, *, normalize=False):
             if free.size:
                 found[wanting[i]] = free[0]
                 taken[free[0]] = True
-        # As many candidates as centers: whatever the others take, one is left.
+        # With as many candidates as centers, one is always left.
         wanting = np.flatnonzero(found < 0)[:TOGETHER]
         wanted = wanting.size
     return found
@@ -153,8 +153,8 @@ class _Blocks:
     def __init__(self, X, centers, normalize):
         self.X, self.normalize = float_rows(X), normalize
         self.n = self.X.shape[0]
-        # Distances from a point amidst the centers have the smaller rounding errors;
-        # sparse rows stay as they are, or they would be filled.
+        # Distances from a point amid the centers have smaller rounding errors;
+        # sparse rows are not shifted, because they would become dense.
         self.origin = None if sparse.issparse(X) else middle(centers)
         if self.origin is not None:
             centers = centers - self.origin
@@ -181,7 +181,7 @@ class _Blocks:
 
 def _sample(parts, n, size, normalize, rng):
     """Copy some of the rows of all parts."""
-    # Sorted, as a memory map is read faster in order.
+    # Sorted, because a memory map is read faster in order.
     rows = np.arange(n) if size == n else np.sort(rng.choice(n, size, replace=False))
     copies, start = [], 0
     for part in parts:
@@ -200,7 +200,7 @@ def _first_centers(sample, k, rng):
     n = sample.shape[0]
     size = min(n, SEEDS_PER_CLUSTER * max(k, 100))
     rows = rng.choice(n, size, replace=False)
-    # In double precision, for which scikit-learn needs no conversion at each step.
+    # In float64, which scikit-learn does not convert at each step.
     return kmeans_plusplus(
         sample[rows].astype(np.float64),
         k,
@@ -212,7 +212,7 @@ def _first_centers(sample, k, rng):
 def _read(X, rows, normalize):
     """Read some rows, scaled to unit length if `normalize`."""
     part = X[rows]
-    # A slice is a view of somebody else's rows.
+    # A slice is a view of the caller's rows.
     return unit_rows(part, copy=isinstance(rows, slice)) if normalize else part
 
 
@@ -233,7 +233,7 @@ def k_medoids(X, n_clusters, rng, *, max_iter=20, max_rows=10_000, n_jobs=1):
     X = float_rows(X)
     n = X.shape[0]
     n_clusters = min(n_clusters, n)
-    # In random order, so that of equally good rows the first is a random one.
+    # In random order, so that ties are broken at random.
     sample = rng.permutation(n)[: max(max_rows, 20 * n_clusters)]
     part = X[sample]
     if (origin := middle(part)) is not None:
@@ -248,7 +248,7 @@ def k_medoids(X, n_clusters, rng, *, max_iter=20, max_rows=10_000, n_jobs=1):
     if len(sample) < n:
         medoids = _move(X, _assign(X, medoids, n_jobs), n_jobs)
     labels = _assign(X, medoids, n_jobs)
-    # Rounding may have put a row nearer to a medoid's copy: drop what has no rows.
+    # Rounding may assign a row to a copy of its medoid: drop empty clusters.
     used, labels = np.unique(labels, return_inverse=True)
     medoids = medoids[used]
     return medoids, labels, paired_distances(X, X, np.arange(n), medoids[labels])
@@ -264,7 +264,7 @@ def _assign(X, medoids, n_jobs):
 def _spread(X, n_clusters, rng):
     """Draw rows by their squared distance to those drawn so far (k-means++)."""
     lengths = squared_norms(X)
-    # A row is a copy of a drawn one if no more than rounding lies between them.
+    # A row is a copy of a drawn one if they differ within rounding.
     slack = rounding(X, X) * lengths
     drawn = [int(rng.integers(X.shape[0]))]
     gap = np.full(X.shape[0], np.inf)
@@ -299,7 +299,7 @@ def _move(X, labels, n_jobs):
 
     def measure(rows):
         part, own = X[rows], labels[rows]
-        if is_sparse:  # differences would fill the rows
+        if is_sparse:  # differences would be dense
             return squared_distances(part, means)[np.arange(len(own)), own]
         return paired_distances(part, means, np.arange(len(own)), own)
 

@@ -46,7 +46,7 @@ def rounding(X, Y, dtype=None):
         np.diff(Z.indptr).max(initial=0) if sparse.issparse(Z) else Z.shape[1]
         for Z in (X, Y)
     ]
-    # A sum errs by at most as many roundings as it has terms.
+    # The error of a sum is at most one rounding per term.
     unit = np.finfo(np.result_type(X.dtype, Y.dtype) if dtype is None else dtype).eps
     return 2 * (int(min(filled)) + 4) * unit
 

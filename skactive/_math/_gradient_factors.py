@@ -14,9 +14,9 @@ from .._utils._chunks import chunk_size, chunks, map_chunks
 from ._distances import rounding, squared_norms
 from ._selection import top_n
 
-BATCH = 16  # centers that wait for one pass over all rows: a matrix product's worth
-PATIENCE = 64  # rejected proposals after which that pass comes sooner
-LIMIT = 2**22  # bytes of a chunk: what a core's cache holds
+BATCH = 16  # centers per pass over all rows, one matrix product
+PATIENCE = 64  # rejected proposals that trigger the pass earlier
+LIMIT = 2**22  # bytes of a chunk, about a core's cache
 
 
 def expected_length(residuals, inputs, *, bias=True, squared=False, n_jobs=1):
@@ -29,8 +29,8 @@ def expected_length(residuals, inputs, *, bias=True, squared=False, n_jobs=1):
         part = residuals[rows].astype(np.float64)
         here, best = np.arange(len(part)), part.argmin(axis=1)
         own = part[here, best]
-        # ||p - e_c||^2 = ||r + e_best - e_c||^2, which cancels nothing where the
-        # model is sure, as ||p||^2 - 2 p_c + 1 would.
+        # ||p - e_c||^2 = ||r + e_best - e_c||^2, without the cancellation
+        # of ||p||^2 - 2 p_c + 1 for confident models.
         lengths = 2 * (1 + own[:, None] - part)
         lengths[here, best] = 0
         lengths += squared_norms(part)[:, None]
@@ -71,7 +71,7 @@ def factored_distances(gradients, centers):
     distances *= -2
     distances += lengths
     np.maximum(distances, 0, out=distances)
-    # Where near numbers leave less than two digits, take the differences themselves:
+    # If cancellation leaves fewer than two digits, use the differences:
     # g - g' = (a - a') h + a' (h - h'), as outer products.
     lengths *= 100 * rounding(h, c)
     rows, columns = np.nonzero(distances < lengths)

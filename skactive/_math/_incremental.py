@@ -17,7 +17,7 @@ from ._k_center import ReadyRows
 from ._neighbors import nearest
 
 CENTERS = 1024  # columns of a block of the distance matrix
-FEW = 16  # of them, for which reading takes longer than multiplying
+FEW = 16  # columns for which reading takes longer than multiplying
 
 
 class NearestDistances:
@@ -96,7 +96,7 @@ def fingerprints(X):
         part, places = _read(X, rows)
         bits = part.view(f"u{part.itemsize}").sum(axis=1, dtype=f"u{part.itemsize}")
         floats = part if part.dtype in (np.float32, np.float64) else part.astype(float)
-        # Unlike a product by BLAS, it does not depend on what other rows there are.
+        # Unlike a BLAS product, it does not depend on the other rows.
         product = np.einsum("ij,j->i", floats, vector.astype(floats.dtype))
         prints[rows, 0] = bits[places]
         prints[rows, 1] = product[places].astype(np.float64).view(np.uint64)
@@ -119,7 +119,7 @@ def _lower(distances, X, positions, centers, ready, n_jobs):
 
 
 def _lower_block(distances, X, positions, centers, near, ready, rows):
-    # Rows between are read as well, but not multiplied with many centers.
+    # Rows in between are read as well, but not multiplied with many centers.
     left, places = _read(X, rows) if len(near) <= FEW else (X[rows], slice(None))
     shifted = ready(left)
     lengths = squared_norms(shifted)[:, None]
@@ -132,7 +132,7 @@ def _lower_block(distances, X, positions, centers, near, ready, rows):
         rounding(shifted, near) * (lengths + norms.max())[places],
     )
     mine = distances[positions[rows]]
-    # It is no more than this; what is surely above need not be computed.
+    # Upper bounds; pairs that are surely above are not computed.
     limit = np.minimum(mine[:, None], block.min(axis=1, keepdims=True) + wrong)
     i, j = np.nonzero(block <= limit + wrong)
     exact = paired_distances(
@@ -230,7 +230,7 @@ def _first(chosen, k, *arrays):
 def _search(rows, wanted, X, width, positions, itself, method, n_jobs):
     """Return distances and pool positions of candidates nearest to wanted rows."""
     far, near = nearest(rows[wanted], X, width + itself, method=method, n_jobs=n_jobs)
-    if itself:  # not among them where many equal rows come before it
+    if itself:  # missing if many equal rows come before it
         other = near != wanted[:, None]
         other[other.all(axis=1), -1] = False
         near, far = _first(other, width, near, far)

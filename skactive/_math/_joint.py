@@ -15,13 +15,13 @@ import numpy as np
 from .._utils._chunks import chunk_size, chunks
 from ._scores import entropy, mutual_information
 
-# Candidates looked at together. It decides, beyond the exact part, which estimates are
-# made at all, so it is fixed, while the memory in use may vary.
+# Candidates evaluated together. Beyond the exact part this determines which estimates
+# are made, so it is fixed, while the memory in use may vary.
 BLOCK = 32
-# Beyond the exact part, where a first look is no bound, it leaves so many candidates.
+# Candidates left by the first estimate beyond the exact part, where it is no bound.
 SHORTLIST = 128
-# When no candidate adds more than this share of what the best one tells alone, the
-# labels chosen tell the draws apart, and what is left is chance in the draws.
+# When no gain exceeds this share of the best candidate's own information, the selected
+# labels distinguish all draws, and the rest is noise of the draws.
 SATURATED = 1e-4
 
 
@@ -35,8 +35,8 @@ def joint_information(draws, *, exact_up_to=2**24, n_samples=4096, rng=None):
     m, t, k = draws.shape
     alone = mutual_information(draws).sum()
     if k**m <= exact_up_to:
-        # One half of the batch meets the other: a product of two thin matrices holds
-        # the probability of every configuration.
+        # Two halves of the batch: the product of two thin matrices holds the
+        # probability of every configuration.
         left, right = (_likelihoods(half) for half in np.split(draws, [m // 2]))
         ones = np.ones(len(right))
         joint = 0.0
@@ -53,7 +53,7 @@ def joint_information(draws, *, exact_up_to=2**24, n_samples=4096, rng=None):
         for item in draws:
             state.add(item)
         information = state.information
-    # The bounds hold but for rounding, and the second for a sample only on average.
+    # The bounds hold up to rounding; for a sample the second holds on average.
     return float(min(max(information, 0.0), math.log(t), alone))
 
 
@@ -73,7 +73,7 @@ def select_jointly(draws, n, rng, *, n_samples=4096, working_bytes=2**20):
     alone = np.empty(n_candidates)
     for rows in chunks(n_candidates, chunk_size(24 * t * k)):
         alone[rows] = mutual_information(np.asarray(draws[rows], dtype=np.float64))
-    # A place in a random order for each candidate decides ties, wherever it stands.
+    # A random place per candidate breaks ties, whatever its position.
     places = rng.permutation(n_candidates)
     state, bounds = Configurations(t, n_samples, rng), alone.copy()
     saturated = SATURATED * alone.max(initial=0.0)
@@ -141,10 +141,10 @@ def _likelihoods(draws):
     return result
 
 
-# Configurations that matter less than this together (in nats) are left out, and gains
-# closer to each other than this are a tie: both are beyond what float64 resolves.
+# Configurations with less total information than this (in nats) are dropped, and gains
+# that differ by less are ties: both are below the resolution of float64.
 NEGLIGIBLE = 1e-12
-ROUGHLY = 8  # a first look takes so many times fewer configurations
+ROUGHLY = 8  # factor by which a first estimate uses fewer configurations
 TINY = 2 * np.finfo(np.float64).tiny
 
 
@@ -170,7 +170,7 @@ class Configurations:
         weights, posteriors = self.rough if rough else (self.weights, self.posteriors)
         draws = np.asarray(draws, dtype=np.float64)
         c, t, k = draws.shape
-        # What stands in for 0 in the logarithm, and changes no other number.
+        # Replaces 0 in the logarithm, and changes no other number.
         inputs = np.add(draws, TINY).transpose(1, 0, 2).reshape(t, c * k)
         total = np.zeros(c * k)
         size = chunk_size(16 * c * k, working_bytes)
@@ -179,8 +179,8 @@ class Configurations:
             terms = np.log(mixed)
             terms *= mixed
             total -= weights[rows] @ terms
-        # Less the entropy under each draw. Posteriors rather than the prior here, as
-        # then no configuration counts negative, in a sample neither.
+        # Minus the entropy under each draw. With posteriors instead of the prior no
+        # configuration counts negative, not even in a sample.
         mean_posterior = weights @ posteriors
         gains = total.reshape(c, k).sum(axis=1) - entropy(draws) @ mean_posterior
         return np.maximum(gains, 0.0)
@@ -189,13 +189,13 @@ class Configurations:
         """Split every configuration by the label of a further item (t, k)."""
         self.n_labels += 1
         if not len(self.weights):
-            return  # nothing is left to learn
+            return  # no information is left
         t, k = item.shape
         rows = chunks(len(self.weights), chunk_size(32 * t * k))
         split = [self._split(some, item) for some in rows]
         weights, left = (np.concatenate(parts) for parts in zip(*split, strict=True))
-        # `left` is what a configuration, with its weight, leaves to learn: all that it
-        # can still add to any gain.
+        # `left` is the weighted entropy of a configuration: the maximum that it can
+        # still add to any gain.
         self.information = math.log(t) - left.sum()
         kept, shares = thin(left, self.limit, self.rng)
         parents, labels = np.divmod(kept, k)
@@ -247,13 +247,13 @@ def thin(values, limit, rng):
     kept = np.sort(order)
     if len(kept) <= limit:
         return kept, np.ones(len(kept))
-    # From the largest down: how many are kept for certain.
+    # Number of the largest that are kept for certain.
     largest = values[order[::-1]]
     rest = np.cumsum(largest[::-1])[::-1]
     certain = np.argmax(largest * (limit - np.arange(len(largest))) <= rest)
     shares = np.minimum(values[kept] * ((limit - certain) / rest[certain]), 1.0)
     # One random number for all: entries at even steps of the summed probabilities.
-    # Neighbors have most of their labels in common, so they stand for each other.
+    # Neighbors share most of their labels, so they represent each other.
     steps = np.floor(np.cumsum(shares) + rng.random())
     taken = np.diff(steps, prepend=0.0) > 0
     return kept[taken], shares[taken]

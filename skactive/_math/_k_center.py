@@ -13,7 +13,7 @@ from ._distances import middle, rounding, squared_norms
 ROWS = 1024  # rows of a block of the distance matrix
 CENTERS = 1024  # its columns
 METRICS = ("euclidean", "cosine")
-TIE = 2.0**-32  # of a squared distance: what differs by less is equally far
+TIE = 2.0**-32  # of a squared distance: smaller differences are ties
 NOTHING = 2.0**-1000  # orders copies at random, below every distance
 
 
@@ -43,8 +43,8 @@ class _FarthestFirst:
         self.labeled = self.X[:0] if labeled is None else float_rows(labeled)
         self.ready = ReadyRows(self.X, metric)
         n, d = self.X.shape
-        # The row with the highest key is next. Ties go by a number drawn beforehand,
-        # so that they do not depend on how the work is cut.
+        # The row with the highest key is next. Ties are broken by a number drawn
+        # in advance, so that they do not depend on the blocks.
         self.priority = _draw_priority(n, rng)
         start = [] if self.labeled.shape[0] else [int(self.priority.argmax())]
         self.picks, self.pending, self.block = start, [], None
@@ -91,7 +91,7 @@ class _FarthestFirst:
             self._open_block()
             best, key = self._best()
         if key < self.rest:
-            # Rounding hides which row is farthest: measure all that may be.
+            # Rounding hides which row is farthest: measure all candidates.
             self._measure(np.flatnonzero(self._keys(self.bounds) >= key))
             self._open_block()
             best, key = self._best()
@@ -125,7 +125,7 @@ class _FarthestFirst:
         if self.block is not None:
             self.bounds[self.block] = self.exact
         centers = self.ready(centers)
-        # What a product may be wrong by is added, so that bounds stay bounds.
+        # The rounding error of the product is added, so that bounds hold.
         error = rounding(self.X, centers)
         longest = squared_norms(centers).max()
 
@@ -172,7 +172,7 @@ class _FromDistances(_FarthestFirst):
         n, d = self.X.shape
         self.priority = _draw_priority(n, rng)
         self.picks, self.pending, self.block = [], [], None
-        # For a single pick, the rows need not even be read.
+        # For a single pick, no row has to be read.
         self.noise = np.zeros(n) if n_picks == 1 else self._bound_noise()
         self.size = min(n, ROWS, chunk_size(8 * d), max(32, 16 * n_picks))
         self.distances = distances

@@ -11,7 +11,7 @@ from ._k_center import ReadyRows
 
 ROWS = 1024  # rows and columns of a block of the distance matrix
 BLOCK = 256  # candidates whose balls are kept up to date
-SAMPLED = 2048  # rows whose balls decide on the radius
+SAMPLED = 2048  # rows whose balls determine the radius
 
 
 def ball_cover(X, n, radius, rng, *, labeled=None, metric="euclidean", n_jobs=1):
@@ -37,7 +37,7 @@ class _MostCovering:
         self.radius = min(radius, 1e18)  # whose square is finite in float32 too
         self.ready = ReadyRows(self.X, metric)
         n = self.X.shape[0]
-        # Below 1, so it only decides between equal counts.
+        # Below 1, so it only breaks ties of counts.
         self.priority = rng.permutation(n) / n
         self.uncovered = np.ones(n, dtype=bool)
         if labeled is not None and labeled.shape[0]:
@@ -139,7 +139,7 @@ class _MostCovering:
         lengths = squared_norms(right)
         block += lengths
         own = squared_norms(left)
-        # What is within by more than rounding, and what may be.
+        # Pairs within the radius for certain, and pairs within rounding.
         error = rounding(left, right) * (own + lengths.max() + self.radius**2)
         near = block <= (self.radius**2 - own - error)[:, None]
         perhaps = block <= (self.radius**2 - own + error)[:, None]
@@ -186,8 +186,8 @@ def pure_radius(X, clusters, rng, *, purity=0.95, metric="euclidean", n_jobs=1):
         X, X, some, places[first], prepare=lambda rows: ready.scale(rows, np.float64)
     )
     distances[np.isinf(values[first])] = np.inf
-    # So many balls may be impure; the next must stay pure, so stop short of its row.
+    # This number of balls may be impure; the next one must stay pure.
     impure = min(int((1 - purity) * len(some) + 1e-9), len(some) - 1)
     reach = np.sqrt(np.partition(distances, impure)[impure])
-    # By a few roundings, as whoever compares with it may round in another way.
+    # Reduced by a few roundings, because comparisons may round differently.
     return float(reach * (1 - 8 * np.finfo(reach.dtype).eps))

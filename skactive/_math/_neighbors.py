@@ -22,7 +22,7 @@ from ._distances import (
 
 QUERIES = 1024  # rows of a block of the distance matrix
 TARGETS = 2048  # its columns
-SPARE = 8  # candidates kept beyond the k nearest, for what rounding may swap
+SPARE = 8  # candidates kept beyond the k nearest, which rounding may swap
 METHODS = ("auto", "exact", "faiss")
 MANY = 10**11  # pairs, from which on "auto" takes an approximate index
 
@@ -42,7 +42,7 @@ def nearest(X, Y, k, *, exclude_self=False, n_jobs=1, method="exact"):
         raise ValueError(f"k must be at least 1; got {k}.")
     k = min(k, Y.shape[0] - exclude_self)
     if k < 1:
-        raise ValueError("Y holds no row that could be a neighbor.")
+        raise ValueError("'Y' must hold a row that can be a neighbor.")
     if method == "auto":
         dense = not (sparse.issparse(X) or sparse.issparse(Y))
         many = X.shape[0] * Y.shape[0] > MANY
@@ -79,12 +79,12 @@ def neighbor_means(X, Y, values, k, *, n_jobs=1):
         block = safe_sparse_dot(part, Y_near.T, dense_output=True)
         block *= -2
         block += norms
-        # One pivot, which NumPy vectorises; the k before it are in no order.
+        # One pivot, which NumPy vectorizes; the k before it are unordered.
         lowest = np.partition(block, k, axis=1)[:, : k + 1]
         last, next_one = lowest[:, :k].max(axis=1), lowest[:, k]
         error = relative * (squared_norms(part) + norms.max())
         doubtful = np.flatnonzero(next_one - last <= error)
-        # Exactly k in a row but for the doubtful ones, which get any k for now.
+        # Exactly k per row; the doubtful rows get any k for now.
         near = block <= last[:, None]
         near[doubtful] = np.arange(m) < k
         indices = np.flatnonzero(near).reshape(-1, k) % m
@@ -125,7 +125,7 @@ class _Search:
             lengths = squared_norms(shift(X, self.origin))
             error = self.relative * (lengths + self.norms.max())
             limits = distances[:, self.k - 1] + error
-            # Settled unless something left out may be as near as the k-th.
+            # Decided unless an omitted row may be as near as the k-th.
             doubtful = np.flatnonzero(reached <= limits)
             if doubtful.size:
                 left = None if own is None else own[doubtful]
@@ -184,7 +184,7 @@ class _Search:
             place = np.broadcast_to(place, block.shape)
             distances = np.concatenate([distances, true], axis=1)
             indices = np.concatenate([indices, place], axis=1)
-            # What came before stays before: ties fall to the first in Y.
+            # The order is stable: ties go to the first in Y.
             order = np.argsort(distances, axis=1, kind="stable")[:, : self.k]
             distances = np.take_along_axis(distances, order, axis=1)
             indices = np.take_along_axis(indices, order, axis=1)
@@ -205,14 +205,14 @@ def _search_index(X, Y, k, exclude_self):
     """Find neighbors by an index, and order them by their exact distances."""
     if sparse.issparse(X) or sparse.issparse(Y):
         raise TypeError(
-            "method 'faiss' takes dense rows and got sparse ones. Use method='exact'."
+            "method='faiss' needs dense rows, got sparse ones. Use method='exact'."
         )
     index = InvertedFile(Y, TARGETS)
     search = _Search(X, Y, k, exclude_self)
 
     def look_up(rows):
         indices = index.search(X[rows], k + exclude_self)
-        if (indices < 0).any():  # too few rows in the cells: look everywhere
+        if (indices < 0).any():  # too few rows in the cells: search all rows
             return search(rows)
         own = np.arange(rows.start, rows.stop) if exclude_self else None
         distances, indices = search._sort(X[rows], indices, own)
@@ -232,8 +232,8 @@ class InvertedFile:
             import faiss
         except ImportError as error:
             raise ImportError(
-                "method 'faiss' needs the package faiss-cpu: pip install "
-                "'skactive[ann]'. method='exact' needs nothing."
+                "method='faiss' needs the package faiss-cpu. Install it with \"pip "
+                "install 'skactive[ann]'\", or use method='exact'."
             ) from error
         m, d = Y.shape
         cells = max(1, int(np.sqrt(m)))

@@ -74,8 +74,8 @@ def train_perceptrons(
     batches = _draw_batches(X.shape[0], batch_size, rng)
     for step in range(1, n_steps + 1):
         rows = next(batches)
-        # What a perceptron drops, it drops for all rows of the step: that is a mask
-        # of its weights, and one product still serves all perceptrons.
+        # A perceptron drops the same features for all rows of the step. This is a
+        # mask of its weights, so one product serves all perceptrons.
         kept = _draw_mask(d, t, dropout, rng).astype(weights.dtype)
         of_weights, of_biases = loss_gradients(
             X[rows],

@@ -10,12 +10,12 @@ import numpy as np
 def entropy(proba):
     """Return the Shannon entropy (...) of each row of `proba` (..., k), in nats."""
     proba = np.asarray(proba)
-    # The smallest positive number stands in for 0 inside the logarithm only: times
-    # the probability 0 it gives the limit 0 exactly, and no other value is touched.
+    # The smallest positive number replaces 0 inside the logarithm only. Times the
+    # probability 0 the result is exactly the limit 0, and no other value changes.
     tiny = np.finfo(np.result_type(proba.dtype, np.float32)).tiny
     terms = np.log(np.maximum(proba, tiny))
     terms *= proba
-    # Through matmul, as summing over a short last axis is slow in NumPy. The
+    # By matmul, because summing over a short last axis is slow in NumPy. The
     # maximum removes the negative rounding error (and the sign of -0).
     ones = np.ones(proba.shape[-1], dtype=terms.dtype)
     return np.maximum(-(terms @ ones), 0.0)
@@ -40,7 +40,7 @@ def mean_over_draws(draws):
     """Return the mean prediction (..., k) of `draws` (..., t, k)."""
     draws = np.asarray(draws)
     t = draws.shape[-2]
-    # Through matmul, as in `entropy`. Divided after it, so that 0 and 1 stay exact.
+    # By matmul, as in `entropy`. Divided last, so that 0 and 1 stay exact.
     return (np.ones(t, dtype=draws.dtype) @ draws) / t
 
 
@@ -64,8 +64,8 @@ def vote_shares(votes, n_classes):
 
 def vote_entropy(votes, n_classes):
     """Return the entropy (n,) of the `votes` (n, t) of the members, in nats."""
-    # Sorted, as a sum in another order may differ in its last digit, and a split of
-    # the votes is the same split whichever classes it is between.
+    # Sorted, because the order of a sum changes its last digit, and equal splits of
+    # the votes must be equal for all classes.
     return entropy(np.sort(vote_shares(votes, n_classes), axis=1))
 
 
@@ -87,11 +87,11 @@ def kl_to_mean(proba):
     """
     proba = np.asarray(proba)
     t = proba.shape[1]
-    # The smallest positive number stands in for 0 inside both logarithms: where a
-    # probability is 0 its term is 0, and a mean is 0 only where all are.
+    # The smallest positive number replaces 0 inside both logarithms: the term of a
+    # probability 0 is 0, and a mean is 0 only if all are.
     tiny = np.finfo(np.result_type(proba.dtype, np.float32)).tiny
     terms = np.log(np.maximum(proba, tiny))
     terms -= np.log(np.maximum(proba.mean(axis=1, keepdims=True), tiny))
     terms *= proba
-    # The maximum removes the negative rounding error where all members agree.
+    # The maximum removes negative rounding errors if all members agree.
     return np.maximum(terms.sum(axis=(1, 2)) / t, 0.0)

@@ -15,11 +15,11 @@ def top_n(scores, n, rng):
     n = min(n, scores.shape[0])
     if n == 0:
         return np.empty(0, dtype=np.intp)
-    # One partition finds the n-th best score.
+    # One partition finds the n-th highest score.
     threshold = np.partition(scores, scores.shape[0] - n)[scores.shape[0] - n]
     reached = np.flatnonzero(scores >= threshold)
-    # A random key decides inside a tie, at the border of the batch as within it.
-    # Read backwards rather than by negated scores, which not every number type has.
+    # A random key breaks ties, at the border of the batch and within it.
+    # Reversed instead of negated, which not every dtype supports.
     given = isinstance(rng, np.ndarray)
     keys = rng[reached] if given else -rng.random(reached.shape[0])
     order = np.lexsort((keys, scores[reached]))[::-1]
@@ -42,7 +42,7 @@ def stochastic_n(scores, n, rng, *, method="power", coldness=1.0):
         raise TypeError(f"coldness must be a number; got {coldness!r}.")
     if not 0 < coldness < np.inf:
         raise ValueError(f"coldness must be a finite number above 0; got {coldness!r}.")
-    # Noise goes by rank, so that it does not depend on the order of the pool.
+    # Noise is assigned by rank, so it does not depend on the order of the pool.
     order = top_n(scores, scores.shape[0], rng)
     ranked = scores[order].astype(np.float64)
     noise = rng.gumbel(size=ranked.shape[0])
@@ -57,5 +57,5 @@ def stochastic_n(scores, n, rng, *, method="power", coldness=1.0):
     positive = int((ranked > 0).sum())
     keys = coldness * np.log(ranked[:positive]) + noise[:positive]
     drawn = order[:positive][top_n(keys, n, rng)]
-    # What has no weight is never drawn while there is other: zeros, then -inf.
+    # Candidates without weight come last: zeros, then -inf.
     return np.concatenate([drawn, order[positive:]])[:n]

@@ -3,7 +3,7 @@
 from scipy.linalg import get_blas_funcs
 from scipy.optimize import minimize
 
-# The squared gradient may grow on the way, but not beyond so many times the first.
+# Maximum growth of the squared gradient during the steps.
 _MOST = 4.0
 
 
@@ -20,14 +20,14 @@ def bfgs(gradient, x, inverse, is_small, *, max_iter=50):
     start, n_iter, owned = x, 0, False
     g = gradient(x)
     step = -multiply(1.0, inverse, g)
-    limit = _MOST * -(g @ step)  # gᵀ M g, the squared length that counts here
+    limit = _MOST * -(g @ step)  # gᵀ M g
     while not is_small(x, g):
         x = x + step
         g_new = gradient(x)
         image = multiply(1.0, inverse, g_new)
         change = g_new - g
         curvature = step @ change
-        # In this form NaN fails, too.
+        # This form also fails for NaN.
         if n_iter == max_iter or not (g_new @ image < limit and curvature > 0):
             return start, None, n_iter
         n_iter += 1

@@ -77,7 +77,7 @@ def boundary_distance(estimator, X, n_jobs=1):
     check_boundary(estimator)
     weights, intercept = _layer(estimator)
     X = float_rows(X)
-    # In float64: what matters most are the small differences of scores.
+    # In float64, because small differences of scores matter most.
     weights = np.asarray(weights, dtype=np.float64)
 
     def measure(rows):
@@ -117,7 +117,7 @@ def is_linear_logistic(estimator):
         return is_linear_logistic(estimator.estimator)
     if isinstance(estimator, SGDClassifier):
         return estimator.loss == "log_loss"
-    # The CV variant is one, too.
+    # Includes LogisticRegressionCV.
     return isinstance(estimator, LogisticRegression | SequentialLogisticRegression)
 
 

@@ -44,7 +44,7 @@ def _find_obstacle_logistic(estimator):
             "has no penalty, so no prior, and where the classes can be separated no "
             "posterior. Use a finite C and an l2 penalty."
         )
-    # Before scikit-learn 1.8 l1_ratio says nothing unless penalty is 'elasticnet'.
+    # Before scikit-learn 1.8 l1_ratio is used only if penalty is 'elasticnet'.
     mixed = penalty != "l2" and any(share not in (None, 0) for share in np.ravel(ratio))
     if penalty == "l1" or mixed:
         return f"has an l1 penalty, which is no normal prior. {_L2}"
@@ -72,8 +72,8 @@ def draw_linear(estimator, n_draws, rng, X, y=None, sample_weight=None):
         y = np.asarray(y)
         if y.shape != X.shape[:1]:
             raise ValueError(
-                f"y_train must have a label for each of the {X.shape[0]} rows of "
-                f"X_train; got shape {y.shape}."
+                f"'y_train' must have a label for each of the {X.shape[0]} rows of "
+                f"X_train, got shape {y.shape}."
             )
         if not np.isin(y, estimator.classes_).all():
             raise ValueError(
@@ -89,12 +89,12 @@ def draw_linear(estimator, n_draws, rng, X, y=None, sample_weight=None):
         rows.append(drawn[..., :width])
         no_intercept = np.zeros(drawn.shape[:2], dtype=X.dtype)
         intercepts.append(drawn[..., -1] if hessian.intercept else no_intercept)
-    # Joined only where there are several, as this copies.
+    # Concatenated only if there are several, because this copies.
     weights = rows[0] if len(rows) == 1 else np.concatenate(rows, axis=1)
     intercept = np.concatenate(intercepts, axis=1)
     one_vs_rest = len(rows) > 1
     if weights.shape[1] > 1 and not one_vs_rest:
-        # A softmax knows the differences to one class only: one product less.
+        # A softmax depends only on differences to one class: one product less.
         weights = weights[:, 1:] - weights[:, :1]
         intercept = intercept[:, 1:] - intercept[:, :1]
     return _Draws(estimator, weights, intercept, one_vs_rest)
@@ -118,13 +118,12 @@ class _Draws:
         n, t, q = X.shape[0], self.n_draws, self.n_logits
         k = q + (not self.one_vs_rest)
         draws = np.empty((n, t, k), dtype=X.dtype)
-        # Small chunks: what passes between the products and the exponentials stays
-        # in the cache.
+        # Small chunks, so that intermediate results stay in the cache.
         for rows in chunks(n, chunk_size(2 * X.dtype.itemsize * t * k, 2**21)):
             logits = X[rows] @ weights
             logits += intercept
             c = len(logits)
-            # One class after the other, as sums over a short last axis are slow.
+            # Class by class, because sums over a short last axis are slow.
             by_class = np.zeros((k, c, t), dtype=X.dtype)
             by_class[k - q :] = logits.reshape(c, q, t).swapaxes(0, 1)
             if self.one_vs_rest:
@@ -161,7 +160,7 @@ def _check_features(estimator, X):
 def _approximate(estimator, X, y, weight):
     """Yield means (q, d + 1) and Hessians of independent parts of the weights."""
     if isinstance(estimator, OneVsRestClassifier):
-        # Of two classes it trains one model, of the second.
+        # For two classes it trains one model, of the second class.
         positive = estimator.classes_[-len(estimator.estimators_) :]
         for part, label in zip(estimator.estimators_, positive, strict=True):
             of_part = None if y is None else (y == label).astype(int)
@@ -197,7 +196,7 @@ def _read_prior(estimator, m):
         return {**prior, "penalty": estimator.alpha * m}  # of a mean loss
     prior["penalty"] = 1 / float(np.max(_inverse_penalty(estimator)))
     if getattr(estimator, "solver", None) == "liblinear":
-        # The intercept is the weight of a constant feature, penalized as any other.
+        # The intercept is the weight of a constant feature, penalized like any other.
         prior["intercept_penalty"] = prior["penalty"] / estimator.intercept_scaling**2
     return prior
 
@@ -224,7 +223,7 @@ def _class_weights(estimator, y, sample_weight, positive=None):
         counts = np.bincount(
             codes, weights=sample_weight if weighted else None, minlength=len(classes)
         )
-        # A class without a row weighs no row.
+        # A class without rows has no weight.
         weights = counts.sum() / (len(classes) * np.where(counts > 0, counts, np.inf))
     else:
         weights = compute_class_weight(how, classes=classes, y=classes)

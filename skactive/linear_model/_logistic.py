@@ -2,8 +2,10 @@
 
 import warnings
 from numbers import Integral, Real
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_expit, logsumexp, softmax
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
@@ -24,8 +26,8 @@ from ._bfgs import bfgs, l_bfgs
 from ._loss import PenalizedLogLoss
 
 _FLOATS = [np.float64, np.float32]
-_LIMIT = 2048  # parameters, up to which an inverse Hessian is kept
-_SMALL = 2**22  # values of X, up to which threads of BLAS would only wait
+_LIMIT = 2048  # maximum number of parameters for which an inverse Hessian is kept
+_SMALL = 2**22  # maximum number of values of X for which BLAS uses one thread
 
 
 class SequentialLogisticRegression(
@@ -113,14 +115,14 @@ class SequentialLogisticRegression(
 
     def __init__(
         self,
-        C=1.0,
+        C: float = 1.0,
         *,
-        fit_intercept=True,
-        class_weight=None,
-        tol=1e-3,
-        max_iter=1000,
-        warm_start=False,
-    ):
+        fit_intercept: bool = True,
+        class_weight: dict | str | None = None,
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+    ) -> None:
         self.C = C
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
@@ -129,7 +131,7 @@ class SequentialLogisticRegression(
         self.warm_start = warm_start
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the coefficients.
 
         Parameters
@@ -146,7 +148,7 @@ class SequentialLogisticRegression(
         self : SequentialLogisticRegression
             The fitted estimator.
         """
-        # What is not finite in `X` is found in the gradient.
+        # Values of `X` that are not finite show in the gradient.
         if not (self._is_checked(X) and _are_classes(y, len(X))):
             X, y = validate_data(self, _widen(X), y, accept_sparse="csr", dtype=_FLOATS)
             if not _are_classes(y, len(y)):
@@ -154,8 +156,7 @@ class SequentialLogisticRegression(
         classes, codes = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
-                "'y' must hold at least two classes to tell apart; got one class, "
-                f"{classes[0]!r}."
+                f"'y' must hold at least two classes , got one class, {classes[0]!r}."
             )
         weight = (
             np.ones(X.shape[0], dtype=X.dtype)
@@ -185,7 +186,7 @@ class SequentialLogisticRegression(
         )
         return self
 
-    def continue_from(self, fitted):
+    def continue_from(self, fitted: Any) -> Self:
         """Start the next `fit` at the solution of another model.
 
         An `ActiveLearner` calls this on the clone that it is about to train.
@@ -207,7 +208,7 @@ class SequentialLogisticRegression(
                     setattr(self, name, value)
         return self
 
-    def decision_function(self, X):
+    def decision_function(self, X: Any) -> NDArray:
         """Return the logits.
 
         Parameters
@@ -234,12 +235,12 @@ class SequentialLogisticRegression(
         with np.errstate(over="ignore", invalid="ignore"):
             logits = X @ (coef[0] if len(coef) == 1 else coef.T)
             logits += self.intercept_.astype(X.dtype, copy=False)
-        # A value that is not finite makes its row's logits so, whatever the weights.
+        # A value that is not finite makes its row's logits not finite.
         if not np.isfinite(logits).all():
             assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
         return logits
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any) -> NDArray:
         """Return the class probabilities.
 
         Parameters
@@ -255,7 +256,7 @@ class SequentialLogisticRegression(
         logits = self.decision_function(X)
         if logits.ndim == 2:
             return softmax(logits, axis=1)
-        # One exponential for both: of the less likely class, against the other.
+        # One exponential for both classes, of the less likely one.
         ratio = np.exp(-np.abs(logits))
         best = 1 / (1 + ratio)
         second = ratio * best
@@ -264,7 +265,7 @@ class SequentialLogisticRegression(
             proba[:, column] = np.where(wins, best, second)
         return proba
 
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: Any) -> NDArray:
         """Return the logarithms of the class probabilities.
 
         Parameters
@@ -308,7 +309,7 @@ class SequentialLogisticRegression(
 
     def _minimize(self, loss, start, inverse):
         """Go on from a start: by BFGS where it is near, else by L-BFGS."""
-        self._inverse = None  # it may fit no longer
+        self._inverse = None  # it may not match the data
 
         def is_small(x, gradient):
             weights = loss.penalized(x).ravel()
@@ -323,14 +324,14 @@ class SequentialLogisticRegression(
                 return x
 
         assert_all_finite(loss.X, estimator_name=type(self).__name__, input_name="X")
-        # Values of the objective near its minimum differ by less than float32 resolves.
+        # Near its minimum, float32 does not resolve differences of the objective.
         loss = loss.in_float64()
         x, n_iter = l_bfgs(
             loss, start.astype(np.float64), is_small, max_iter=self.max_iter
         )
         ended = n_iter >= self.max_iter or is_small(x, loss.gradient(x))
         if not ended and len(x) <= _LIMIT:
-            # Where values do not resolve the minimum any more, gradients do.
+            # If values no longer resolve the minimum, gradients do.
             x, _, n_more = bfgs(loss.gradient, x, loss.inverse_hessian(x), is_small)
             n_iter += n_more
         self.n_iter_ = np.array([n_iter], dtype=np.int32)
@@ -362,7 +363,7 @@ def _are_classes(y, n):
 
 
 def _norm(x):
-    return np.sqrt(x @ x)  # several times quicker than np.linalg.norm on few numbers
+    return np.sqrt(x @ x)  # several times faster than np.linalg.norm on few numbers
 
 
 def _widen(X):

@@ -94,4 +94,4 @@ class PenalizedLogLoss:
         return gradient.ravel()
 
 
-# Rows up to this many bytes are turned into float64 once, more of them by chunks.
+# Rows up to this many bytes are converted to float64 at once, others in chunks.

@@ -16,12 +16,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._utils._chunks import as_floats, chunk_size, chunks
 
-# Draws need no more digits than this from conjugate gradients.
+# Tolerance of conjugate gradients for draws.
 
 
 _COPIED = 2**26
-# An unpenalized intercept has this precision at least, relative to the others: only
-# probabilities of exactly 0 and 1 leave it none.
+# Minimum relative precision of an unpenalized intercept, which has none only for
+# probabilities of exactly 0 and 1.
 _FLOOR = 1e-10
 
 
@@ -43,20 +43,20 @@ class SoftmaxCurvature:
         m, d = X.shape
         if proba.ndim not in (1, 2) or proba.shape[0] != m:
             raise ValueError(
-                f"proba must be of shape ({m}, k) or ({m},), a row for each of X; got "
-                f"{proba.shape}."
+                f"'proba' must be of shape ({m}, k) or ({m},), a row for each of X, "
+                f"got {proba.shape}."
             )
         if not 0 < penalty < np.inf:
             raise ValueError(
-                f"penalty must be above 0, so that every weight has a finite variance; "
-                f"got {penalty!r}."
+                f"'penalty' must be above 0 and finite, got {penalty!r}. Every weight "
+                "needs a finite variance."
             )
         if sample_weight is not None:
             sample_weight = np.asarray(sample_weight, dtype=np.float64)
             if sample_weight.shape != (m,):
                 raise ValueError(
-                    f"sample_weight must be of shape ({m},), a weight for each row of "
-                    f"X; got {sample_weight.shape}."
+                    f"'sample_weight' must be of shape ({m},), a weight for each row, "
+                    f"got {sample_weight.shape}."
                 )
         if 8 * m * d <= _COPIED or sparse.issparse(X):
             X = X.astype(np.float64, copy=False)
@@ -102,7 +102,7 @@ class SoftmaxCurvature:
             hessian[:, -1, :, -1] += self._null / k
         return flat
 
-    # The parts of the products.
+    # Parts of the products.
 
     def _as_block(self, V):
         V = np.asarray(V, dtype=np.float64)
@@ -167,8 +167,8 @@ class SoftmaxCurvature:
     def _dense_block(self, X, curvature):
         d = X.shape[1]
         block = np.empty((self.shape[1], self.shape[1]))
-        # All its values have one sign, so that a product of a matrix with its own
-        # transpose does, at half the price.
+        # All values have one sign, so a product of a matrix with its own transpose
+        # is enough, at half the cost.
         root = np.sqrt(np.abs(curvature))
         if sparse.issparse(X):
             scaled = sparse.diags_array(root) @ X
@@ -288,11 +288,11 @@ class SoftmaxHessian(SoftmaxCurvature):
             return flat.T.reshape(r, *self.shape)
         noise = rng.standard_normal((r, *self.shape))
         if self._is_wide:
-            # The loss knows of the span of the rows only; besides, the prior holds.
+            # The loss depends on the span of the rows only; elsewhere the prior holds.
             noise /= np.sqrt(self._precision)
             return self._replace_span(noise, self._inner._sample_block(r, rng))
-        # A right-hand side whose covariance is the Hessian: its terms, each with a
-        # square root of its own.
+        # A right-hand side whose covariance is the Hessian, as a sum of the square
+        # roots of its terms.
         noise *= np.sqrt(self._precision)
         if self.intercept:
             shared = rng.standard_normal((r, 1))
@@ -304,7 +304,7 @@ class SoftmaxHessian(SoftmaxCurvature):
             noise += self._backward(rows, of_rows)
         return self._solve_by_products(noise, max(self.tol, _SAMPLING_TOL))
 
-    # The ways to solve.
+    # Solvers.
 
     @property
     def _is_small(self):
@@ -385,7 +385,7 @@ def softmax_hessian(
     ).to_dense()
 
 
-# Lengths, relative to the longest, below which a row's own share is rounding.
+# Relative length below which a row's own component is rounding error.
 _DEPENDENT = 1e-5
 
 
@@ -439,13 +439,13 @@ def span_rows(X):
     """
     gram = X @ X.T
     gram = gram.toarray() if sparse.issparse(gram) else gram
-    # Orthonormal in the order of the rows, so that rounding moves nothing much.
+    # Orthonormalized in the order of the rows, which is robust to rounding.
     factor, failed = dpotrf(gram, lower=True, clean=True)
     pivots = np.diag(factor)
     if not failed and pivots.min() > _DEPENDENT * pivots.max():
         unit = np.eye(len(factor))
         return solve_triangular(factor, unit, lower=True, trans="T"), factor
-    # Some rows depend on others, as empty and repeated texts do.
+    # Some rows depend on others, such as empty and repeated texts.
     values, vectors = eigh(gram)
     kept = values > _DEPENDENT**2 * values[-1]
     vectors = vectors[:, kept]

@@ -1,18 +1,20 @@
 """Base classes of the query strategies."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
 from .._math._selection import top_n
 from .._utils._sklearn import QuickParamsMixin
 
-#: What a strategy may be defined for: one class per item, an indicator matrix, numbers.
 TARGETS = frozenset({"single-label", "multi-label", "regression"})
 SINGLE_LABEL = frozenset({"single-label"})
 
-# What `requires` may name that describes one class per item.
+# Names in `requires` that describe one class per item.
 OF_CLASSES = frozenset(
     {
         "proba",
@@ -57,24 +59,24 @@ class Strategy(QuickParamsMixin, BaseEstimator, ABC):
     >>> class First(Strategy):
     ...     "Query in the order of the pool."
     ...
-    ...     def select(self, view, n):
+    ...     def select(self, view: Any, n: int) -> NDArray:
     ...         return range(n)
     >>> First()
     First()
     """
 
     _parameter_constraints = {}
-    requires = frozenset()
-    optional = frozenset()
+    requires: frozenset[str] | None = frozenset()
+    optional: frozenset[str] = frozenset()
 
     @property
-    def targets(self):
+    def targets(self) -> frozenset[str]:
         """Targets that the strategy is defined for; a class may declare others."""
         of_classes = OF_CLASSES.intersection(self.requires or ())
         return SINGLE_LABEL if of_classes else TARGETS
 
     @abstractmethod
-    def select(self, view, n):
+    def select(self, view: Any, n: int) -> ArrayLike:
         """Select the candidates to query.
 
         Parameters
@@ -107,7 +109,7 @@ class PointwiseStrategy(Strategy):
     ...
     ...     requires = frozenset({"features"})
     ...
-    ...     def score(self, view):
+    ...     def score(self, view: Any) -> NDArray:
     ...         return (view.features**2).sum(axis=1)
     >>> learner = ActiveLearner(LogisticRegression(), strategy=Longest())
     >>> learner.fit([[0.0], [1.0]], [0, 1]).query([[1.0], [3.0], [2.0]], 2)
@@ -115,7 +117,7 @@ class PointwiseStrategy(Strategy):
     """
 
     @abstractmethod
-    def score(self, view):
+    def score(self, view: Any) -> NDArray:
         """Score the candidates.
 
         Parameters
@@ -129,11 +131,11 @@ class PointwiseStrategy(Strategy):
             The highest scores are selected first. Infinities are allowed, NaN is not.
         """
 
-    def select(self, view, n):
+    def select(self, view: Any, n: int) -> NDArray:
         """Select the n highest scores, best first, ties in random order."""
         return self.select_scored(view, n)[0]
 
-    def select_scored(self, view, n):
+    def select_scored(self, view: Any, n: int) -> tuple[NDArray, NDArray]:
         """Return the positions (n,) that `select` returns, and their scores (n,)."""
         scores = check_scores(self.score(view), view, self)
         positions = self._choose(scores, view, n)
@@ -159,12 +161,12 @@ class FunctionStrategy(PointwiseStrategy):
     True
     """
 
-    requires = None  # a function declares nothing: each access is checked as it comes
+    requires = None  # a function declares nothing: each access is checked separately
 
-    def __init__(self, function):
+    def __init__(self, function: Callable[[Any], ArrayLike]) -> None:
         self.function = function
 
-    def score(self, view):
+    def score(self, view: Any) -> NDArray:
         """Call the function."""
         return self.function(view)
 
@@ -185,15 +187,15 @@ def check_scores(scores, view, strategy):
     scores = np.asarray(scores)
     if scores.shape != (len(view),) or scores.dtype.kind not in "fiub":
         raise ValueError(
-            f"the strategy {strategy!r} must give one number per candidate, an array "
-            f"of shape ({len(view)},); got shape {scores.shape} and dtype "
+            f"the strategy {strategy!r} must return one number per candidate, an array "
+            f"of shape ({len(view)},), got shape {scores.shape} and dtype "
             f"{scores.dtype}."
         )
     if scores.dtype.kind == "f" and np.isnan(scores).any():
         bad = np.flatnonzero(np.isnan(scores))
         raise ValueError(
-            f"the strategy {strategy!r} gave NaN for {bad.size} of {len(view)} "
-            f"candidates, the first at position {bad[0]}. Give every candidate a "
-            "number; -inf asks for it last."
+            f"the strategy {strategy!r} returned NaN for {bad.size} of {len(view)} "
+            f"candidates, the first at position {bad[0]}. Return a number for "
+            "every candidate; -inf ranks it last."
         )
     return scores

@@ -1,8 +1,10 @@
 """Bayesian strategies: query where posterior samples of the model disagree."""
 
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._math import _scores
 from .._math._joint import select_jointly
@@ -90,12 +92,14 @@ class BALD(_Draws):
         "n_draws": [Interval(Integral, 2, None, closed="left")],
     }
 
-    def __init__(self, n_draws=50, *, selection="top", coldness=1.0):
+    def __init__(
+        self, n_draws: int = 50, *, selection: str = "top", coldness: float = 1.0
+    ) -> None:
         self.n_draws = n_draws
         self.selection = selection
         self.coldness = coldness
 
-    def score(self, view):
+    def score(self, view: Any) -> NDArray:
         """Return the mutual information of the label and the model, in nats."""
         return view.map_draws(_scores.mutual_information, self.n_draws)
 
@@ -154,13 +158,20 @@ class MCDropout(_Draws):
         "measure": [StrOptions(set(_MEASURES))],
     }
 
-    def __init__(self, n_draws=50, *, measure="entropy", selection="top", coldness=1.0):
+    def __init__(
+        self,
+        n_draws: int = 50,
+        *,
+        measure: str = "entropy",
+        selection: str = "top",
+        coldness: float = 1.0,
+    ) -> None:
         self.n_draws = n_draws
         self.measure = measure
         self.selection = selection
         self.coldness = coldness
 
-    def score(self, view):
+    def score(self, view: Any) -> NDArray:
         """Return the uncertainty of the mean over the draws."""
         measure = _MEASURES[self.measure]
         return view.map_draws(
@@ -221,11 +232,11 @@ class BatchBALD(Strategy):
     }
     requires = frozenset({"draws"})
 
-    def __init__(self, n_draws=50, *, n_samples=4096):
+    def __init__(self, n_draws: int = 50, *, n_samples: int = 4096) -> None:
         self.n_draws = n_draws
         self.n_samples = n_samples
 
-    def select(self, view, n):
+    def select(self, view: Any, n: int) -> NDArray:
         """Select n candidates, each with the largest gain in joint information."""
         draws = view.draws(self.n_draws)
         return select_jointly(draws, n, view.rng, n_samples=self.n_samples)[0]

@@ -2,8 +2,10 @@
 
 import heapq
 from numbers import Integral
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.extmath import safe_sparse_dot
 
@@ -16,9 +18,9 @@ from .._utils._chunks import chunk_size, chunks, float_rows
 from .._utils._sklearn import Interval, StrOptions
 from ._base import Strategy
 
-MOST_CLUSTERS = 500  # that a whole-cluster query makes unless told
+MOST_CLUSTERS = 500  # of a whole-cluster query by default
 
-# What a cluster can be ranked by, and what the strategy then requires.
+# Measures that rank clusters, and the quantity that each requires.
 _UNCERTAINTIES = {
     "entropy": ("proba", _scores.entropy),
     "least_confidence": ("proba", _scores.least_confidence),
@@ -65,10 +67,10 @@ class EmbeddingKMeans(Strategy):
     _parameter_constraints = {"normalize": ["boolean"]}
     requires = frozenset({"features"})
 
-    def __init__(self, normalize=True):
+    def __init__(self, normalize: bool = True) -> None:
         self.normalize = normalize
 
-    def select(self, view, n):
+    def select(self, view: Any, n: int) -> NDArray:
         """Select the candidates nearest the centers, by the size of their clusters."""
         return _ask_each_cluster(view.features, n, view.rng, self.normalize)
 
@@ -106,7 +108,7 @@ class ALPS(Strategy):
 
     requires = frozenset({"surprisal"})
 
-    def select(self, view, n):
+    def select(self, view: Any, n: int) -> NDArray:
         """Select the texts nearest the centers, by the size of their clusters."""
         return _ask_each_cluster(view.surprisal, n, view.rng, normalize=True)
 
@@ -157,16 +159,18 @@ class WholeCluster(Strategy):
         "measure": [StrOptions(set(_UNCERTAINTIES) - {None}), None],
     }
 
-    def __init__(self, n_clusters=None, measure="entropy"):
+    def __init__(
+        self, n_clusters: int | None = None, measure: str | None = "entropy"
+    ) -> None:
         self.n_clusters = n_clusters
         self.measure = measure
 
     @property
-    def requires(self):
+    def requires(self) -> frozenset[str]:
         """Features, and the quantity that the measure of uncertainty uses."""
         return frozenset({"features", _UNCERTAINTIES[self.measure][0]} - {None})
 
-    def select(self, view, n):
+    def select(self, view: Any, n: int) -> NDArray:
         """Select n candidates, cluster by cluster, each from its center outwards."""
         features = view.features
         n_clusters = self.n_clusters
@@ -210,7 +214,7 @@ def _by_mean(values, labels, rng):
     return clusters[top_n(means, len(clusters), rng)]
 
 
-MEMBERS = 10_000  # of a cluster that are compared with each other; the rest come last
+MEMBERS = 10_000  # of a cluster that are compared with each other; others come last
 AT_ONCE = 64  # rows drawn by one set of weights
 
 
@@ -268,12 +272,17 @@ class TypiClust(Strategy):
     requires = frozenset({"features"})
     optional = frozenset({"labeled"})
 
-    def __init__(self, n_neighbors=20, max_clusters=500, min_cluster_size=5):
+    def __init__(
+        self,
+        n_neighbors: int = 20,
+        max_clusters: int = 500,
+        min_cluster_size: int = 5,
+    ) -> None:
         self.n_neighbors = n_neighbors
         self.max_clusters = max_clusters
         self.min_cluster_size = min_cluster_size
 
-    def select(self, view, n):
+    def select(self, view: Any, n: int) -> NDArray:
         """Select the most typical candidates, cluster by cluster."""
         features = float_rows(view.features)
         labeled = float_rows(view.labeled_features) if view.n_labeled else features[:0]
@@ -297,7 +306,7 @@ class TypiClust(Strategy):
         counts = np.bincount(labels_of_labeled, minlength=n_clusters)
         sizes = candidates + counts
         ties = view.rng.permutation(n_clusters)
-        # Clusters by what makes them next: large enough, fewest labels, most items.
+        # Sort keys: large enough, fewest labels, most items.
         queue = [
             (sizes[c] < self.min_cluster_size, counts[c], -sizes[c], ties[c], c)
             for c in np.flatnonzero(candidates)
@@ -355,7 +364,7 @@ class OneShot(Strategy):
 
     requires = frozenset({"features"})
 
-    def select(self, view, n):
+    def select(self, view: Any, n: int) -> NDArray:
         """Draw candidates far from each other, in the order drawn."""
         return spread_sample(view.features, n, view.rng)
 
@@ -426,7 +435,7 @@ class _Draw:
         self.empty = self.lengths == 0
         self.lengths[self.empty] = 1
         self.closest = np.full(X.shape[0], np.inf)
-        # What rounding leaves between rows of one direction is no distance.
+        # Distances within rounding are 0.
         self.slack = 4 * np.finfo(X.dtype).eps * np.sqrt(X.shape[1])
 
     def approach(self, rows):

@@ -2,8 +2,10 @@
 
 from functools import partial
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.class_weight import compute_sample_weight
 
@@ -94,12 +96,17 @@ class Committee(PointwiseStrategy):
     requires = frozenset({"features", "labeled"})
     targets = SINGLE_LABEL
 
-    def __init__(self, estimators=None, n_members=5, disagreement="vote_entropy"):
+    def __init__(
+        self,
+        estimators: Any = None,
+        n_members: int = 5,
+        disagreement: str = "vote_entropy",
+    ) -> None:
         self.estimators = estimators
         self.n_members = n_members
         self.disagreement = disagreement
 
-    def score(self, view):
+    def score(self, view: Any) -> NDArray:
         """Return the disagreement of the members, in nats or as a share of them."""
         votes = self.disagreement in OF_VOTES
         members = self._list_members()
@@ -212,14 +219,14 @@ class PerceptronEnsemble(PointwiseStrategy):
 
     def __init__(
         self,
-        n_members=10,
-        measure="entropy",
-        dropout=0.5,
-        n_steps=500,
-        batch_size=50,
-        learning_rate=0.01,
-        class_weight="balanced",
-    ):
+        n_members: int = 10,
+        measure: str = "entropy",
+        dropout: float = 0.5,
+        n_steps: int = 500,
+        batch_size: int = 50,
+        learning_rate: float = 0.01,
+        class_weight: str | dict | None = "balanced",
+    ) -> None:
         self.n_members = n_members
         self.measure = measure
         self.dropout = dropout
@@ -228,7 +235,7 @@ class PerceptronEnsemble(PointwiseStrategy):
         self.learning_rate = learning_rate
         self.class_weight = class_weight
 
-    def score(self, view):
+    def score(self, view: Any) -> NDArray:
         """Return the uncertainty of the trained perceptrons, in nats."""
         measure = OF_PERCEPTRONS[self.measure]
         X, X_labeled = float_rows(view.features), float_rows(view.labeled_features)

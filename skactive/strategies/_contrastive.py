@@ -1,8 +1,10 @@
 """Strategies that query what differs from the labeled items: DAL and CAL."""
 
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
@@ -77,12 +79,14 @@ class DAL(Strategy):
     }
     requires = frozenset({"features", "labeled"})
 
-    def __init__(self, estimator=None, n_batches=10, ratio=10):
+    def __init__(
+        self, estimator: Any = None, n_batches: int = 10, ratio: float | None = 10
+    ) -> None:
         self.estimator = estimator
         self.n_batches = n_batches
         self.ratio = ratio
 
-    def select(self, view, n):
+    def select(self, view: Any, n: int) -> NDArray:
         """Select the highest scores of the class unlabeled, in sub-batches."""
         X, X_labeled, rng = view.features, view.labeled_features, view.rng
         classifier = seeded_clone(self._classifier(X), rng)
@@ -94,7 +98,7 @@ class DAL(Strategy):
             size = n * ends // n_batches - len(picks)
             others = sample[left[sample]]
             if others.size == 0:
-                # All that was drawn is taken; what is left is unlabeled all the same.
+                # All drawn rows are selected; the remaining ones are unlabeled as well.
                 others = np.flatnonzero(left)
             rows = _stack(X_labeled, X[np.concatenate([picks, others])])
             is_unlabeled = np.ones(rows.shape[0], dtype=int)
@@ -111,8 +115,8 @@ class DAL(Strategy):
         if self.estimator is not None:
             return self.estimator
         # Trained until the start does not matter: at scikit-learn's default `tol` a
-        # third of the picks would depend on it. Of few features the exact steps are
-        # quicker, and features of unlike size trouble them less, but for float32.
+        # third of the picks would depend on it. For few features Newton steps are
+        # faster and more robust to their scale, except in float32.
         dense = not sparse.issparse(X) and X.dtype != np.float32
         few = dense and X.shape[1] <= FEW_FEATURES
         return LogisticRegression(
@@ -177,10 +181,10 @@ class CAL(PointwiseStrategy):
     }
     requires = frozenset({"features", "labeled", "proba"})
 
-    def __init__(self, n_neighbors=10):
+    def __init__(self, n_neighbors: int = 10) -> None:
         self.n_neighbors = n_neighbors
 
-    def score(self, view):
+    def score(self, view: Any) -> NDArray:
         """Return the mean divergence from the nearest labeled items, in nats."""
         p_labeled = np.asarray(view.labeled.proba, dtype=np.float64)
         # The divergence is a sum over the neighbors' own terms and their mean.
@@ -196,7 +200,7 @@ class CAL(PointwiseStrategy):
         p_near = means[:, :-1]
         proba = np.asarray(view.proba, dtype=np.float64)
         cross = (p_near * np.log(np.maximum(proba, tiny))).sum(axis=1)
-        # The maximum removes the negative rounding error where all agree.
+        # The maximum removes negative rounding errors.
         scores = np.maximum(means[:, -1] - cross, 0.0)
         scores[((proba == 0) & (p_near > 0)).any(axis=1)] = np.inf
         return scores

@@ -1,8 +1,10 @@
 """Coverage: select a batch after which every candidate is near a label."""
 
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._math._clustering import k_means
 from .._math._k_center import METRICS, k_center
@@ -11,7 +13,7 @@ from .._utils._labels import find_target
 from .._utils._sklearn import Interval, StrOptions
 from ._base import Strategy
 
-CLUSTERS = 10  # that stand for the classes where nothing is known of them
+CLUSTERS = 10  # if the number of classes is unknown
 
 
 class CoreSet(Strategy):
@@ -59,10 +61,10 @@ class CoreSet(Strategy):
     requires = frozenset({"features"})
     optional = frozenset({"labeled"})
 
-    def __init__(self, metric="euclidean"):
+    def __init__(self, metric: str = "euclidean") -> None:
         self.metric = metric
 
-    def select(self, view, n):
+    def select(self, view: Any, n: int) -> NDArray:
         """Select the farthest candidate repeatedly, ties at random."""
         distances = view.labeled_distances(self.metric) if view.n_labeled else None
         from_rows = view.n_labeled and distances is None
@@ -139,13 +141,19 @@ class ProbCover(Strategy):
     requires = frozenset({"features"})
     optional = frozenset({"labeled"})
 
-    def __init__(self, delta="auto", purity=0.95, n_clusters=None, metric="euclidean"):
+    def __init__(
+        self,
+        delta: float | str = "auto",
+        purity: float = 0.95,
+        n_clusters: int | None = None,
+        metric: str = "euclidean",
+    ) -> None:
         self.delta = delta
         self.purity = purity
         self.n_clusters = n_clusters
         self.metric = metric
 
-    def select(self, view, n):
+    def select(self, view: Any, n: int) -> NDArray:
         """Select the candidate that covers most repeatedly, ties at random."""
         return ball_cover(
             view.features,

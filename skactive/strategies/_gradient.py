@@ -1,5 +1,9 @@
 """Gradients of the loss, and distances to the decision boundary."""
 
+from typing import Any
+
+from numpy.typing import NDArray
+
 from .._math._gradient_factors import expected_length, sample_apart
 from .._utils._sklearn import StrOptions
 from ._base import PointwiseStrategy, Strategy
@@ -50,17 +54,17 @@ class EGL(PointwiseStrategy):
     }
     requires = frozenset({"gradients"})
 
-    def __init__(self, squared=False, intercept="auto"):
+    def __init__(self, squared: bool = False, intercept: bool | str = "auto") -> None:
         self.squared = squared
         self.intercept = intercept
 
-    def score(self, view):
+    def score(self, view: Any) -> NDArray:
         """Return the expected length of the gradient."""
         bias = self.intercept
         if bias == "auto":
             bias = _has_intercept(view.final_estimator)
-        # The gradient at the predicted label tells those at all others: adding the
-        # label's indicator to the residuals gives the probabilities.
+        # The gradient at the predicted label determines those at all others: the
+        # residuals plus the label's indicator are the probabilities.
         return expected_length(
             *view.gradients, bias=bool(bias), squared=self.squared, n_jobs=view.n_jobs
         )
@@ -95,7 +99,7 @@ class EGLEmbedding(PointwiseStrategy):
 
     requires = frozenset({"embedding_gradients"})
 
-    def score(self, view):
+    def score(self, view: Any) -> NDArray:
         """Return the largest expected gradients that the model computes."""
         return view.embedding_gradients
 
@@ -132,7 +136,7 @@ class DFAL(PointwiseStrategy):
 
     requires = frozenset({"boundary"})
 
-    def score(self, view):
+    def score(self, view: Any) -> NDArray:
         """Return the negative distance to the boundary."""
         return -view.boundary
 
@@ -181,6 +185,6 @@ class BADGE(Strategy):
 
     requires = frozenset({"gradients"})
 
-    def select(self, view, n):
+    def select(self, view: Any, n: int) -> NDArray:
         """Select the longest gradient, then draw ones far from those selected."""
         return sample_apart(*view.gradients, n, view.rng, n_jobs=view.n_jobs)

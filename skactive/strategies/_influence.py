@@ -2,8 +2,10 @@
 
 import inspect
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.utils.class_weight import compute_class_weight
@@ -100,14 +102,14 @@ class GORAL(PointwiseStrategy):
 
     def __init__(
         self,
-        goal="entropy",
+        goal: str = "entropy",
         *,
-        X_val=None,
-        y_val=None,
-        aggregate="absolute",
-        penalty="auto",
-        max_dense=4096,
-    ):
+        X_val: Any = None,
+        y_val: ArrayLike | None = None,
+        aggregate: str = "absolute",
+        penalty: float | str = "auto",
+        max_dense: int = 4096,
+    ) -> None:
         self.goal = goal
         self.X_val = X_val
         self.y_val = y_val
@@ -115,7 +117,7 @@ class GORAL(PointwiseStrategy):
         self.penalty = penalty
         self.max_dense = max_dense
 
-    def score(self, view):
+    def score(self, view: Any) -> NDArray:
         """Aggregate the influences of the possible labels of each candidate."""
         proba = np.asarray(view.proba, dtype=np.float64)
         influence = self._influence(view)
@@ -143,7 +145,7 @@ class GORAL(PointwiseStrategy):
             limit=self.max_dense,
         )
         slopes, inputs = self._goal_slopes(view)
-        # With one logit, that of the first class is 0 for ever.
+        # With one logit, that of the first class is always 0.
         slopes = slopes[:, 1:] if one_logit else slopes
         direction = hessian.solve(_outer(slopes, inputs, hessian, view.n_jobs))
         change = _apply(direction, view.gradients[1], hessian, view.n_jobs)
@@ -171,8 +173,8 @@ class GORAL(PointwiseStrategy):
         y_val = np.asarray(self.y_val)
         if y_val.shape != (len(proba),):
             raise ValueError(
-                f"y_val must hold one label for each of the {len(proba)} items of "
-                f"X_val; got shape {y_val.shape}."
+                f"'y_val' must hold one label for each of the {len(proba)} items of "
+                f"X_val, got shape {y_val.shape}."
             )
         slopes = proba.copy()
         slopes[np.arange(len(proba)), _encode(y_val, view.classes, "y_val")] -= 1
@@ -187,7 +189,7 @@ class GORAL(PointwiseStrategy):
             )
         if self.goal == "entropy" and self.y_val is not None:
             raise ValueError(
-                "goal='entropy' looks at no labels; leave y_val out or use goal='loss'."
+                "goal='entropy' uses no labels. Leave y_val out or use goal='loss'."
             )
 
 
@@ -205,7 +207,7 @@ def _encode(y, classes, name):
         return np.array([codes[label] for label in y.tolist()], dtype=np.intp)
     except KeyError as exc:
         raise ValueError(
-            f"{name!r} must hold classes of the model, {', '.join(map(repr, codes))}; "
+            f"{name!r} must hold classes of the model, {', '.join(map(repr, codes))}, "
             f"got the label {exc.args[0]!r}. Leave items of other classes out."
         ) from exc
 

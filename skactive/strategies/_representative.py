@@ -1,8 +1,10 @@
 """Uncertainty combined with clusters."""
 
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from .._math import _scores
@@ -13,7 +15,7 @@ from .._utils._chunks import chunk_size, float_rows, map_chunks
 from .._utils._sklearn import Interval, StrOptions
 from ._base import Strategy
 
-ROWS_PER_QUERY = 256  # that are clustered for one center; more move it but little
+ROWS_PER_QUERY = 256  # clustered for one center; more rows hardly move it
 
 
 class PreClustering(Strategy):
@@ -72,11 +74,13 @@ class PreClustering(Strategy):
     }
     requires = frozenset({"proba", "features"})
 
-    def __init__(self, n_clusters=None, *, bandwidth="auto"):
+    def __init__(
+        self, n_clusters: int | None = None, *, bandwidth: float | str = "auto"
+    ) -> None:
         self.n_clusters = n_clusters
         self.bandwidth = bandwidth
 
-    def select(self, view, n):
+    def select(self, view: Any, n: int) -> NDArray:
         """Select the best of each cluster, in turns."""
         n_clusters = self.n_clusters
         if n_clusters is None:
@@ -146,11 +150,11 @@ class Representative(Strategy):
     }
     requires = frozenset({"class_scores", "features"})
 
-    def __init__(self, margin="auto", *, factor=10.0):
+    def __init__(self, margin: float | str = "auto", *, factor: float = 10.0) -> None:
         self.margin = margin
         self.factor = factor
 
-    def select(self, view, n):
+    def select(self, view: Any, n: int) -> NDArray:
         """Select one row near each center."""
         gap = _scores.margin(view.class_scores)
         inside = self._look_inside(gap, n, view)

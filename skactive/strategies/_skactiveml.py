@@ -3,8 +3,10 @@
 import copy
 import inspect
 from importlib import import_module
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_regressor
 from sklearn.linear_model import LogisticRegression
@@ -16,7 +18,7 @@ from .._utils._sklearn import HasMethods
 from ._base import Strategy
 
 _GIVEN = {"X", "y", "candidates", "batch_size"}
-# Models that a query may ask for: our parameter, and what a default one is made of.
+# Models that a query may take: our parameter, and the quantities of the default.
 _MODELS = {
     "clf": ("clf", {"labeled", "proba"}),
     "estimator": ("clf", {"labeled", "proba"}),
@@ -114,14 +116,14 @@ class FromSkactiveml(Strategy):
 
     def __init__(
         self,
-        query_strategy,
+        query_strategy: Any,
         *,
-        clf=None,
-        ensemble=None,
-        discriminator=None,
-        reg=None,
-        query_params=None,
-    ):
+        clf: Any = None,
+        ensemble: Any = None,
+        discriminator: Any = None,
+        reg: Any = None,
+        query_params: dict | None = None,
+    ) -> None:
         self.query_strategy = query_strategy
         self.clf = clf
         self.ensemble = ensemble
@@ -130,23 +132,23 @@ class FromSkactiveml(Strategy):
         self.query_params = query_params
 
     @property
-    def requires(self):
+    def requires(self) -> frozenset[str]:
         """Features, and the quantities of the models that the query takes."""
         models = self._models(self._arguments())
         missing = [_MODELS[name][1] for name in models if models[name] is None]
         return frozenset({"features"}).union(*missing)
 
     @property
-    def targets(self):
+    def targets(self) -> frozenset[str]:
         """Single label, and regression if the query takes no classifier."""
         return super().targets - {"multi-label"}
 
     @property
-    def optional(self):
+    def optional(self) -> frozenset[str]:
         """The labeled items, if there are any."""
         return frozenset({"labeled"}) - self.requires
 
-    def select(self, view, n):
+    def select(self, view: Any, n: int) -> NDArray:
         """Return the positions that the strategy of scikit-activeml queries."""
         names = self._arguments()
         given = ForSkactiveml(view, self.query_strategy, "reg" in names)
@@ -157,7 +159,7 @@ class FromSkactiveml(Strategy):
             batch_size=int(n),
             **self._make_models(names, given),
         )
-        picks = np.ravel(picks) - given.m  # one of them gives a column
+        picks = np.ravel(picks) - given.m  # one strategy returns a column
         if np.unique(picks).size < picks.size:
             raise ValueError(
                 f"{self.query_strategy!r} of scikit-activeml chose a candidate more "
@@ -205,7 +207,7 @@ class FromSkactiveml(Strategy):
     def _make_models(self, names, given):
         """Return the query's arguments, from our parameters or the learner's model."""
         made = {}
-        # What trains more models wants to have trained the first one too.
+        # A query that trains more models has to train the first one too.
         trains = "ignore_partial_fit" in names or "reg" in names
         for name, value in self._models(names).items():
             if isinstance(value, list | tuple):
@@ -281,7 +283,7 @@ class ForSkactiveml:
     def fitted(self):
         """Return the learner's fitted model as a classifier of scikit-activeml."""
         model = self._final
-        # Some strategies look at the coefficients, and at no other estimator's.
+        # Some strategies read the coefficients, of this class only.
         if type(model) is LogisticRegression:
             coded = copy.copy(model)
         else:
@@ -321,7 +323,7 @@ class ForSkactiveml:
     def _wrap_fitted(self, estimator):
         wrapped = _import("classifier", "SklearnClassifier")(estimator)
         self._adjust(wrapped)
-        check_is_fitted(wrapped)  # it takes the fitted estimator over
+        check_is_fitted(wrapped)  # it copies the state of the fitted estimator
         wrapped.classes_ = np.arange(len(self._classes))
         return wrapped
 
@@ -372,8 +374,8 @@ class _KnownRows:
             return np.array([self.known[row.tobytes()] for row in rows])
         except KeyError:
             raise ValueError(
-                "the strategy asks what the model says of rows that are no item's "
-                "features, and the model takes the items themselves. Pass 'clf', such "
+                "the strategy predicts rows that are not the features of an item, "
+                "and the model takes the items themselves. Pass 'clf', such "
                 "as LogisticRegression(), to be trained on the features."
             ) from None
 

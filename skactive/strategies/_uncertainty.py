@@ -1,8 +1,10 @@
 """Uncertainty sampling, and the random baseline."""
 
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from .._math import _scores
@@ -35,7 +37,7 @@ class Random(PointwiseStrategy):
     Random()
     """
 
-    def score(self, view):
+    def score(self, view: Any) -> NDArray:
         """Draw a uniform number for each position in the pool."""
         return view.uniform()
 
@@ -65,7 +67,7 @@ class Entropy(PointwiseStrategy):
 
     requires = frozenset({"proba"})
 
-    def score(self, view):
+    def score(self, view: Any) -> NDArray:
         """Return the entropy in nats."""
         return _scores.entropy(view.proba)
 
@@ -93,7 +95,7 @@ class LeastConfidence(PointwiseStrategy):
 
     requires = frozenset({"proba"})
 
-    def score(self, view):
+    def score(self, view: Any) -> NDArray:
         """Return 1 minus the highest probability."""
         return _scores.least_confidence(view.proba)
 
@@ -153,7 +155,7 @@ class Margin(PointwiseStrategy):
 
     requires = frozenset({"class_scores"})
 
-    def score(self, view):
+    def score(self, view: Any) -> NDArray:
         """Return the negative gap between the two best classes."""
         return -view.margins
 
@@ -223,14 +225,19 @@ class Density(PointwiseStrategy):
     requires = frozenset({"proba", "features"})
 
     def __init__(
-        self, measure="entropy", *, beta=1.0, similarity="cosine", n_neighbors=None
-    ):
+        self,
+        measure: str = "entropy",
+        *,
+        beta: float = 1.0,
+        similarity: str = "cosine",
+        n_neighbors: int | None = None,
+    ) -> None:
         self.measure = measure
         self.beta = beta
         self.similarity = similarity
         self.n_neighbors = n_neighbors
 
-    def score(self, view):
+    def score(self, view: Any) -> NDArray:
         """Return uncertainty times density to the power of beta."""
         uncertainty = _UNCERTAINTIES[self.measure](view.proba)
         similarity = self._similarity(view)

@@ -5,8 +5,10 @@ replaces them.
 """
 
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._math._selection import top_n
 from .._utils._containers import check_picks
@@ -19,18 +21,18 @@ _STRATEGY = [str, HasMethods("select"), callable]
 class _Composite(Strategy):
     """Base of the strategies that apply others; it requires what they require."""
 
-    _needs = frozenset()  # what it uses itself
-    _targets = TARGETS  # what it is defined for itself
+    _needs = frozenset()  # quantities that it uses itself
+    _targets = TARGETS  # targets that it is defined for itself
     _parts = ("strategy",)  # parameters that are strategies
 
     @property
-    def requires(self):
+    def requires(self) -> frozenset[str] | None:
         """Quantities that it and its parts use; None if a part declares none."""
         parts = [getattr(self._resolve(name), "requires", None) for name in self._parts]
         return None if None in parts else self._needs.union(*parts)
 
     @property
-    def targets(self):
+    def targets(self) -> frozenset[str]:
         """Targets that it and all of its parts are defined for."""
         parts = [
             getattr(self._resolve(name), "targets", TARGETS) for name in self._parts
@@ -38,7 +40,7 @@ class _Composite(Strategy):
         return self._targets.intersection(*parts)
 
     @property
-    def optional(self):
+    def optional(self) -> frozenset[str]:
         """Quantities that its parts use when available."""
         parts = [self._resolve(name) for name in self._parts]
         optional = [getattr(part, "optional", frozenset()) for part in parts]
@@ -104,11 +106,13 @@ class Subsample(_Composite):
         ],
     }
 
-    def __init__(self, strategy="skactive:margin", size=10_000):
+    def __init__(
+        self, strategy: Any = "skactive:margin", size: int | float = 10_000
+    ) -> None:
         self.strategy = strategy
         self.size = size
 
-    def select(self, view, n):
+    def select(self, view: Any, n: int) -> NDArray:
         """Select from a sample drawn uniformly without replacement."""
         size = self.size
         if not isinstance(size, Integral):
@@ -161,13 +165,16 @@ class Prefilter(_Composite):
     _parts = ("first", "second")
 
     def __init__(
-        self, first="skactive:margin", second="skactive:embedding_kmeans", factor=10
-    ):
+        self,
+        first: Any = "skactive:margin",
+        second: Any = "skactive:embedding_kmeans",
+        factor: float = 10,
+    ) -> None:
         self.first = first
         self.second = second
         self.factor = factor
 
-    def select(self, view, n):
+    def select(self, view: Any, n: int) -> NDArray:
         """Select by the first strategy, then by the second."""
         wanted = min(len(view), int(np.ceil(self.factor * n)))
         kept = self._ask("first", view, wanted)
@@ -219,12 +226,14 @@ class SEALS(_Composite):
     }
     _needs = frozenset({"features", "labeled"})
 
-    def __init__(self, strategy="skactive:margin", k=100, method="auto"):
+    def __init__(
+        self, strategy: Any = "skactive:margin", k: int = 100, method: str = "auto"
+    ) -> None:
         self.strategy = strategy
         self.k = k
         self.method = method
 
-    def select(self, view, n):
+    def select(self, view: Any, n: int) -> NDArray:
         """Select among the neighbors of the labeled items."""
         _, neighbors = view.labeled_neighbors(self.k, self.method)
         near = np.unique(neighbors)
@@ -277,10 +286,10 @@ class ClassBalanced(_Composite):
     _needs = frozenset({"class_scores", "labeled"})
     _targets = SINGLE_LABEL
 
-    def __init__(self, strategy="skactive:margin"):
+    def __init__(self, strategy: Any = "skactive:margin") -> None:
         self.strategy = strategy
 
-    def select(self, view, n):
+    def select(self, view: Any, n: int) -> NDArray:
         """Select per predicted class."""
         predicted = view.class_scores.argmax(axis=1)
         counts = (view.y_labeled[:, None] == view.classes).sum(axis=0)

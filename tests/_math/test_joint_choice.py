@@ -11,15 +11,15 @@ from skactive._math import _joint as configurations
 from skactive._math import _joint as joint
 from skactive._math._joint import joint_information
 
-from .by_hand import by_hand, choose, draw
+from ._helpers import choose, draw, information_by_loops
 
 
 def greedy_by_hand(draws, n):
     picks = []
     for _ in range(n):
         rest = [i for i in range(len(draws)) if i not in picks]
-        picks.append(max(rest, key=lambda i: by_hand(draws[[*picks, i]])))
-    return picks, [by_hand(draws[picks[: m + 1]]) for m in range(n)]
+        picks.append(max(rest, key=lambda i: information_by_loops(draws[[*picks, i]])))
+    return picks, [information_by_loops(draws[picks[: m + 1]]) for m in range(n)]
 
 
 @pytest.mark.parametrize(("n", "t", "k"), [(9, 5, 2), (7, 8, 3), (5, 3, 7)])
@@ -215,6 +215,6 @@ def test_probabilities_of_zero_and_one_are_ordinary(k):
     expected, values = greedy_by_hand(draws, 4)
     # Many candidates tie, so what was reached is compared, pick by pick.
     assert_allclose(information[0], values[0], atol=1e-12)
-    found = [by_hand(draws[positions[: m + 1]]) for m in range(4)]
+    found = [information_by_loops(draws[positions[: m + 1]]) for m in range(4)]
     assert_allclose(information, found, atol=1e-3)
     assert len(set(positions.tolist())) == len(expected)

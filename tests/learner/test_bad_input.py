@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from skactive import ActiveLearner
 from skactive.strategies import Entropy, PointwiseStrategy, Strategy
 
-from .looping import SEED, X, make, y
+from ._helpers import SEED, X, make, y
 
 
 def test_a_failed_teach_leaves_the_learner_as_it_was():

@@ -31,7 +31,7 @@ from skactive.bert import BertFeatures
 from skactive.posterior import sample_proba
 from skactive.simulation import SimulatedLearner
 
-from .looping import SENTIMENT, WORDS, X, make, y
+from ._helpers import SENTIMENT, WORDS, X, make, y
 
 # Clients that wrap a learner
 

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner
 
-from .looping import POOL, SEED, SENTIMENT, WORDS, X, make, y
+from ._helpers import POOL, SEED, SENTIMENT, WORDS, X, make, y
 
 ONE_COLUMN = {
     "list": list,

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 from skactive import ActiveLearner
 
-from .looping import SEED, X, make, y
+from ._helpers import SEED, X, make, y
 
 N = 1000
 LINE = np.arange(float(N))[:, None]

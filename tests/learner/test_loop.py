@@ -14,7 +14,7 @@ from sklearn.svm import LinearSVC
 from skactive import ActiveLearner
 from skactive.strategies import PointwiseStrategy
 
-from .looping import POOL, SEED, X, by_hand, make, y
+from ._helpers import POOL, SEED, X, by_hand, make, y
 
 # fit, query, teach, refit
 

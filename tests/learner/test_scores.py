@@ -9,7 +9,7 @@ from skactive import ActiveLearner
 from skactive._math import _scores as measures
 from skactive.strategies import BALD, PointwiseStrategy
 
-from .looping import POOL, SEED, X, make, y
+from ._helpers import POOL, SEED, X, make, y
 
 
 def test_scores_are_those_of_the_strategy_best_first():

@@ -10,7 +10,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 from skactive import ActiveLearner
 
-from .looping import SEED, X, make, y
+from ._helpers import SEED, X, make, y
 
 
 def test_the_same_seed_gives_the_same_run():

@@ -19,7 +19,7 @@ from sklearn.svm import LinearSVC
 from skactive import ActiveLearner
 from skactive.strategies import Entropy
 
-from .looping import SEED, SENTIMENT, WORDS, X, by_hand, make, y
+from ._helpers import SEED, SENTIMENT, WORDS, X, by_hand, make, y
 
 
 def test_clone_and_nested_parameters():

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner, simulate
 
-from .looping import SENTIMENT, WORDS, X, make, y
+from ._helpers import SENTIMENT, WORDS, X, make, y
 
 
 def learner(strategy="margin"):

@@ -250,10 +250,10 @@ def test_equations_that_take_too_long_are_named():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"proba": [0.5]}, r"proba must be of shape \(2, k\) or \(2,\).*got \(1,\)"),
-        ({"penalty": 0.0}, "penalty must be above 0.*got 0.0"),
-        ({"penalty": np.inf}, "penalty must be above 0.*got inf"),
-        ({"sample_weight": [1.0]}, r"sample_weight must be of shape \(2,\).*\(1,\)"),
+        ({"proba": [0.5]}, r".proba. must be of shape \(2, k\) or \(2,\).*got \(1,\)"),
+        ({"penalty": 0.0}, ".penalty. must be above 0.*got 0.0"),
+        ({"penalty": np.inf}, ".penalty. must be above 0.*got inf"),
+        ({"sample_weight": [1.0]}, r".sample_weight. must be of shape \(2,\).*\(1,\)"),
     ],
 )
 def test_wrong_arguments_are_named(options, message):

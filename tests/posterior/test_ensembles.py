@@ -11,7 +11,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from skactive.posterior import _choose_members, sample_proba
 
-from .ensembles import ASKED, ENSEMBLES, X, Y
+from ._helpers import ASKED, ENSEMBLES, X, Y
 
 each_ensemble = pytest.mark.parametrize("ensemble", ENSEMBLES, ids=str)
 

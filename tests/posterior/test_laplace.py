@@ -10,7 +10,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from skactive.linear_model import _laplace as laplace
 from skactive.posterior import sample_proba
 
-from .logits import X_ASKED, log_odds, make_data
+from ._helpers import X_ASKED, log_odds, make_data
 
 torch = pytest.importorskip("torch")
 

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier
 from skactive.linear_model import _laplace as laplace
 from skactive.posterior import sample_proba, sampler
 
-from .logits import X_ASKED, log_odds, make_data
+from ._helpers import X_ASKED, log_odds, make_data
 
 # The form of what is asked.
 

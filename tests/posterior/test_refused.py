@@ -25,7 +25,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from skactive.posterior import check_can_sample, sample_proba, sampler
 
-from .ensembles import ASKED, ENSEMBLES, X, Y
+from ._helpers import ASKED, ENSEMBLES, X, Y
 
 VOTES = [("lr", LogisticRegression()), ("nb", GaussianNB())]
 REFUSED = [

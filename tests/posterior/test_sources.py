@@ -16,7 +16,7 @@ from skactive.posterior import check_can_sample, sample_proba, sampler
 from skactive.testing._strategy_cases import GivenProba
 from skactive.view import PoolView
 
-from .ensembles import ASKED, ENSEMBLES, RNG, X, Y
+from ._helpers import ASKED, ENSEMBLES, RNG, X, Y
 
 # The estimator's own draws.
 

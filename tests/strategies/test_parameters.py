@@ -98,7 +98,7 @@ def test_a_learner_names_it_before_it_trains():
     ("options", "message"),
     [
         ({"goal": "loss"}, "goal='loss' needs X_val and y_val"),
-        ({"y_val": ["a"]}, "goal='entropy' looks at no labels"),
+        ({"y_val": ["a"]}, "goal='entropy' uses no labels"),
     ],
 )
 def test_parameters_that_do_not_go_together_are_refused(options, message):

@@ -14,7 +14,7 @@ from skactive.strategies import Density, PreClustering, Representative
 from skactive.testing import check_strategy
 from skactive.testing._strategy_cases import GivenScores
 
-from .given_features import make_pool, make_view
+from ._helpers import make_pool, make_view
 
 
 def squared(a, b):

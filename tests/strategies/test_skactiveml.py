@@ -22,7 +22,7 @@ from skactive import ActiveLearner, save
 from skactive.strategies import FromSkactiveml, Subsample
 from skactive.testing import check_strategy
 
-from .adapting import (
+from ._helpers import (
     CODES,
     POOL,
     SEED,

@@ -21,7 +21,7 @@ from skactive import ActiveLearner
 from skactive.strategies import FromSkactiveml
 from skactive.testing import parametrize_with_strategy_checks
 
-from .adapting import CODES, POOL, SEED, TARGETS, X, Y, pick, view_of
+from ._helpers import CODES, POOL, SEED, TARGETS, X, Y, pick, view_of
 
 pool = pytest.importorskip("skactiveml.pool")
 classifier = pytest.importorskip("skactiveml.classifier")

@@ -6,7 +6,7 @@ from sklearn.pipeline import make_pipeline
 
 from skactive.view import PoolView
 
-from .counting import Counting, X, y
+from ._helpers import Counting, X, y
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skactive.view import PoolView
 
-from .counting import Counting, Sampler, X, y
+from ._helpers import Counting, Sampler, X, y
 
 
 def test_the_labeled_items_are_a_view_under_the_same_model(view):

@@ -17,7 +17,7 @@ from skactive._utils._pipelines import split_estimator
 from skactive.strategies import PointwiseStrategy
 from skactive.view import PoolView
 
-from .counting import Counting, Sampler, X, y
+from ._helpers import Counting, Sampler, X, y
 
 
 def test_the_front_is_applied_once_whatever_is_asked(view):

@@ -10,7 +10,7 @@ from sklearn.svm import LinearSVC
 
 from skactive.view import PoolView
 
-from .counting import X, y
+from ._helpers import X, y
 
 
 def test_asking_for_what_was_not_declared():

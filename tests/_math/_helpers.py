@@ -13,7 +13,7 @@ def draw(n, t, k, seed=0, concentration=0.5):
     return np.random.default_rng(seed).dirichlet(np.full(k, concentration), (n, t))
 
 
-def by_hand(draws):
+def information_by_loops(draws):
     """H(y_1..y_m) - H(y_1..y_m | w) with a loop over all configurations of labels."""
     m, t, k = draws.shape
     entropy = 0.0

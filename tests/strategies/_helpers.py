@@ -1,9 +1,10 @@
-"""A small problem, how the adapter is asked about it, and stand-ins to be asked."""
+"""Views of small pools with given predictions, and strategies that record calls."""
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression
 
+from skactive.testing._strategy_cases import GivenProba
 from skactive.view import PoolView
 
 RNG = np.random.default_rng(0)
@@ -110,3 +111,31 @@ class TheirClassifier(ClassifierMixin, BaseEstimator):
         self.classes = classes
         self.missing_label = missing_label
         self.random_state = random_state
+
+
+class GivenFeatures(GivenProba):
+    """The coordinates alone are the features."""
+
+    def transform(self, X):
+        return X[:, len(self.classes_) :]
+
+
+def make_view(strategy, proba, features, seed=0, convert=np.asarray):
+    """A view of candidates whose probabilities and features are given."""
+    X = np.hstack([proba, features])
+    k = proba.shape[1]
+    y = np.arange(k)
+    model = GivenFeatures().fit(X[:1], y)
+    return PoolView(
+        convert(X),
+        estimator=model,
+        X_labeled=X[:1],
+        y_labeled=y[:1],
+        requires=strategy.requires,
+        rng=np.random.default_rng(seed),
+    )
+
+
+def make_pool(n, k=3, d=4, seed=0, shift=0.3):
+    rng = np.random.default_rng(seed)
+    return rng.dirichlet(np.ones(k), n), rng.normal(size=(n, d)) + shift

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from skactive.strategies import Density
 
-from .given_features import make_pool, make_view
+from ._helpers import make_pool, make_view
 
 
 def cosine(a, b):
