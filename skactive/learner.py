@@ -508,7 +508,7 @@ class ActiveLearner(
         return self
 
     def _store(self, data, forget):
-        """Take over the labels, once training on them has succeeded."""
+        """Store the labels, after training on them has succeeded."""
         self.X_labeled_, self.y_labeled_ = data.X, data.y
         self.n_rounds_, self._base_seed = data.n_rounds, data.seed
         self._kept_params = data.fit_params
@@ -517,7 +517,7 @@ class ActiveLearner(
         return self
 
     def _resume(self, X, y, n_rounds):
-        """Take over the labels of an earlier process and train as it did last."""
+        """Store the labels of an earlier process and train as it did last."""
         data = _LabeledData(X, y, {}, n_rounds, self._seed())
         return self._train(data, {})._store(data, forget=True)
 

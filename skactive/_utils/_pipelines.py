@@ -131,8 +131,7 @@ def needs_classes(estimator, y):
 
 
 def fresh_estimator(estimator, y, seed, n_rounds):
-    """Return a seeded clone for training on `y`; see `round_seed` for the seeds.
-    """
+    """Return a seeded clone for training on `y`; see `round_seed` for the seeds."""
     estimator = clone(estimator)
     names = unseeded(estimator)
     seeds = {name: round_seed(seed, n_rounds, name, len(y)) for name in names}

@@ -51,7 +51,7 @@ class Committee(PointwiseStrategy):
 
     Notes
     -----
-    A `random_state` of a member that is None is set from the query's generator. The
+    If a member's `random_state` is None, it is set from the query's generator. The
     members know the classes that have labels, and each bootstrap sample holds at
     least one row of each of them. While only one class has labels, all candidates have
     the same score.
