@@ -300,9 +300,9 @@ class ActiveLearner(
             The fitted learner.
         """
         X, n = read_items(X)
-        y = read_labels(y, n, self.estimator)
+        labels = read_labels(y, n, self.estimator)
         kept = join_fit_params({}, 0, fit_params, n)
-        data = _LabeledData(snapshot(X), y, kept, 0, base_seed(self.random_state))
+        data = _LabeledData(snapshot(X), labels, kept, 0, base_seed(self.random_state))
         return self._train(data, fit_params)._store(data, forget=True)
 
     def teach(
@@ -332,12 +332,13 @@ class ActiveLearner(
         self._validate_params()
         check_bool("refit", refit)
         X, n = read_items(X)
-        y = read_labels(y, n, self.estimator, getattr(self, "y_labeled_", None))
+        known = getattr(self, "y_labeled_", None)
+        labels = read_labels(y, n, self.estimator, known)
         if hasattr(self, "X_labeled_"):
             n_before = len(self.y_labeled_)
             data = _LabeledData(
                 concatenate(self.X_labeled_, X),
-                join_labels(self.y_labeled_, y),
+                join_labels(self.y_labeled_, labels),
                 join_fit_params(self._kept_params, n_before, fit_params, n),
                 self.n_rounds_ + 1,
                 self._base_seed,
@@ -346,7 +347,7 @@ class ActiveLearner(
             raise ValueError("this learner holds no labels (data=False). Call fit.")
         else:
             kept = join_fit_params({}, 0, fit_params, n)
-            data = _LabeledData(snapshot(X), y, kept, 1, self._seed())
+            data = _LabeledData(snapshot(X), labels, kept, 1, self._seed())
         last = getattr(self, "estimator_", None)
         if refit:
             self._train(data, {**fit_params, **data.fit_params}, last)
@@ -434,32 +435,46 @@ class ActiveLearner(
         check_bool("return_scores", return_scores)
         X, n_pool = read_items(X)
         n_queries = check_n_queries(n_queries, self.batch_size)
+        positions = None
         if candidates is not None:
-            candidates = as_positions(candidates, n_pool, X=X)
-        X_labeled = getattr(self, "X_labeled_", None)
-        candidates = drop_known_texts(X, candidates, X_labeled)
+            positions = as_positions(candidates, n_pool, X=X)
+        positions = drop_known_texts(X, positions, getattr(self, "X_labeled_", None))
 
         # Before there is a model of two classes, the cold start is used.
-        model = self._model()
-        argument = "cold_start" if model is None else "strategy"
+        argument = "cold_start" if self._model() is None else "strategy"
         given = getattr(self, argument)
         strategy = resolve(given, argument=argument)
         name = given if isinstance(given, str) else repr(given)
         if return_scores:
             check_gives_scores(strategy, name)
 
+        # Quantities are computed when the strategy uses them.
+        view = self._view(X, positions, n_pool, strategy, argument, name)
+        n = min(n_queries, len(view))
+        select = strategy.select_scored if return_scores else strategy.select
+        with one_blas_thread(), name_bad_texts(X, in_strategy=True):
+            chosen = select(view, n)
+
+        # Positions in the view become positions in the pool.
+        picks, scores = chosen if return_scores else (chosen, None)
+        picks = check_picks(picks, n, len(view), name)
+        picks = picks if positions is None else positions[picks]
+        return (picks, scores) if return_scores else picks
+
+    def _view(self, X, positions, n_pool, strategy, argument, name):
+        """Return what the strategy may see of the candidates."""
         y_labeled = getattr(self, "y_labeled_", None)
         n_labeled = 0 if y_labeled is None else len(y_labeled)
         round_number = self.n_rounds_ + 1 if n_labeled else 0
         # A second query of a round has fewer candidates and so another generator.
         # The numbers by position stay: the remaining items are a random sample.
         place = self._seed(), round_number, argument, n_labeled
-        n_candidates = n_pool if candidates is None else len(candidates)
+        n_candidates = n_pool if positions is None else len(positions)
         view = PoolView(
             X,
-            estimator=model,
+            estimator=self._model(),
             unfitted=self.estimator,
-            X_labeled=X_labeled,
+            X_labeled=getattr(self, "X_labeled_", None),
             y_labeled=y_labeled,
             trained=getattr(self, "_trained", None),
             requires=getattr(strategy, "requires", None),
@@ -470,17 +485,7 @@ class ActiveLearner(
             position_rng=round_rng(*place),
             memory=getattr(self, "_memory", None),
         )
-        if candidates is not None:
-            view = view.take(candidates)
-
-        n = min(n_queries, len(view))
-        select = strategy.select_scored if return_scores else strategy.select
-        with one_blas_thread(), name_bad_texts(X, in_strategy=True):
-            chosen = select(view, n)
-        picks, scores = chosen if return_scores else (chosen, None)
-        positions = check_picks(picks, n, len(view), name)
-        positions = positions if candidates is None else candidates[positions]
-        return (positions, scores) if return_scores else positions
+        return view if positions is None else view.take(positions)
 
     def _resolve(self):
         """Return a fresh strategy, and check the cold start."""

@@ -151,7 +151,7 @@ class SequentialLogisticRegression(
         # Values of `X` that are not finite show in the gradient.
         if not (self._is_checked(X) and _are_classes(y, len(X))):
             X, y = validate_data(self, _widen(X), y, accept_sparse="csr", dtype=_FLOATS)
-            if not _are_classes(y, len(y)):
+            if not _are_classes(y, X.shape[0]):
                 check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
         if len(classes) < 2:

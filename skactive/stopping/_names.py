@@ -9,31 +9,32 @@ _group = _plugins.Group(GROUP, "stopping rule", "stopping rules", "stopping")
 
 
 def get_stopping_rule_names():
-    """Names of the stopping rules, in alphabetical order.
+    """Return the names of the stopping rules, in alphabetical order.
 
     Returns
     -------
     names : list of str
-        A built-in name stands for the built-in rule. Any other name that several
+        The name of a built-in rule means the built-in one. Any other name that several
         distributions offer appears as `dist:name` for each.
     """
     return _group.names()
 
 
 def get_stopping_rule(name, **params):
-    """Make the stopping rule of a name.
+    """Return the stopping rule of a name.
 
     Parameters
     ----------
     name : str
-        A name, or `dist:name`. The name of a built-in rule means that rule, whatever
-        plugins offer.
-    **params
+        A name, or `dist:name`. The name of a built-in rule always means the built-in
+        one.
+    **params : dict
         Parameters of the rule.
 
     Returns
     -------
     rule : StoppingRule
+        A new instance.
 
     Raises
     ------
@@ -42,8 +43,8 @@ def get_stopping_rule(name, **params):
     ImportError
         If the plugin that offers it cannot be imported.
     TypeError
-        If `name` is no str, the rule does not take the parameters or needs others, or
-        what the plugin offers is no rule.
+        If `name` is not a str, a parameter is unknown or missing, or the plugin offers
+        something else than a rule.
 
     Examples
     --------

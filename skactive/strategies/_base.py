@@ -65,7 +65,7 @@ class Strategy(QuickParamsMixin, BaseEstimator, ABC):
     First()
     """
 
-    _parameter_constraints = {}
+    _parameter_constraints: dict = {}
     requires: frozenset[str] | None = frozenset()
     optional: frozenset[str] = frozenset()
 
@@ -163,7 +163,7 @@ class FunctionStrategy(PointwiseStrategy):
 
     requires = None  # a function declares nothing: each access is checked separately
 
-    def __init__(self, function: Callable[[Any], ArrayLike]) -> None:
+    def __init__(self, function: Callable[[Any], Any]) -> None:
         self.function = function
 
     def score(self, view: Any) -> NDArray:

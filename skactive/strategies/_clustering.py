@@ -21,7 +21,7 @@ from ._base import Strategy
 MOST_CLUSTERS = 500  # of a whole-cluster query by default
 
 # Measures that rank clusters, and the quantity that each requires.
-_UNCERTAINTIES = {
+_UNCERTAINTIES: dict[str | None, tuple] = {
     "entropy": ("proba", _scores.entropy),
     "least_confidence": ("proba", _scores.least_confidence),
     "margin": ("class_scores", lambda scores: -_scores.margin(scores)),
@@ -165,7 +165,7 @@ class WholeCluster(Strategy):
         self.n_clusters = n_clusters
         self.measure = measure
 
-    @property
+    @property  # type: ignore[override]
     def requires(self) -> frozenset[str]:
         """Features, and the quantity that the measure of uncertainty uses."""
         return frozenset({"features", _UNCERTAINTIES[self.measure][0]} - {None})
@@ -183,7 +183,7 @@ class WholeCluster(Strategy):
             values = -np.sqrt(paired_distances(features, centers, rows, labels))
         else:
             values = measure(getattr(view, quantity))
-        picks = []
+        picks: list[int] = []
         for cluster in _by_mean(values, labels, view.rng):
             members = rows[labels == cluster]
             which = np.full(len(members), cluster)
@@ -312,7 +312,8 @@ class TypiClust(Strategy):
             for c in np.flatnonzero(candidates)
         ]
         heapq.heapify(queue)
-        order, picks = {}, []
+        order: dict = {}
+        picks: list[int] = []
         while len(picks) < n:
             small, count, size, tie, cluster = queue[0]
             if cluster not in order:

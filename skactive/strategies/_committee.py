@@ -1,5 +1,6 @@
 """Query by committee: query where models trained on the same labels disagree."""
 
+from collections.abc import Callable
 from functools import partial
 from numbers import Integral, Real
 from typing import Any
@@ -25,9 +26,18 @@ from .._utils._pipelines import seeded_clone
 from .._utils._sklearn import HasMethods, Interval, StrOptions
 from ._base import SINGLE_LABEL, PointwiseStrategy
 
-OF_VOTES = {"vote_entropy": vote_entropy, "variation_ratio": vote_variation_ratio}
-OF_PROBA = {"kl": kl_to_mean, "consensus_entropy": consensus_entropy}
-OF_PERCEPTRONS = {"entropy": consensus_entropy, "disagreement": kl_to_mean}
+OF_VOTES: dict[str, Callable] = {
+    "vote_entropy": vote_entropy,
+    "variation_ratio": vote_variation_ratio,
+}
+OF_PROBA: dict[str, Callable] = {
+    "kl": kl_to_mean,
+    "consensus_entropy": consensus_entropy,
+}
+OF_PERCEPTRONS: dict[str, Callable] = {
+    "entropy": consensus_entropy,
+    "disagreement": kl_to_mean,
+}
 
 
 class Committee(PointwiseStrategy):
@@ -241,12 +251,14 @@ class PerceptronEnsemble(PointwiseStrategy):
         X, X_labeled = float_rows(view.features), float_rows(view.labeled_features)
         classes, codes = np.unique(view.y_labeled, return_inverse=True)
         k = len(classes)
+        start = start_perceptrons(
+            X.shape[1], self.n_members, k, view.rng, X_labeled.dtype
+        )
         weights, biases = train_perceptrons(
             X_labeled,
             codes,
-            *start_perceptrons(
-                X.shape[1], self.n_members, k, view.rng, X_labeled.dtype
-            ),
+            start[0],
+            start[1],
             view.rng,
             sample_weight=compute_sample_weight(self.class_weight, view.y_labeled),
             dropout=self.dropout,

@@ -187,4 +187,5 @@ class BADGE(Strategy):
 
     def select(self, view: Any, n: int) -> NDArray:
         """Select the longest gradient, then draw ones far from those selected."""
-        return sample_apart(*view.gradients, n, view.rng, n_jobs=view.n_jobs)
+        residuals, inputs = view.gradients
+        return sample_apart(residuals, inputs, n, view.rng, n_jobs=view.n_jobs)

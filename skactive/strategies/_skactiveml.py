@@ -38,8 +38,8 @@ class FromSkactiveml(Strategy):
     Parameters
     ----------
     query_strategy : skactiveml.base.SingleAnnotatorPoolQueryStrategy
-        An instance. It is cloned for each query, and a `random_state` in it that is
-        None is set from the query's generator. Its `missing_label` is set as needed;
+        An instance, which is cloned for each query. If a `random_state` in it is None,
+        it is set from the query's generator. Its `missing_label` is set as needed;
         its `classes`, if any, keep their order.
     clf : classifier or None, default=None
         The argument `clf` or `estimator` of the query: a classifier of scikit-activeml
@@ -131,7 +131,7 @@ class FromSkactiveml(Strategy):
         self.reg = reg
         self.query_params = query_params
 
-    @property
+    @property  # type: ignore[override]
     def requires(self) -> frozenset[str]:
         """Features, and the quantities of the models that the query takes."""
         models = self._models(self._arguments())
@@ -143,7 +143,7 @@ class FromSkactiveml(Strategy):
         """Single label, and regression if the query takes no classifier."""
         return super().targets - {"multi-label"}
 
-    @property
+    @property  # type: ignore[override]
     def optional(self) -> frozenset[str]:
         """The labeled items, if there are any."""
         return frozenset({"labeled"}) - self.requires

@@ -21,15 +21,20 @@ _STRATEGY = [str, HasMethods("select"), callable]
 class _Composite(Strategy):
     """Base of the strategies that apply others; it requires what they require."""
 
-    _needs = frozenset()  # quantities that it uses itself
+    _needs: frozenset[str] = frozenset()  # quantities that it uses itself
     _targets = TARGETS  # targets that it is defined for itself
-    _parts = ("strategy",)  # parameters that are strategies
+    _parts: tuple[str, ...] = ("strategy",)  # parameters that are strategies
 
-    @property
+    @property  # type: ignore[override]
     def requires(self) -> frozenset[str] | None:
         """Quantities that it and its parts use; None if a part declares none."""
-        parts = [getattr(self._resolve(name), "requires", None) for name in self._parts]
-        return None if None in parts else self._needs.union(*parts)
+        needs = self._needs
+        for name in self._parts:
+            requires = getattr(self._resolve(name), "requires", None)
+            if requires is None:
+                return None
+            needs |= requires
+        return needs
 
     @property
     def targets(self) -> frozenset[str]:
@@ -39,12 +44,13 @@ class _Composite(Strategy):
         ]
         return self._targets.intersection(*parts)
 
-    @property
+    @property  # type: ignore[override]
     def optional(self) -> frozenset[str]:
         """Quantities that its parts use when available."""
-        parts = [self._resolve(name) for name in self._parts]
-        optional = [getattr(part, "optional", frozenset()) for part in parts]
-        return frozenset().union(*optional)
+        optional: frozenset[str] = frozenset()
+        for name in self._parts:
+            optional |= getattr(self._resolve(name), "optional", frozenset())
+        return optional
 
     def _validate_params(self):
         super()._validate_params()

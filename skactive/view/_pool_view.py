@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -207,7 +207,7 @@ class PoolView:
         """Number of workers that joblib allows here, from `joblib.parallel_config`."""
         return effective_n_jobs(None)
 
-    def take(self, positions: ArrayLike) -> Self:
+    def take(self, positions: ArrayLike) -> "PoolView":
         """Return a view of some of the candidates, which shares what is computed.
 
         Parameters
@@ -230,7 +230,7 @@ class PoolView:
             transformed=self._is_transformed,
         )
 
-    def on(self, X: Any) -> Self:
+    def on(self, X: Any) -> "PoolView":
         """Return a view of other items under the same model.
 
         Parameters

@@ -45,9 +45,9 @@ def test_the_command_prints_the_tables(capsys):
 
 def test_a_row_is_read_off_the_class():
     row = describe(get_strategy("margin"))
-    assert row["definition"].startswith("Ask where the two best classes are closest")
+    assert row["definition"].endswith("smallest gap between the two best classes.")
     assert row["needs"] == "class_scores"
-    assert row["cost"] == "O(n k) beside the prediction."
+    assert row["cost"] == "O(n k) plus the prediction."
     assert row["when to use"].startswith("by default")
     assert row["source"].startswith("T. Scheffer")
 

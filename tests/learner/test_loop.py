@@ -168,3 +168,9 @@ def test_cold_start_may_look_at_features():
 def test_cold_start_that_needs_a_model_says_so():
     with pytest.raises(TypeError, match="no fitted model with two classes yet"):
         make(cold_start="entropy").query(X, 2)
+
+
+def test_a_dummy_classifier_of_the_user_gets_its_sample_weights():
+    learner = ActiveLearner(DummyClassifier(strategy="prior"))
+    learner.fit(X, y, sample_weight=np.where(y == "no", 3.0, 1.0))
+    assert_allclose(learner.predict_proba(X[:1]), [[0.75, 0.25]])

@@ -8,7 +8,6 @@ from scipy.special import expit, softmax
 from sklearn.exceptions import ConvergenceWarning
 
 from skactive._utils import _chunks
-from skactive.linear_model import _loss as curvature
 from skactive.linear_model import _softmax as module
 from skactive.linear_model._softmax import (
     SoftmaxHessian,
@@ -190,8 +189,8 @@ def test_chunks_change_nothing(route, kind, monkeypatch):
     X, _, weight, hessian = make_problem(3, **ROUTES[route])
     V = np.random.default_rng(1).normal(size=(2, *hessian.shape))
     whole = hessian.to_dense(), hessian.matvec(V), hessian.solve(V)
-    monkeypatch.setattr(curvature, "chunk_size", lambda width: 7)
-    monkeypatch.setattr(curvature, "_COPIED", 0)
+    monkeypatch.setattr(module, "chunk_size", lambda width: 7)
+    monkeypatch.setattr(module, "_COPIED", 0)
     again = SoftmaxHessian(
         kind(X),
         hessian.proba,
@@ -303,7 +302,7 @@ def test_a_span_is_orthonormal_and_holds_the_rows(kind, rank):
 
 
 def test_chunk_size_is_the_tools():
-    assert curvature.chunk_size is _chunks.chunk_size
+    assert module.chunk_size is _chunks.chunk_size
 
 
 def test_rows_half_as_many_as_features_are_solved_in_their_span():

@@ -58,7 +58,7 @@ def test_scores_may_be_whole_numbers(scores):
     ids=["too few", "a column", "one number", "texts", "complex", "objects"],
 )
 def test_what_is_no_number_per_candidate_is_refused(scores, shape, dtype):
-    message = rf"one number per candidate.*\(4,\); got shape {shape} and dtype {dtype}"
+    message = rf"one number per candidate.*\(4,\), got shape {shape} and dtype {dtype}"
     with pytest.raises(ValueError, match=message):
         select(scores)
 
@@ -66,7 +66,7 @@ def test_what_is_no_number_per_candidate_is_refused(scores, shape, dtype):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_nan_is_refused_with_the_place_and_the_remedy(dtype):
     scores = np.array([0, np.nan, 1, np.nan], dtype=dtype)
-    message = r"NaN for 2 of 4 candidates, the first at position 1.*-inf asks for it"
+    message = r"NaN for 2 of 4 candidates, the first at position 1.*-inf ranks it"
     with pytest.raises(ValueError, match=message):
         select(scores)
 

@@ -271,7 +271,7 @@ def smallest_perturbation(model, x):
 @pytest.mark.parametrize("model", [LogisticRegression(), LinearSVC(random_state=0)])
 @pytest.mark.parametrize("k", [2, 3])
 def test_dfal_by_the_oracle_of_explicit_perturbations(k, model):
-    X_seed, y_seed, X_pool = load(k, pool=16)
+    X_seed, y_seed, X_pool = load(k, pool=8)
     X_seed, X_pool = X_seed[:, :4], X_pool[:, :4]
     learner = ActiveLearner(model, DFAL(), random_state=0).fit(X_seed, y_seed)
     fitted = learner.estimator_

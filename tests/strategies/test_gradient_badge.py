@@ -93,7 +93,7 @@ def test_badge_by_the_oracle_of_explicit_gradients(k):
     assert_as_likely(counts, runs * np.array(likely))
 
 
-@pytest.mark.parametrize("k", [2, 3, 7])
+@pytest.mark.parametrize("k", [2, pytest.param(3, marks=pytest.mark.slow), 7])
 def test_badge_draws_later_picks_by_the_oracle_too(k):
     """Given all earlier picks, the probability of the next is uniformly spread.
 
@@ -115,7 +115,7 @@ def test_badge_draws_later_picks_by_the_oracle_too(k):
     assert scipy.stats.kstest(places, "uniform").pvalue > 1e-3
 
 
-def test_there_is_no_centre_at_the_origin():
+def test_there_is_no_center_at_the_origin():
     # A short gradient is far from the long one that was chosen: the nearer it is to
     # the origin, the nearer its chance to that of one on the other side, not to zero.
     X = np.array([[0.5, 0.5, 10.0], [0.5, 0.5, 0.01], [0.5, 0.5, 9.0]])

@@ -304,7 +304,7 @@ def test_one_labeled_row_is_enough():
 def test_validation_labels_must_fit():
     (X, pool, X_val), (y, _, y_val) = make_data(3)
     learner = ActiveLearner(exact(), GORAL("loss", X_val=X_val, y_val=y_val[:5]))
-    with pytest.raises(ValueError, match=r"of the 11 items of X_val; got shape \(5,"):
+    with pytest.raises(ValueError, match=r"of the 11 items of X_val, got shape \(5,"):
         learner.fit(X, y).query(pool)
     learner.set_params(strategy__y_val=np.full(11, "z"))
     with pytest.raises(ValueError, match=r"'y_val' must hold classes .* the label 'z'"):

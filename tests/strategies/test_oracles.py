@@ -5,6 +5,7 @@ Such a test's name holds `oracle` and the strategy's name, each between undersco
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,12 +16,15 @@ BUILTIN = sorted({entry.name for entry in available() if entry.builtin})
 TESTS = Path(__file__).parents[1]
 
 
+@cache
 def find_test_names(folder):
     """Names of the test functions in all files below a folder."""
-    for path in sorted(folder.rglob("test_*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
-                yield node.name
+    return [
+        node.name
+        for path in sorted(folder.rglob("test_*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+    ]
 
 
 def is_named(strategy, test, strategies):
