@@ -262,7 +262,7 @@ def test_a_collision_of_two_plugins_names_both_and_the_way_out(python):
     assert f"the strategy name 'gini' is offered by {first}" in message
     assert f" and {second} (" in message
     assert message.endswith(
-        "Choose one: 'skactive-example:gini' or 'skactive-rival:gini'."
+        "Say which: 'skactive-example:gini' or 'skactive-rival:gini'."
     )
 
 

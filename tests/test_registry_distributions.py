@@ -151,7 +151,7 @@ def _two_offers(install):
 def test_a_name_that_two_offer_is_ambiguous():
     message = (
         r"'both' is offered by one 1\.0 \(fake_one:One\) and "
-        r"two 2\.0 \(fake_two:Two\)\. Choose one: 'one:both' or 'two:both'\."
+        r"two 2\.0 \(fake_two:Two\)\. Say which: 'one:both' or 'two:both'\."
     )
     with pytest.raises(ValueError, match=message):
         get_strategy("both")
