@@ -296,25 +296,7 @@ def band_width(
 
 
 def as_runs(runs, name="runs"):
-    """Take one run or several.
-
-    Parameters
-    ----------
-    runs : Run or sequence of Run
-    name : str, default="runs"
-        What to call the argument in error messages.
-
-    Returns
-    -------
-    runs : list of Run
-
-    Raises
-    ------
-    TypeError
-        If something else is among them.
-    ValueError
-        If there are none.
-    """
+    """Take one run or several."""
     if isinstance(runs, Run):
         return [runs]
     if isinstance(runs, str | bytes | Mapping) or not hasattr(runs, "__iter__"):
@@ -404,25 +386,7 @@ def _as_keys(by):
 
 
 def sort_runs(runs, by="strategy"):
-    """Sort runs into groups, and refuse to average what does not belong together.
-
-    Parameters
-    ----------
-    runs : dict of str to list of Run, or sequence of Run
-        A dict is taken as the groups.
-    by : str or sequence of str, default="strategy"
-        Keys of `info`.
-
-    Returns
-    -------
-    groups : dict of str to list of Run
-
-    Raises
-    ------
-    ValueError
-        If there are none, or a list mixes data sets, learners or strategies under one
-        name.
-    """
+    """Sort runs into groups, and refuse to average what does not belong together."""
     groups = group_runs(runs, by)
     if isinstance(runs, Mapping):
         return groups
@@ -441,18 +405,7 @@ def sort_runs(runs, by="strategy"):
 
 
 def pair_runs(runs_a, runs_b):
-    """Find the runs of two groups that began alike.
-
-    Parameters
-    ----------
-    runs_a, runs_b : list of Run
-
-    Returns
-    -------
-    pairs : list of tuple of (int, int), or None
-        Places in both lists of runs with one seed and one data set, by `info`; None
-        unless every run has exactly one partner.
-    """
+    """Find the runs of two groups that began alike."""
     keys_a, keys_b = (
         [
             json.dumps([run.info.get("data"), run.info.get("seed")], sort_keys=True)
@@ -470,22 +423,7 @@ def pair_runs(runs_a, runs_b):
 
 
 def name_metric(runs, metric=None):
-    """Say which metric is looked at: the one named, or the first run's first.
-
-    Parameters
-    ----------
-    runs : list of Run
-    metric : str or None, default=None
-
-    Returns
-    -------
-    metric : str
-
-    Raises
-    ------
-    ValueError
-        If a run does not hold it.
-    """
+    """Say which metric is looked at: the one named, or the first run's first."""
     if metric is None:
         if not runs[0].metrics:
             raise ValueError(
@@ -504,19 +442,7 @@ def name_metric(runs, metric=None):
 def known_points(curve, metric=None):
     """Read the label counts at which a score is known.
 
-    Parameters
-    ----------
-    curve : Run or LearningCurve
-    metric : str or None, default=None
-        Of a run; None is its first.
-
-    Returns
-    -------
-    n_labeled : ndarray of int, shape (p,)
-        Strictly increasing; of several models with equally many labels the last one
-        counts.
-    scores : ndarray of shape (p,)
-        None is NaN.
+    Returns `n_labeled` (p,), `scores` (p,).
     """
     if isinstance(curve, Run):
         metric = name_metric([curve], metric)
@@ -550,19 +476,7 @@ METHODS = ("bootstrap", "t", "std", "percentile")
 def find_band(values, method, confidence, n_resamples, random_state):
     """Find the limits of a band around the mean over runs.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_runs, r)
-    method : {"bootstrap", "t", "std", "percentile"}
-        As in :func:`skactive.analysis.learning_curve`.
-    confidence : float
-    n_resamples : int
-    random_state : int, RandomState instance or None
-
-    Returns
-    -------
-    low, high : ndarray of shape (r,)
-        NaN for a single run.
+    Returns `low, high` (r,).
     """
     check_options(confidence, n_resamples)
     if method not in METHODS:
@@ -587,17 +501,7 @@ def bootstrap_mean(values, confidence, n_resamples, random_state):
     Runs are redrawn whole, so the points of one curve stay together. The levels of
     the percentiles are those of `widened_tail`.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n, r)
-        At least two runs.
-    confidence : float
-    n_resamples : int
-    random_state : int, RandomState instance or None
-
-    Returns
-    -------
-    low, high : ndarray of shape (r,)
+    Returns `low, high` (r,).
     """
     weights = _draw_weights(len(values), n_resamples, check_random_state(random_state))
     return _percentiles([(weights, values)], confidence, len(values))
@@ -608,16 +512,7 @@ def bootstrap_difference(a, b, confidence, n_resamples, random_state):
 
     Each group is redrawn by itself. The levels are widened as for the smaller one.
 
-    Parameters
-    ----------
-    a : ndarray of shape (n, r)
-    b : ndarray of shape (m, r)
-    confidence, n_resamples, random_state
-        As in `bootstrap_mean`.
-
-    Returns
-    -------
-    low, high : ndarray of shape (r,)
+    Returns `low, high` (r,).
     """
     rng = check_random_state(random_state)
     parts = [
@@ -630,17 +525,7 @@ def bootstrap_difference(a, b, confidence, n_resamples, random_state):
 def student(a, b, paired):
     """Compute the difference of two means over runs, for a t test or an interval.
 
-    Parameters
-    ----------
-    a : ndarray of shape (n, ...)
-    b : ndarray of shape (m, ...)
-    paired : bool
-        Whether row i of both belongs together; otherwise Welch's formulas are used.
-
-    Returns
-    -------
-    difference, error, df : ndarray of shape (...)
-        The difference, its standard error and the degrees of freedom.
+    Returns `difference, error, df` (...).
     """
     difference = a.mean(axis=0) - b.mean(axis=0)
     if paired:
@@ -658,21 +543,6 @@ def widened_tail(confidence, n):
 
     The plain percentiles of the mean of n values come out too narrow by
     sqrt((n - 1) / n) and by z instead of t; this undoes both [1]_.
-
-    Parameters
-    ----------
-    confidence : float
-    n : int
-        At least 2.
-
-    Returns
-    -------
-    tail : float
-
-    References
-    ----------
-    .. [1] T. C. Hesterberg, "What teachers should know about the bootstrap",
-       The American Statistician 69, 2015: the expanded percentile interval.
     """
     t = stats.t.isf((1 - confidence) / 2, n - 1)
     return float(stats.norm.sf(t * np.sqrt(n / (n - 1))))

@@ -363,17 +363,7 @@ def _or_dash(value):
 
 
 def count_labels(curve, baseline_curve):
-    """Count the labels until mean curves reach the baseline's last score.
-
-    Parameters
-    ----------
-    curve, baseline_curve : LearningCurve
-
-    Returns
-    -------
-    found : dict
-        "target", "labels_to_target", "baseline_labels_to_target", "labels_saved".
-    """
+    """Count the labels until mean curves reach the baseline's last score."""
     target = float(baseline_curve.mean[-1])
     ours = labels_to_reach(curve, target, interpolate=True)
     theirs = float(labels_to_reach(baseline_curve, target, interpolate=True))
@@ -386,17 +376,7 @@ def count_labels(curve, baseline_curve):
 
 
 def compare_coverage(runs, baseline_runs, y):
-    """Compare which classes two groups of runs met, in the mean over runs.
-
-    Parameters
-    ----------
-    runs, baseline_runs : list of Run
-    y : array-like of shape (n,)
-
-    Returns
-    -------
-    found : dict
-    """
+    """Compare which classes two groups of runs met, in the mean over runs."""
     ours = [class_coverage(run, y) for run in runs]
     theirs = [class_coverage(run, y) for run in baseline_runs]
     classes = ours[0].classes.tolist()
@@ -428,18 +408,7 @@ def _labels_to_meet_all(coverages):
 
 
 def compare_redundancy(runs, baseline_runs, features):
-    """Compare how alike the items of the batches are.
-
-    Parameters
-    ----------
-    runs, baseline_runs : list of Run
-    features : ndarray or sparse matrix of shape (n, d)
-
-    Returns
-    -------
-    found : dict
-        "runs" and "baseline".
-    """
+    """Compare how alike the items of the batches are."""
     return {
         "runs": _mean_redundancy(runs, features),
         "baseline": _mean_redundancy(baseline_runs, features),

@@ -29,16 +29,6 @@ def read_docstrings(folder):
     """Read the first paragraph of every public docstring below a package's folder.
 
     The files are parsed, never imported.
-
-    Parameters
-    ----------
-    folder : str or Path
-        The folder of an installed package.
-
-    Yields
-    ------
-    paragraph : str
-        One line of prose without markup; in the order of the files' paths.
     """
     for path in _source_files(Path(folder)):
         with warnings.catch_warnings():
@@ -54,24 +44,7 @@ def read_docstrings(folder):
 
 
 def first_paragraph(docstring):
-    r"""Take the first paragraph of prose from a docstring.
-
-    Parameters
-    ----------
-    docstring : str
-
-    Returns
-    -------
-    paragraph : str
-        One line, without titles, call signatures and markup; empty where the
-        docstring starts with something else than prose.
-
-    Examples
-    --------
-    >>> from skactive.datasets._docstrings import first_paragraph
-    >>> first_paragraph("abs(x)\n\nAlias for\n:func:`~torch.absolute`.\n\nMore.")
-    'Alias for torch.absolute.'
-    """
+    """Take the first paragraph of prose from a docstring."""
     for block in re.split(r"\n\s*\n", docstring.strip()):
         lines = [line.strip() for line in block.strip().split("\n")]
         if len(lines) > 1 and _SECTIONS.match(lines[0]):
@@ -90,27 +63,7 @@ def first_paragraph(docstring):
 
 
 def mask_names(text, names, token="library"):
-    """Replace names in a text, in any case and inside longer identifiers.
-
-    Parameters
-    ----------
-    text : str
-    names : iterable of str
-        Longer names are replaced first. The abbreviations `np` and `sp` are only
-        replaced where they stand alone.
-    token : str, default="library"
-        What takes their place.
-
-    Returns
-    -------
-    masked : str
-
-    Examples
-    --------
-    >>> from skactive.datasets._docstrings import mask_names
-    >>> mask_names("np.array makes a NumPy input", ["numpy", "np"])
-    'library.array makes a library input'
-    """
+    """Replace names in a text, in any case and inside longer identifiers."""
     return _names_pattern(tuple(names)).sub(token, text)
 
 

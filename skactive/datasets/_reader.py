@@ -11,29 +11,7 @@ _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")  # what fits into 64 bits for s
 
 
 def read_columns(path, *, texts, label=None, missing_labels="raise"):
-    """Read text columns and a label column from a file.
-
-    Parameters
-    ----------
-    path : Path
-        A file whose suffix names its format.
-    texts : list of str
-        Columns that must hold a text in every row.
-    label : str, default=None
-        A column of labels, all of one type.
-    missing_labels : {"raise", "drop", "keep"}, default="raise"
-        What to do with rows without a label. "keep" reads None.
-
-    Returns
-    -------
-    columns : dict of str to list
-        The values of each column, in the order of the file.
-
-    Raises
-    ------
-    FileNotFoundError, ValueError, ImportError
-        As described in :func:`skactive.datasets.load_table`.
-    """
+    """Read text columns and a label column from a file."""
     wanted = list(dict.fromkeys([*texts, label] if label is not None else texts))
     columns, places, place = read_cells(path, wanted)
     if label is not None and missing_labels == "drop":
@@ -83,26 +61,7 @@ def read_columns(path, *, texts, label=None, missing_labels="raise"):
 
 
 def read_cells(path, wanted, optional=()):
-    """Read columns as they stand, empty cells among them.
-
-    Parameters
-    ----------
-    path : Path
-        A file whose suffix names its format.
-    wanted : list of str
-        Columns.
-    optional : list of str, default=()
-        Columns to read as well if the file has them.
-
-    Returns
-    -------
-    columns : dict of str to list
-        None for an empty cell.
-    places : list of int
-        Where each row stands, for messages.
-    place : str
-        What to call these, such as "lines".
-    """
+    """Read columns as they stand, empty cells among them."""
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
         is_excel = path.suffix.lower().startswith(".xls")

@@ -1,15 +1,17 @@
-"""Every learner with every strategy, seed and data set, on several workers."""
+"""Experiments: every learner with every strategy, seed and data set, in parallel."""
 
 import operator
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
-from sklearn.base import clone, is_classifier
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from tqdm import tqdm
 
@@ -43,85 +45,85 @@ from ._simulate import CONSTRAINTS, find_cached_steps, precompute_features, simu
     }
 )
 def run_experiment(
-    learners,
-    data,
+    learners: Any,
+    data: Any,
     *,
-    strategies=None,
-    seeds=5,
-    n_initial=50,
-    n_rounds=9,
-    initial=None,
-    batch_size=None,
-    pool_size=None,
-    scoring=None,
-    noise=None,
-    stopping=None,
-    final_estimator=None,
-    n_jobs=None,
-    folder=None,
-    verbose=0,
-):
+    strategies: Any = None,
+    seeds: int | Sequence[int] = 5,
+    n_initial: int = 50,
+    n_rounds: int = 9,
+    initial: str | ArrayLike | None = None,
+    batch_size: int | None = None,
+    pool_size: int | None = None,
+    scoring: str | Callable | list | tuple | set | dict | None = None,
+    noise: float | Callable | None = None,
+    stopping: Any = None,
+    final_estimator: BaseEstimator | None = None,
+    n_jobs: int | None = None,
+    folder: str | os.PathLike | None = None,
+    verbose: int = 0,
+) -> list[Run]:
     """Simulate every learner with every strategy, seed and data set.
 
     Parameters
     ----------
     learners : ActiveLearner or dict of str to ActiveLearner
-        What is simulated, by name.
+        The learners to simulate, by name.
     data : tuple or dict of str to tuple
         `(X, y)` or `(X, y, X_test, y_test)`, by name.
     strategies : None, str or strategy, sequence of them, or dict by name, default=None
-        In place of each learner's own, which None keeps.
+        Strategies that replace those of the learners. By default, each learner keeps
+        its own.
     seeds : int or sequence of int, default=5
-        How many seeds, from 0, or which ones: the `random_state` of each run. Within
-        a seed, all strategies begin with the same labels.
+        The seeds, or their number: the `random_state` of each run. Within a seed, all
+        strategies begin with the same labels.
     n_initial, n_rounds, initial, batch_size, pool_size, scoring, noise, stopping, \
 final_estimator
         As in :func:`skactive.simulate`.
     n_jobs : int or None, default=None
-        How many runs at a time; None is 1, or what :func:`joblib.parallel_config`
-        says. Any backend that is registered with joblib will do.
+        Number of runs in parallel. Defaults to 1, or to the value of
+        :func:`joblib.parallel_config`. Any joblib backend works.
     folder : str, path-like or None, default=None
-        Each finished run is a line of `runs.jsonl` in this folder, written by this
-        process alone and on the disk before the next is counted as done. Called
-        again, the experiment takes over the runs that it finds and does the others.
+        A folder that keeps the runs. Each finished run is a line of `runs.jsonl`,
+        written only by the calling process. If called again, the experiment reads the
+        finished runs and runs the others.
     verbose : int, default=0
-        Above 0, progress is shown on stderr.
+        Above 0, a progress bar is shown on stderr.
 
     Returns
     -------
     runs : list of Run
-        By data set, learner, strategy and seed, in the order given. `info` holds
-        "data", "learner", "strategy" and "seed".
+        Ordered by data set, learner, strategy and seed. `info` holds "data",
+        "learner", "strategy" and "seed".
 
     Raises
     ------
     ValueError
-        If a name is used twice, a strategy is unknown, labels are refused by
-        :func:`skactive.simulate`, or `folder` holds a run of the same names with
-        other settings.
+        If a name is used twice, a strategy is unknown, the labels are invalid, or
+        `folder` holds a run of the same names with other settings.
     TypeError
-        If a strategy needs what the model of a learner cannot give.
+        If a strategy requires a capability that the model of a learner lacks.
 
         All errors are raised before the first run.
 
     See Also
     --------
     skactive.simulate : One of the runs.
-    read_runs : Read the folder.
+    read_runs : Read the runs in a folder.
 
     Notes
     -----
-    Worker processes share no memory. Where a pipeline begins with
-    :class:`skactive.bert.BertFeatures`, give it a folder as `cache`: this process then
-    encodes each data set once, before the first run, and the workers read the
-    features. With `cache="memory"` that works for one job and for threads; other
-    workers each encode for themselves. Each run's ledger counts the precomputation as
-    if it were the only run.
+    Worker processes share no memory. If a pipeline begins with
+    :class:`skactive.bert.BertFeatures`, use a folder as `cache`: the calling process
+    then encodes each data set once, before the first run, and the workers read the
+    features. `cache="memory"` is shared by one job or by threads; other workers encode
+    separately. The ledger of each run counts the precomputation as if it were the only
+    run.
 
     Examples
     --------
     >>> from skactive import ActiveLearner
-    >>> from skactive.experiments import run_experiment
+    >>> from skactive.simulation import run_experiment
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.linear_model import LogisticRegression
     >>> X, y = load_iris(return_X_y=True)
@@ -181,12 +183,12 @@ final_estimator
 
 
 def _simulate(key, learner, data, settings, seconds):
-    """Do one run, in whatever process."""
+    """Run one simulation, in any process."""
     X, y, X_test, y_test = data
     try:
         run = simulate(learner, X, y, X_test=X_test, y_test=y_test, **settings)
     except Exception as exc:
-        exc.add_note(f"This happened in the run of {spell(key)}.")
+        exc.add_note(f"This happened in the run of {format_key(key)}.")
         raise
     run.info.update(zip(NAMES, key, strict=True))
     seconds += run.ledger["precomputation"]
@@ -195,7 +197,7 @@ def _simulate(key, learner, data, settings, seconds):
 
 
 def _in_parallel(calls, n_jobs):
-    """Yield what the calls return as soon as it is there."""
+    """Yield the results of the calls as soon as they are available."""
     try:
         parallel = Parallel(n_jobs, return_as="generator_unordered", batch_size=1)
     except ValueError:  # some backends only give all results at once: ask for a few
@@ -207,7 +209,7 @@ def _in_parallel(calls, n_jobs):
 
 
 def _encode(tasks, data, pool_size, n_jobs):
-    """Encode each data set once, where all workers can read the features."""
+    """Encode each data set once if all workers can read the features."""
     backend, _ = get_active_backend()
     shared = getattr(backend, "supports_sharedmem", False)
     shared = shared or effective_n_jobs(n_jobs) == 1
@@ -232,11 +234,11 @@ _FILE = "runs.jsonl"
 
 
 class OtherSettingsError(ValueError):
-    """A folder holds a run of the same names with other settings."""
+    """The folder holds a run of the same names with other settings."""
 
 
 @validate_params({"folder": [str, os.PathLike]})
-def read_runs(folder):
+def read_runs(folder: str | os.PathLike) -> list[Run]:
     """Read the runs that `run_experiment` keeps in a folder.
 
     Parameters
@@ -246,7 +248,7 @@ def read_runs(folder):
     Returns
     -------
     runs : list of Run
-        In the order in which they were finished.
+        Ordered by the time they finished.
 
     Raises
     ------
@@ -267,7 +269,7 @@ def read_runs(folder):
 
 
 class Results:
-    """Runs done so far, each kept as a line of a file if there is a folder."""
+    """The finished runs, each also a line of a file if there is a folder."""
 
     def __init__(self, folder, tasks, data, settings):
         self.runs = {}
@@ -297,14 +299,14 @@ class Results:
                 continue  # of another experiment in the same folder
             if changes := find_changes(line["plan"], self._plans[key]):
                 raise OtherSettingsError(
-                    f"'folder' {os.fspath(folder)!r} holds a run of {spell(key)} with "
-                    f"other settings: {changes}. Go back to those, or choose another "
-                    "folder for the new ones."
+                    f"'folder' {os.fspath(folder)!r} holds a run of "
+                    f"{format_key(key)} with other settings: {changes}. Use those, or "
+                    "choose another folder for the new ones."
                 )
             self.runs[key] = Run.from_dict(line["run"])
 
     def add(self, key, run):
-        """Keep a finished run, on the disk first."""
+        """Add a finished run, to the file first."""
         if self._writer is not None:
             names = dict(zip(NAMES, key, strict=True))
             line = {"names": names, "plan": self._plans[key], "run": run.to_dict()}
@@ -332,8 +334,8 @@ def _read_lines(folder):
     return lines
 
 
-def spell(key):
-    """Name a run in words."""
+def format_key(key):
+    """Return the names of a run as text."""
     return ", ".join(f"{n} {value!r}" for n, value in zip(NAMES, key, strict=True))
 
 
@@ -341,7 +343,7 @@ _FEW = 50  # items, for a model that is trained only to see what it can do
 
 
 def by_name(value, argument):
-    """Give a dict of what came alone or by name."""
+    """Return a dict of a single value or of values by name."""
     if not isinstance(value, Mapping):
         return {"data" if argument == "data" else "learner": value}
     if not value or not all(isinstance(name, str) for name in value):
@@ -353,7 +355,7 @@ def by_name(value, argument):
 
 
 def check_learners(learners):
-    """Refuse what cannot be simulated."""
+    """Refuse objects that are not learners."""
     for name, learner in learners.items():
         if not HasMethods(["query", "teach", "get_params"]).is_satisfied_by(learner):
             raise ValueError(
@@ -385,13 +387,7 @@ def check_data(name, parts, learners):
 
 
 def check_requirements(tasks, data):
-    """Refuse strategies that need what a learner's model cannot give.
-
-    Parameters
-    ----------
-    tasks : dict of (data, learner, strategy, seed) to ActiveLearner
-    data : dict of str to tuple
-    """
+    """Refuse strategies that require a capability that a model lacks."""
     fitted, faults, seen = {}, [], set()
     for (on, by, name, _), learner in tasks.items():
         if (on, by, name) in seen:
@@ -428,7 +424,7 @@ def _check(strategy, name, estimator, X, y):
 
 
 def _fit_on_few(estimator, X, y):
-    """Train a clone on a few items; None where that fails, as the runs will say."""
+    """Return a clone trained on a few items; None if that fails."""
     labels = as_labels(y, count_items(X))
     kind = "stratified" if is_classifier(estimator) and labels.ndim == 1 else "random"
     n = min(_FEW, len(labels))
@@ -440,7 +436,7 @@ def _fit_on_few(estimator, X, y):
 
 
 def name_strategies(strategies):
-    """Give a dict of strategies that exist, from one, several, or a dict."""
+    """Return a dict of existing strategies, from one, several, or a dict."""
     if isinstance(strategies, Mapping):
         named = by_name(strategies, "strategies")
     else:
@@ -463,7 +459,7 @@ def name_strategies(strategies):
 
 
 def list_seeds(seeds):
-    """Give the seeds, from how many or which."""
+    """Return the list of seeds, from their number or a sequence."""
     if isinstance(seeds, Integral) and not isinstance(seeds, bool) and seeds > 0:
         return list(range(seeds))
     try:

@@ -1,4 +1,4 @@
-"""Where a simulated loop begins, and how reliable its annotator is."""
+"""The initial items of a simulation, and the oracle that labels."""
 
 from numbers import Integral, Real
 
@@ -12,42 +12,7 @@ from .._utils._sklearn import validate_params
 
 @validate_params({"rng": [np.random.Generator]})
 def choose_initial(initial, n_initial, y, rng):
-    """Choose the items whose labels are known at the start.
-
-    Parameters
-    ----------
-    initial : {"random", "stratified", "first"}, array-like of int or bool, or None
-        "random" or None draws without replacement. "first" takes the first items of
-        the pool. "stratified" draws from each class in proportion to its share of
-        the pool, and at least one item of each while `n_initial` allows it: no person
-        could do so before labelling the pool, so it is for simulations only.
-        Positions or a mask are taken as they are.
-    n_initial : int
-        How many; of no matter where positions are given.
-    y : ndarray of shape (n,)
-        The labels of the pool.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    positions : ndarray of int
-
-    Raises
-    ------
-    ValueError
-        If there are too few items, or no such way to begin.
-    TypeError
-        If labels cannot be stratified.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skactive.simulation._initial import choose_initial
-    >>> y = np.repeat(["ham", "spam"], [90, 10])
-    >>> start = choose_initial("stratified", 20, y, np.random.default_rng(0))
-    >>> np.unique(y[start], return_counts=True)[1]
-    array([18,  2])
-    """
+    """Return the positions that are labeled before the first query."""
     n_pool = len(y)
     if initial is not None and not isinstance(initial, str):
         if np.size(initial) == 0:
@@ -80,7 +45,7 @@ def choose_initial(initial, n_initial, y, rng):
 
 
 def _stratify(y, n, rng):
-    """Draw from each class its share by the method of largest remainders."""
+    """Return positions drawn from each class by the method of largest remainders."""
     _check_classes(y, "initial='stratified'")
     classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     share = n * counts / len(y)
@@ -100,28 +65,10 @@ def _stratify(y, n, rng):
 
 
 class Oracle:
-    """The person who labels, in a simulation: the known labels, or noisy ones.
+    """Return the known labels in place of a person, with noise if wanted.
 
-    Parameters
-    ----------
-    y : ndarray of shape (n,)
-        The labels of the pool.
-    noise : float, callable or None, default=None
-        The probability with which an item gets a wrong label, each wrong class being
-        equally likely. Which items these are, and their labels, follows from `seed`
-        alone: every strategy meets the same mistakes. A callable
-        `noise(positions, labels, rng) -> labels` is asked in each round, with a
-        generator of that round.
-    seed : int, default=0
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skactive.simulation._initial import Oracle
-    >>> y = np.repeat([0, 1], 500)
-    >>> labels = Oracle(y, noise=0.2).label(np.arange(1000), 0)
-    >>> int((labels != y).sum())
-    214
+    With a probability as `noise`, the wrong labels follow from `seed` alone: every
+    strategy meets the same ones.
     """
 
     def __init__(self, y, noise=None, seed=0):
@@ -156,17 +103,7 @@ class Oracle:
         return classes[(codes + wrong * shift) % len(classes)]
 
     def label(self, positions, round_number):
-        """Label some items.
-
-        Parameters
-        ----------
-        positions : ndarray of int, shape (b,)
-        round_number : int
-
-        Returns
-        -------
-        labels : ndarray of shape (b,)
-        """
+        """Return the labels of some positions, (b,)."""
         labels = self.y[positions]
         if not callable(self.noise) or not len(positions):
             return labels

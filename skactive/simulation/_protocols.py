@@ -1,21 +1,25 @@
-"""Which model labels and which is kept: protocols of active learning with encoders.
+"""Protocols: which model queries labels, and which model is kept.
 
 Each protocol is :func:`skactive.simulate` with other estimators in the learner; the
 schedules `PREPAL`, `PREPAL_SEQUENTIAL` and `GRIESSHABER` are arguments for any of them.
 """
 
 from types import MappingProxyType
+from typing import Any
 
-from sklearn.base import clone
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, clone
 
 from .._utils._sklearn import HasMethods, validate_params
+from ..learner import ActiveLearner
+from ._run import Run
 from ._simulate import simulate
 
 # 2,000 labels: 50 at random, then rounds of 50.
 PREPAL = MappingProxyType(
     {"initial": "random", "n_initial": 50, "n_rounds": 39, "batch_size": 50}
 )
-# The same 2,000 labels, asked for one by one.
+# The same 2,000 labels, queried one by one.
 PREPAL_SEQUENTIAL = MappingProxyType(
     {"initial": "random", "n_initial": 50, "n_rounds": 1950, "batch_size": 1}
 )
@@ -37,8 +41,15 @@ GRIESSHABER = MappingProxyType(
         "estimator": [HasMethods(["fit", "get_params"]), None],
     }
 )
-def al_lr(learner, X, y, *, estimator=None, **options):
-    """Label with a light estimator and keep it (AL+LR).
+def al_lr(
+    learner: ActiveLearner,
+    X: Any,
+    y: ArrayLike,
+    *,
+    estimator: BaseEstimator | None = None,
+    **options: Any,
+) -> Run:
+    """Query with a light estimator and keep it (AL+LR).
 
     Parameters
     ----------
@@ -46,8 +57,8 @@ def al_lr(learner, X, y, *, estimator=None, **options):
     X, y : container of n items and their labels
         As in :func:`skactive.simulate`.
     estimator : estimator or None, default=None
-        The light one, such as a logistic regression on fixed representations; None is
-        the learner's own.
+        The light model, such as a logistic regression on fixed representations.
+        Defaults to the learner's own.
     **options
         Further arguments of :func:`skactive.simulate`.
 
@@ -79,7 +90,14 @@ def al_lr(learner, X, y, *, estimator=None, **options):
         "estimator": [HasMethods(["fit", "get_params"]), None],
     }
 )
-def al_ft(learner, X, y, *, estimator=None, **options):
+def al_ft(
+    learner: ActiveLearner,
+    X: Any,
+    y: ArrayLike,
+    *,
+    estimator: BaseEstimator | None = None,
+    **options: Any,
+) -> Run:
     """Fine-tune an encoder in every round and keep the last one (AL+FT).
 
     Parameters
@@ -87,8 +105,8 @@ def al_ft(learner, X, y, *, estimator=None, **options):
     learner : ActiveLearner
     X, y : container of n items and their labels
     estimator : estimator or None, default=None
-        The encoder to fine-tune, such as :class:`skactive.bert.BertClassifier`; None
-        is the learner's own.
+        The encoder to fine-tune, such as :class:`skactive.bert.BertClassifier`.
+        Defaults to the learner's own.
     **options
         Further arguments of :func:`skactive.simulate`.
 
@@ -107,8 +125,16 @@ def al_ft(learner, X, y, *, estimator=None, **options):
         "final_estimator": [HasMethods(["fit", "get_params"]), None],
     }
 )
-def prepal(learner, X, y, *, final_estimator, estimator=None, **options):
-    """Label with a light estimator on representations, then fine-tune once (PRepAL).
+def prepal(
+    learner: ActiveLearner,
+    X: Any,
+    y: ArrayLike,
+    *,
+    final_estimator: BaseEstimator,
+    estimator: BaseEstimator | None = None,
+    **options: Any,
+) -> Run:
+    """Query with a light estimator on representations, then fine-tune once (PRepAL).
 
     Parameters
     ----------
@@ -117,8 +143,8 @@ def prepal(learner, X, y, *, final_estimator, estimator=None, **options):
     final_estimator : estimator
         The encoder to fine-tune on all labels after the last round.
     estimator : estimator or None, default=None
-        The light one, on representations of the same encoder; None is the learner's
-        own.
+        The light model, on representations of the same encoder. Defaults to the
+        learner's own.
     **options
         Further arguments of :func:`skactive.simulate`.
 
@@ -163,17 +189,25 @@ def prepal(learner, X, y, *, final_estimator, estimator=None, **options):
         "final_estimator": [HasMethods(["fit", "get_params"]), None],
     }
 )
-def transfer(learner, X, y, *, final_estimator, estimator=None, **options):
-    """Label with one encoder, then fine-tune another on those labels (Transfer).
+def transfer(
+    learner: ActiveLearner,
+    X: Any,
+    y: ArrayLike,
+    *,
+    final_estimator: BaseEstimator,
+    estimator: BaseEstimator | None = None,
+    **options: Any,
+) -> Run:
+    """Query with one encoder, then fine-tune another on those labels (Transfer).
 
     Parameters
     ----------
     learner : ActiveLearner
     X, y : container of n items and their labels
     final_estimator : estimator
-        With another encoder.
+        A model with another encoder.
     estimator : estimator or None, default=None
-        What labels; None is the learner's own.
+        The model that queries. Defaults to the learner's own.
     **options
         Further arguments of :func:`skactive.simulate`.
 
@@ -185,13 +219,13 @@ def transfer(learner, X, y, *, final_estimator, estimator=None, **options):
     Raises
     ------
     ValueError
-        If both have the same encoder, as their parameters `model` tell.
+        If both have the same parameter `model`.
     """
-    labelling = _models(learner.estimator if estimator is None else estimator)
-    if same := labelling & _models(final_estimator):
+    querying = _models(learner.estimator if estimator is None else estimator)
+    if same := querying & _models(final_estimator):
         raise ValueError(
-            f"'final_estimator' has the encoder that labels, {sorted(same)[0]!r}, and "
-            "transfer is about another one. Pass another model, or use prepal."
+            "'final_estimator' must have another encoder than the model that queries, "
+            f"got {sorted(same)[0]!r} for both. Pass another model, or use prepal."
         )
     return _hand_over("Transfer", learner, estimator, final_estimator, X, y, options)
 
@@ -203,8 +237,16 @@ def transfer(learner, X, y, *, final_estimator, estimator=None, **options):
         "final_estimator": [HasMethods(["fit", "get_params"]), None],
     }
 )
-def proxy(learner, X, y, *, final_estimator, estimator=None, **options):
-    """Label with a small model in place of the large one that is trained at the end.
+def proxy(
+    learner: ActiveLearner,
+    X: Any,
+    y: ArrayLike,
+    *,
+    final_estimator: BaseEstimator,
+    estimator: BaseEstimator | None = None,
+    **options: Any,
+) -> Run:
+    """Query with a small model in place of the large one that is trained last.
 
     Parameters
     ----------
@@ -213,8 +255,8 @@ def proxy(learner, X, y, *, final_estimator, estimator=None, **options):
     final_estimator : estimator
         The large model.
     estimator : estimator or None, default=None
-        The small one, trained in every round, such as a distilled encoder; None is
-        the learner's own.
+        The small model, trained in every round, such as a distilled encoder. Defaults
+        to the learner's own.
     **options
         Further arguments of :func:`skactive.simulate`.
 
@@ -249,8 +291,8 @@ def _keep(name, learner, estimator, X, y, options):
 def _hand_over(name, learner, estimator, final_estimator, X, y, options):
     if final_estimator is None:
         raise ValueError(
-            f"'final_estimator' is what {name} trains in the end; got None. Use al_lr "
-            "to keep the model of the last round."
+            f"'final_estimator' must be the model that {name} trains last, got None. "
+            "Use al_lr to keep the model of the last round."
         )
     learner = _with(learner, estimator)
     run = simulate(learner, X, y, final_estimator=final_estimator, **options)
@@ -265,7 +307,7 @@ def _with(learner, estimator):
 
 
 def _models(estimator):
-    """Find the encoders' names among the parameters."""
+    """Return the values of the parameters named `model`."""
     return {
         str(value)
         for name, value in estimator.get_params(deep=True).items()

@@ -1,13 +1,15 @@
-"""The record of a simulated loop."""
+"""The record of a simulation."""
 
 import json
 import math
 import operator
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._storage._files import write_atomic
 from .._utils._sklearn import HasMethods, validate_params
@@ -19,33 +21,33 @@ _FIELDS = ("rounds", "info", "ledger", "final_scores", "stopped_by")
 
 
 class Run:
-    """Record of one simulated loop.
+    """Record of one simulation.
 
-    Two runs are equal if they asked, scored and ended alike; the seconds do not
-    count.
+    Two runs are equal if they queried the same items, have the same scores and ended in
+    the same way; the seconds do not count.
 
     Parameters
     ----------
     rounds : sequence of dict, default=()
-        One for the initial labels and one for each round: `asked` (positions, best
-        first), `n_labeled` (labels so far), `scores` (metric to value after training
-        on them, None where it is unknown; empty without test data), `fit_seconds`
-        (retraining) and `query_seconds` (acquisition). What is left out is counted
-        from `asked`, empty, or 0.
+        One record for the initial labels and one for each round: `asked` (queried
+        positions, best first), `n_labeled` (labels so far), `scores` (metric to value
+        after training on them, None if unknown; empty without test data),
+        `fit_seconds` (retraining) and `query_seconds` (acquisition). Only `asked` is
+        required.
     info : dict or None, default=None
-        What was run: plain JSON values, such as strategy, seed and data.
+        Description of the run as plain JSON values, such as strategy, seed and data.
     ledger : dict or None, default=None
         Seconds spent outside the rounds: "precomputation" and "final_training".
-        "retraining" and "acquisition" are the sums over the rounds unless given.
+        "retraining" and "acquisition" default to the sums over the rounds.
     final_scores : dict or None, default=None
-        Metric to value of the final model, where one was trained after the loop.
+        Metric to value of the final model, if one was trained after the loop.
     stopped_by : str or None, default=None
-        The rule that ended the loop; None if it went through all its rounds.
+        The rule that ended the loop; None if all rounds were run.
 
     Attributes
     ----------
     rounds : list of dict
-        With all five keys.
+        The records, each with all five keys.
     info, final_scores : dict
     stopped_by : str or None
 
@@ -76,12 +78,12 @@ class Run:
     )
     def __init__(
         self,
-        rounds=(),
+        rounds: Iterable[Mapping] = (),
         *,
-        info=None,
-        ledger=None,
-        final_scores=None,
-        stopped_by=None,
+        info: Mapping | None = None,
+        ledger: Mapping | None = None,
+        final_scores: Mapping | None = None,
+        stopped_by: str | None = None,
     ):
         self.rounds = []
         for record in rounds:
@@ -92,13 +94,13 @@ class Run:
         self.stopped_by = stopped_by
 
     @validate_params({"record": [Mapping]})
-    def append(self, record):
-        """Add a round.
+    def append(self, record: Mapping) -> None:
+        """Append a round.
 
         Parameters
         ----------
         record : dict
-            As in `rounds`.
+            A record as in `rounds`.
         """
         self._add(record)
 
@@ -121,41 +123,41 @@ class Run:
         self.rounds.append(entry)
 
     @property
-    def n_labeled(self):
+    def n_labeled(self) -> NDArray:
         """Labels after each round, ndarray of int, shape (r,)."""
         return np.array([record["n_labeled"] for record in self.rounds], dtype=int)
 
     @property
-    def asked(self):
-        """Positions in the order in which they were asked, ndarray of int."""
+    def asked(self) -> NDArray:
+        """Queried positions in their order, ndarray of int."""
         asked = [position for record in self.rounds for position in record["asked"]]
         return np.array(asked, dtype=int)
 
     @property
-    def metrics(self):
+    def metrics(self) -> list[str]:
         """Names of the scores, list of str; the first is the primary one."""
         return list(
             dict.fromkeys(name for record in self.rounds for name in record["scores"])
         )
 
     @property
-    def scores(self):
+    def scores(self) -> NDArray:
         """Primary score after each round, ndarray of shape (r,); NaN where unknown."""
         return self.curve()
 
     @validate_params({"metric": [str, None]})
-    def curve(self, metric=None):
-        """Get one metric after each round.
+    def curve(self, metric: str | None = None) -> NDArray:
+        """Return one metric after each round.
 
         Parameters
         ----------
         metric : str or None, default=None
-            One of `metrics`; None is the first.
+            One of `metrics`. Defaults to the first.
 
         Returns
         -------
         scores : ndarray of shape (r,)
-            NaN where it is unknown: without test data, or before there is a model.
+            NaN where the score is unknown: without test data or a model.
         """
         metrics = self.metrics
         if metric is None:
@@ -210,13 +212,13 @@ class Run:
                 parts.append(f"{key}={self.info[key]}")
         return f"<Run: {', '.join(parts)}>"
 
-    def to_frame(self):
-        """Tabulate the rounds.
+    def to_frame(self) -> Any:
+        """Return the rounds as a data frame.
 
         Returns
         -------
         frame : pandas.DataFrame
-            One row for each: `round`, `n_labeled`, each metric, `fit_seconds`,
+            One row per round: `round`, `n_labeled`, each metric, `fit_seconds`,
             `query_seconds` and `asked` (a list).
 
         Raises
@@ -240,13 +242,13 @@ class Run:
             columns[key] = [record[key] for record in self.rounds]
         return pd.DataFrame(columns)
 
-    def to_dict(self):
-        """Give the record as plain lists, numbers and strings.
+    def to_dict(self) -> dict:
+        """Return the record as plain lists, numbers and strings.
 
         Returns
         -------
         record : dict
-            What `json.dumps` takes and `from_dict` reads; NaN becomes None.
+            A dict for `json.dumps` and `from_dict`; NaN becomes None.
         """
         return plain(
             {
@@ -261,8 +263,8 @@ class Run:
         )
 
     @classmethod
-    def from_dict(cls, record):
-        """Read what `to_dict` gave.
+    def from_dict(cls, record: dict) -> Self:
+        """Return the run of a dict from `to_dict`.
 
         Parameters
         ----------
@@ -275,7 +277,7 @@ class Run:
         Raises
         ------
         ValueError
-            If it is no such record, or one of a later format.
+            If the dict is not such a record, or has a later format.
         """
         if not isinstance(record, dict) or record.get("format") != _FORMAT:
             kind = type(record).__name__
@@ -296,8 +298,8 @@ class Run:
         return cls(**{key: record[key] for key in _FIELDS})
 
     @validate_params({"path": [str, os.PathLike]})
-    def to_json(self, path):
-        """Write the record to a file, whole or not at all.
+    def to_json(self, path: str | os.PathLike) -> None:
+        """Write the record to a JSON file, completely or not at all.
 
         Parameters
         ----------
@@ -313,8 +315,8 @@ class Run:
 
     @classmethod
     @validate_params({"path": [str, os.PathLike]})
-    def from_json(cls, path):
-        """Read a file that `to_json` wrote.
+    def from_json(cls, path: str | os.PathLike) -> Self:
+        """Read a file written by `to_json`.
 
         Parameters
         ----------
@@ -327,7 +329,7 @@ class Run:
         Raises
         ------
         ValueError
-            If the file holds no run.
+            If the file does not hold a run.
         """
         if not Path(path).is_file():
             raise FileNotFoundError(
@@ -341,7 +343,7 @@ class Run:
 
 
 def plain(value):
-    """Turn numpy's values into Python's, tuples into lists and NaN into None."""
+    """Return plain Python values: lists for tuples and arrays, None for NaN."""
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | np.ndarray):
@@ -356,7 +358,7 @@ def plain(value):
 
 
 def _timeless(value):
-    """Leave out every number of seconds."""
+    """Return a record without its seconds."""
     if isinstance(value, dict):
         return {
             key: _timeless(item)

@@ -1,10 +1,11 @@
-"""What a loop begins with, some of it with labels that nobody looked at."""
+"""Initial sets for simulations, some with assumed labels, and imbalanced pools."""
 
 import re
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._utils._containers import as_positions, count_items, take_rows
 from .._utils._labels import as_labels
@@ -28,7 +29,8 @@ class Seed(NamedTuple):
     Examples
     --------
     >>> import numpy as np
-    >>> from skactive.scenarios import Seed
+    from numpy.typing import ArrayLike
+    >>> from skactive.simulation import Seed
     >>> seed = Seed(np.array([3, 0]), np.array([False, True]), "ham")
     >>> seed.relabel(["spam", "ham", "ham", "spam"]).tolist()
     ['ham', 'ham', 'ham', 'spam']
@@ -69,24 +71,24 @@ class Seed(NamedTuple):
 
 
 @validate_params({"random_state": ["random_state"]})
-def reference_seed(X, n=100, *, random_state=None):
-    """Draw the first items at random: the reference, for balanced pools.
+def reference_seed(X: Any, n: int = 100, *, random_state: Any = None) -> Seed:
+    """Draw the initial items at random: the reference, for balanced pools.
 
     Parameters
     ----------
     X : container of n_pool items
     n : int, default=100
-        How many.
+        Number of items.
     random_state : int, RandomState instance or None, default=None
 
     Returns
     -------
     seed : Seed
-        Nothing in it is assumed.
+        None of its labels is assumed.
 
     Examples
     --------
-    >>> from skactive.scenarios import reference_seed
+    >>> from skactive.simulation import reference_seed
     >>> reference_seed(list("abcdef"), 3, random_state=0).positions
     array([1, 0, 4])
     """
@@ -104,23 +106,29 @@ def reference_seed(X, n=100, *, random_state=None):
     }
 )
 def unbiased_seed(
-    y, n=100, *, positive, negative=None, n_assumed=None, random_state=None
-):
-    """Begin with a fair sample of the wanted class, and assume that others are not.
+    y: ArrayLike,
+    n: int = 100,
+    *,
+    positive: Any,
+    negative: Any = None,
+    n_assumed: int | None = None,
+    random_state: Any = None,
+) -> Seed:
+    """Draw a random sample of the target class, and assume that others are negative.
 
     Parameters
     ----------
     y : array-like of shape (n_pool,)
-        The true classes of the pool.
+        The true labels of the pool.
     n : int, default=100
-        How many items of the class `positive`, drawn from all of them.
+        Number of items drawn from the class `positive`.
     positive : label
-        The wanted class.
+        The target class.
     negative : label or None, default=None
-        What to assume of the others. None is the other of two classes.
+        Label that is assumed for the other items. Defaults to the other of two classes.
     n_assumed : int or None, default=None
-        How many others, drawn from the rest of the pool whatever their class; None
-        is `n`. With a rare class few of them are assumed wrongly.
+        Number of other items, drawn from the rest of the pool whatever their class.
+        Defaults to `n`. If the target class is rare, few of them are positive.
     random_state : int, RandomState instance or None, default=None
 
     Returns
@@ -130,13 +138,14 @@ def unbiased_seed(
     Raises
     ------
     ValueError
-        If there are too few items, no such class, or more than two and no
-        `negative`.
+        If there are too few items, the class does not exist, or there are more than
+        two classes and no `negative`.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from skactive.scenarios import unbiased_seed
+    from numpy.typing import ArrayLike
+    >>> from skactive.simulation import unbiased_seed
     >>> y = np.repeat(["spam", "ham"], [10, 90])
     >>> seed = unbiased_seed(y, 5, positive="spam", random_state=0)
     >>> y[seed.positions[~seed.assumed]].tolist()
@@ -175,27 +184,33 @@ def unbiased_seed(
     }
 )
 def keyword_seed(
-    X, pattern, n=100, *, negative=None, n_assumed=None, random_state=None
-):
-    r"""Begin with texts that hold a keyword, and assume that others are negative.
+    X: Any,
+    pattern: str | re.Pattern,
+    n: int = 100,
+    *,
+    negative: Any = None,
+    n_assumed: int | None = None,
+    random_state: Any = None,
+) -> Seed:
+    r"""Draw texts that match a keyword, and assume that others are negative.
 
-    What a person without labels can do: search for the wanted class. The texts found
-    still need their labels; they are no fair sample of that class.
+    This is what a person without labels can do: search for the target class. The
+    matches still need their labels, and they are a biased sample of that class.
 
     Parameters
     ----------
     X : container of n_pool texts, or of pairs of texts
-        The pool. Of a pair, either text may match.
+        The pool. A pair matches if one of its texts does.
     pattern : str or re.Pattern
-        A regular expression, found anywhere in a text. Upper and lower case differ,
+        A regular expression that is searched in each text. It is case-sensitive
         unless it begins with `(?i)`.
     n : int, default=100
-        How many of the texts it matches, drawn from all of them.
+        Number of items drawn from the matching texts.
     negative : label or None, default=None
-        What to assume of the others.
+        Label that is assumed for the other items.
     n_assumed : int or None, default=None
-        How many others, drawn from the texts that do not match; None is `n`, or 0
-        where `negative` is None too.
+        Number of other items, drawn from the texts that do not match. Defaults to `n`,
+        or to 0 if `negative` is None too.
     random_state : int, RandomState instance or None, default=None
 
     Returns
@@ -205,14 +220,14 @@ def keyword_seed(
     Raises
     ------
     ValueError
-        If too few texts match, too few do not, or the pattern is no regular
+        If too few texts match or do not match, or the pattern is not a regular
         expression.
     TypeError
-        If `X` holds no texts.
+        If `X` does not hold texts.
 
     Examples
     --------
-    >>> from skactive.scenarios import keyword_seed
+    >>> from skactive.simulation import keyword_seed
     >>> X = ["free money", "see you at noon", "free lunch?", "the minutes", "thanks"]
     >>> seed = keyword_seed(X, r"\bfree\b", 2, negative="ham", random_state=0)
     >>> sorted(seed.positions[~seed.assumed].tolist())
@@ -229,7 +244,7 @@ def keyword_seed(
     if negative is None:
         if n_assumed:
             raise ValueError(
-                f"'negative' must say what to assume of {n_assumed} texts; got None."
+                f"'negative' must be the label assumed for {n_assumed} texts, got None."
             )
         n_assumed = 0
     rest = np.flatnonzero(~matches)
@@ -237,7 +252,7 @@ def keyword_seed(
 
 
 def _assume(found, rest, n_assumed, negative, rng, what):
-    """Add items with an assumed label to those found."""
+    """Return a `Seed` of the items found and of others with an assumed label."""
     n = len(found) if n_assumed is None else n_assumed
     others = _draw(rest, n, rng, "n_assumed", what, least=0)
     assumed = np.repeat([False, True], [len(found), len(others)])
@@ -249,8 +264,7 @@ def _draw(positions, n, rng, name, what, least=1):
         raise ValueError(f"{name!r} must be an int of at least {least}, got {n!r}.")
     if n > len(positions):
         raise ValueError(
-            f"{name}={n} is more than there are {what}: {len(positions)}. Ask for "
-            "fewer."
+            f"{name!r} must be at most {len(positions)}, the number of {what}; got {n}."
         )
     return rng.choice(positions, size=int(n), replace=False)
 
@@ -280,41 +294,49 @@ def _compile(pattern):
     }
 )
 def make_imbalanced(
-    X, y, *, minority, prior=None, ratio=None, random_state=None, return_positions=False
-):
-    """Sub-sample one class until it is rare; all other items stay.
+    X: Any,
+    y: ArrayLike,
+    *,
+    minority: Any,
+    prior: float | None = None,
+    ratio: float | None = None,
+    random_state: Any = None,
+    return_positions: bool = False,
+) -> tuple:
+    """Subsample one class to make it rare; all other items stay.
 
     Parameters
     ----------
     X : container of n items
     y : array-like of shape (n,)
-        Their classes.
+        The labels.
     minority : label
         The class to make rare.
     prior : float or None, default=None
-        Its share of all items afterwards. None is 0.1, unless `ratio` is given.
+        Fraction of the class among all remaining items. Defaults to 0.1 unless `ratio`
+        is given.
     ratio : float or None, default=None
-        In place of `prior`: how many items of it for each item of another class.
+        Number of items of the class per item of other classes, instead of `prior`.
     random_state : int, RandomState instance or None, default=None
-        Chooses the items that stay.
+        Seed of the subsample.
     return_positions : bool, default=False
         Whether to return the positions in `X` as well.
 
     Returns
     -------
     X, y : containers of the kinds given
-        What stays, in the old order.
+        The remaining items, in their original order.
     positions : ndarray of int
-        Only if asked for.
+        Only with `return_positions`.
 
     Raises
     ------
     ValueError
-        If there is no such class, it is rarer already, or nothing of it would stay.
+        If the class does not exist, is rarer already, or no item of it would remain.
 
     Examples
     --------
-    >>> from skactive.scenarios import make_imbalanced
+    >>> from skactive.simulation import make_imbalanced
     >>> X, y = list("abcdefghijkl"), [0, 1] * 6
     >>> X, y = make_imbalanced(X, y, minority=1, prior=0.25, random_state=0)
     >>> len(X), sum(y)
@@ -338,12 +360,12 @@ def make_imbalanced(
     n_kept = int(np.floor(wanted + 0.5))
     if n_kept > n_minority:
         raise ValueError(
-            f"{said} needs {n_kept} items of the class {minority!r} beside the "
+            f"{said} needs {n_kept} items of the class {minority!r} for the "
             f"{n_others} others, and there are {n_minority}. Ask for less."
         )
     if n_kept == 0:
         raise ValueError(
-            f"{said} leaves no item of the class {minority!r} beside the {n_others} "
+            f"{said} leaves no item of the class {minority!r} next to the {n_others} "
             "others. Ask for more."
         )
     rng = round_rng(base_seed(random_state), 0, "make_imbalanced")

@@ -1,4 +1,4 @@
-"""Score a learner by one metric or several."""
+"""Scores of a learner by one or several metrics, and checks of labels."""
 
 import math
 import warnings
@@ -14,22 +14,7 @@ from .._utils._labels import as_labels, kind_of
 
 
 class Scores:
-    """Score a learner on test data, whatever `scoring` is.
-
-    Parameters
-    ----------
-    learner : ActiveLearner
-        Fitted or not.
-    X_test, y_test : container and array-like, or None
-        None for both scores nothing.
-    scoring : str, callable, list, tuple, set or dict of them, or None
-        As in :func:`sklearn.model_selection.cross_validate`.
-
-    Raises
-    ------
-    ValueError
-        If scikit-learn knows no such metric.
-    """
+    """Score a learner on test data by `scoring`, in any of scikit-learn's forms."""
 
     def __init__(self, learner, X_test, y_test, scoring):
         self.X_test, self.y_test = X_test, y_test
@@ -43,7 +28,7 @@ class Scores:
 
     def _take_scoring(self, learner, scoring):
         if isinstance(scoring, list | tuple):
-            check_scoring(learner, scoring=scoring)  # its words about repeated names
+            check_scoring(learner, scoring=scoring)  # reports repeated names
             scoring = {name: name for name in scoring}
         elif isinstance(scoring, set | frozenset):
             scoring = {name: name for name in sorted(scoring)}
@@ -55,18 +40,7 @@ class Scores:
         self._lenient = check_scoring(learner, scoring=scoring, raise_exc=False)
 
     def __call__(self, learner):
-        """Score.
-
-        Parameters
-        ----------
-        learner : ActiveLearner
-
-        Returns
-        -------
-        scores : dict of str to float or None
-            None where there is no model yet, where the metric is NaN, and where it
-            cannot be computed because the model has not met all the classes.
-        """
+        """Return the scores by name; None where a score is not defined yet."""
         if self.X_test is None:
             return {}
         if not hasattr(learner, "estimator_"):
@@ -77,7 +51,7 @@ class Scores:
             if not self._lacks_classes(learner):
                 raise
             scores = self._lenient(learner, self.X_test, self.y_test)
-            # In place of a score that failed stands its traceback.
+            # A failed score is replaced by its traceback.
             scores = {k: None if isinstance(v, str) else v for k, v in scores.items()}
         flat = {}
         for name, value in scores.items():
@@ -101,7 +75,7 @@ def _name(learner, scoring):
 
 
 def _name_of_own_score(learner):
-    """Say what `learner.score` measures, where scikit-learn's mixins define it."""
+    """Return the name of `learner.score`, if scikit-learn's mixins define it."""
     estimator = learner.estimator
     while isinstance(estimator, Pipeline):
         estimator = estimator[-1]
@@ -123,15 +97,7 @@ _FEW = 20  # items; a pool this small may well hold as many classes
 
 
 def check_labels(y, estimator):
-    """Refuse labels that no classifier can learn, and warn about unlikely ones.
-
-    Parameters
-    ----------
-    y : ndarray
-        From `as_labels`.
-    estimator : estimator
-        The model. Only the labels of classifiers are checked.
-    """
+    """Refuse labels that no classifier can learn, and warn about unlikely ones."""
     if y.ndim != 1 or not is_classifier(estimator):
         return
     if y.dtype.kind == "f" and (y != np.floor(y)).any():
@@ -162,17 +128,7 @@ def check_labels(y, estimator):
 
 
 def check_test_data(X_test, y_test, y, estimator):
-    """Refuse test labels that a model taught with `y` can never predict.
-
-    Parameters
-    ----------
-    X_test, y_test : container and array-like, or None
-        Both or none.
-    y : ndarray
-        All labels that the simulation was given.
-    estimator : estimator
-        The model. Only a classifier needs to know every label.
-    """
+    """Refuse test labels that a model trained on `y` can never predict."""
     if (X_test is None) != (y_test is None):
         missing = "y_test" if y_test is None else "X_test"
         raise ValueError(f"{missing!r} is missing: give both test arguments or none.")

@@ -1,44 +1,46 @@
-"""A learner with a labelling budget, as an estimator that searches can score."""
+"""A learner with a labeling budget, as an estimator for searches."""
 
 from numbers import Integral
+from typing import Any, Self
 
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 
 from .._utils._containers import count_items
 from .._utils._labels import as_labels
 from .._utils._random import base_seed, round_rng
 from .._utils._sklearn import HasMethods, Interval, fit_context
-from ..learner import DelegationMixin
+from ..learner import ActiveLearner, DelegationMixin
 from ._initial import Oracle, choose_initial
 from ._resume import RunRecorder
 from ._simulate import run_loop
 
 
 class SimulatedLearner(DelegationMixin, MetaEstimatorMixin, BaseEstimator):
-    """Learner that spends a labelling budget on the data that `fit` is given.
+    """Learner that spends a labeling budget on the data passed to `fit`.
 
-    `ActiveLearner.fit` trains on all that it gets, so its score does not depend on
-    the strategy. Here `fit(X, y)` takes `X` as the pool and `y` as the person who
-    labels, and ends with the model trained on what was asked. So a grid search or a
-    cross-validation over it compares strategies at one budget.
+    `ActiveLearner.fit` trains on all its data, so its score does not depend on the
+    strategy. Here `fit(X, y)` uses `X` as the pool and `y` in place of a person, and
+    ends with the model trained on the queried labels. So a grid search or a
+    cross-validation compares strategies at equal budgets.
 
     Parameters
     ----------
     estimator : ActiveLearner
         The learner; its `batch_size` is the size of each round.
     n_initial : int, default=50
-        How many items are labelled at random to begin with.
+        Number of random items labeled before the first query.
     n_rounds : int, default=9
-        How many times the learner asks.
+        Number of queries.
 
     Attributes
     ----------
     estimator_ : ActiveLearner
         The learner after the last round.
     run_ : Run
-        What was asked; without scores.
+        The queried positions, without scores.
     classes_ : ndarray of shape (n_classes,)
-        The classes among the labels asked for.
+        The classes among the queried labels.
 
     Examples
     --------
@@ -65,13 +67,15 @@ class SimulatedLearner(DelegationMixin, MetaEstimatorMixin, BaseEstimator):
         "n_rounds": [Interval(Integral, 0, None, closed="left")],
     }
 
-    def __init__(self, estimator, *, n_initial=50, n_rounds=9):
+    def __init__(
+        self, estimator: ActiveLearner, *, n_initial: int = 50, n_rounds: int = 9
+    ):
         self.estimator = estimator
         self.n_initial = n_initial
         self.n_rounds = n_rounds
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y):
+    def fit(self, X: Any, y: ArrayLike) -> Self:
         """Run the loop on a pool.
 
         Parameters
@@ -79,7 +83,7 @@ class SimulatedLearner(DelegationMixin, MetaEstimatorMixin, BaseEstimator):
         X : container of n items
             The pool.
         y : array-like of shape (n,)
-            The labels that a person would give.
+            The true labels.
 
         Returns
         -------

@@ -1,6 +1,6 @@
-"""Rules that say when to stop labelling.
+"""Rules that stop the labeling loop.
 
-`rule.start()` begins a loop, `rule.check(run, learner, X)` is asked after each round.
+Call `rule.start()` before a loop and `rule.check(run, learner, X)` after each round.
 """
 
 from ._agreement import ClassificationChange, KappaAverage

@@ -1,8 +1,10 @@
-"""Stop when successive models agree about items that nobody labels for it."""
+"""Rules that stop when the predictions of successive models agree."""
 
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.metrics import cohen_kappa_score
 
 from .._utils._sklearn import Interval
@@ -10,32 +12,32 @@ from ._stop_set import StopSetRule
 
 
 class ClassificationChange(StopSetRule):
-    """Stop when successive models classify the same items alike.
+    """Stop when successive models predict the same classes.
 
     Parameters
     ----------
     n_rounds : int, default=1
-        How many rounds in a row must leave the classes as they are.
+        Number of consecutive rounds in which the classes must not change.
     threshold : float, default=0.0
-        The share of items that may change in each of them.
+        Fraction of the items whose class may change in each of these rounds.
     stop_set : int, array-like or None, default=None
-        What to watch: so many items that are unlabelled when the first model is seen,
-        drawn at random; these positions, or this mask; or, with None, all that are
-        unlabelled then.
+        Items to predict. An int is the number of items drawn at random from those
+        unlabeled when the first model exists; an array holds positions or is a mask;
+        None means all items that are unlabeled then.
     random_state : int, RandomState instance or None, default=None
-        Draws the stop set. None takes the run's own seed, so a seeded simulation
-        stays repeatable.
+        Seed of the stop set. Defaults to the seed of the run, so that a seeded
+        simulation stays reproducible.
 
     Attributes
     ----------
     stop_set_ : ndarray of int
-        Positions watched.
+        Positions of the items that are predicted.
     changes_ : list of float
-        The share of items whose class changed, for each pair of successive models.
+        Fraction of items whose class changed, for each pair of successive models.
 
     Notes
     -----
-    Models that know a single class are not compared: they always agree.
+    Models that know a single class always agree, so they are not compared.
 
     References
     ----------
@@ -65,20 +67,27 @@ class ClassificationChange(StopSetRule):
         "threshold": [Interval(Real, 0, 1, closed="left")],
     }
 
-    def __init__(self, n_rounds=1, *, threshold=0.0, stop_set=None, random_state=None):
+    def __init__(
+        self,
+        n_rounds: int = 1,
+        *,
+        threshold: float = 0.0,
+        stop_set: int | ArrayLike | None = None,
+        random_state: Any = None,
+    ):
         self.n_rounds = n_rounds
         self.threshold = threshold
         self.stop_set = stop_set
         self.random_state = random_state
 
     def start(self):
-        """Check the parameters and forget every earlier loop."""
+        """Check the parameters and reset the rule for a new loop."""
         super().start()
         self.changes_ = []
         return self
 
     def decide(self, run, learner, X):
-        """Compare the classes with those of the model before."""
+        """Compare the classes with those of the previous model."""
         if not self._ready(run, learner, X):
             return False
         before, labels = self._predict(learner, X)
@@ -92,34 +101,34 @@ class ClassificationChange(StopSetRule):
 class KappaAverage(StopSetRule):
     """Stop when the predictions of successive models are stable.
 
-    That is, when Cohen's kappa between successive models on a stop set, averaged over
-    the last rounds, reaches a threshold.
+    The rule averages Cohen's kappa between successive models on a stop set over the
+    last rounds, and compares it with a threshold.
 
     Parameters
     ----------
     n_rounds : int, default=3
-        How many agreements to average: that of the last two models, that of the two
-        before, and so on.
+        Number of kappas to average, from the last pair of models back.
     threshold : float, default=0.99
-        The average kappa to reach. Lower it to stop earlier.
+        Average kappa to reach. A lower value stops earlier.
     stop_set : int, array-like or None, default=2000
-        What to watch: so many items that are unlabelled when the first model is seen,
-        drawn at random; these positions, or this mask; or, with None, all that are
-        unlabelled then. The larger, the steadier.
+        Items to predict. An int is the number of items drawn at random from those
+        unlabeled when the first model exists; an array holds positions or is a mask;
+        None means all items that are unlabeled then. A larger set gives a steadier
+        kappa.
     random_state : int, RandomState instance or None, default=None
-        Draws the stop set. None takes the run's own seed, so a seeded simulation
-        stays repeatable.
+        Seed of the stop set. Defaults to the seed of the run, so that a seeded
+        simulation stays reproducible.
 
     Attributes
     ----------
     stop_set_ : ndarray of int
-        Positions watched.
+        Positions of the items that are predicted.
     kappas_ : list of float
         Kappa for each pair of successive models.
 
     Notes
     -----
-    Kappa is undefined where both models give every item one and the same class; such
+    Kappa is undefined if both models predict the same single class for all items; such
     full agreement counts as 1. Models that know a single class are not compared.
 
     References
@@ -150,20 +159,27 @@ class KappaAverage(StopSetRule):
         "threshold": [Interval(Real, -1, 1, closed="both")],
     }
 
-    def __init__(self, n_rounds=3, *, threshold=0.99, stop_set=2000, random_state=None):
+    def __init__(
+        self,
+        n_rounds: int = 3,
+        *,
+        threshold: float = 0.99,
+        stop_set: int | ArrayLike | None = 2000,
+        random_state: Any = None,
+    ):
         self.n_rounds = n_rounds
         self.threshold = threshold
         self.stop_set = stop_set
         self.random_state = random_state
 
     def start(self):
-        """Check the parameters and forget every earlier loop."""
+        """Check the parameters and reset the rule for a new loop."""
         super().start()
         self.kappas_ = []
         return self
 
     def decide(self, run, learner, X):
-        """Measure the agreement with the model before."""
+        """Compute kappa with the previous model."""
         if not self._ready(run, learner, X):
             return False
         before, labels = self._predict(learner, X)

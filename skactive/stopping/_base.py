@@ -1,7 +1,8 @@
-"""What a stopping rule is."""
+"""The base class of stopping rules, and rules made of rules."""
 
 import re
 from abc import ABC, abstractmethod
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -10,26 +11,26 @@ from .._utils._sklearn import BaseComposition
 
 
 class StoppingRule(BaseEstimator, ABC):
-    """Base class of the rules that say when to stop labelling.
+    """Base class of rules that decide when to stop labeling.
 
-    A rule is a scikit-learn object: `__init__` stores parameters and does nothing
-    else, so `clone` and `set_params` work on it. What it keeps from round to round
-    has a name with a trailing underscore and is forgotten by `start`. `a | b` stops
-    as soon as one of two rules says so, `a & b` when both do.
+    A rule is a scikit-learn object: `__init__` only stores parameters, so `clone` and
+    `set_params` work on it. State that is kept between rounds has a name with a
+    trailing underscore and is reset by `start`. `a | b` stops as soon as one of two
+    rules does, `a & b` when both do.
 
-    A rule of your own defines `decide(run, learner, X)`, and `start()` where it keeps
-    something.
+    A subclass defines `decide(run, learner, X)`, and extends `start()` if it keeps
+    state.
 
     Attributes
     ----------
     requires : frozenset of str
-        What the rule looks at: "model" (predictions of the learner), "pool" (items
-        of `X`), "labels" (what was asked, and the labels), "scores" (of the run).
+        What the rule uses: "model" (predictions of the learner), "pool" (items of
+        `X`), "labels" (queried items and their labels), "scores" (of the run).
 
     See Also
     --------
-    AnyOf : What `a | b` makes.
-    AllOf : What `a & b` makes.
+    AnyOf : The result of `a | b`.
+    AllOf : The result of `a & b`.
 
     Examples
     --------
@@ -50,8 +51,8 @@ class StoppingRule(BaseEstimator, ABC):
     _parameter_constraints = {}
     requires = frozenset()
 
-    def start(self):
-        """Check the parameters and forget every earlier loop.
+    def start(self) -> Self:
+        """Check the parameters and reset the rule for a new loop.
 
         Returns
         -------
@@ -61,21 +62,21 @@ class StoppingRule(BaseEstimator, ABC):
         self.n_checks_ = 0
         return self
 
-    def check(self, run, learner, X):
-        """Say whether to stop now; to be asked once after each round.
+    def check(self, run: Any, learner: Any, X: Any) -> bool:
+        """Return whether to stop now. Call it once after each round.
 
         A rule that was not started starts itself.
 
         Parameters
         ----------
         run : Run
-            The rounds so far, the last one included. `run.info["seed"]`, if it is
-            there, seeds what a rule draws.
+            The rounds so far, including the last one. `run.info["seed"]`, if present,
+            seeds the random choices of a rule.
         learner : ActiveLearner
-            Trained on the labels of all these rounds; those of the last round are
-            the last of its `y_labeled_`.
+            The learner, trained on the labels of all these rounds. The labels of the
+            last round are the last of its `y_labeled_`.
         X : container of n items
-            The pool, to which the positions in `run` point; the same in each round.
+            The pool that the positions in `run` refer to; the same in each round.
 
         Returns
         -------
@@ -94,26 +95,26 @@ class StoppingRule(BaseEstimator, ABC):
         return as_answer(self.decide(run, learner, X), self)
 
     @abstractmethod
-    def decide(self, run, learner, X):
-        """Decide whether to stop now; `check` calls this.
+    def decide(self, run: Any, learner: Any, X: Any) -> bool:
+        """Return whether to stop now; called by `check`.
 
         Parameters
         ----------
         run, learner, X
-            As in `check`.
+            The same as in `check`.
 
         Returns
         -------
         stop : bool
         """
 
-    def reason(self):
-        """Say in one line what stopped the loop.
+    def reason(self) -> str:
+        """Return in one line which rule stopped the loop.
 
         Returns
         -------
         reason : str
-            The rule; of a rule made of several, those that said so.
+            The rule. For a combined rule, the parts that decided to stop.
         """
         return " ".join(repr(self).split())
 
@@ -125,34 +126,34 @@ class StoppingRule(BaseEstimator, ABC):
 
 
 def should_stop(rule, run, learner, X):
-    """Ask any object with a method `check` whether to stop now."""
+    """Return the answer of any object with a method `check`."""
     return as_answer(rule.check(run, learner, X), rule, "check")
 
 
 def as_answer(answer, rule, method="decide"):
-    """Read what a rule answered; raise a TypeError unless it is True or False."""
+    """Return the answer of a rule as `bool`, or raise a TypeError."""
     if isinstance(answer, np.ndarray) and answer.ndim == 0:
         answer = answer[()]
     if isinstance(answer, bool | np.bool_):
         return bool(answer)
     raise TypeError(
         f"{type(rule).__name__}.{method} must return True or False, got {answer!r}. "
-        "Return True where the loop has to stop and False otherwise."
+        "Return True if the loop must stop, otherwise False."
     )
 
 
 class _Combined(BaseComposition, StoppingRule):
-    """Ask several rules after each round."""
+    """Base class of rules that combine other rules."""
 
     _parameter_constraints = {"rules": [list]}
     _sign = None
 
-    def __init__(self, rules):
+    def __init__(self, rules: list[tuple[str, Any]]):
         self.rules = rules
 
     @property
     def requires(self):
-        """What any of the rules looks at."""
+        """Everything that one of the rules uses."""
         parts = (getattr(rule, "requires", frozenset()) for _, rule in self.rules)
         return frozenset().union(*parts)
 
@@ -176,18 +177,18 @@ class _Combined(BaseComposition, StoppingRule):
         return self
 
     def decide(self, run, learner, X):
-        """Ask every rule, as each may keep something from round to round."""
+        """Check every rule, as each may keep state between rounds."""
         self.agreed_ = [
             name for name, rule in self.rules_ if should_stop(rule, run, learner, X)
         ]
         return self._enough(len(self.agreed_))
 
     def reason(self):
-        """Say in one line which rules stopped the loop."""
+        """Return in one line which rules stopped the loop."""
         if not getattr(self, "agreed_", None):
             return super().reason()
-        said = [rule for name, rule in self.rules_ if name in self.agreed_]
-        reasons = [getattr(rule, "reason", rule.__repr__)() for rule in said]
+        agreed = [rule for name, rule in self.rules_ if name in self.agreed_]
+        reasons = [getattr(rule, "reason", rule.__repr__)() for rule in agreed]
         return self._sign.join(reasons)
 
     def _check_rules(self):
@@ -202,15 +203,14 @@ class _Combined(BaseComposition, StoppingRule):
         if not rules or not all(good):
             got = rules[good.index(False)] if rules else rules
             raise TypeError(
-                "'rules' must be a list of (name, rule) tuples with at least one, such "
-                f"as [('budget', LabelBudget(500))]; got {got!r}. It is easier to "
-                "write a | b or a & b."
+                "'rules' must be a non-empty list of (name, rule) tuples, such as "
+                f"[('budget', LabelBudget(500))], got {got!r}. Write a | b or a & b."
             )
         self._validate_names([name for name, _ in rules])
 
     @classmethod
     def _of(cls, first, second):
-        """Join two rules; those that already are of this kind are taken apart."""
+        """Join two rules; a rule of this class contributes its parts."""
         parts = []
         for rule in (first, second):
             if not is_rule(rule):
@@ -228,23 +228,23 @@ class _Combined(BaseComposition, StoppingRule):
 
 
 class AnyOf(_Combined):
-    """Stop as soon as one of several rules says so; also written `a | b`.
+    """Stop as soon as one of several rules does; also written `a | b`.
 
     Parameters
     ----------
     rules : list of (str, rule) tuples
-        Names and rules; a rule's parameters are `name__parameter`.
+        Names and rules. The parameters of a rule are `name__parameter`.
 
     Attributes
     ----------
     rules_ : list of (str, rule) tuples
-        The clones that are asked.
+        The clones that are checked.
     agreed_ : list of str
-        Names of the rules that said stop when they were last asked.
+        Names of the rules that decided to stop at the last check.
 
     See Also
     --------
-    AllOf : Stop when all say so.
+    AllOf : Stop when all rules do.
 
     Examples
     --------
@@ -264,23 +264,23 @@ class AnyOf(_Combined):
 
 
 class AllOf(_Combined):
-    """Stop when several rules say so after one and the same round; also `a & b`.
+    """Stop when several rules do after the same round; also written `a & b`.
 
     Parameters
     ----------
     rules : list of (str, rule) tuples
-        Names and rules; a rule's parameters are `name__parameter`.
+        Names and rules. The parameters of a rule are `name__parameter`.
 
     Attributes
     ----------
     rules_ : list of (str, rule) tuples
-        The clones that are asked.
+        The clones that are checked.
     agreed_ : list of str
-        Names of the rules that said stop when they were last asked.
+        Names of the rules that decided to stop at the last check.
 
     See Also
     --------
-    AnyOf : Stop when one says so.
+    AnyOf : Stop when one rule does.
 
     Examples
     --------

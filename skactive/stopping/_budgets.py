@@ -1,6 +1,7 @@
-"""Stop when something is spent: labels, rounds or time."""
+"""Rules that stop at a number of labels, rounds or seconds."""
 
 import time
+from collections.abc import Callable
 from numbers import Integral, Real
 
 from .._utils._sklearn import Interval
@@ -8,14 +9,14 @@ from ._base import StoppingRule
 
 
 class LabelBudget(StoppingRule):
-    """Stop when there are at least so many labels, the initial ones included.
+    """Stop when there are at least `n` labels, including the initial ones.
 
-    A batch is never cut, so the last one may go over.
+    Batches are never cut, so the last one may exceed the budget.
 
     Parameters
     ----------
     n : int
-        How many labels.
+        Number of labels.
 
     Examples
     --------
@@ -29,21 +30,21 @@ class LabelBudget(StoppingRule):
     _parameter_constraints = {"n": [Interval(Integral, 1, None, closed="left")]}
     requires = frozenset({"labels"})
 
-    def __init__(self, n):
+    def __init__(self, n: int):
         self.n = n
 
     def decide(self, run, learner, X):
-        """Compare with the labels so far."""
+        """Compare the number of labels."""
         return bool(run.rounds) and run.rounds[-1]["n_labeled"] >= self.n
 
 
 class RoundBudget(StoppingRule):
-    """Stop after so many rounds; the initial labels are none.
+    """Stop after `n` rounds. The initial labels are not a round.
 
     Parameters
     ----------
     n : int
-        How many rounds.
+        Number of rounds.
 
     Examples
     --------
@@ -56,32 +57,32 @@ class RoundBudget(StoppingRule):
 
     _parameter_constraints = {"n": [Interval(Integral, 1, None, closed="left")]}
 
-    def __init__(self, n):
+    def __init__(self, n: int):
         self.n = n
 
     def decide(self, run, learner, X):
-        """Compare with the rounds so far."""
+        """Compare the number of rounds."""
         return len(run.rounds) - 1 >= self.n
 
 
 class TimeBudget(StoppingRule):
-    """Stop when so many seconds have passed since `start`.
+    """Stop when a number of seconds has passed since `start`.
 
-    A round is never cut, so the last one may go over. The clock begins anew with a
-    loop that is resumed in another process.
+    Rounds are never cut, so the last one may exceed the budget. The time starts again
+    if the loop is resumed in another process.
 
     Parameters
     ----------
     seconds : float
-        How long.
+        Number of seconds.
     clock : callable or None, default=None
-        Gives the seconds now; None is :func:`time.monotonic`, which no change of the
-        system's time touches.
+        Function that returns the current time in seconds. Defaults to
+        :func:`time.monotonic`, which does not depend on the system time.
 
     Attributes
     ----------
     started_ : float
-        What the clock showed at `start`.
+        The time at `start`.
 
     Examples
     --------
@@ -95,18 +96,18 @@ class TimeBudget(StoppingRule):
         "clock": [callable, None],
     }
 
-    def __init__(self, seconds, *, clock=None):
+    def __init__(self, seconds: float, *, clock: Callable[[], float] | None = None):
         self.seconds = seconds
         self.clock = clock
 
     def start(self):
-        """Look at the clock."""
+        """Reset the rule and read the clock."""
         super().start()
         self.started_ = self._now()
         return self
 
     def decide(self, run, learner, X):
-        """Look at the clock again."""
+        """Compare the seconds since `start`."""
         return self._now() - self.started_ >= self.seconds
 
     def _now(self):

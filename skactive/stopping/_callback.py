@@ -1,32 +1,41 @@
-"""Stopping rules as callbacks of scikit-learn's own training loops."""
+"""Stopping rules as callbacks of scikit-learn estimators."""
 
+from collections.abc import Callable
 from importlib.util import find_spec
+from typing import Any
 
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.metrics import check_scoring
 
 from ._base import is_rule, should_stop
 
 
-def as_callback(rule, X=None, y=None, *, scoring=None):
-    """Make a scikit-learn callback of a stopping rule.
+def as_callback(
+    rule: Any,
+    X: Any = None,
+    y: ArrayLike | None = None,
+    *,
+    scoring: str | Callable | None = None,
+) -> Any:
+    """Return a scikit-learn callback that checks a stopping rule.
 
-    For estimators whose `fit` goes in steps and reports them (scikit-learn 1.9 and
-    later): each step is taken as a round, and the rule is asked after it. It depends
-    on the estimator whether that ends its training: of scikit-learn's own, those of
-    version 1.9 report their steps and ignore the answer.
+    The callback is for estimators whose `fit` reports its steps (scikit-learn 1.9 and
+    later). Each step counts as a round, and the rule is checked after it. The
+    estimator decides whether that ends its training: those of scikit-learn 1.9 report
+    their steps and ignore the answer.
 
     Parameters
     ----------
     rule : StoppingRule
-        A clone of it is started for each `fit`. Not one that looks at labels asked
-        for, such as :class:`LabelBudget`: training asks for none.
+        The rule; a clone of it is started for each `fit`. Rules that use queried
+        labels, such as :class:`LabelBudget`, are refused, as training has no queries.
     X : container of n items or None, default=None
-        What to score on, and what the rules that watch predictions watch.
+        Validation data for scores and for rules that use predictions.
     y : array-like of shape (n,) or None, default=None
-        Its labels, for the rules that need scores.
+        Labels of `X`, for rules that need scores.
     scoring : str, callable or None, default=None
-        What to score; None is the estimator's own `score`.
+        The metric. Defaults to the estimator's own `score`.
 
     Returns
     -------
@@ -38,9 +47,9 @@ def as_callback(rule, X=None, y=None, *, scoring=None):
     ImportError
         If scikit-learn has no callbacks.
     TypeError
-        If `rule` is no rule, or cannot be used without labelling.
+        If `rule` is not a rule, or uses queried labels.
     ValueError
-        If the rule needs items or labels that are not given.
+        If the rule needs `X` or `y` and they are missing.
 
     Examples
     --------
@@ -58,19 +67,19 @@ def as_callback(rule, X=None, y=None, *, scoring=None):
         )
     if not is_rule(rule):
         raise TypeError(f"'rule' must be a stopping rule, got {rule!r}.")
-    clone(rule, safe=False).start()  # its own complaints come before the training
+    clone(rule, safe=False).start()  # reports invalid parameters before the training
     requires = getattr(rule, "requires", frozenset())
     if "labels" in requires:
         raise TypeError(
-            f"{rule!r} looks at the labels that a loop asks for, and training asks for "
+            f"{rule!r} uses the labels that a loop queries, and training queries "
             "none. Use RoundBudget (steps), TimeBudget, Plateau or KappaAverage."
         )
     if "pool" in requires and X is None:
-        raise ValueError(f"'X' is None, and {rule!r} watches items. Pass some as X.")
+        raise ValueError(f"'X' is None, and {rule!r} needs items to predict. Pass X.")
     if "scores" in requires and (X is None or y is None):
         raise ValueError(
-            f"'X' and 'y' are needed by {rule!r}, which looks at scores. Pass "
-            "validation data."
+            f"'X' and 'y' are needed by {rule!r}, which uses scores. Pass validation "
+            "data."
         )
     return _RuleCallback(rule, X, y, scoring)
 

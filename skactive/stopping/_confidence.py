@@ -1,8 +1,10 @@
-"""Stop when the model is sure, or right about what it is asked next."""
+"""Rules that stop when the model is certain, or correct about the queried items."""
 
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._math._scores import entropy
 from .._utils._containers import take_rows
@@ -12,30 +14,30 @@ from ._stop_set import StopSetRule, knows_classes, mask_unlabeled
 
 
 class OverallUncertainty(StopSetRule):
-    """Stop when the model is sure of what is left to label.
+    """Stop when the model is certain about the unlabeled items.
 
-    That is, when the mean entropy of the predictions for the unlabelled items,
-    divided by its greatest possible value log(k) for k classes, is below a threshold.
+    The rule compares the mean entropy of the predictions for the unlabeled items,
+    divided by its maximum log(k) for k classes, with a threshold.
 
     Parameters
     ----------
     threshold : float, default=0.05
-        Between 0 and 1. No value suits every model: how sure one is says little of
-        how right it is, so look at `uncertainties_` first.
+        Value between 0 and 1 below which to stop. No value suits every model, as
+        certainty is not accuracy; look at `uncertainties_` of a first run.
     stop_set : int, array-like or None, default=None
-        What to look at: so many items that are unlabelled when the first model is
-        seen, drawn at random; these positions, or this mask; or, with None, the whole
-        pool. Those labelled since do not count.
+        Items to predict. An int is the number of items drawn at random from those
+        unlabeled when the first model exists; an array holds positions or is a mask;
+        None means the whole pool. Items labeled later do not count.
     random_state : int, RandomState instance or None, default=None
-        Draws the stop set. None takes the run's own seed, so a seeded simulation
-        stays repeatable.
+        Seed of the stop set. Defaults to the seed of the run, so that a seeded
+        simulation stays reproducible.
 
     Attributes
     ----------
     stop_set_ : ndarray of int
-        Positions looked at, while they are unlabelled.
+        Positions of the items that are predicted while they are unlabeled.
     uncertainties_ : list of float
-        The mean, after each round.
+        The mean after each round.
 
     References
     ----------
@@ -55,19 +57,25 @@ class OverallUncertainty(StopSetRule):
         "threshold": [Interval(Real, 0, 1, closed="neither")],
     }
 
-    def __init__(self, threshold=0.05, *, stop_set=None, random_state=None):
+    def __init__(
+        self,
+        threshold: float = 0.05,
+        *,
+        stop_set: int | ArrayLike | None = None,
+        random_state: Any = None,
+    ):
         self.threshold = threshold
         self.stop_set = stop_set
         self.random_state = random_state
 
     def start(self):
-        """Check the parameters and forget every earlier loop."""
+        """Check the parameters and reset the rule for a new loop."""
         super().start()
         self.uncertainties_ = []
         return self
 
     def decide(self, run, learner, X):
-        """Average the entropy of the predictions."""
+        """Compute the mean entropy of the predictions."""
         if not self._ready(run, learner, X):
             return False
         left = self.stop_set_[mask_unlabeled(run, self._n_pool)[self.stop_set_]]
@@ -91,30 +99,31 @@ class OverallUncertainty(StopSetRule):
 
 
 class SelectedAccuracy(StoppingRule):
-    """Stop when the model was right about what it asked for.
+    """Stop when the model predicted the labels of the queried items correctly.
 
-    That is, when the share of the items just labelled whose class the model before
-    had predicted reaches a threshold. A strategy asks where the model is unsure, so
-    it is right about little of it until there is little left to learn; with a
-    strategy that asks at random it is a plain test on new labels.
+    The rule compares the accuracy of the previous model on the items just labeled with
+    a threshold. A strategy queries items that the model is uncertain about, so this
+    accuracy stays low until little is left to learn. With random queries it is an
+    ordinary test on new labels.
 
     Parameters
     ----------
     threshold : float, default=0.9
-        The share to reach.
+        Accuracy to reach.
     n_rounds : int, default=1
-        Over how many rounds to take it. Take more with small batches.
+        Number of rounds over which the accuracy is computed. Use more with small
+        batches.
 
     Attributes
     ----------
     accuracies_ : list of float
-        The share in each round.
+        Accuracy in each round.
 
     Notes
     -----
-    The rule keeps the fitted model of the round before. Where most items are of one
-    class, a batch without the others looks like success. Models that know a single
-    class are not judged.
+    The rule keeps the fitted model of the previous round. If most items are of one
+    class, a batch without the other classes looks like success. Models that know a
+    single class are not judged.
 
     References
     ----------
@@ -135,12 +144,12 @@ class SelectedAccuracy(StoppingRule):
     }
     requires = frozenset({"labels", "model", "pool"})
 
-    def __init__(self, threshold=0.9, *, n_rounds=1):
+    def __init__(self, threshold: float = 0.9, *, n_rounds: int = 1):
         self.threshold = threshold
         self.n_rounds = n_rounds
 
     def start(self):
-        """Check the parameters and forget every earlier loop."""
+        """Check the parameters and reset the rule for a new loop."""
         super().start()
         self.accuracies_ = []
         self._counts = []
@@ -148,7 +157,7 @@ class SelectedAccuracy(StoppingRule):
         return self
 
     def decide(self, run, learner, X):
-        """Ask the model before about the items of the last round."""
+        """Compute the accuracy of the previous model on the items of the last round."""
         known = knows_classes(learner, type(self).__name__)
         before, self._model = self._model, learner.estimator_ if known else None
         asked = run.rounds[-1]["asked"] if run.rounds else []

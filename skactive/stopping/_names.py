@@ -1,4 +1,6 @@
-"""Find stopping rules by name: the built-in ones and those of installed plugins."""
+"""Stopping rules by name: the built-in ones and those of installed plugins."""
+
+from typing import Any
 
 from .._utils import _plugins
 from ._base import is_rule
@@ -8,33 +10,31 @@ GROUP = "skactive.stopping"
 _group = _plugins.Group(GROUP, "stopping rule", "stopping rules", "stopping")
 
 
-def get_stopping_rule_names():
+def get_stopping_rule_names() -> list[str]:
     """Return the names of the stopping rules, in alphabetical order.
 
     Returns
     -------
     names : list of str
-        The name of a built-in rule means the built-in one. Any other name that several
+        A built-in name means the built-in rule. Any other name that several
         distributions offer appears as `dist:name` for each.
     """
     return _group.names()
 
 
-def get_stopping_rule(name, **params):
-    """Return the stopping rule of a name.
+def get_stopping_rule(name: str, **params: Any) -> Any:
+    """Return a new stopping rule by its name.
 
     Parameters
     ----------
     name : str
-        A name, or `dist:name`. The name of a built-in rule always means the built-in
-        one.
-    **params : dict
+        A name, or `dist:name`. The name of a built-in rule always means that rule.
+    **params
         Parameters of the rule.
 
     Returns
     -------
     rule : StoppingRule
-        A new instance.
 
     Raises
     ------
@@ -43,8 +43,8 @@ def get_stopping_rule(name, **params):
     ImportError
         If the plugin that offers it cannot be imported.
     TypeError
-        If `name` is not a str, a parameter is unknown or missing, or the plugin offers
-        something else than a rule.
+        If `name` is not a str, the parameters do not fit the rule, or the object that
+        the plugin offers is not a rule.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Stop when the score no longer grows."""
+"""A rule that stops when the score no longer improves."""
 
 import math
 from numbers import Integral, Real
@@ -8,24 +8,23 @@ from ._base import StoppingRule
 
 
 class Plateau(StoppingRule):
-    """Stop when a score has not grown for several rounds.
+    """Stop when a score has not improved for several rounds.
 
-    It needs labelled test data, which most people who label do not have; then use
-    :class:`KappaAverage`. The greater a score the better, as everywhere in
-    scikit-learn.
+    The rule needs labeled test data. Without test data, use :class:`KappaAverage`.
+    Higher scores are better, as everywhere in scikit-learn.
 
     Parameters
     ----------
     metric : str or None, default=None
-        One of the run's `metrics`; None is its primary one.
+        One of the run's `metrics`. Defaults to the primary metric.
     patience : int, default=3
-        How many rounds in a row may pass without a gain.
+        Number of consecutive rounds without an improvement after which to stop.
     min_delta : float, default=0.0
-        What counts as a gain: more than so much above the score of the last gain.
+        Minimum improvement over the best score that counts.
 
     Notes
     -----
-    Rounds whose score is unknown do not count.
+    Rounds without a score do not count.
 
     References
     ----------
@@ -49,13 +48,19 @@ class Plateau(StoppingRule):
     }
     requires = frozenset({"scores"})
 
-    def __init__(self, metric=None, *, patience=3, min_delta=0.0):
+    def __init__(
+        self,
+        metric: str | None = None,
+        *,
+        patience: int = 3,
+        min_delta: float = 0.0,
+    ):
         self.metric = metric
         self.patience = patience
         self.min_delta = min_delta
 
     def decide(self, run, learner, X):
-        """Count the rounds since the last gain."""
+        """Count the rounds since the last improvement."""
         if run.rounds and not run.metrics:
             raise ValueError(
                 "Plateau needs scores, and the run holds none. Give the loop test data "

@@ -20,7 +20,7 @@ class StopSetRule(StoppingRule):
     requires = frozenset({"model", "pool"})
 
     def start(self):
-        """Check the parameters and forget every earlier loop."""
+        """Check the parameters and reset the rule for a new loop."""
         super().start()
         self.stop_set_ = None
         self._n_pool = None
@@ -56,7 +56,7 @@ class StopSetRule(StoppingRule):
         return np.sort(rng.choice(positions, size=self.stop_set, replace=False))
 
     def _predict(self, learner, X):
-        """Return the previous predictions of the stop set, None at first, and the new."""
+        """Return the previous predictions, None at first, and the new ones, (s,)."""
         labels = np.asarray(learner.predict(take_rows(X, self.stop_set_)))
         if labels.ndim != 1:
             raise TypeError(

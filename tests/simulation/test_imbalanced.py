@@ -10,7 +10,8 @@ from scipy import sparse
 
 from skactive.simulation import make_imbalanced, unbiased_seed
 
-from .scenario_items import X, Y
+from ._helpers import CLASSES as Y
+from ._helpers import ITEMS as X
 
 
 @pytest.mark.parametrize(
@@ -121,12 +122,15 @@ def test_classes_of_other_kinds(label):
     [
         ({"minority": "egg"}, r"'minority' must be one of the classes in 'y', \['ham'"),
         ({"minority": 1}, "'minority' must be one of the classes in 'y'"),
-        ({"prior": 0.5}, "prior=0.5 needs 60 items of the class 'spam' beside the 60"),
+        ({"prior": 0.5}, "prior=0.5 needs 60 items of the class 'spam' for the 60"),
         (
             {"ratio": 0.7},
             r"ratio=0.7 needs 42 items .* and there are 40\. Ask for less",
         ),
-        ({"prior": 0.001}, "prior=0.001 leaves no item of the class 'spam' beside the"),
+        (
+            {"prior": 0.001},
+            "prior=0.001 leaves no item of the class 'spam' next to the",
+        ),
         ({"prior": 0.2, "ratio": 0.2}, "give 'prior' or 'ratio', not both"),
         ({"prior": 0}, "'prior' must be a number between 0 and 1, got 0"),
         ({"prior": 1}, "'prior' must be a number between 0 and 1, got 1"),

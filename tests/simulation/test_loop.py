@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from skactive import ActiveLearner, simulate
 from skactive.simulation import SimulatedLearner
 
-from .halves import X, make, y
+from ._helpers import X, make, y
 
 
 def count_errors(learner, X, y):

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from skactive import ActiveLearner, simulate
 from skactive.bert import BertFeatures
 
-from .halves import X, y
+from ._helpers import X, y
 
 
 class Slow(TransformerMixin, BaseEstimator):

@@ -74,9 +74,11 @@ def test_labels_are_handed_over(protocol, name):
 
 
 def test_transfer_is_to_another_encoder():
-    with pytest.raises(ValueError, match=r"'final_estimator' has .* labels, 'tiny'"):
+    with pytest.raises(
+        ValueError, match=r"'final_estimator' must have another .*'tiny' for both"
+    ):
         transfer(make(Encoder()), X, y, final_estimator=Encoder(), **OPTIONS)
-    with pytest.raises(ValueError, match="transfer is about another one"):
+    with pytest.raises(ValueError, match="must have another encoder"):
         transfer(
             make(),
             X,
@@ -92,7 +94,7 @@ def test_transfer_is_to_another_encoder():
 def test_final_estimators_where_they_belong():
     with pytest.raises(ValueError, match=r"AL\+LR keeps the model of its last round"):
         al_lr(make(), X, y, final_estimator=heavy)
-    with pytest.raises(ValueError, match="PRepAL trains in the end; got None"):
+    with pytest.raises(ValueError, match="PRepAL trains last, got None"):
         prepal(make(), X, y, final_estimator=None)
 
 
@@ -108,7 +110,7 @@ def test_encoders(tiny_bert):
     assert set(prepared.final_scores) == {"accuracy"}
     assert min(prepared.ledger.values()) > 0
     assert tuned.ledger["precomputation"] == 0
-    with pytest.raises(ValueError, match="has the encoder that labels"):
+    with pytest.raises(ValueError, match="must have another encoder"):
         transfer(make(features), texts, labels, final_estimator=tune, **options)
 
 

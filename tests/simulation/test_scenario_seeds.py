@@ -18,7 +18,8 @@ from skactive.simulation import (
     unbiased_seed,
 )
 
-from .scenario_items import X, Y
+from ._helpers import CLASSES as Y
+from ._helpers import ITEMS as X
 
 # reference_seed
 
@@ -34,7 +35,9 @@ def test_the_reference_is_drawn_from_the_whole_pool(pool):
 
 
 def test_too_many_are_refused():
-    with pytest.raises(ValueError, match="n=101 is more than there are items in the p"):
+    with pytest.raises(
+        ValueError, match="'n' must be at most 100, the number of items in the p"
+    ):
         reference_seed(X, 101)
 
 
@@ -84,10 +87,10 @@ def test_the_other_of_two_classes_is_assumed():
     ("params", "message"),
     [
         ({"positive": "egg"}, "'positive' must be one of the classes in 'y'"),
-        ({"n": 41}, "n=41 is more than there are items of the class 'spam': 40"),
+        ({"n": 41}, "'n' must be at most 40, the number of items of the class 'spam'"),
         (
             {"n": 40, "n_assumed": 61},
-            "n_assumed=61 is more than there are items in the",
+            "'n_assumed' must be at most 60, the number of items in the",
         ),
         ({"n": 0}, "'n' must be an int of at least 1, got 0"),
         ({"n": 2.5}, "'n' must be an int of at least 1, got 2.5"),
@@ -139,7 +142,7 @@ def test_a_pattern_is_found_anywhere_in_a_text(pattern, matching):
     seed = keyword_seed(MAILS, pattern, len(matching), random_state=0)
     assert set(seed.positions.tolist()) == matching
     assert not seed.assumed.any()
-    with pytest.raises(ValueError, match="is more than there are texts that match"):
+    with pytest.raises(ValueError, match="the number of texts that match"):
         keyword_seed(MAILS, pattern, len(matching) + 1)
 
 
@@ -187,11 +190,19 @@ def test_either_text_of_a_pair_may_match():
         (
             {"pattern": "egg"},
             ValueError,
-            "n=2 is more than there are texts that match 'e",
+            "'n' must be at most 0, the number of texts that match",
         ),
         ({"n": 0}, ValueError, "'n' must be an int of at least 1"),
-        ({"n_assumed": 2}, ValueError, "'negative' must say what to assume of 2 texts"),
-        ({"negative": 0, "n_assumed": 6}, ValueError, "n_assumed=6 .* do not match: 5"),
+        (
+            {"n_assumed": 2},
+            ValueError,
+            "'negative' must be the label assumed for 2 texts",
+        ),
+        (
+            {"negative": 0, "n_assumed": 6},
+            ValueError,
+            "'n_assumed' must be at most 5, .* do not match",
+        ),
         (
             {"X": "free money"},
             TypeError,

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from skactive import simulate
 from skactive.stopping import ClassificationChange, LabelBudget, RoundBudget
 
-from .halves import X, make, y
+from ._helpers import X, make, y
 
 
 class Plateau(BaseEstimator):

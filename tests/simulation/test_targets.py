@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from skactive import ActiveLearner, simulate
 from skactive.simulation import run_experiment
 
-from .halves import X, make, y
+from ._helpers import X, make, y
 
 OPTIONS = {"n_initial": 4, "n_rounds": 1}
 

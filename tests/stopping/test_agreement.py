@@ -10,7 +10,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from skactive.stopping import ClassificationChange, KappaAverage
 
-from .scripted import _decisions, _learner, _simulate
+from ._helpers import _decisions, _learner, _simulate
 
 
 def _labels(table):

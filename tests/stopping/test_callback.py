@@ -20,7 +20,7 @@ from skactive.stopping import (
     as_callback,
 )
 
-from .scripted import _Watched
+from ._helpers import _Watched
 
 
 @pytest.fixture
@@ -144,9 +144,9 @@ def test_a_callback_can_be_pickled(steps):
 @pytest.mark.parametrize(
     ("rule", "given", "error", "message"),
     [
-        (LabelBudget(5), (X10, Y10), TypeError, "training asks for none"),
-        (SelectedAccuracy(), (X10, Y10), TypeError, "training asks for none"),
-        (Plateau() | LabelBudget(5), (X10, Y10), TypeError, "training asks for none"),
+        (LabelBudget(5), (X10, Y10), TypeError, "training queries"),
+        (SelectedAccuracy(), (X10, Y10), TypeError, "training queries"),
+        (Plateau() | LabelBudget(5), (X10, Y10), TypeError, "training queries"),
         (KappaAverage(), (), ValueError, "'X' is None, and KappaAverage"),
         (Plateau(), (X10,), ValueError, "'X' and 'y' are needed by Plateau"),
         (Plateau(), (), ValueError, "'X' and 'y' are needed by Plateau"),

@@ -18,7 +18,7 @@ from skactive.stopping import (
     TimeBudget,
 )
 
-from .scripted import _learner, _run, _simulate
+from ._helpers import _learner, _run, _simulate
 
 RULES = [
     LabelBudget(30),

@@ -23,7 +23,7 @@ from skactive.stopping import (
     get_stopping_rule_names,
 )
 
-from .scripted import _simulate
+from ._helpers import _simulate
 
 PAGE = (Path(__file__).parents[2] / "docs" / "stopping.md").read_text("utf-8")
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from skactive.simulation import Run
 from skactive.stopping import LabelBudget, Plateau, RoundBudget, TimeBudget
 
-from .scripted import _run, _simulate
+from ._helpers import _run, _simulate
 
 # Plateau
 

@@ -6,7 +6,7 @@ import pytest
 from skactive.simulation import Run
 from skactive.stopping import SelectedAccuracy
 
-from .scripted import Scripted, _learner, _run, _simulate, _Watched
+from ._helpers import Scripted, _learner, _run, _simulate, _Watched
 
 
 def _accuracy_decisions(rule, rounds):

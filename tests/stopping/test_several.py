@@ -16,7 +16,7 @@ from skactive.stopping import (
     TimeBudget,
 )
 
-from .scripted import Scripted, _run, _simulate
+from ._helpers import Scripted, _run, _simulate
 
 
 class Always(StoppingRule):
@@ -137,7 +137,9 @@ def test_what_a_rule_requires_is_that_of_its_parts():
 )
 @pytest.mark.parametrize("kind", [AnyOf, AllOf])
 def test_a_bad_list_of_rules_is_refused(kind, rules):
-    message = r"'rules' must be a list of \(name, rule\) tuples .* It is easier to"
+    message = (
+        r"'rules' must be a non-empty list of \(name, rule\) tuples.* Write a \| b"
+    )
     with pytest.raises(TypeError, match=message):
         kind(rules).start()
 

@@ -15,7 +15,7 @@ from skactive.stopping import (
     SelectedAccuracy,
 )
 
-from .scripted import Scripted, _run
+from ._helpers import Scripted, _run
 
 # Stop sets
 

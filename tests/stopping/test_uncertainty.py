@@ -11,7 +11,7 @@ from skactive import ActiveLearner
 from skactive.simulation import Run
 from skactive.stopping import OverallUncertainty
 
-from .scripted import Scripted, _decisions, _learner, _run
+from ._helpers import Scripted, _decisions, _learner, _run
 
 
 @pytest.mark.parametrize(

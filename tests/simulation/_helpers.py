@@ -1,4 +1,4 @@
-"""Two classes of points, and a learner to simulate."""
+"""Two classes of points with a learner, and items with an imbalanced class."""
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -14,3 +14,8 @@ def make(strategy="margin", batch_size=5):
     return ActiveLearner(
         LogisticRegression(), strategy, batch_size=batch_size, random_state=0
     )
+
+
+# A hundred items, two fifths of them spam.
+ITEMS = np.arange(100).reshape(-1, 1)
+CLASSES = np.repeat(["ham", "spam"], [60, 40])
