@@ -1,29 +1,160 @@
-"""What BertClassifier and BertRegressor share: parameters, tags and copies."""
+"""What BertClassifier and BertRegressor share: parameters, representation, copies."""
 
 import os
 import warnings
 from collections.abc import Sequence
+from inspect import Parameter, signature
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
-from sklearn.metrics import get_scorer_names
-
-from .._utils._random import fork_torch
-from .._utils._sklearn import Interval, StrOptions
-from ._draws import DrawsMixin
-from ._fitting import FittingMixin
-from ._inference import InferenceMixin
-from ._module import choose_device
-
-
-class BertEstimator(
-    FittingMixin,
-    DrawsMixin,
-    InferenceMixin,
-    ClassNamePrefixFeaturesOutMixin,
+from numpy.typing import NDArray
+from sklearn.base import (
     BaseEstimator,
-):
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+)
+from sklearn.metrics import get_scorer_names
+from sklearn.utils.validation import check_is_fitted
+
+from .._utils._random import base_seed, fork_torch
+from .._utils._sklearn import Interval, StrOptions
+from .._utils._texts import as_texts
+from ._fitting import make_net, read_with, train
+from ._module import choose_device
+from ._pretrained import open_checkpoint
+
+_PARAMETERS = """\
+    model : str or path-like, default="bert-base-uncased"
+        Any encoder that `transformers.AutoModel` loads: a name on the hub, or a local
+        folder with the model and its tokenizer. Code from the hub is never run.
+    head : {"linear", "mlp", "cnn"} or class, default="linear"
+        Network on top of the encoder. "linear" is dropout and one linear layer, "mlp"
+        has hidden layers, "cnn" convolutions over the tokens. A class is a subclass of
+        `torch.nn.Module`, as :class:`skactive.bert.DenseHead` describes.
+    head_params : dict or None, default=None
+        Arguments for the head: `hidden_sizes` for "mlp"; `heights`, `n_maps` and
+        `hidden_size` for "cnn".
+    pooling : {"cls", "mean", "max", "last"}, default="cls"
+        How the states of a text's tokens become one row: the state of the first token,
+        the mean, the maximum of each dimension, or the state of the last token. "cls"
+        is refused for decoders such as GPT-2, whose first token sees no other. The
+        head "cnn" uses the states themselves.
+    layers : int or sequence of int, default=-1
+        Layers whose states the head uses; several are concatenated in the order
+        given. 0 is the output of the embeddings, 1 the first layer, -1 the last.
+        `(-4, -3, -2, -1)` are the last four.
+    freeze : int or "all", default=0
+        `F > 0` freezes the embeddings and the first `F` layers, `F < 0` the last `-F`
+        layers, "all" the encoder, 0 nothing. The head is always trained.
+    dropout : float, default=0.1
+        Dropout rate of the head. The encoder keeps the rates of its configuration.
+    mc_dropout : {"head", "gaussian", "full"} or None, default="head"
+        Where dropout stays on in posterior samples: in the head, with one pass of the
+        encoder, or in the whole network, with one pass per draw. "gaussian", for the
+        linear head, draws each text's outputs from the normal distribution with the
+        exact moments of "head": scores of single texts hardly depend on the seed,
+        even with few draws. None disables the draws.
+    n_draws : int, default=50
+        Default number of draws.
+    max_length : int, default=128
+        Maximum number of tokens of a text, special tokens included. Longer texts are
+        truncated.
+    max_epochs : int, default=3
+        Passes over the training texts.
+    batch_size : int, default=16
+        Texts per optimizer step.
+    lr : float, default=2e-5
+        Learning rate of AdamW.
+    head_lr : float or None, default=None
+        Learning rate of the head. None uses `lr`.
+    weight_decay : float, default=0.0
+        Decoupled weight decay. Biases and normalization layers have none.
+    schedule : {"linear", "polynomial"} or None, default=None
+        Learning rate over the steps. None is constant. "linear" and "polynomial"
+        decrease it to 0.
+    power : float, default=1.0
+        Exponent of the polynomial schedule. 1 is linear.
+    warmup : float, default=0.0
+        Fraction of the steps in which the learning rate rises from 0.
+    max_grad_norm : float or None, default=1.0
+        Gradients with a larger norm are scaled down to it.
+    early_stopping : bool, str, callable or None, default=None
+        Whether to hold out validation texts, score them after each epoch, stop when
+        the score no longer improves and restore the weights of the best epoch. True
+        uses the `score` method: accuracy, or R² for numbers. A str is the name of a
+        scikit-learn scorer, such as "f1_macro", "neg_log_loss" or
+        "neg_mean_absolute_error". A callable is a scorer `scorer(estimator, X, y)`,
+        for example from :func:`sklearn.metrics.make_scorer`.
+    validation_fraction : float, default=0.1
+        Fraction of the texts held out for early stopping.
+    n_iter_no_change : int, default=2
+        Number of successive epochs without an improvement after which training stops.
+    tol : float, default=1e-4
+        Smallest increase of the score that counts as an improvement.
+    warm_start : bool, default=False
+        Whether `fit` continues from the present weights. Otherwise each `fit` starts
+        from the pretrained ones.
+    cache_frozen : bool, default=True
+        Whether the activations of the frozen layers are computed once per text, in
+        evaluation mode, and kept. False runs every layer in every step, with the
+        dropout of the frozen layers on.
+    layers_attr : str or None, default=None
+        Path of the layers within an encoder whose structure is not recognized, such as
+        `"encoder.layer"`.
+    device : str, default="auto"
+        "auto" selects CUDA, else MPS, else the processor. Any device of torch is valid.
+    precision : {"auto", "float32", "bfloat16"}, default="auto"
+        Precision of matrix products; weights are float32. "auto" is bfloat16 on a GPU
+        that supports it and float32 elsewhere. On a processor that supports it,
+        "bfloat16" is about 1.3 times as fast.
+    callbacks : sequence of skorch callbacks or None, default=None
+        Additional callbacks for the training.
+    net_params : dict or None, default=None
+        Additional arguments for `skorch.NeuralNet`, which override those set here.
+    revision : str or None, default=None
+        Branch, tag or commit of the model on the hub.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the head, the order of the texts, dropout and the draws. The global
+        generators are neither read nor changed.
+    verbose : int, bool or "auto", default="auto"
+        Whether a bar on stderr shows the batches and the loss. "auto" shows it on an
+        interactive terminal and in a notebook if training takes more than 3 seconds.
+        0 or False never shows it, 1 or True always does.
+"""
+
+_ATTRIBUTES = """\
+    net_ : skorch.NeuralNet
+        The trained net; `net_.module_` is the network.
+    history_ : list of dict
+        For each epoch `epoch`, `train_loss`, `seconds` and `seconds_total` (since the
+        start), and with early stopping `valid_loss` and `valid_score`.
+    layer_changes_ : dict of str to ndarray
+        `layer`, `part`, and `mean` and `variance` of the absolute change of the
+        layer's parameters in `fit`. Exactly 0 for frozen layers. `layer` is the name
+        of the part in the network, where "0" is the first layer of the encoder.
+"""
+
+
+def complete(cls):
+    """Add the shared parameters to the docstring and the signature of an estimator."""
+    if cls.__doc__:  # None under -OO
+        cls.__doc__ = cls.__doc__.replace("    {parameters}\n", _PARAMETERS).replace(
+            "    {attributes}\n", _ATTRIBUTES
+        )
+    if "__init__" in vars(cls):
+        own = signature(cls.__init__)
+        shared = signature(BertEstimator.__init__).parameters
+        extra = [
+            p
+            for name, p in own.parameters.items()
+            if name not in shared and p.kind is not Parameter.VAR_KEYWORD
+        ]
+        cls.__init__.__signature__ = own.replace(parameters=[*shared.values(), *extra])
+    return cls
+
+
+class BertEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Base of :class:`BertClassifier` and :class:`BertRegressor`."""
 
     _parameter_constraints = {
@@ -69,40 +200,40 @@ class BertEstimator(
 
     def __init__(
         self,
-        model="bert-base-uncased",
+        model: str | os.PathLike = "bert-base-uncased",
         *,
-        head="linear",
-        head_params=None,
-        pooling="cls",
-        layers=-1,
-        freeze=0,
-        dropout=0.1,
-        mc_dropout="head",
-        n_draws=50,
-        max_length=128,
-        max_epochs=3,
-        batch_size=16,
-        lr=2e-5,
-        head_lr=None,
-        weight_decay=0.0,
-        schedule=None,
-        power=1.0,
-        warmup=0.0,
-        max_grad_norm=1.0,
-        early_stopping=None,
-        validation_fraction=0.1,
-        n_iter_no_change=2,
-        tol=1e-4,
-        warm_start=False,
-        cache_frozen=True,
-        layers_attr=None,
-        device="auto",
-        precision="auto",
-        callbacks=None,
-        net_params=None,
-        revision=None,
-        random_state=None,
-        verbose="auto",
+        head: str | type = "linear",
+        head_params: dict | None = None,
+        pooling: str = "cls",
+        layers: int | Sequence[int] = -1,
+        freeze: int | str = 0,
+        dropout: float = 0.1,
+        mc_dropout: str | None = "head",
+        n_draws: int = 50,
+        max_length: int = 128,
+        max_epochs: int = 3,
+        batch_size: int = 16,
+        lr: float = 2e-5,
+        head_lr: float | None = None,
+        weight_decay: float = 0.0,
+        schedule: str | None = None,
+        power: float = 1.0,
+        warmup: float = 0.0,
+        max_grad_norm: float | None = 1.0,
+        early_stopping: Any = None,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 2,
+        tol: float = 1e-4,
+        warm_start: bool = False,
+        cache_frozen: bool = True,
+        layers_attr: str | None = None,
+        device: str = "auto",
+        precision: str = "auto",
+        callbacks: Sequence | None = None,
+        net_params: dict | None = None,
+        revision: str | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int | bool | str = "auto",
     ):
         self.model = model
         self.head = head
@@ -138,8 +269,75 @@ class BertEstimator(
         self.random_state = random_state
         self.verbose = verbose
 
+    @property
+    def draws_jointly(self) -> bool:
+        """Whether a draw is one model for all texts, not one model per text."""
+        return self.mc_dropout != "gaussian"
+
+    def transform(self, X) -> NDArray[np.float32]:
+        """Return the inputs of the head's last linear layer.
+
+        Parameters
+        ----------
+        X : sequence of n str, or of (str, str)
+
+        Returns
+        -------
+        features : ndarray of shape (n, d), float32
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            Before `fit`.
+        TypeError, ValueError
+            If `X` holds anything but texts. The message names the positions.
+        """
+        return self._fitted.embed(as_texts(X))
+
+    @property
+    def _n_features_out(self):
+        return self._fitted.network.last_linear.in_features
+
+    @property
+    def _fitted(self):
+        """The trained network with the current parameters, a `FittedText`."""
+        check_is_fitted(self)
+        return read_with(self, self.net_, self._recipe)
+
+    def _outputs(self, X):
+        """Return the (n, k) outputs."""
+        return self._fitted.outputs(as_texts(X))
+
+    def _draw_outputs(self, X, n_draws, random_state, link, *, relative=False):
+        """Return (n, t, k) draws of what `link` makes of the outputs, float64."""
+        n_draws = self.n_draws if n_draws is None else n_draws
+        if not isinstance(n_draws, Integral) or n_draws < 1:
+            raise ValueError(
+                f"'n_draws' must be an int of at least 1, got {n_draws!r}."
+            )
+        fitted = self._fitted
+        from ._draws import draw_outputs
+
+        seed = base_seed(self.random_state if random_state is None else random_state)
+        return draw_outputs(
+            fitted,
+            as_texts(X),
+            self.mc_dropout,
+            int(n_draws),
+            seed,
+            link,
+            relative=relative,
+        )
+
+    def _train(self, texts, task, sample_weight, resume, n_epochs):
+        """Train; the estimator changes only when that is done."""
+        vars(self).update(
+            train(self, texts, task, sample_weight, resume=resume, n_epochs=n_epochs)
+        )
+        return self
+
     def __getstate__(self):
-        """Leave out what can be loaded by name, and the state of the optimiser."""
+        """Leave out what can be loaded by name, and the state of the optimizer."""
         state = dict(super().__getstate__())
         if "net_" in state:
             from ._training import copy_trained
@@ -164,15 +362,15 @@ class BertEstimator(
         """Rebuild the net from the pretrained weights and the trained ones."""
         import torch
 
-        checkpoint = self._checkpoint()
-        if checkpoint.digest != digest:
+        built = self._recipe["module"]
+        if open_checkpoint(built["model"], built["revision"]).digest != digest:
             raise ValueError(
                 f"'model' must hold the weights that this {type(self).__name__} was "
-                f"trained from; those in {self._recipe['module']['model']!r} are "
-                "others. Put the earlier ones there, or train again."
+                f"trained from; those in {built['model']!r} are "
+                "others. Put the original ones there, or train again."
             )
         with fork_torch(0):
-            net = self._make_net(self._recipe, self._device_here())
+            net = make_net(self, self._recipe, self._device_here())
         network = net.module_
         tensors = {name: torch.from_numpy(array) for name, array in trained.items()}
         network.load_state_dict(tensors, strict=False)
@@ -180,7 +378,7 @@ class BertEstimator(
         self.net_ = net
 
     def _device_here(self):
-        """Choose the device; the processor where this machine lacks it."""
+        """Return the device; the processor if this machine lacks it."""
         try:
             return choose_device(self.device)
         except ValueError as exc:
@@ -200,4 +398,15 @@ class BertEstimator(
         tags.input_tags.string = True
         tags.input_tags.one_d_array = True
         tags.input_tags.two_d_array = False
+        tags.transformer_tags.preserves_dtype = []
         return tags
+
+
+def draws_available(estimator):
+    """Whether Monte-Carlo dropout is on; the reason, as an error, where it is not."""
+    if estimator.mc_dropout is None:
+        raise AttributeError(
+            "Draws need mc_dropout='head' or 'full', or 'gaussian' for the linear "
+            "head, got None. Pass one of them."
+        )
+    return True

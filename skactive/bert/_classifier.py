@@ -1,159 +1,64 @@
 """BertClassifier: a pretrained encoder, fine-tuned to classify."""
 
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
 
 from .._utils._labels import as_labels
 from .._utils._sklearn import StrOptions, check_sample_weight, fit_context
 from .._utils._texts import as_texts
-from ._base import BertEstimator
-from ._inference import ProbabilitiesMixin
-from ._surprisal import SurprisalMixin
-from ._targets import encode_labels
+from ._base import BertEstimator, complete, draws_available
+from ._fitting import Task
+from ._surprisal import compute_surprisal
 
 
-class BertClassifier(
-    ProbabilitiesMixin, SurprisalMixin, ClassifierMixin, BertEstimator
-):
+@complete
+class BertClassifier(ClassifierMixin, BertEstimator):
     """Fine-tune a pretrained encoder to classify texts or pairs of texts.
 
     Parameters
     ----------
-    model : str or path-like, default="bert-base-uncased"
-        Any encoder that `transformers.AutoModel` loads: a name on the hub, or a local
-        folder with the model and its tokenizer. Code from the hub is never run.
-    head : {"linear", "mlp", "cnn"} or class, default="linear"
-        What stands on the encoder. "linear" is dropout and one linear layer, "mlp" has
-        hidden layers, "cnn" convolutions over the tokens. A class of your own is a
-        `torch.nn.Module` as `DenseHead` describes.
-    head_params : dict or None, default=None
-        Arguments for the head: `hidden_sizes` for "mlp"; `heights`, `n_maps` and
-        `hidden_size` for "cnn".
-    pooling : {"cls", "mean", "max", "last"}, default="cls"
-        How the states of a text's tokens become one row: that of the first token,
-        their mean, the largest value of each dimension, or that of the last token.
-        "cls" is refused for decoders such as GPT-2, whose first token sees no other.
-        The head "cnn" takes the states themselves.
-    layers : int or sequence of int, default=-1
-        Layers whose states the head takes; several are concatenated in the order
-        given. 0 is the output of the embeddings, 1 the first layer, -1 the last.
-        `(-4, -3, -2, -1)` are the last four.
-    freeze : int or "all", default=0
-        `F > 0` freezes the embeddings and the first `F` layers, `F < 0` the last `-F`
-        layers, "all" the encoder, 0 nothing. The head always trains.
-    dropout : float, default=0.1
-        Rate in the head. The encoder keeps the rates of its configuration.
-    mc_dropout : {"head", "gaussian", "full"} or None, default="head"
-        Where dropout stays on in the draws: in the head, on one pass of the encoder,
-        or in the whole network, one pass per draw. "gaussian", for the linear head,
-        draws each text's outputs from the normal distribution with the exact moments
-        of "head": scores of single texts hardly depend on the seed, even with few
-        draws. None: there are no draws.
-    n_draws : int, default=50
-        How many draws unless told otherwise.
-    max_length : int, default=128
-        Tokens after which a text is cut, the special ones included.
-    max_epochs : int, default=3
-        Passes over the training texts.
-    batch_size : int, default=16
-        Texts per step.
-    lr : float, default=2e-5
-        Learning rate of AdamW.
-    head_lr : float or None, default=None
-        That of the head; None is `lr`.
-    weight_decay : float, default=0.0
-        Decoupled decay; biases and normalisations have none.
-    schedule : {"linear", "polynomial"} or None, default=None
-        Learning rate over the steps. None is constant. "linear" and "polynomial"
-        decrease it to 0.
-    power : float, default=1.0
-        Exponent of the polynomial schedule. 1 is linear.
-    warmup : float, default=0.0
-        Part of the steps in which the rate rises from 0.
-    max_grad_norm : float or None, default=1.0
-        Longer gradients are scaled down to this length.
-    early_stopping : bool, str, callable or None, default=None
-        Whether to hold out validation texts, score them after each epoch, stop when
-        the score no longer improves and restore the weights of the best epoch. True
-        scores by accuracy. A str is the name of a scikit-learn scorer, such as "f1",
-        "f1_macro" or "neg_log_loss". A callable is a scorer
-        `scorer(estimator, X, y)`, for example from
-        :func:`sklearn.metrics.make_scorer`.
-    validation_fraction : float, default=0.1
-        That part.
-    n_iter_no_change : int, default=2
-        Epochs in a row without a gain after which to stop.
-    tol : float, default=1e-4
-        A gain in score below this is none.
+    {parameters}
     classes : array-like or None, default=None
-        All classes, where some may be missing from `y`. None takes those of `y`.
+        All classes, if some may be missing from `y`. None uses those of `y`.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as in scikit-learn.
-    warm_start : bool, default=False
-        Whether `fit` goes on from the present weights. Otherwise each `fit` starts from
-        the pretrained ones.
-    cache_frozen : bool, default=True
-        Whether what the frozen bottom gives for a text is computed once, in evaluation
-        mode, and kept. False runs every layer in every step, with the dropout of the
-        frozen layers on.
-    layers_attr : str or None, default=None
-        Path of the layers within an encoder whose structure does not tell, such as
-        `"encoder.layer"`.
-    device : str, default="auto"
-        "auto" takes CUDA, else MPS, else the processor; or any name torch knows.
-    precision : {"auto", "float32", "bfloat16"}, default="auto"
-        Of matrix products; weights are float32. "auto" is bfloat16 on a GPU that has
-        it, float32 elsewhere: on a processor that has it "bfloat16" is about 1.3 times
-        as fast.
-    callbacks : sequence of skorch callbacks or None, default=None
-        More callbacks for the training.
-    net_params : dict or None, default=None
-        More arguments for `skorch.NeuralNet`, over those set here.
-    revision : str or None, default=None
-        Branch, tag or commit of the model on the hub.
-    random_state : int, RandomState instance or None, default=None
-        Seeds the head, the order of the texts, dropout and the draws. The global
-        generators are neither read nor moved.
-    verbose : int, bool or "auto", default="auto"
-        Whether a bar on stderr shows the batches and the loss. "auto" shows it on an
-        interactive terminal and in a notebook if training takes more than 3 seconds.
-        0 or False never shows it, 1 or True always does.
 
     Attributes
     ----------
     classes_ : ndarray of shape (k,)
         The classes in the order of the columns of `predict_proba`; for an indicator
         matrix the numbers of its columns.
-    net_ : skorch.NeuralNet
-        The trained net; `net_.module_` is the network.
-    history_ : list of dict
-        For each epoch `epoch`, `train_loss`, `seconds` and `seconds_total` (since the
-        start), and with early stopping `valid_loss` and `valid_score`.
-    layer_changes_ : dict of str to ndarray
-        `layer`, `part`, and `mean` and `variance` of the absolute change of the
-        layer's parameters in `fit`. Exactly 0 for frozen layers. `layer` is the name
-        of the part in the network, where "0" is the first layer of the encoder.
+    {attributes}
 
     See Also
     --------
-    BertRegressor : The same for a number per text.
+    BertRegressor : Predict a number per text.
     BertFeatures : Features without training.
 
     Notes
     -----
     An indicator matrix as `y`, of shape (n, k) with 0 and 1, trains k independent
-    outputs; `predict` then gives such a matrix and `predict_proba` the
-    probability of each.
+    outputs. `predict` then returns such a matrix and `predict_proba` the probability
+    of each label.
 
-    Draws with `mc_dropout="head"` keep the encoder as it is, so they say less of its
-    uncertainty than "full" does, at a small part of the cost. Each draw is one
-    model: the same masks for every text. Not so with "gaussian", whose draws t of two
-    texts belong to no common model; `draws_jointly` is False then, and strategies that
-    look at batches, such as "batchbald", refuse it.
+    Draws with `mc_dropout="head"` leave the encoder unchanged. They express less of
+    its uncertainty than "full" does, at a small part of the cost. Each draw is one
+    model: the same masks for every text. This does not hold for "gaussian": draw t of
+    one text and draw t of another belong to no common model. `draws_jointly` is False
+    then, and strategies that score whole batches, such as "batchbald", refuse it.
 
-    A pickle holds the trained weights. Frozen ones and the tokenizer are loaded by
-    `model` again, and the checkpoint has to be the one it was trained from.
+    A pickle holds the trained weights. The frozen weights and the tokenizer are loaded
+    by `model` again, which must hold the weights that training started from.
 
     References
     ----------
@@ -186,81 +91,16 @@ class BertClassifier(
         self,
         model="bert-base-uncased",
         *,
-        head="linear",
-        head_params=None,
-        pooling="cls",
-        layers=-1,
-        freeze=0,
-        dropout=0.1,
-        mc_dropout="head",
-        n_draws=50,
-        max_length=128,
-        max_epochs=3,
-        batch_size=16,
-        lr=2e-5,
-        head_lr=None,
-        weight_decay=0.0,
-        schedule=None,
-        power=1.0,
-        warmup=0.0,
-        max_grad_norm=1.0,
-        early_stopping=None,
-        validation_fraction=0.1,
-        n_iter_no_change=2,
-        tol=1e-4,
-        classes=None,
-        class_weight=None,
-        warm_start=False,
-        cache_frozen=True,
-        layers_attr=None,
-        device="auto",
-        precision="auto",
-        callbacks=None,
-        net_params=None,
-        revision=None,
-        random_state=None,
-        verbose="auto",
+        classes: ArrayLike | None = None,
+        class_weight: dict | str | None = None,
+        **params: Any,
     ):
-        super().__init__(
-            model,
-            head=head,
-            head_params=head_params,
-            pooling=pooling,
-            layers=layers,
-            freeze=freeze,
-            dropout=dropout,
-            mc_dropout=mc_dropout,
-            n_draws=n_draws,
-            max_length=max_length,
-            max_epochs=max_epochs,
-            batch_size=batch_size,
-            lr=lr,
-            head_lr=head_lr,
-            weight_decay=weight_decay,
-            schedule=schedule,
-            power=power,
-            warmup=warmup,
-            max_grad_norm=max_grad_norm,
-            early_stopping=early_stopping,
-            validation_fraction=validation_fraction,
-            n_iter_no_change=n_iter_no_change,
-            tol=tol,
-            warm_start=warm_start,
-            cache_frozen=cache_frozen,
-            layers_attr=layers_attr,
-            device=device,
-            precision=precision,
-            callbacks=callbacks,
-            net_params=net_params,
-            revision=revision,
-            random_state=random_state,
-            verbose=verbose,
-        )
+        super().__init__(model, **params)
         self.classes = classes
         self.class_weight = class_weight
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train from the pretrained weights.
 
         Parameters
@@ -282,19 +122,25 @@ class BertClassifier(
             For a single class, labels outside `classes`, a model that cannot be
             loaded, a depth it does not have, and too few texts to validate on.
         """
-        go_on = self.warm_start and hasattr(self, "net_")
-        return self._fit(X, y, sample_weight, self.classes, go_on, self.max_epochs)
+        resume = self.warm_start and hasattr(self, "net_")
+        return self._fit(X, y, sample_weight, self.classes, resume, self.max_epochs)
 
     @fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
-        """Train on for one epoch.
+    def partial_fit(
+        self,
+        X,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Continue training for one epoch.
 
         Parameters
         ----------
         X : sequence of n str, or of (str, str)
         y : array-like of shape (n,) or (n, k)
         classes : array-like or None, default=None
-            All classes that will ever come; looked at in the first call only.
+            All classes of this and later calls; used in the first call only.
         sample_weight : array-like of shape (n,) or None, default=None
 
         Returns
@@ -303,44 +149,321 @@ class BertClassifier(
 
         Notes
         -----
-        `class_weight="balanced"` balances the labels of each call by themselves.
+        `class_weight="balanced"` balances the labels of each call separately.
         """
         classes = self.classes if classes is None else classes
         return self._fit(X, y, sample_weight, classes, hasattr(self, "net_"), 1)
 
-    def _fit(self, X, y, sample_weight, classes, go_on, n_epochs):
+    def _fit(self, X, y, sample_weight, classes, resume, n_epochs):
         import torch
         from torch import nn
 
         texts = as_texts(X)
         y = as_labels(y.toarray() if sparse.issparse(y) else y, len(texts))
         multilabel = y.ndim == 2
-        if go_on and multilabel != self._multilabel:
+        if resume and multilabel != self._multilabel:
             raise ValueError(
                 "'y' must be of the kind that training began with, "
                 f"{'an indicator matrix' if self._multilabel else 'labels'}. Call fit "
                 "with warm_start=False for another kind."
             )
-        found, codes = encode_labels(y, self.classes_ if go_on else classes)
+        found, codes = encode_labels(y, self.classes_ if resume else classes)
         weights = sample_weight
         if self.class_weight is not None:
             weights = check_sample_weight(sample_weight, texts)
             weights = weights * compute_sample_weight(self.class_weight, y)
-        return self._train(
-            texts,
+        task = Task(
             torch.from_numpy(codes),
-            weights,
             labels=y,
-            fitted={"classes_": found, "_multilabel": multilabel},
+            attributes={"classes_": found, "_multilabel": multilabel},
             n_outputs=len(found),
             criterion=nn.BCEWithLogitsLoss if multilabel else nn.CrossEntropyLoss,
             stratify=None if multilabel else codes,
-            go_on=go_on,
-            n_epochs=n_epochs,
         )
+        return self._train(texts, task, weights, resume, n_epochs)
+
+    def predict(self, X) -> NDArray:
+        """Predict labels.
+
+        Parameters
+        ----------
+        X : sequence of n str, or of (str, str)
+
+        Returns
+        -------
+        y : ndarray of shape (n,) or (n, k)
+            Classes; an indicator matrix if `fit` got one.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            Before `fit`.
+        TypeError, ValueError
+            If `X` holds anything but texts. The message names the positions.
+        """
+        outputs = self._outputs(X)
+        if self._multilabel:
+            return (outputs > 0).astype(int)
+        return self.classes_[outputs.argmax(axis=1)]
+
+    def predict_proba(self, X) -> NDArray[np.float64]:
+        """Predict probabilities, without dropout.
+
+        Parameters
+        ----------
+        X : sequence of n str, or of (str, str)
+
+        Returns
+        -------
+        proba : ndarray of shape (n, k)
+            Columns as in `classes_`.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            Before `fit`.
+        TypeError, ValueError
+            If `X` holds anything but texts. The message names the positions.
+        """
+        outputs = self._outputs(X).astype(np.float64)
+        return expit(outputs) if self._multilabel else softmax(outputs, axis=-1)
+
+    @available_if(draws_available)
+    def sample_proba(
+        self, X, n_draws: int | None = None, random_state=None
+    ) -> NDArray[np.float64]:
+        """Draw probabilities with Monte-Carlo dropout.
+
+        Parameters
+        ----------
+        X : sequence of n str, or of (str, str)
+        n_draws : int or None, default=None
+            Number of draws. None uses the parameter of that name.
+        random_state : int, RandomState instance or None, default=None
+            Seed of the draws. None uses the parameter of that name.
+
+        Returns
+        -------
+        draws : ndarray of shape (n, n_draws, k)
+            `draws[:, t]` comes from one model, the same for every text; with
+            `mc_dropout="gaussian"` from each text's own distribution.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            Before `fit`.
+        TypeError, ValueError
+            If `X` holds anything but texts. The message names the positions.
+        """
+        check_is_fitted(self)
+        link = _sigmoid if self._multilabel else _softmax
+        return self._draw_outputs(
+            X, n_draws, random_state, link, relative=not self._multilabel
+        )
+
+    def gradient_factors(self, X) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
+        """Return the factors of the gradient of the log loss at the predicted label.
+
+        The gradient with respect to the weights of the last linear layer is, for
+        text i, the outer product of rows i of both.
+
+        Parameters
+        ----------
+        X : sequence of n str, or of (str, str)
+
+        Returns
+        -------
+        residuals : ndarray of shape (n, k)
+            Probabilities minus the indicator of the predicted class.
+        inputs : ndarray of shape (n, d)
+            Inputs of the layer: `transform(X)`, without a constant column. The
+            gradient with respect to the layer's biases is the row of `residuals`.
+        """
+        self._check_single_label("gradient_factors")
+        residuals = self.predict_proba(X)
+        residuals[np.arange(len(residuals)), residuals.argmax(axis=1)] -= 1.0
+        return residuals, self.transform(X)
+
+    def embedding_gradients(self, X) -> NDArray[np.float64]:
+        """Return the largest expected gradient norm of a word's embedding.
+
+        For each text, the maximum over its words of the norm of the gradient of the
+        log loss with respect to the word's embedding, in expectation over the
+        label by the predicted probabilities. Without dropout.
+
+        Parameters
+        ----------
+        X : sequence of n str, or of (str, str)
+
+        Returns
+        -------
+        change : ndarray of shape (n,)
+            0 for a text without words.
+
+        Raises
+        ------
+        TypeError
+            If the model was trained on several labels per text, and for an encoder
+            without a lookup of token embeddings.
+
+        Notes
+        -----
+        A word is an entry of the tokenizer's vocabulary; special tokens do not count.
+        A word that occurs several times in a text has one embedding, whose gradient is
+        the sum over its places. The cost is one forward pass and k backward passes
+        through the whole network, one for two classes, whatever is frozen.
+
+        References
+        ----------
+        Y. Zhang, M. Lease, B. C. Wallace (2017). Active discriminative text
+        representation learning. AAAI.
+        """
+        from ._geometry import expected_word_change
+
+        self._check_single_label("embedding_gradients")
+        fitted = self._fitted
+        special_ids = fitted.checkpoint().special_ids
+        return fitted.map(
+            as_texts(X),
+            lambda network, inputs: expected_word_change(network, inputs, special_ids),
+            with_graph=True,
+        ).astype(np.float64)
+
+    def boundary_distance(self, X, max_iter: int = 50) -> NDArray[np.float64]:
+        """Return the distance of the head's input to the nearest decision boundary.
+
+        The space is that of the head's input: the pooled states of the encoder; for
+        "cnn" its pooled maps. For the linear head, where that is `transform(X)`, the
+        distance is exact. For other heads it is the length of a short path to the
+        boundary, found by DeepFool.
+
+        Parameters
+        ----------
+        X : sequence of n str, or of (str, str)
+        max_iter : int, default=50
+            Maximum number of steps of DeepFool.
+
+        Returns
+        -------
+        distance : ndarray of shape (n,)
+            Euclidean. Infinite if no change of the label was found.
+
+        Raises
+        ------
+        TypeError
+            If the model was trained on several labels per text.
+
+        Notes
+        -----
+        Steps go 2 % beyond the boundary of the linearized head, as in the paper, until
+        another class has caught up; the path is then cut back to that point. If the
+        head is not linear, the distance is an upper bound on the smallest one. For a
+        custom head that takes tokens, the states of all tokens are moved.
+
+        References
+        ----------
+        S.-M. Moosavi-Dezfooli, A. Fawzi, P. Frossard (2016). DeepFool: a simple and
+        accurate method to fool deep neural networks. CVPR.
+
+        M. Ducoffe, F. Precioso (2018). Adversarial active learning for deep networks:
+        a margin based approach. arXiv:1802.09841.
+        """
+        from ._geometry import distance_to_boundary
+
+        self._check_single_label("boundary_distance")
+        if not isinstance(max_iter, Integral) or max_iter < 1:
+            raise ValueError(
+                f"'max_iter' must be an int of at least 1, got {max_iter!r}."
+            )
+        return self._fitted.map(
+            as_texts(X),
+            lambda network, inputs: distance_to_boundary(network, inputs, max_iter),
+        ).astype(np.float64)
+
+    def surprisal(self, X, random_state=None) -> NDArray[np.float32]:
+        """Return the surprisal of some words of each text.
+
+        It is the one of `BertFeatures` with the same `model`; see
+        :meth:`BertFeatures.surprisal`. It needs no `fit`.
+        """
+        return compute_surprisal(self, X, random_state)
+
+    def _check_single_label(self, method):
+        check_is_fitted(self)
+        if self._multilabel:
+            raise TypeError(
+                f"{method} needs a model of one label per text, got one of several. "
+                "Train it on labels, not on an indicator matrix."
+            )
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
-        tags.transformer_tags.preserves_dtype = []
         return tags
+
+
+def _softmax(outputs):
+    """Softmax over the last axis of a tensor; the sums are 1 in float64."""
+    # Over the last but one in memory, as over a short last one it is slow.
+    by_class = outputs.transpose(-1, -2)
+    proba = by_class.softmax(dim=-2).cpu().double()
+    proba /= proba.sum(dim=-2, keepdim=True)
+    return proba.transpose(-1, -2)
+
+
+def _sigmoid(outputs):
+    return outputs.cpu().double().sigmoid()
+
+
+def encode_labels(y, classes=None):
+    """Return the k sorted classes and the codes of the labels `y`.
+
+    The codes are int64 (n,) for labels (n,), float32 (n, k) for an indicator matrix,
+    whose classes are the numbers of its columns.
+    """
+    check_classification_targets(y)
+    if y.ndim == 2:
+        return _encode_indicators(y, classes)
+    found = np.unique(y)
+    if classes is not None:
+        known = _known(classes)
+        strange = found[~np.isin(found, known)]
+        if len(strange):
+            raise ValueError(
+                f"'y' must hold only the classes {known.tolist()}, got "
+                f"{strange.tolist()} as well. Name all classes in 'classes'."
+            )
+        found = known
+    if len(found) < 2:
+        raise ValueError(
+            f"'y' must hold at least 2 classes, got only {found.tolist()} (1 class). "
+            "Label a text of another class, or name all in 'classes'."
+        )
+    return found, np.searchsorted(found, y).astype(np.int64)
+
+
+def _encode_indicators(y, classes):
+    strange = np.setdiff1d(y, (0, 1))
+    if len(strange):
+        raise ValueError(
+            "'y' of two dimensions must be an indicator matrix of 0 and 1, got "
+            f"{strange[:5].tolist()} as well. Pass one label per text, or one column "
+            "of 0 and 1 per class."
+        )
+    k = y.shape[1]
+    if classes is not None and len(_known(classes)) != k:
+        raise ValueError(
+            f"'y' must have one column for each of {len(classes)} classes, got an "
+            f"indicator matrix of {k} columns. Pass all columns in every call."
+        )
+    return np.arange(k), y.astype(np.float32)
+
+
+def _known(classes):
+    try:
+        return np.unique(as_labels(classes, len(classes)))
+    except (TypeError, ValueError) as exc:
+        raise type(exc)(
+            f"'classes' must hold one label per class, all of one kind, got "
+            f"{classes!r}. Name each class as it stands in 'y'."
+        ) from exc

@@ -1,171 +1,113 @@
-"""Draws of a trained network: by dropout in its head or everywhere, or normal."""
+"""Posterior samples of a trained network: Monte-Carlo dropout or normal outputs."""
 
+import inspect
+import math
+import threading
+from contextlib import contextmanager
 from functools import partial
-from numbers import Integral
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
+import torch
+from torch.nn import functional
+from torch.overrides import TorchFunctionMode
 
 from .._utils._chunks import chunk_size, chunks
-from .._utils._random import base_seed, fork_torch, round_seed
-from .._utils._texts import as_texts
+from .._utils._random import fork_torch, round_seed
 from .._utils._threads import in_torch_threads, one_torch_thread
+from ._heads import HEADS, DenseHead
 
-# Bytes of a chunk of draws: on the processor what its cache holds.
+# Bytes of a chunk of draws; on the processor a chunk fits into its cache.
 _CHUNK = {"cpu": 2**20}
 _LARGE_CHUNK = 2**26
-_ROWS = 256  # of a chunk, at least: fewer make slow products
+_ROWS = 256  # fewest rows of a chunk: fewer make slow products
 
 
-def draws_available(estimator):
-    """Whether Monte-Carlo dropout is on; the reason, as an error, where it is not."""
-    if estimator.mc_dropout is None:
-        raise AttributeError(
-            "Draws need mc_dropout='head' or 'full', or 'gaussian' for the linear "
-            "head, got None. Pass one of them."
+def draw_outputs(fitted, texts, mc_dropout, n_draws, seed, link, *, relative=False):
+    """Return (n, t, k) draws of the outputs, float64.
+
+    `link` is applied to chunks (..., k) of outputs; it returns float64 tensors of the
+    same shape on the processor. `relative` means that it depends on the differences
+    of the k outputs only.
+    """
+    seed = round_seed(seed, 0, "draws")
+    if mc_dropout == "gaussian":
+        return _draw_normal(fitted, texts, n_draws, seed, link, relative)
+    at_once = getattr(fitted.network.head, "draws_at_once", False)
+    if mc_dropout == "head" and at_once:
+        return _draw_from_head(fitted, texts, n_draws, seed, link, relative)
+    passes = _whole_passes if mc_dropout == "full" else _head_passes
+    return _draw_passes(fitted, texts, n_draws, seed, link, passes)
+
+
+def _draw_from_head(fitted, texts, n_draws, seed, link, relative):
+    """Draw with dropout in the head: all draws by one product."""
+    head = fitted.network.head
+    masks = head.draw_masks(n_draws, torch.Generator().manual_seed(seed))
+    with torch.no_grad():
+        if type(head).draw is DenseHead.draw:
+            draw = head.fold(masks, relative=relative)
+        else:
+            draw = partial(head.draw, masks=masks)
+    width = max(linear.out_features for linear in head.dense)
+    device = next(head.parameters()).device
+    return _draw_by_chunks(fitted, texts, draw, 8 * n_draws * width, device, link)
+
+
+def _draw_normal(fitted, texts, n_draws, seed, link, relative):
+    """Draw from the normal distribution of the outputs under dropout."""
+    head = fitted.network.head
+    if not getattr(head, "is_linear", False):
+        raise ValueError(
+            f"'mc_dropout' must be 'head' or 'full' for a {type(head).__name__}, "
+            "got 'gaussian': outputs are normal where dropout is followed by one "
+            "linear layer and nothing else. Pass head='linear', or mc_dropout="
+            "'head'."
         )
-    return True
+    linear = head.dense[0]
+    layer = GaussianOutputs(linear.weight, linear.bias, head.dropout.p, relative)
+    points = normal_points(n_draws, layer.size, seed)
+    draw = partial(layer.draw, points=points)
+    row_bytes = 8 * layer.size * (n_draws + 4 * layer.size)
+    return _draw_by_chunks(fitted, texts, draw, row_bytes, torch.device("cpu"), link)
 
 
-class DrawsMixin:
-    """How the fine-tuned estimators draw."""
+def _draw_by_chunks(fitted, texts, draw, row_bytes, device, link):
+    """Compute the inputs of the head, then call `draw` on chunks of them."""
+    summaries = fitted.summaries(texts)
+    size = chunk_size(row_bytes, _CHUNK.get(device.type, _LARGE_CHUNK))
+    out = None
 
-    @property
-    def draws_jointly(self):
-        """Whether a draw is one model, the same for every text; else one per text."""
-        return self.mc_dropout != "gaussian"
+    @torch.no_grad()
+    def draw_rows(rows):
+        # A copy, because torch does not know that the cached rows are read-only.
+        return rows, link(draw(torch.tensor(summaries[rows], device=device)))
 
-    def _draw_outputs(self, X, n_draws, random_state, link, *, relative=False):
-        """Draw outputs (n, t, k), float64.
+    with fitted.explained_memory():
+        tasks = chunks(len(summaries), max(size, _ROWS))
+        for rows, outputs in in_torch_threads(draw_rows, tasks, device):
+            if out is None:
+                out = np.empty((len(summaries), *outputs.shape[1:]))
+            out[rows] = outputs.numpy()
+    return out
 
-        Parameters
-        ----------
-        X : sequence of n str, or of (str, str)
-        n_draws : int or None
-        random_state : int, RandomState instance or None
-        link : callable
-            Applied to tensors (..., k) of outputs, a chunk at a time; gives tensors of
-            the same shape, float64 on the processor.
-        relative : bool, default=False
-            Whether `link` looks at differences of the k outputs only.
-        """
-        n_draws = self.n_draws if n_draws is None else n_draws
-        if not isinstance(n_draws, Integral) or n_draws < 1:
-            raise ValueError(
-                f"'n_draws' must be an int of at least 1, got {n_draws!r}."
-            )
-        check_is_fitted(self)
-        if random_state is None:
-            random_state = self.random_state
-        seed = round_seed(base_seed(random_state), 0, "draws")
-        head = self.net_.module_.head
-        if self.mc_dropout == "gaussian":
-            return self._draw_normal(X, int(n_draws), seed, link, relative)
-        if self.mc_dropout == "head" and getattr(head, "draws_at_once", False):
-            return self._draw_from_head(X, int(n_draws), seed, link, relative)
-        return self._draw_passes(X, int(n_draws), seed, link)
 
-    def _draw_from_head(self, X, n_draws, seed, link, relative):
-        """Draw with dropout in the head: all draws by one product."""
-        import torch
-
-        from ._heads import DenseHead
-
-        head = self.net_.module_.head
-        masks = head.draw_masks(n_draws, torch.Generator().manual_seed(seed))
-        with torch.no_grad():
-            if type(head).draw is DenseHead.draw:
-                draw = head.fold(masks, relative=relative)
-            else:
-                draw = partial(head.draw, masks=masks)
-        width = max(linear.out_features for linear in head.dense)
-        device = next(head.parameters()).device
-        return self._draw_by_chunks(X, draw, 8 * n_draws * width, device, link)
-
-    def _draw_normal(self, X, n_draws, seed, link, relative):
-        """Draw from the normal distribution of the outputs under dropout."""
-        import torch
-
-        from ._dropout import GaussianOutputs, normal_points
-
-        head = self.net_.module_.head
-        if not getattr(head, "is_linear", False):
-            raise ValueError(
-                f"'mc_dropout' must be 'head' or 'full' for a {type(head).__name__}, "
-                "got 'gaussian': outputs are normal where dropout is followed by one "
-                "linear layer and nothing else. Pass head='linear', or mc_dropout="
-                "'head'."
-            )
-        linear = head.dense[0]
-        layer = GaussianOutputs(linear.weight, linear.bias, head.dropout.p, relative)
-        points = normal_points(n_draws, layer.size, seed)
-        draw = partial(layer.draw, points=points)
-        row_bytes = 8 * layer.size * (n_draws + 4 * layer.size)
-        return self._draw_by_chunks(X, draw, row_bytes, torch.device("cpu"), link)
-
-    def _draw_by_chunks(self, X, draw, row_bytes, device, link):
-        """Represent texts, then call a function on chunks of what the head takes."""
-        import torch
-
-        summaries = self._summaries(X)
-        size = chunk_size(row_bytes, _CHUNK.get(device.type, _LARGE_CHUNK))
-        out = None
-
-        @torch.no_grad()
-        def draw_rows(rows):
-            # A copy, as what is kept is read-only, which torch does not know.
-            return rows, link(draw(torch.tensor(summaries[rows], device=device)))
-
-        with self._room():
-            tasks = chunks(len(summaries), max(size, _ROWS))
-            for rows, outputs in in_torch_threads(draw_rows, tasks, device):
-                if out is None:
-                    out = np.empty((len(summaries), *outputs.shape[1:]))
-                out[rows] = outputs.numpy()
-        return out
-
-    def _summaries(self, X):
-        """Compute what the head's first linear layer takes, (n, m)."""
-        from ._heads import DenseHead
-
-        network = self.net_.module_
-        as_kept = type(network.head).summarize is DenseHead.summarize
-        if self.cache_frozen and as_kept and network.cut == network.depth:
-            # Nothing runs where the features of texts that are known are all it takes.
-            with self._room():
-                batches = self._batches(network, self._checkpoint(), as_texts(X))
-            if isinstance(batches.prefix, np.ndarray):
-                return batches.prefix[:, 0]
-        return self._map(X, lambda network, inputs: network.summarize(**inputs))
-
-    def _draw_passes(self, X, n_draws, seed, link):
-        """Run the network, or a head that cannot draw by itself, once per draw."""
-        import torch
-
-        texts = as_texts(X)
-        network = self.net_.module_
-        full = self.mc_dropout == "full"
-        seeds = [round_seed(seed, t, "draw") for t in range(n_draws)]
-        out = None
-        with fork_torch(seed), torch.no_grad(), self._room():
-            # Below the cut there is dropout too: a whole draw starts from tokens.
-            batches = self._batches(
-                network, self._checkpoint(), texts, from_tokens=full
-            )
-            passes = _whole_passes if full else _head_passes
-            for positions, t, rows in passes(network, batches, seeds, link):
-                if out is None:
-                    out = np.empty((len(texts), n_draws, rows.shape[1]))
-                out[positions, t] = rows
-        return out
+def _draw_passes(fitted, texts, n_draws, seed, link, passes):
+    """Run the network, or a head that cannot draw by itself, once per draw."""
+    seeds = [round_seed(seed, t, "draw") for t in range(n_draws)]
+    # Frozen layers have dropout too: a draw of the whole network starts from tokens.
+    from_tokens = passes is _whole_passes
+    out = None
+    with fork_torch(seed), torch.no_grad(), fitted.explained_memory():
+        batches = fitted.batches(texts, from_tokens=from_tokens)
+        for positions, t, rows in passes(fitted.network, batches, seeds, link):
+            if out is None:
+                out = np.empty((len(texts), n_draws, rows.shape[1]))
+            out[positions, t] = rows
+    return out
 
 
 def _whole_passes(network, batches, seeds, link):
     """Run the whole network under each draw."""
-    import torch
-
-    from ._dropout import SharedMasks, dropout_on
-    from ._heads import HEADS
 
     @torch.no_grad()
     def run(task):
@@ -194,10 +136,6 @@ def _whole_passes(network, batches, seeds, link):
 
 def _head_passes(network, batches, seeds, link):
     """Run the encoder once, and the head under each draw."""
-    import torch
-
-    from ._dropout import SharedMasks, dropout_on
-
     draws = [SharedMasks(seed) for seed in seeds]
 
     @torch.no_grad()
@@ -213,3 +151,316 @@ def _head_passes(network, batches, seeds, link):
                     outputs = network.decode(*states)
                 rows = link(outputs).numpy()
             yield positions, t, rows
+
+
+_UNKNOWN = frozenset(
+    {
+        functional.alpha_dropout,
+        functional.dropout1d,
+        functional.dropout2d,
+        functional.dropout3d,
+        functional.feature_alpha_dropout,
+        functional.multi_head_attention_forward,
+    }
+)
+
+
+@contextmanager
+def dropout_on(module):
+    """Put a whole module into training mode, then every part back as it was.
+
+    The whole of it, because attention asks its own block, not a dropout module,
+    whether to drop. Batch normalisation stays in evaluation mode: it would mix texts.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+    """
+    modes = {part: part.training for part in module.modules()}
+    try:
+        for part in modes:
+            part.training = not isinstance(part, torch.nn.modules.batchnorm._NormBase)
+        yield
+    finally:
+        for part, mode in modes.items():
+            part.training = mode
+
+
+class SharedMasks(TorchFunctionMode):
+    """Dropout whose masks are those of one draw, the same for every text and batch.
+
+    While it is active, each dropout of a forward pass, that of attention included,
+    takes a mask that depends on the seed, on which dropout of the pass it is, and on
+    the place in the text: not on the batch. So all texts meet the same model. Several
+    threads may use it at once, each for a pass of its own.
+
+    Parameters
+    ----------
+    seed : int
+        Of the draw.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skactive.bert._draws import SharedMasks
+    >>> x = torch.ones(3, 4)
+    >>> with SharedMasks(seed=0) as masks:
+    ...     masks.begin("head", n_texts=3)
+    ...     dropped = torch.nn.functional.dropout(x, 0.5)
+    >>> bool((dropped == dropped[0]).all())
+    True
+    """
+
+    def __init__(self, seed):
+        super().__init__()
+        self.seed = seed
+        self._masks = {}  # (part, number of the dropout in it) -> mask
+        self._pass = threading.local()
+
+    def begin(self, part, n_texts):
+        """Say that the next dropout is the first of a part of a forward pass.
+
+        Parameters
+        ----------
+        part : {"encoder", "head"}
+            Two dimensions are features of texts in the head; in the encoder they are
+            a table of weights, such as that of relative positions.
+        n_texts : int
+            In the batch.
+        """
+        self._pass.part, self._pass.n_texts, self._pass.call = part, n_texts, 0
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if func is functional.dropout:
+            return self._dropout(*args, **kwargs)
+        if func is functional.scaled_dot_product_attention:
+            return self._attention(*args, **kwargs)
+        if func in _UNKNOWN:
+            _refuse_dropout(func, args, kwargs)
+        return func(*args, **kwargs)
+
+    def _dropout(self, input, p=0.5, training=True, inplace=False):
+        if not training or p == 0.0:
+            return input
+        return input * self._mask(input, p)
+
+    def _attention(
+        self, query, key, value, attn_mask=None, dropout_p=0.0, scale=None, **kwargs
+    ):
+        if dropout_p == 0.0:
+            return functional.scaled_dot_product_attention(
+                query, key, value, attn_mask=attn_mask, scale=scale, **kwargs
+            )
+        if kwargs.get("is_causal") or kwargs.get("enable_gqa"):
+            raise NotImplementedError(
+                "mc_dropout='full' does not know causal or grouped attention; use "
+                "mc_dropout='head'."
+            )
+        scale = query.shape[-1] ** -0.5 if scale is None else scale
+        scores = query @ key.transpose(-2, -1) * scale  # (b, heads, t, t)
+        if attn_mask is not None and attn_mask.dtype == torch.bool:
+            scores = scores.masked_fill(~attn_mask, float("-inf"))
+        elif attn_mask is not None:
+            scores = scores + attn_mask
+        # As in torch, a place that may look nowhere, such as padding, gets nothing.
+        nowhere = (scores == float("-inf")).all(dim=-1, keepdim=True)
+        weights = scores.softmax(dim=-1).masked_fill(nowhere, 0.0)
+        return (weights * self._mask(weights, dropout_p)) @ value
+
+    def _mask(self, x, p):
+        """Mask for one call, without the batch's dimension, scaled by 1 / (1 - p)."""
+        part, n_texts = self._pass.part, self._pass.n_texts
+        place = (part, self._pass.call)
+        self._pass.call += 1
+        if x.ndim < 3 and part == "encoder":
+            shape = x.shape
+        elif len(x) == n_texts:
+            shape = x.shape[1:]
+        else:
+            raise NotImplementedError(
+                f"draws by dropout need the texts as the first dimension, got states "
+                f"of shape {tuple(x.shape)} for {n_texts} texts. Use "
+                "mc_dropout='head' with a head that keeps them there."
+            )
+        mask = self._masks.get(place)
+        if mask is None or any(np.less(mask.shape, shape)):
+            # A longer text than before: its first places keep what they had.
+            known = shape if mask is None else mask.shape
+            larger = np.maximum(known, shape)
+            seed = [self.seed, part == "head", place[1]]
+            mask = torch.from_numpy(_draw_mask(seed, larger, p)).to(x.device)
+            self._masks[place] = mask
+        mask = mask[tuple(slice(size) for size in shape)]
+        return mask.to(x.dtype) / (1.0 - p if p < 1 else 1.0)
+
+
+def _refuse_dropout(func, args, kwargs):
+    bound = inspect.signature(func).bind(*args, **kwargs)
+    bound.apply_defaults()
+    given = bound.arguments
+    if given["training"] and given.get("dropout_p", given.get("p")):
+        raise NotImplementedError(
+            f"draws by dropout need masks that all texts share, which "
+            f"torch.nn.functional.{func.__name__} does not have here. Use "
+            "torch.nn.Dropout."
+        )
+
+
+def _draw_mask(seed, shape, p):
+    """Draw a mask whose value at an index does not depend on the shape.
+
+    The index is hashed, so a mask can grow with the texts and be no larger than they
+    need: attention over thousands of tokens would take gigabytes.
+    """
+    state = np.random.SeedSequence(seed).generate_state(1, np.uint64)
+    for size in shape:
+        state = _mix(state[..., None] + np.arange(1, size + 1, dtype=np.uint64) * _STEP)
+    return (state[0] >> np.uint64(11)) >= np.uint64(math.ceil(p * 2**53))
+
+
+_STEP = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio
+
+
+def _mix(z):
+    """Mix bits as SplitMix64 does (Steele, Lea, Flood 2014)."""
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+_TIE = 1e-12  # of the mean variance, added to each so that a factor exists
+
+
+class GaussianOutputs:
+    """Draws of the outputs of a linear layer, each text's from its own distribution.
+
+    The normal numbers behind the draws are the same for every text, so texts that are
+    alike have draws that are alike; but the draws of two texts together are not those
+    of one model.
+
+    Parameters
+    ----------
+    weight : torch.Tensor of shape (k, d)
+    bias : torch.Tensor of shape (k,)
+    rate : float
+        Of the dropout.
+    relative : bool, default=False
+        Whether only the differences of outputs matter, as for a softmax. Then the
+        first output is 0, and one dimension less is to be covered.
+
+    References
+    ----------
+    S. I. Wang, C. D. Manning (2013). Fast dropout training. ICML.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skactive.bert._draws import GaussianOutputs, normal_points
+    >>> layer = GaussianOutputs(torch.tensor([[3.0, 4.0]]), torch.tensor([2.0]), 0.5)
+    >>> mean, covariance = layer.moments(torch.tensor([[1.0, 1.0]]))
+    >>> mean.tolist(), covariance.tolist()
+    ([[9.0]], [[[25.0]]])
+    >>> layer.draw(torch.tensor([[1.0, 1.0]]), normal_points(8, 1, seed=0)).shape
+    torch.Size([1, 8, 1])
+    """
+
+    def __init__(self, weight, bias, rate, relative=False):
+        # In double precision, in which rounding leaves the covariances positive.
+        weight = weight.detach().cpu().double()
+        bias = bias.detach().cpu().double()
+        self.relative = relative and len(weight) > 1
+        if self.relative:
+            weight, bias = weight[1:] - weight[:1], bias[1:] - bias[:1]
+        self.weight, self.bias = weight, bias
+        self.size = len(weight)
+        self.rows, self.columns = torch.tril_indices(self.size, self.size)
+        products = weight[self.rows] * weight[self.columns]  # (pairs, d)
+        self.products = rate / (1 - rate) * products
+
+    def moments(self, x):
+        """Compute the mean and covariance of the outputs, or of their differences.
+
+        Parameters
+        ----------
+        x : torch.Tensor of shape (b, d)
+            The layer's input before dropout.
+
+        Returns
+        -------
+        mean : torch.Tensor of shape (b, q)
+            q is k; with `relative` k - 1.
+        covariance : torch.Tensor of shape (b, q, q)
+        """
+        x = x.double()
+        covariance = x.new_empty(len(x), self.size, self.size)
+        mean = torch.addmm(self.bias, x, self.weight.T)
+        half = (x * x) @ self.products.T
+        covariance[:, self.rows, self.columns] = half
+        covariance[:, self.columns, self.rows] = half
+        return mean, covariance
+
+    def draw(self, x, points):
+        """Draw outputs.
+
+        Parameters
+        ----------
+        x : torch.Tensor of shape (b, d)
+        points : ndarray of shape (t, q)
+            Standard normal numbers, such as :func:`normal_points`.
+
+        Returns
+        -------
+        outputs : torch.Tensor of shape (b, t, k)
+        """
+        mean, covariance = self.moments(x)
+        variances = covariance.diagonal(dim1=1, dim2=2)
+        tie = _TIE * variances.mean(dim=1, keepdim=True) + np.finfo(np.float64).tiny
+        variances += tie
+        factor = torch.linalg.cholesky_ex(covariance).L.float()
+        points = torch.from_numpy(points.T.astype(np.float32))
+        first = int(self.relative)
+        outputs = factor.new_zeros(len(x), first + self.size, points.shape[1])
+        outputs[:, first:] = factor @ points  # (b, q, q) and (q, t)
+        outputs[:, first:] += mean.float()[:, :, None]
+        return outputs.transpose(1, 2)
+
+
+def normal_points(n, q, seed):
+    """Spread points over the standard normal distribution, more evenly than by chance.
+
+    Parameters
+    ----------
+    n : int
+        How many.
+    q : int
+        Dimensions.
+    seed : int
+
+    Returns
+    -------
+    points : ndarray of shape (n, q)
+        Of a scrambled Sobol sequence. Where n > q they are shifted and turned so that
+        their mean is 0 and their covariance the identity, exactly: so whatever is
+        drawn with them has exactly the mean and covariance it should.
+
+    Examples
+    --------
+    >>> from skactive.bert._draws import normal_points
+    >>> points = normal_points(50, 3, seed=0)
+    >>> abs(points.T @ points / 50).round(6)
+    array([[1., 0., 0.],
+           [0., 1., 0.],
+           [0., 0., 1.]])
+    """
+    from scipy.stats import qmc
+
+    rng = np.random.default_rng(seed)
+    engine = qmc.Sobol(q, seed=rng)
+    normal = qmc.MultivariateNormalQMC(np.zeros(q), engine=engine, seed=rng)
+    points = normal.random(2 ** (n - 1).bit_length())[:n]
+    if n > q:
+        points -= points.mean(axis=0)
+        factor = np.linalg.cholesky(points.T @ points / n)
+        points = np.linalg.solve(factor, points.T).T
+    return points

@@ -20,14 +20,12 @@ from ._cache._store import FeatureStore, open_store
 from ._module import choose_device, choose_layers, choose_precision, encode
 from ._pretrained import open_checkpoint
 from ._sentences import SentenceModules
-from ._surprisal import SurprisalMixin
+from ._surprisal import compute_surprisal
 from ._tokens import collate, cut, cut_parts, pack, tokenize
 from ._workers import count_workers, encode_in_workers
 
 
-class BertFeatures(
-    SurprisalMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
-):
+class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Turn texts into features with a pretrained encoder, left as it is.
 
     The features differ between machines by default: `precision="auto"` computes in
@@ -268,6 +266,44 @@ class BertFeatures(
                 stacklevel=3,  # the caller, past the wrapper of set_output
             )
         return features
+
+    def surprisal(self, X, random_state=None):
+        """Return the surprisal of some words under the pretrained language model.
+
+        In each text 15 % of the words (at least one) are drawn as targets. The
+        surprisal of a target is its negative log probability under the masked
+        language model of `model`. The text itself is the input: nothing is masked.
+
+        Parameters
+        ----------
+        X : sequence of n str, or of (str, str)
+        random_state : int, RandomState instance or None, default=None
+            Seed of the targets. With the same int a text has the same targets in every
+            call, whatever the other texts.
+
+        Returns
+        -------
+        surprisal : ndarray of shape (n, max_length), float32
+            One column for each position of a token, special tokens included; 0 for
+            positions that are not targets.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If `X` holds anything but texts, with their positions, and for a model
+            without the weights of a masked-language-model head.
+
+        Notes
+        -----
+        It needs no `fit`, and `fit` does not change it: the weights are those of
+        `model`. With `precision="auto"` a processor computes in float32.
+
+        References
+        ----------
+        M. Yuan, H.-T. Lin, J. Boyd-Graber (2020). Cold-start active learning through
+        self-supervised language modeling. EMNLP.
+        """
+        return compute_surprisal(self, X, random_state)
 
     def _cache_folder(self):
         """Check `cache`, and return its folder; None for the memory."""

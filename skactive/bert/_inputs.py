@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from .._utils._threads import in_torch_threads
-from ._cache._frozen import NoPrefixError, open_prefix_store
+from ._cache._activations import NotCacheableError, open_activation_store
 from ._cache._memory import in_use
 from ._tokens import collate, cut, pack, tokenize
 
@@ -57,7 +57,7 @@ class Batches:
                     self.lengths = np.ones(len(texts), dtype=np.int64)
                 else:
                     self.lengths = np.array([len(rows) for rows in self.prefix])
-            except NoPrefixError as exc:
+            except NotCacheableError as exc:
                 warnings.warn(
                     f"'cache_frozen' has no effect here: {exc}. All layers run each "
                     "time, with the same result.",
@@ -128,7 +128,7 @@ class Batches:
     def _look_up(self, network, checkpoint, texts):
         """Get the rows of each text, computing those that are missing."""
         pooled = network.cut == network.depth and not network.uses_tokens
-        store = open_prefix_store(
+        store = open_activation_store(
             (
                 network.checkpoint_digest,
                 checkpoint.tokenizer_digest,

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import torch
 from torch import nn
 
-from ._cache._frozen import NoPrefixError
+from ._cache._activations import NotCacheableError
 from ._encoder import PackedEncoder
 from ._heads import make_head
 from ._layers import LayerStack
@@ -270,7 +270,7 @@ class TextNetwork(nn.Module):
 
         Raises
         ------
-        NoPrefixError
+        NotCacheableError
             If the encoder has other states than one per token, as Longformer has.
         """
         with self.evaluated(), torch.no_grad(), self._autocast():
@@ -292,7 +292,7 @@ class TextNetwork(nn.Module):
             with self.stack.stopping_at(self.cut, also=self.kept) as run:
                 states = torch.cat(run(**inputs), dim=-1).float()
             if states.shape[:2] != inputs["input_ids"].shape:
-                raise NoPrefixError(
+                raise NotCacheableError(
                     f"{type(self.encoder).__name__} does not have one state per token"
                 )
             return states

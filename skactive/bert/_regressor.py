@@ -1,6 +1,9 @@
 """BertRegressor: a pretrained encoder, fine-tuned to predict a number."""
 
+from typing import Self
+
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import spearmanr
 from sklearn.base import RegressorMixin
 from sklearn.utils.metaestimators import available_if
@@ -9,12 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 from .._utils._labels import as_labels
 from .._utils._sklearn import fit_context
 from .._utils._texts import as_texts
-from ._base import BertEstimator
-from ._draws import draws_available
+from ._base import BertEstimator, complete, draws_available
+from ._fitting import Task
 
 
-def spearman_score(y_true, y_pred):
-    """Spearman's rank correlation as a score, for `make_scorer`.
+def spearman_score(y_true: ArrayLike, y_pred: ArrayLike) -> float:
+    """Compute Spearman's rank correlation, a score for `make_scorer`.
 
     Parameters
     ----------
@@ -23,7 +26,7 @@ def spearman_score(y_true, y_pred):
     Returns
     -------
     rho : float
-        In [-1, 1]; 0 where one of them is constant, which says nothing of the other.
+        In [-1, 1]. 0 if one of the arguments is constant.
 
     References
     ----------
@@ -41,6 +44,7 @@ def spearman_score(y_true, y_pred):
     return float(spearmanr(y_true, y_pred).statistic)
 
 
+@complete
 class BertRegressor(RegressorMixin, BertEstimator):
     """Fine-tune a pretrained encoder to predict a number for a text or a pair.
 
@@ -49,116 +53,16 @@ class BertRegressor(RegressorMixin, BertEstimator):
 
     Parameters
     ----------
-    model : str or path-like, default="bert-base-uncased"
-        Any encoder that `transformers.AutoModel` loads: a name on the hub, or a local
-        folder with the model and its tokenizer. Code from the hub is never run.
-    head : {"linear", "mlp", "cnn"} or class, default="linear"
-        What stands on the encoder. "linear" is dropout and one linear layer, "mlp" has
-        hidden layers, "cnn" convolutions over the tokens. A class of your own is a
-        `torch.nn.Module` as `DenseHead` describes.
-    head_params : dict or None, default=None
-        Arguments for the head: `hidden_sizes` for "mlp"; `heights`, `n_maps` and
-        `hidden_size` for "cnn".
-    pooling : {"cls", "mean", "max", "last"}, default="cls"
-        How the states of a text's tokens become one row: that of the first token,
-        their mean, the largest value of each dimension, or that of the last token.
-        "cls" is refused for decoders such as GPT-2, whose first token sees no other.
-        The head "cnn" takes the states themselves.
-    layers : int or sequence of int, default=-1
-        Layers whose states the head takes; several are concatenated in the order
-        given. 0 is the output of the embeddings, 1 the first layer, -1 the last.
-        `(-4, -3, -2, -1)` are the last four.
-    freeze : int or "all", default=0
-        `F > 0` freezes the embeddings and the first `F` layers, `F < 0` the last `-F`
-        layers, "all" the encoder, 0 nothing. The head always trains.
-    dropout : float, default=0.1
-        Rate in the head. The encoder keeps the rates of its configuration.
-    mc_dropout : {"head", "gaussian", "full"} or None, default="head"
-        Where dropout stays on in the draws: in the head, on one pass of the encoder,
-        or in the whole network, one pass per draw. "gaussian", for the linear head,
-        draws each text's output from the normal distribution with the exact mean and
-        variance of "head". None: there are no draws.
-    n_draws : int, default=50
-        How many draws unless told otherwise.
-    max_length : int, default=128
-        Tokens after which a text is cut, the special ones included.
-    max_epochs : int, default=3
-        Passes over the training texts.
-    batch_size : int, default=16
-        Texts per step.
-    lr : float, default=2e-5
-        Learning rate of AdamW.
-    head_lr : float or None, default=None
-        That of the head; None is `lr`.
-    weight_decay : float, default=0.0
-        Decoupled decay; biases and normalisations have none.
-    schedule : {"linear", "polynomial"} or None, default=None
-        Learning rate over the steps. None is constant. "linear" and "polynomial"
-        decrease it to 0.
-    power : float, default=1.0
-        Exponent of the polynomial schedule. 1 is linear.
-    warmup : float, default=0.0
-        Part of the steps in which the rate rises from 0.
-    max_grad_norm : float or None, default=1.0
-        Longer gradients are scaled down to this length.
-    early_stopping : bool, str, callable or None, default=None
-        Whether to hold out validation texts, score them after each epoch, stop when
-        the score no longer improves and restore the weights of the best epoch. True
-        scores by R². A str is the name of a scikit-learn scorer, such as
-        "neg_mean_absolute_error". A callable is a scorer `scorer(estimator, X, y)`,
-        such as `make_scorer(spearman_score)`.
-    validation_fraction : float, default=0.1
-        That part.
-    n_iter_no_change : int, default=2
-        Epochs in a row without a gain after which to stop.
-    tol : float, default=1e-4
-        A gain in score below this is none.
-    warm_start : bool, default=False
-        Whether `fit` goes on from the present weights. Otherwise each `fit` starts from
-        the pretrained ones.
-    cache_frozen : bool, default=True
-        Whether what the frozen bottom gives for a text is computed once, in evaluation
-        mode, and kept. False runs every layer in every step, with the dropout of the
-        frozen layers on.
-    layers_attr : str or None, default=None
-        Path of the layers within an encoder whose structure does not tell, such as
-        `"encoder.layer"`.
-    device : str, default="auto"
-        "auto" takes CUDA, else MPS, else the processor; or any name torch knows.
-    precision : {"auto", "float32", "bfloat16"}, default="auto"
-        Of matrix products; weights are float32. "auto" is bfloat16 on a GPU that has
-        it, float32 elsewhere: on a processor that has it "bfloat16" is about 1.3 times
-        as fast.
-    callbacks : sequence of skorch callbacks or None, default=None
-        More callbacks for the training.
-    net_params : dict or None, default=None
-        More arguments for `skorch.NeuralNet`, over those set here.
-    revision : str or None, default=None
-        Branch, tag or commit of the model on the hub.
-    random_state : int, RandomState instance or None, default=None
-        Seeds the head, the order of the texts, dropout and the draws. The global
-        generators are neither read nor moved.
-    verbose : int, bool or "auto", default="auto"
-        Whether a bar on stderr shows the batches and the loss. "auto" shows it on an
-        interactive terminal and in a notebook if training takes more than 3 seconds.
-        0 or False never shows it, 1 or True always does.
+    {parameters}
 
     Attributes
     ----------
-    net_ : skorch.NeuralNet
-        The trained net; `net_.module_` is the network.
-    history_ : list of dict
-        For each epoch `epoch`, `train_loss`, `seconds` and `seconds_total` (since the
-        start), and with early stopping `valid_loss` and `valid_score`.
-    layer_changes_ : dict of str to ndarray
-        `layer`, `part`, and `mean` and `variance` of the absolute change of the
-        layer's parameters in `fit`. Exactly 0 for frozen layers. `layer` is the name
-        of the part in the network, where "0" is the first layer of the encoder.
+    {attributes}
 
     See Also
     --------
-    BertClassifier : The same for classes.
-    skactive.bert.spearman_score : Rank correlation, for `make_scorer`.
+    BertClassifier : Predict classes.
+    spearman_score : Rank correlation, for `make_scorer`.
 
     References
     ----------
@@ -177,10 +81,8 @@ class BertRegressor(RegressorMixin, BertEstimator):
     'cls'
     """
 
-    _min_valid_texts = 2  # of one number, R² says nothing
-
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train from the pretrained weights.
 
         Parameters
@@ -196,12 +98,14 @@ class BertRegressor(RegressorMixin, BertEstimator):
         -------
         self : BertRegressor
         """
-        go_on = self.warm_start and hasattr(self, "net_")
-        return self._fit(X, y, sample_weight, go_on, self.max_epochs)
+        resume = self.warm_start and hasattr(self, "net_")
+        return self._fit(X, y, sample_weight, resume, self.max_epochs)
 
     @fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X, y, sample_weight=None):
-        """Train on for one epoch; the first call sets the scale of the targets.
+    def partial_fit(
+        self, X, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Continue training for one epoch; the first call sets the scale of `y`.
 
         Parameters
         ----------
@@ -215,7 +119,7 @@ class BertRegressor(RegressorMixin, BertEstimator):
         """
         return self._fit(X, y, sample_weight, hasattr(self, "net_"), 1)
 
-    def _fit(self, X, y, sample_weight, go_on, n_epochs):
+    def _fit(self, X, y, sample_weight, resume, n_epochs):
         import torch
         from torch import nn
 
@@ -227,21 +131,18 @@ class BertRegressor(RegressorMixin, BertEstimator):
                 f"{y.dtype}. Use BertClassifier for classes."
             )
         y = y.astype(np.float64)
-        scale = self._scale if go_on else (y.mean(), y.std() or 1.0)
-        return self._train(
-            texts,
+        scale = self._scale if resume else (y.mean(), y.std() or 1.0)
+        task = Task(
             torch.from_numpy((y - scale[0]) / scale[1]).float()[:, None],
-            sample_weight,
             labels=y,
-            fitted={"_scale": scale},
+            attributes={"_scale": scale},
             n_outputs=1,
             criterion=nn.MSELoss,
-            stratify=None,
-            go_on=go_on,
-            n_epochs=n_epochs,
+            min_valid_texts=2,  # R² is not defined for a single number
         )
+        return self._train(texts, task, sample_weight, resume, n_epochs)
 
-    def predict(self, X):
+    def predict(self, X) -> NDArray[np.float64]:
         """Predict a number per text.
 
         Parameters
@@ -257,16 +158,18 @@ class BertRegressor(RegressorMixin, BertEstimator):
         return self._outputs(X)[:, 0].astype(np.float64) * std + mean
 
     @available_if(draws_available)
-    def sample_predictions(self, X, n_draws=None, random_state=None):
+    def sample_predictions(
+        self, X, n_draws: int | None = None, random_state=None
+    ) -> NDArray[np.float64]:
         """Draw predictions with Monte-Carlo dropout.
 
         Parameters
         ----------
         X : sequence of n str, or of (str, str)
         n_draws : int or None, default=None
-            How many; None is the parameter of that name.
+            Number of draws. None uses the parameter of that name.
         random_state : int, RandomState instance or None, default=None
-            Seeds the draws; None is the parameter of that name.
+            Seed of the draws. None uses the parameter of that name.
 
         Returns
         -------
@@ -280,8 +183,3 @@ class BertRegressor(RegressorMixin, BertEstimator):
             X, n_draws, random_state, lambda outputs: outputs.cpu().double()
         )
         return draws[:, :, 0] * std + mean
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = []
-        return tags

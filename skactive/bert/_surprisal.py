@@ -1,4 +1,4 @@
-"""How surprising a masked language model finds some words of each text."""
+"""Surprisal of some words of each text under a masked language model."""
 
 import threading
 
@@ -19,104 +19,73 @@ _LOGITS = 2**27  # most numbers that the language model gives for a batch
 _TARGETS = 0.15  # part of the words, as in BERT's own training
 
 
-class SurprisalMixin:
-    """The method of the estimators of texts that asks a masked language model."""
+def compute_surprisal(estimator, X, random_state=None):
+    """Return the (n, max_length) surprisal of some words of each text, float32.
 
-    def surprisal(self, X, random_state=None):
-        """Surprise of the pretrained language model at some words of each text.
+    `estimator` names the model, its revision, the length, the device and the
+    precision; see `BertFeatures.surprisal`.
+    """
+    estimator._validate_params()
+    texts = as_texts(X)
+    if random_state is None:
+        random_state = getattr(estimator, "random_state", None)
+    seed = base_seed(random_state)
+    checkpoint = open_checkpoint(estimator.model, estimator.revision)
+    each = unique(texts)
+    limit = int(min(estimator.max_length, checkpoint.max_positions or np.inf))
+    out = np.zeros((len(each), limit), dtype=np.float32)
+    try:
+        for rows, columns, values in _surprises(
+            estimator, checkpoint, each, limit, seed
+        ):
+            out[rows, columns] = values
+    except (TypeError, UnicodeError):
+        refuse_surrogates(texts)
+        raise
+    if len(each) < len(texts):
+        row = dict(zip(each, range(len(each)), strict=True))
+        out = out[[row[text] for text in texts]]
+    return out
 
-        Of each text 15 % of the words (at least one) are drawn as targets. The
-        surprisal of a target is its negative log probability under the masked
-        language model of the checkpoint, which reads the text as it is: nothing is
-        masked.
 
-        Parameters
-        ----------
-        X : sequence of n str, or of (str, str)
-        random_state : int, RandomState instance or None, default=None
-            Seeds the targets. With the same int a text has the same ones in every
-            call, whatever the other texts.
+def _surprises(estimator, checkpoint, texts, max_length, seed):
+    """Yield text, position and surprisal of the targets, batch by batch."""
+    device = choose_device(estimator.device)
+    # Differences of large logits: no bfloat16 unless it is asked for or a GPU's.
+    on_cpu = estimator.precision == "auto" and device.type == "cpu"
+    precision = "float32" if on_cpu else estimator.precision
+    dtype = choose_precision(precision, device)
+    module = checkpoint.module(device, dtype, masked_lm=True)
+    pad_id = checkpoint.pad_id
+    special = checkpoint.special_ids
+    batch_tokens = _BATCH_TOKENS.get(device.type, _BATCH_TOKENS["cpu"])
+    most = int(_LOGITS / (_TARGETS * checkpoint.config.vocab_size))
+    batch_tokens = min(batch_tokens, max(1, most))
+    # By characters first, so that a chunk already holds texts of like length.
+    order = np.argsort([-len("".join(text)) for text in texts], kind="stable")
 
-        Returns
-        -------
-        surprisal : ndarray of shape (n, max_length), float32
-            One column for each position of a token, the special ones included; 0
-            where there is no target.
+    def tasks():
+        for start in range(0, len(texts), _CHUNK):
+            chunk = order[start : start + _CHUNK]
+            tokens = tokenize(checkpoint, [texts[i] for i in chunk], max_length)
+            targets = [
+                choose_targets(ids, special, seed, texts[i])
+                for i, ids in zip(chunk, tokens.ids, strict=True)
+            ]
+            for batch in cut([len(ids) for ids in tokens.ids], batch_tokens):
+                counts = [len(targets[i]) for i in batch]
+                if any(counts):
+                    rows = np.repeat(np.arange(len(batch)), counts)
+                    columns = np.concatenate([targets[i] for i in batch])
+                    inputs = collate(tokens, batch, pad_id, device)
+                    yield chunk[batch[rows]], inputs, rows, columns
 
-        Raises
-        ------
-        TypeError, ValueError
-            Where `X` holds something else than texts, with the positions, and for a
-            checkpoint without the weights of a masked-language-model head.
+    def run(task):
+        positions, inputs, rows, columns = task
+        values = _negative_log_proba(module, inputs, rows, columns)
+        return positions, columns, values
 
-        Notes
-        -----
-        It needs no `fit`, and what was fitted changes nothing: the weights are those
-        of `model`. With `precision="auto"` a processor computes in float32.
-
-        References
-        ----------
-        M. Yuan, H.-T. Lin, J. Boyd-Graber (2020). Cold-start active learning through
-        self-supervised language modeling. EMNLP.
-        """
-        self._validate_params()
-        texts = as_texts(X)
-        if random_state is None:
-            random_state = getattr(self, "random_state", None)
-        seed = base_seed(random_state)
-        checkpoint = open_checkpoint(self.model, self.revision)
-        each = unique(texts)
-        limit = int(min(self.max_length, checkpoint.max_positions or np.inf))
-        out = np.zeros((len(each), limit), dtype=np.float32)
-        try:
-            for rows, columns, values in self._surprises(checkpoint, each, limit, seed):
-                out[rows, columns] = values
-        except (TypeError, UnicodeError):
-            refuse_surrogates(texts)
-            raise
-        if len(each) < len(texts):
-            row = dict(zip(each, range(len(each)), strict=True))
-            out = out[[row[text] for text in texts]]
-        return out
-
-    def _surprises(self, checkpoint, texts, max_length, seed):
-        """Yield text, position and surprisal of the targets, batch by batch."""
-        device = choose_device(self.device)
-        # Differences of large logits: no bfloat16 unless it is asked for or a GPU's.
-        on_cpu = self.precision == "auto" and device.type == "cpu"
-        precision = "float32" if on_cpu else self.precision
-        dtype = choose_precision(precision, device)
-        module = checkpoint.module(device, dtype, masked_lm=True)
-        pad_id = checkpoint.pad_id
-        special = checkpoint.special_ids
-        batch_tokens = _BATCH_TOKENS.get(device.type, _BATCH_TOKENS["cpu"])
-        most = int(_LOGITS / (_TARGETS * checkpoint.config.vocab_size))
-        batch_tokens = min(batch_tokens, max(1, most))
-        # By characters first, so that a chunk already holds texts of like length.
-        order = np.argsort([-len("".join(text)) for text in texts], kind="stable")
-
-        def tasks():
-            for start in range(0, len(texts), _CHUNK):
-                chunk = order[start : start + _CHUNK]
-                tokens = tokenize(checkpoint, [texts[i] for i in chunk], max_length)
-                targets = [
-                    choose_targets(ids, special, seed, texts[i])
-                    for i, ids in zip(chunk, tokens.ids, strict=True)
-                ]
-                for batch in cut([len(ids) for ids in tokens.ids], batch_tokens):
-                    counts = [len(targets[i]) for i in batch]
-                    if any(counts):
-                        rows = np.repeat(np.arange(len(batch)), counts)
-                        columns = np.concatenate([targets[i] for i in batch])
-                        inputs = collate(tokens, batch, pad_id, device)
-                        yield chunk[batch[rows]], inputs, rows, columns
-
-        def run(task):
-            positions, inputs, rows, columns = task
-            values = _negative_log_proba(module, inputs, rows, columns)
-            return positions, columns, values
-
-        yield from in_torch_threads(run, tasks(), device)
+    yield from in_torch_threads(run, tasks(), device)
 
 
 def choose_targets(ids, special_ids, seed, text):

@@ -266,36 +266,17 @@ def adamw(groups, **settings):
     return torch.optim.AdamW(groups, **settings)
 
 
-def optimisation(
-    *, lr, head_lr, weight_decay, schedule, power, warmup, max_grad_norm, n_steps
-):
-    """Collect the arguments of :class:`Net` that say how to optimise.
+def optimization(model, n_steps):
+    """Return the arguments of :class:`Net` that say how to optimize, and callbacks.
 
-    Parameters
-    ----------
-    lr, head_lr : float
-        Of the encoder and of the head.
-    weight_decay : float
-        Decoupled; biases and normalisations have none.
-    schedule : {None, "linear", "polynomial"}
-    power : float
-        Exponent of the polynomial schedule.
-    warmup : float
-        Part of the steps in which the rate rises.
-    max_grad_norm : float or None
-    n_steps : int
-        Batches in all epochs together.
-
-    Returns
-    -------
-    params : dict
-    callbacks : list of skorch callbacks
+    `model` is the estimator, `n_steps` the batches of all epochs together.
     """
+    head_lr = model.lr if model.head_lr is None else model.head_lr
     head, plain = {"lr": head_lr}, {"weight_decay": 0.0}
     params = {
         "optimizer": adamw,
-        "optimizer__weight_decay": weight_decay,
-        "lr": lr,
+        "optimizer__weight_decay": model.weight_decay,
+        "lr": model.lr,
         # The first pattern that fits a name decides.
         "optimizer__param_groups": [
             ("head*.bias", head | plain),
@@ -306,16 +287,16 @@ def optimisation(
         ],
     }
     callbacks = []
-    if max_grad_norm is not None:
-        clip = GradientNormClipping(gradient_clip_value=max_grad_norm)
+    if model.max_grad_norm is not None:
+        clip = GradientNormClipping(gradient_clip_value=model.max_grad_norm)
         callbacks.append(("clip", clip))
-    if schedule is not None or warmup:
+    if model.schedule is not None or model.warmup:
         factor = partial(
             learning_rate,
-            schedule=schedule,
-            power=power,
+            schedule=model.schedule,
+            power=model.power,
             n_steps=n_steps,
-            n_warmup=math.ceil(warmup * n_steps),
+            n_warmup=math.ceil(model.warmup * n_steps),
         )
         scheduler = LRScheduler(
             torch.optim.lr_scheduler.LambdaLR, lr_lambda=factor, step_every="batch"

@@ -134,7 +134,7 @@ def taken_by(trained):
     """What the head's own layers take of each text, one by one."""
     network = trained.net_.module_
     with torch.no_grad():
-        batches = trained._batches(network, trained._checkpoint(), X)
+        batches = trained._fitted.batches(X)
         each = [batches.take(np.array([i])) for i in range(len(X))]
         if hasattr(network.head, "dense"):
             return torch.cat([network.summarize(**batch) for batch in each])
@@ -210,7 +210,7 @@ def test_a_head_of_tokens_is_moved_in_the_states_of_all(tiny_bert):
     weight, bias = layer.weight.detach(), layer.bias.detach()
     normal = (weight[1] - weight[0]).norm()
     scores = torch.from_numpy(trained.transform(X)) @ weight.T + bias
-    lengths = trained._batches(network, trained._checkpoint(), X).lengths
+    lengths = trained._fitted.batches(X).lengths
     # Each of t states moves by the same: sqrt(t) times what their mean has to.
     gap = (scores[:, 1] - scores[:, 0]).abs().numpy()
     expected = gap / normal.item() * np.sqrt(lengths)
@@ -225,7 +225,7 @@ def test_other_texts_and_batches_do_not_matter(tiny_bert, head, monkeypatch):
     found = trained.boundary_distance([X[i] for i in order])
     np.testing.assert_allclose(found, whole[order], rtol=2e-3)
     monkeypatch.setattr("skactive.bert._geometry._ELEMENTS", 1)
-    monkeypatch.setattr("skactive.bert._fitting._BATCH_TOKENS", {"cpu": 1})
+    monkeypatch.setattr("skactive.bert._fitted._BATCH_TOKENS", {"cpu": 1})
     np.testing.assert_allclose(trained.boundary_distance(X), whole, rtol=2e-3)
 
 

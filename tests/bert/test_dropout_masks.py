@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from skactive.bert._dropout import SharedMasks, dropout_on
+from skactive.bert._draws import SharedMasks, dropout_on
 
 
 def test_modes_come_back_one_by_one():

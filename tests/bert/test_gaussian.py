@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 from skactive import ActiveLearner
 from skactive.bert import BertRegressor
-from skactive.bert._dropout import GaussianOutputs, normal_points
+from skactive.bert._draws import GaussianOutputs, normal_points
 from skactive.view import PoolView
 
 from .finetuning import X, Y, classifier

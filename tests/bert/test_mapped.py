@@ -12,10 +12,10 @@ import pytest
 from skactive.bert import BertFeatures, clear_cache, set_cache_limit
 from skactive.bert._cache._rows import (
     NoRoomError,
+    allocate_rows,
     copy_rows,
     in_memory,
     map_file,
-    room,
 )
 from skactive.bert._cache._store import open_store
 
@@ -205,7 +205,7 @@ def test_room_is_reserved(monkeypatch):
 @pytest.mark.parametrize("view", [lambda a: a, lambda a: a[1:, ::2], lambda a: a.T])
 def test_in_memory_sees_through_views(view):
     assert in_memory(view(map_file(3, 4))) == 0
-    array = view(room(3, 4))
+    array = view(allocate_rows(3, 4))
     assert in_memory(array) == array.nbytes
     assert in_memory(view(np.array(map_file(3, 4)))) == array.nbytes
 

@@ -9,10 +9,10 @@ import torch
 
 from skactive.bert import clear_cache, set_cache_limit
 from skactive.bert._cache import _rows as mapped
-from skactive.bert._cache._frozen import (
-    NoPrefixError,
-    PrefixStore,
-    open_prefix_store,
+from skactive.bert._cache._activations import (
+    ActivationStore,
+    NotCacheableError,
+    open_activation_store,
 )
 from skactive.bert._cache._memory import in_use
 from skactive.bert._network import TextNetwork
@@ -34,7 +34,7 @@ def add(store, texts, lengths, width=2):
 
 
 def test_rows_come_back_by_text():
-    store = PrefixStore()
+    store = ActivationStore()
     add(store, ["one", "two"], [1, 2])
     add(store, [("a", "pair")], [3])
     rows = store.get([("a", "pair"), "two", "one", "two"])
@@ -44,14 +44,14 @@ def test_rows_come_back_by_text():
 
 
 def test_missing_texts_are_told_once_in_order():
-    store = PrefixStore()
+    store = ActivationStore()
     add(store, ["b"], [1])
     assert store.missing(["c", "b", "a", "c"]) == ["c", "a"]
     assert store.missing(["b"]) == []
 
 
 def test_single_rows_come_as_one_array():
-    store, kept = PrefixStore(), dict(zip("abcd", np.eye(4), strict=True))
+    store, kept = ActivationStore(), dict(zip("abcd", np.eye(4), strict=True))
 
     def add(names):
         def fill(views):
@@ -71,14 +71,14 @@ def test_single_rows_come_as_one_array():
 
 
 def test_rows_are_read_only():
-    store = PrefixStore()
+    store = ActivationStore()
     add(store, ["a"], [1])
     with pytest.raises(ValueError, match="read-only"):
         store.get(["a"])[0][:] = 0
 
 
 def test_a_fill_that_fails_keeps_nothing():
-    store = PrefixStore()
+    store = ActivationStore()
 
     def fail(views):
         views[0][:] = 1
@@ -92,7 +92,7 @@ def test_a_fill_that_fails_keeps_nothing():
 
 def test_the_least_recently_used_block_goes_first():
     set_cache_limit(25_000)  # two blocks of some 8 kB and what their texts take
-    store = open_prefix_store(("recipe",))
+    store = open_activation_store(("recipe",))
     for text in ("old", "used", "new"):
         with in_use():
             add(store, [text], [1000])
@@ -105,19 +105,19 @@ def test_the_least_recently_used_block_goes_first():
 
 
 def test_rows_outlive_the_block_they_came_from():
-    store = open_prefix_store(("recipe",))
+    store = open_activation_store(("recipe",))
     with in_use():
         add(store, ["a"], [4])
     rows = store.get(["a"])[0]
     clear_cache()
     assert (rows == 4).all()
-    assert open_prefix_store(("recipe",)).missing(["a"]) == ["a"]
+    assert open_activation_store(("recipe",)).missing(["a"]) == ["a"]
 
 
 @pytest.mark.parametrize(("limit", "in_memory"), [(10**6, True), (1000, False)])
 def test_blocks_beyond_the_limit_are_mapped_from_a_file(limit, in_memory):
     set_cache_limit(limit)
-    store = open_prefix_store(("recipe",))
+    store = open_activation_store(("recipe",))
     with in_use():
         add(store, ["a", "b"], [600, 400])
     assert (store.entries()[0][0].n_bytes > 0) is in_memory
@@ -128,7 +128,7 @@ def test_blocks_beyond_the_limit_are_mapped_from_a_file(limit, in_memory):
 def test_files_have_no_name(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     set_cache_limit(0)
-    store = PrefixStore()
+    store = ActivationStore()
     add(store, ["a"], [10])
     assert os.listdir(tmp_path) == []
     assert (store.get(["a"])[0] == 10).all()
@@ -142,8 +142,8 @@ def full_disk(monkeypatch, free=10):
 def test_no_room_is_told_before_anything_is_computed(monkeypatch):
     full_disk(monkeypatch)
     set_cache_limit(0)
-    with pytest.raises(NoPrefixError, match=r"no room for 0\.0 GB in"):
-        PrefixStore().add(["a"], np.array([10]), 2, pytest.fail)
+    with pytest.raises(NotCacheableError, match=r"no room for 0\.0 GB in"):
+        ActivationStore().add(["a"], np.array([10]), 2, pytest.fail)
 
 
 @pytest.fixture
@@ -281,7 +281,7 @@ def test_an_interrupted_pass_leaves_nothing_half_done(tiny_bert, monkeypatch):
     expected = classifier(tiny_bert, freeze=2).fit(X, Y)
     clear_cache()
     original = TextNetwork.below_cut
-    monkeypatch.setattr("skactive.bert._fitting._BATCH_TOKENS", {"cpu": 20})
+    monkeypatch.setattr("skactive.bert._fitted._BATCH_TOKENS", {"cpu": 20})
 
     def stop(network, inputs):
         if inputs["lengths"].max() < 8:

@@ -1,4 +1,4 @@
-"""Rows of features found by text: those in memory, and those on disk."""
+"""Rows found by text: those in memory, and those on disk."""
 
 import itertools
 import mmap
@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 import warnings
+from functools import partial
 
 import numpy as np
 
@@ -16,56 +17,67 @@ from ._shards import DamagedShard, UnreadableShard, digest_text
 _SMALL_BLOCK, _SMALL_BLOCKS_KEPT = 256, 64
 
 
-class Gone(Exception):
+class ShardVanished(Exception):
     """A shard that was there cannot be read any more, and is given up."""
 
 
 class Block(Entry):
-    """The features of some texts, in one read-only array.
+    """The rows of n texts, in one read-only array.
 
-    Parameters
-    ----------
-    texts : list of str or of (str, str)
-        What the rows belong to, in order.
-    array : ndarray of shape (n, width)
-    n_bytes : int
+    Row i belongs to text i, or the rows `bounds[i]` to `bounds[i + 1]` do.
     """
 
-    def __init__(self, texts, array, n_bytes):
+    def __init__(self, texts, array, n_bytes, bounds=None):
         super().__init__(n_bytes)
         array.flags.writeable = False
-        self.texts, self.array = texts, array
+        self.texts, self.array, self.bounds = texts, array, bounds
+
+    def view(self, i):
+        """Return the (t, width) rows of text i."""
+        return self.array[self.bounds[i] : self.bounds[i + 1]]
 
 
 class MemoryRows:
-    """Rows in memory: one block per call that encoded something."""
+    """Rows in memory: one block per call that added some."""
 
     def __init__(self):
         self.blocks, self._starts = [], []
-        self._rows = {}  # text -> row number
-        self._n_rows = 0
+        self._numbers = {}  # text -> number of the text
+        self._n_texts = 0
 
     def find(self, texts):
-        """Find row numbers, -1 for texts that are not here."""
-        return _get_each(self._rows, texts)
+        """Return the (n,) numbers of texts, -1 for those that are not here."""
+        return _get_each(self._numbers, texts)
 
-    def take(self, rows, features, positions):
-        """Copy rows to their positions in `features`."""
-        for number, part in _split(self._starts, rows):
-            block, first = self.blocks[number], self._starts[number]
-            block.touch()
-            copy_rows(block.array, rows[part] - first, features, positions[part])
+    def blocks_of(self, numbers):
+        """Yield each block that is used, the numbers in it and their positions."""
+        for i, part in _split(self._starts, numbers):
+            self.blocks[i].touch()
+            yield self.blocks[i], numbers[part] - self._starts[i], part
 
-    def add(self, texts, array):
-        """Keep the features of texts that are not here yet, without a copy."""
-        self._merge_small_blocks()
-        self._append(texts, array)
+    def touch(self, numbers):
+        """Mark the blocks of texts as used now."""
+        for i in np.unique(_numbers(self._starts, numbers)):
+            self.blocks[i].touch()
 
-    def _append(self, texts, array):
-        self.blocks.append(Block(texts, array, in_memory(array) + size_of(texts)))
-        self._starts.append(self._n_rows)
-        self._rows.update(zip(texts, itertools.count(self._n_rows), strict=False))
-        self._n_rows += len(texts)
+    def take(self, numbers, features, positions):
+        """Copy the single rows of texts to their positions in `features`."""
+        for block, rows, part in self.blocks_of(numbers):
+            copy_rows(block.array, rows, features, positions[part])
+
+    def add(self, texts, array, bounds=None, n_bytes=None):
+        """Keep the rows of texts, without a copy."""
+        if bounds is None:
+            self._merge_small_blocks()
+        self._append(texts, array, bounds, n_bytes)
+
+    def _append(self, texts, array, bounds=None, n_bytes=None):
+        if n_bytes is None:
+            n_bytes = in_memory(array) + size_of(texts)
+        self.blocks.append(Block(texts, array, n_bytes, bounds))
+        self._starts.append(self._n_texts)
+        self._numbers.update(zip(texts, itertools.count(self._n_texts), strict=False))
+        self._n_texts += len(texts)
 
     def _merge_small_blocks(self):
         """Join the blocks of many small calls, so that looking up stays fast."""
@@ -79,14 +91,21 @@ class MemoryRows:
 
     def drop(self, block):
         """Forget a block."""
-        number = self.blocks.index(block)
-        del self.blocks[number], self._starts[number]
+        i = self.blocks.index(block)
+        start = self._starts[i]
+        del self.blocks[i], self._starts[i]
         for text in block.texts:
-            del self._rows[text]
+            # Two threads may have added the same text; the later block has it.
+            if start <= self._numbers.get(text, -1) < start + len(block.texts):
+                del self._numbers[text]
+
+    def entries(self):
+        """List the blocks, each with the function that drops it."""
+        return [(block, partial(self.drop, block)) for block in self.blocks]
 
 
 class _Index(Entry):
-    """Row numbers by text, so that not every look-up has to digest the texts."""
+    """Row numbers by text, so that not every look-up must hash the texts."""
 
     def __init__(self):
         super().__init__()
@@ -101,12 +120,7 @@ class _Index(Entry):
 
 
 class DiskRows:
-    """Rows in the shards of a cache folder.
-
-    Parameters
-    ----------
-    shards : ShardFolder
-    """
+    """Rows in the shards of a `ShardFolder`."""
 
     def __init__(self, shards):
         self.shards = shards
@@ -122,7 +136,7 @@ class DiskRows:
         self.shards.list_again()
 
     def find(self, texts, width):
-        """Find row numbers, -1 for texts that are in no shard.
+        """Return the row numbers of texts, -1 for those that are in no shard.
 
         The shards that are read for the first time in this process are checked; a
         damaged one is removed, with a warning.
@@ -170,7 +184,7 @@ class DiskRows:
         self._n_rows += len(digests)
 
     def take(self, rows, features, positions):
-        """Copy rows to their positions; `Gone` if a shard cannot be read any more."""
+        """Copy rows to their positions; `ShardVanished` if a shard is unreadable."""
         for number, part in _split(self._starts, rows):
             name, first = self._names[number], self._starts[number]
             width, places = features.shape[1], positions[part]
@@ -179,7 +193,7 @@ class DiskRows:
             except DamagedShard as exc:
                 self._start_over()
                 self._give_up(name, exc)
-                raise Gone from exc
+                raise ShardVanished from exc
 
     def _give_up(self, name, reason):
         unreadable = isinstance(reason, UnreadableShard)
@@ -204,20 +218,12 @@ def _get_each(index, keys):
 
 
 def _numbers(starts, rows):
-    """Tell the number of the block that each row is in."""
+    """Return the number of the block that each row is in."""
     return np.searchsorted(starts, rows, side="right") - 1
 
 
 def _split(starts, rows):
-    """Tell which part of the rows is in which block.
-
-    Yields
-    ------
-    number : int
-        Of the block.
-    part : slice or ndarray of int
-        Positions in `rows`.
-    """
+    """Yield the number of each block that has some of `rows`, and their positions."""
     numbers = _numbers(starts, rows)
     if numbers.min() == numbers.max():
         yield numbers[0], slice(None)
@@ -235,29 +241,11 @@ class NoRoomError(Exception):
     """The disk has no room for a file."""
 
 
-def room(n_rows, width):
-    """Make room for rows of float32, in a file where they are beyond the limit.
+def allocate_rows(n_rows, width):
+    """Return a float32 array (n_rows, width) to be filled.
 
-    Parameters
-    ----------
-    n_rows, width : int
-
-    Returns
-    -------
-    array : ndarray of shape (n_rows, width)
-        To be filled. In a file where all rows together take more than
-        :func:`skactive.bert.set_cache_limit` allows.
-
-    Warns
-    -----
-    UserWarning
-        Where the disk has no room for that; the rows are in memory then.
-
-    Examples
-    --------
-    >>> from skactive.bert._cache._rows import in_memory, room
-    >>> in_memory(room(10, 100))
-    4000
+    It is in a file if it alone is beyond the limit of the cache, unless the disk has no
+    room for that.
     """
     n_bytes = 4 * n_rows * width
     if n_bytes > max(get_cache_limit(), _SMALL):
@@ -274,21 +262,10 @@ def room(n_rows, width):
 
 
 def map_file(n_rows, width):
-    """Map a new file without a name, which lasts as long as the array.
+    """Return a float32 array (n_rows, width) in a new file without a name.
 
-    Parameters
-    ----------
-    n_rows, width : int
-        At least 1.
-
-    Returns
-    -------
-    array : ndarray of shape (n_rows, width), float32
-
-    Raises
-    ------
-    NoRoomError
-        If the file would take more than half of what is free.
+    The file lasts as long as the array. `NoRoomError` if it would take more than half
+    of the free space.
     """
     n_bytes, folder = 4 * n_rows * width, tempfile.gettempdir()
     try:
@@ -310,16 +287,7 @@ def map_file(n_rows, width):
 
 
 def in_memory(array):
-    """Count the bytes of an array that are in memory and in no file.
-
-    Parameters
-    ----------
-    array : ndarray
-
-    Returns
-    -------
-    n_bytes : int
-    """
+    """Return the bytes of an array that are in memory and in no file."""
     base = array
     while isinstance(base, np.ndarray):
         base = base.base
@@ -329,14 +297,6 @@ def in_memory(array):
 
 
 def copy_rows(source, rows, target, positions):
-    """Copy rows as in `target[positions] = source[rows]`, a few at a time.
-
-    Parameters
-    ----------
-    source : ndarray of shape (m, width)
-    rows : ndarray of int of shape (b,)
-    target : ndarray of shape (n, width)
-    positions : ndarray of int of shape (b,)
-    """
+    """Copy (b,) rows as in `target[positions] = source[rows]`, a few at a time."""
     for part in chunks(len(rows), chunk_size(source[:1].nbytes)):
         target[positions[part]] = source[rows[part]]

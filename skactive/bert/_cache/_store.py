@@ -11,7 +11,15 @@ import numpy as np
 
 from ..._utils._chunks import chunk_size, chunks
 from ._memory import find_store, in_use, lock
-from ._rows import Block, DiskRows, Gone, MemoryRows, copy_rows, in_memory, room
+from ._rows import (
+    Block,
+    DiskRows,
+    MemoryRows,
+    ShardVanished,
+    allocate_rows,
+    copy_rows,
+    in_memory,
+)
 from ._shards import ShardFolder
 
 _ANSWERS_KEPT = 4  # gathered arrays remembered per recipe
@@ -111,7 +119,7 @@ class FeatureStore:
             while True:
                 try:
                     return self._gather(texts, width)
-                except Gone:
+                except ShardVanished:
                     continue
 
     def _gather(self, texts, width):
@@ -123,7 +131,7 @@ class FeatureStore:
             on_disk = self._disk.find([texts[i] for i in elsewhere], width)
             if on_disk.min() < 0:
                 return None, [texts[i] for i in elsewhere[on_disk < 0]]
-        features = room(len(texts), width)
+        features = allocate_rows(len(texts), width)
         if len(elsewhere):
             self._disk.take(on_disk, features, elsewhere)
         if len(here):
@@ -139,7 +147,7 @@ class FeatureStore:
     # Adding ---------------------------------------------------------------------
 
     def _encode(self, texts, encode, width, to_disk):
-        out = room(len(texts), width)
+        out = allocate_rows(len(texts), width)
         finished = []  # positions that are encoded and not written
         failure = None
         written = time.monotonic()
@@ -182,7 +190,7 @@ class FeatureStore:
         """Keep finished rows in memory, without a copy where all are finished."""
         if len(positions) < len(texts):
             texts, whole = [texts[i] for i in positions], out
-            out = room(len(texts), whole.shape[1])
+            out = allocate_rows(len(texts), whole.shape[1])
             copy_rows(whole, positions, out, np.arange(len(texts)))
         if self._disk is not None:  # the values that a file would hold
             for rows in chunks(len(out), chunk_size(out[:1].nbytes)):
@@ -194,8 +202,7 @@ class FeatureStore:
 
     def entries(self):
         """List what takes memory, each with the function that drops it."""
-        for block in self._memory.blocks:
-            yield block, partial(self._memory.drop, block)
+        yield from self._memory.entries()
         for answer in self._answers:
             yield answer, partial(self._answers.remove, answer)
         if self._disk is not None:

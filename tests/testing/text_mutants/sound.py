@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from skactive._utils._labels import as_labels
 from skactive._utils._sklearn import check_sample_weight
 from skactive._utils._texts import as_texts
-from skactive.bert._targets import encode_labels
+from skactive.bert._classifier import encode_labels
 
 WIDTH = 8
 
