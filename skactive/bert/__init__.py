@@ -9,8 +9,17 @@ __all__ = [
     "BertClassifier",
     "BertFeatures",
     "BertRegressor",
+    "DenseHead",
     "clear_cache",
     "get_cache_limit",
     "set_cache_limit",
     "spearman_score",
 ]
+
+
+def __getattr__(name):
+    if name == "DenseHead":  # it needs torch
+        from ._heads import DenseHead
+
+        return DenseHead
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

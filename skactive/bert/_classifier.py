@@ -1,5 +1,6 @@
 """BertClassifier: a pretrained encoder, fine-tuned to classify."""
 
+from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, Self
 
@@ -91,7 +92,7 @@ class BertClassifier(ClassifierMixin, BertEstimator):
         self,
         model="bert-base-uncased",
         *,
-        classes: ArrayLike | None = None,
+        classes: Sequence | np.ndarray | None = None,
         class_weight: dict | str | None = None,
         **params: Any,
     ):

@@ -167,14 +167,10 @@ _UNKNOWN = frozenset(
 
 @contextmanager
 def dropout_on(module):
-    """Put a whole module into training mode, then every part back as it was.
+    """Put a whole module into training mode, then restore every part.
 
-    The whole of it, because attention asks its own block, not a dropout module,
-    whether to drop. Batch normalisation stays in evaluation mode: it would mix texts.
-
-    Parameters
-    ----------
-    module : torch.nn.Module
+    All parts, because attention asks its own block, not a dropout module, whether to
+    drop. Batch normalization stays in evaluation mode: it would mix texts.
     """
     modes = {part: part.training for part in module.modules()}
     try:
@@ -189,26 +185,10 @@ def dropout_on(module):
 class SharedMasks(TorchFunctionMode):
     """Dropout whose masks are those of one draw, the same for every text and batch.
 
-    While it is active, each dropout of a forward pass, that of attention included,
-    takes a mask that depends on the seed, on which dropout of the pass it is, and on
-    the place in the text: not on the batch. So all texts meet the same model. Several
-    threads may use it at once, each for a pass of its own.
-
-    Parameters
-    ----------
-    seed : int
-        Of the draw.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from skactive.bert._draws import SharedMasks
-    >>> x = torch.ones(3, 4)
-    >>> with SharedMasks(seed=0) as masks:
-    ...     masks.begin("head", n_texts=3)
-    ...     dropped = torch.nn.functional.dropout(x, 0.5)
-    >>> bool((dropped == dropped[0]).all())
-    True
+    While it is active, each dropout of a forward pass, that of attention included, uses
+    a mask that depends on the seed, on which dropout of the pass it is, and on the
+    place in the text: not on the batch. So all texts are seen by the same model.
+    Several threads may use it at once, each for a pass of its own.
     """
 
     def __init__(self, seed):
@@ -218,15 +198,10 @@ class SharedMasks(TorchFunctionMode):
         self._pass = threading.local()
 
     def begin(self, part, n_texts):
-        """Say that the next dropout is the first of a part of a forward pass.
+        """Declare that the next dropout is the first of a part of a forward pass.
 
-        Parameters
-        ----------
-        part : {"encoder", "head"}
-            Two dimensions are features of texts in the head; in the encoder they are
-            a table of weights, such as that of relative positions.
-        n_texts : int
-            In the batch.
+        `part` is "encoder" or "head". In the head two dimensions are features of texts;
+        in the encoder they are a table of weights, such as that of relative positions.
         """
         self._pass.part, self._pass.n_texts, self._pass.call = part, n_texts, 0
 
@@ -269,7 +244,7 @@ class SharedMasks(TorchFunctionMode):
         return (weights * self._mask(weights, dropout_p)) @ value
 
     def _mask(self, x, p):
-        """Mask for one call, without the batch's dimension, scaled by 1 / (1 - p)."""
+        """Return the mask of one call, without the batch's dimension, scaled."""
         part, n_texts = self._pass.part, self._pass.n_texts
         place = (part, self._pass.call)
         self._pass.call += 1
@@ -335,34 +310,16 @@ _TIE = 1e-12  # of the mean variance, added to each so that a factor exists
 class GaussianOutputs:
     """Draws of the outputs of a linear layer, each text's from its own distribution.
 
-    The normal numbers behind the draws are the same for every text, so texts that are
-    alike have draws that are alike; but the draws of two texts together are not those
-    of one model.
+    With masks m_j of mean 1 and variance r = p / (1 - p), the outputs W (m x) + b have
+    the mean W x + b and the covariance r sum_j x_j^2 w_j w_j^T, exactly. Sums of many
+    terms are nearly normal, so draws from the normal distribution of these moments
+    replace draws of masks (Wang and Manning 2013). They take k numbers per text instead
+    of d.
 
-    Parameters
-    ----------
-    weight : torch.Tensor of shape (k, d)
-    bias : torch.Tensor of shape (k,)
-    rate : float
-        Of the dropout.
-    relative : bool, default=False
-        Whether only the differences of outputs matter, as for a softmax. Then the
-        first output is 0, and one dimension less is to be covered.
-
-    References
-    ----------
-    S. I. Wang, C. D. Manning (2013). Fast dropout training. ICML.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from skactive.bert._draws import GaussianOutputs, normal_points
-    >>> layer = GaussianOutputs(torch.tensor([[3.0, 4.0]]), torch.tensor([2.0]), 0.5)
-    >>> mean, covariance = layer.moments(torch.tensor([[1.0, 1.0]]))
-    >>> mean.tolist(), covariance.tolist()
-    ([[9.0]], [[[25.0]]])
-    >>> layer.draw(torch.tensor([[1.0, 1.0]]), normal_points(8, 1, seed=0)).shape
-    torch.Size([1, 8, 1])
+    The normal numbers behind the draws are the same for every text, so similar texts
+    have similar draws; but the draws of two texts together are not those of one model.
+    `relative` means that only the differences of outputs matter, as for a softmax: the
+    first output is then 0, and one dimension less is to be covered.
     """
 
     def __init__(self, weight, bias, rate, relative=False):
@@ -379,18 +336,9 @@ class GaussianOutputs:
         self.products = rate / (1 - rate) * products
 
     def moments(self, x):
-        """Compute the mean and covariance of the outputs, or of their differences.
+        """Return mean (b, q) and covariance (b, q, q) of the outputs for `x` (b, d).
 
-        Parameters
-        ----------
-        x : torch.Tensor of shape (b, d)
-            The layer's input before dropout.
-
-        Returns
-        -------
-        mean : torch.Tensor of shape (b, q)
-            q is k; with `relative` k - 1.
-        covariance : torch.Tensor of shape (b, q, q)
+        With `relative`, q is k - 1 and they are those of the differences.
         """
         x = x.double()
         covariance = x.new_empty(len(x), self.size, self.size)
@@ -401,18 +349,7 @@ class GaussianOutputs:
         return mean, covariance
 
     def draw(self, x, points):
-        """Draw outputs.
-
-        Parameters
-        ----------
-        x : torch.Tensor of shape (b, d)
-        points : ndarray of shape (t, q)
-            Standard normal numbers, such as :func:`normal_points`.
-
-        Returns
-        -------
-        outputs : torch.Tensor of shape (b, t, k)
-        """
+        """Return (b, t, k) draws for `x` (b, d) and standard normal `points` (t, q)."""
         mean, covariance = self.moments(x)
         variances = covariance.diagonal(dim1=1, dim2=2)
         tie = _TIE * variances.mean(dim=1, keepdim=True) + np.finfo(np.float64).tiny
@@ -427,31 +364,11 @@ class GaussianOutputs:
 
 
 def normal_points(n, q, seed):
-    """Spread points over the standard normal distribution, more evenly than by chance.
+    """Return (n, q) standard normal points, more evenly spread than by chance.
 
-    Parameters
-    ----------
-    n : int
-        How many.
-    q : int
-        Dimensions.
-    seed : int
-
-    Returns
-    -------
-    points : ndarray of shape (n, q)
-        Of a scrambled Sobol sequence. Where n > q they are shifted and turned so that
-        their mean is 0 and their covariance the identity, exactly: so whatever is
-        drawn with them has exactly the mean and covariance it should.
-
-    Examples
-    --------
-    >>> from skactive.bert._draws import normal_points
-    >>> points = normal_points(50, 3, seed=0)
-    >>> abs(points.T @ points / 50).round(6)
-    array([[1., 0., 0.],
-           [0., 1., 0.],
-           [0., 0., 1.]])
+    They are a scrambled Sobol sequence. If n > q they are shifted and rotated so that
+    their mean is 0 and their covariance the identity, exactly: so all draws made with
+    them have exactly the mean and covariance that they should.
     """
     from scipy.stats import qmc
 

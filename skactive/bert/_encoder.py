@@ -1,4 +1,4 @@
-"""Run an encoder: device, precision, layers and pooling."""
+"""Encoders of transformers, run on packed texts: without padding."""
 
 from functools import lru_cache
 
@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from ._tokens import runs
 
-# Post-normalised layers over absolute positions, all built of the same parts. MPNet
+# Post-normalized layers over absolute positions, all built of the same parts. MPNet
 # names them otherwise and adds a bias for relative positions.
 _MODELS = frozenset(
     {
@@ -35,29 +35,10 @@ _ROWS = 64  # what runs through the layers is a multiple of so many
 class PackedEncoder:
     """An encoder of transformers, run on packed texts with its own modules.
 
-    Linear layers and normalisation see each token by itself, so they run on all of
-    them at once; attention runs on each text alone, texts of equal length together.
-    The states are those of the plain model. In training mode the modules' dropout
-    applies, that of attention included, and gradients reach whatever requires them.
-
-    Parameters
-    ----------
-    encoder : transformers.PreTrainedModel
-        One that :meth:`supports` accepts. Its parameters stay where they are.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from transformers import BertConfig, BertModel
-    >>> from skactive.bert._encoder import PackedEncoder
-    >>> config = BertConfig(vocab_size=9, hidden_size=8, num_attention_heads=2)
-    >>> encoder = BertModel(config).eval()
-    >>> PackedEncoder.supports(encoder)
-    True
-    >>> lengths = torch.tensor([3, 2])
-    >>> batch = {"input_ids": torch.tensor([2, 7, 3, 2, 3]), "lengths": lengths}
-    >>> PackedEncoder(encoder).states(batch).shape
-    torch.Size([5, 8])
+    Linear layers and normalization treat each token separately, so they run on all of
+    them at once; attention runs on each text alone, texts of equal length together. The
+    states are those of the plain model. In training mode the modules' dropout applies,
+    that of attention included, and gradients reach whatever requires them.
     """
 
     def __init__(self, encoder):
@@ -67,17 +48,10 @@ class PackedEncoder:
 
     @staticmethod
     def supports(encoder):
-        """Say whether the packed states are sure to be those of the encoder itself.
+        """Whether the packed states are sure to be those of the encoder itself.
 
-        Parameters
-        ----------
-        encoder : torch.nn.Module
-
-        Returns
-        -------
-        supported : bool
-            False for every other architecture, for decoders, and where a part was
-            exchanged (adapters, quantised layers) or has a hook.
+        False for every other architecture, for decoders, and if a part was replaced
+        (adapters, quantized layers) or has a hook.
         """
         kind = type(encoder)
         if f"{kind.__module__}.{kind.__qualname__}" not in _MODELS:
@@ -93,35 +67,17 @@ class PackedEncoder:
         return plain and all(_is_plain(part, kind) for part in encoder.modules())
 
     def states(self, batch, *, start=0, stop=None, entering=None):
-        """Compute the states that leave a range of layers.
+        """Return the (T, d) states that leave the layers `start` to `stop`.
 
-        Parameters
-        ----------
-        batch : dict of str to torch.Tensor
-            From `pack`.
-        start : int, default=0
-            First layer to run. The embeddings come before layer 0.
-        stop : int or None, default=None
-            Layer to stop before; None runs all. 0 gives the embeddings.
-        entering : torch.Tensor of shape (T, d) or None, default=None
-            What enters layer `start`, where that is not 0.
-
-        Returns
-        -------
-        states : torch.Tensor of shape (T, d)
+        The embeddings come before layer 0. `entering` (T, d) are the states that enter
+        layer `start`, if that is not 0.
         """
         for states in self.each(batch, start=start, stop=stop, entering=entering):
             last = states
         return last
 
     def each(self, batch, *, start=0, stop=None, entering=None):
-        """Compute as :meth:`states` does; give the states between layers as well.
-
-        Yields
-        ------
-        states : torch.Tensor of shape (T, d)
-            What enters layer `start`, then what leaves each layer.
-        """
+        """Yield the (T, d) states that enter `start`, then those after each layer."""
         lengths = batch["lengths"].tolist()
         states = self._embed(batch) if entering is None else entering
         yield states
@@ -220,7 +176,7 @@ class _Layer:
 
 
 def _is_plain(part, kind):
-    """Say whether a module is one of the architecture's own, and not tampered with."""
+    """Whether a module is one of the architecture's own, and unchanged."""
     homes = (kind.__module__, "transformers.activations", "torch.nn.modules.activation")
     hooks = [hook for name in _HOOKS for hook in getattr(part, name).values()]
     return (
@@ -233,31 +189,13 @@ def _is_plain(part, kind):
 
 
 def linear(layer, x):
-    """Compute what a linear layer gives, gradients included.
+    """Return (n, d_out) outputs of a linear layer for `x` (n, d_in), with gradients.
 
-    On a processor torch leaves products of float32 to MKL, which was measured at half
-    the speed of oneDNN on processors of AMD; for bfloat16 it asks oneDNN, but adds the
-    bias before, in a pass of its own. This calls oneDNN's linear layer itself, as
-    compiled models do, where it is there.
-
-    Parameters
-    ----------
-    layer : torch.nn.Linear
-    x : torch.Tensor of shape (n, d_in)
-
-    Returns
-    -------
-    y : torch.Tensor of shape (n, d_out)
-        The layer's own result but for the order of the sums.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from skactive.bert._encoder import linear
-    >>> layer = torch.nn.Linear(3, 2)
-    >>> x = torch.ones(4, 3)
-    >>> torch.allclose(linear(layer, x), layer(x))
-    True
+    On a CPU torch leaves float32 products to MKL, which was measured at half the speed
+    of oneDNN on processors of AMD; for bfloat16 it uses oneDNN, but adds the bias
+    before, in a pass of its own. This calls oneDNN's linear layer directly, as compiled
+    models do, if it is available. The result is the layer's own except for the order of
+    the sums.
     """
     weight, bias = layer.weight, layer.bias
     direct = (
@@ -296,7 +234,7 @@ class _Linear(torch.autograd.Function):
 
 
 def _product(x, weight, bias=None):
-    """Compute x W' + bias; strides do not matter."""
+    """Return x W' + bias; strides do not matter."""
     return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
 
 

@@ -1,11 +1,13 @@
-"""BertFeatures: texts in, features of a pretrained encoder out."""
+"""BertFeatures: features of texts from a pretrained encoder."""
 
 import os
 import warnings
 from collections.abc import Sequence
 from numbers import Integral
+from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -26,18 +28,18 @@ from ._workers import count_workers, encode_in_workers
 
 
 class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Turn texts into features with a pretrained encoder, left as it is.
+    """Extract features from texts with a pretrained encoder, without training.
 
     The features differ between machines by default: `precision="auto"` computes in
     bfloat16 on processors and GPUs with native instructions for it, and in float32
-    elsewhere. bfloat16 is about twice as fast and moves features by some 0.1 %.
+    elsewhere. bfloat16 is about twice as fast and changes features by about 0.1 %.
     `precision="float32"` gives the same features everywhere, up to rounding.
 
-    Each text is encoded once: the features are kept under the content of the text,
-    of the weights and of every parameter that matters, so a loop, a grid search or
-    a clone that meets the text again looks it up. Texts are sorted by length and, on
-    a processor, encoders like BERT, RoBERTa, ELECTRA and MPNet take them end to end,
-    without padding; elsewhere they are padded to the longest of their batch only.
+    Each text is encoded once: the features are cached by the content of the text, the
+    weights and every parameter that matters, so loops, grid searches and clones do not
+    encode a text again. Texts are sorted by length. On a processor, encoders like BERT,
+    RoBERTa, ELECTRA and MPNet run on packed texts, without padding; otherwise texts are
+    padded to the longest of their batch only.
 
     Parameters
     ----------
@@ -45,50 +47,50 @@ class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Any encoder that `transformers.AutoModel` loads: a name on the hub, or a local
         folder with the model and its tokenizer. Code from the hub is never run.
     pooling : {"mean", "cls", "max", "last", "auto"}, default="mean"
-        How the states of a text's tokens become one row: their mean, that of the
-        first token, the largest value of each dimension, or that of the last token.
-        Padding never counts; the special tokens do. "cls" is refused for decoders
-        such as GPT-2, whose first token sees no other. "auto" gives a model of
-        sentence-transformers the features of `SentenceTransformer.encode`: its own
-        pooling, normalization, dense layers, longest length and default prompt. For
-        any other model "auto" is "mean".
+        How the states of a text's tokens become one row: the mean, the state of the
+        first token, the maximum of each dimension, or the state of the last token.
+        Padding never counts; special tokens do. "cls" is refused for decoders such as
+        GPT-2, whose first token sees no other. For a model of sentence-transformers
+        "auto" returns the features of `SentenceTransformer.encode`: its own pooling,
+        normalization, dense layers, maximum length and default prompt. For any other
+        model "auto" is "mean".
     layers : int or sequence of int, default=-1
-        Which layer's states to pool; several are pooled each and concatenated in the
-        order given. 1 is the first layer, -1 the last, and 0 the output of the
+        Layers whose states are pooled; several are pooled separately and concatenated
+        in the order given. 1 is the first layer, -1 the last, and 0 the output of the
         embeddings, as in the `hidden_states` of transformers. `(-4, -3, -2, -1)` are
         the last four. `freeze=3` of :class:`BertClassifier` freezes the layers 1 to 3.
     max_length : int, default=128
-        Tokens after which a text is cut, the special ones included, and never more
-        than the model has positions for.
+        Maximum number of tokens of a text, special tokens included. Longer texts are
+        truncated. The number of positions of the model is a limit as well.
     normalize : bool, default=False
         Whether to scale each row to Euclidean length 1.
     batch_tokens : int or "auto", default="auto"
-        Most tokens in a batch, padding included. "auto" is 2,048 on a processor,
-        where larger batches gain little, and 16,384 on a CUDA device.
+        Maximum number of tokens in a batch, padding included. "auto" is 2,048 on a
+        processor, where larger batches gain little, and 16,384 on a CUDA device.
     cache : "memory", path-like or None, default="memory"
-        Where features are kept. "memory" is shared by all copies in the process, the
-        least recently used going first beyond
-        :func:`skactive.bert.set_cache_limit`. A folder is shared by processes and
-        outlives them. None keeps nothing.
+        Where features are kept. "memory" is shared by all copies in the process; beyond
+        the limit of :func:`skactive.bert.set_cache_limit` the least recently used
+        features are dropped. A folder is shared by processes and outlives them. None
+        disables the cache.
     cache_dtype : {"float32", "float16"}, default="float32"
-        Type of the files in a cache folder. With "float16", which halves them, the
-        features are those rounded values from the first call on.
+        Data type of the files in a cache folder. "float16" halves their size; the
+        features have the rounded values from the first call on.
     device : str, default="auto"
-        "auto" takes CUDA, else MPS, else the processor; or any name torch knows.
+        "auto" selects CUDA, else MPS, else the processor. Any device of torch is valid.
     precision : {"auto", "float32", "bfloat16"}, default="auto"
-        Type of the weights while encoding; pooling and output are always float32.
-        "auto" takes bfloat16 where the device has native instructions for it, which
-        about doubles the speed and moves features by some 0.1 %, and float32
-        elsewhere, so that features differ between machines. Pass "float32" to get the
-        same features everywhere, up to rounding of about 1e-6.
+        Data type of the weights while encoding; pooling and output are always float32.
+        "auto" is bfloat16 if the device has native instructions for it, which about
+        doubles the speed and changes features by about 0.1 %, and float32 elsewhere,
+        so features differ between machines. "float32" gives the same features
+        everywhere, up to rounding of about 1e-6.
     revision : str or None, default=None
         Branch, tag or commit of the model on the hub.
     n_jobs : int or None, default=None
-        Worker processes that share the encoding of a large `X` on the processor, each
-        with one thread; -1 is one for each core. None is 1, which is this process
-        with as many threads as torch has, unless a
-        :func:`joblib.parallel_config` says otherwise; its backend, such as Dask's or
-        Ray's, spreads the work. See Notes.
+        Number of worker processes that share the encoding of a large `X` on the
+        processor, each with one thread; -1 is one for each core. None is 1, which is
+        this process with as many threads as torch has, unless set by
+        :func:`joblib.parallel_config`; its backend, such as that of Dask or Ray,
+        distributes the work. See Notes.
     verbose : int, bool or "auto", default="auto"
         Whether a bar on stderr shows the texts encoded, the rate and the time left.
         "auto" shows it on an interactive terminal and in a notebook if encoding takes
@@ -100,22 +102,22 @@ class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     Notes
     -----
-    There is nothing to learn: `fit` checks its input and `transform` works without
-    it. `transform` returns a read-only array; the same sequence of texts gets the very
-    same array again. It draws no random numbers.
+    `fit` only checks its input; `transform` works without it. `transform` returns a
+    read-only array; the same sequence of texts returns the same array object again. It
+    draws no random numbers.
 
     On the processor, `torch.get_num_threads()` threads encode batches, each with one
-    thread of torch. So the number of threads does not change the features.
+    thread of torch. Therefore the number of threads does not change the features.
 
-    A text's features depend on the batch it is encoded in by rounding only: about
+    The batch in which a text is encoded changes its features by rounding only: about
     1e-6 in float32 and 1e-2 in bfloat16, relative to their size.
 
-    With `n_jobs` the texts, sorted by length, are dealt out in parts of about equal
-    tokens, and a worker that has done one gets the next. The parts are the same for
-    every `n_jobs`, and so are the features. The part of a worker that dies is encoded
-    again; the third death is an error. Workers open the model by its name or folder,
-    which must be the same weights on every machine. What makes one part only, a device
-    other than the processor and a backend of threads stay in this process.
+    With `n_jobs` the texts, sorted by length, are distributed in parts of about equal
+    numbers of tokens. The parts are the same for every `n_jobs`, and so are the
+    features. The part of a worker that dies is encoded again; the third death is an
+    error. Workers open the model by its name or folder, which must hold the same
+    weights on every machine. A single part, a device other than the processor and a
+    backend of threads are handled in this process.
 
     A pickle holds the parameters: no weights and no features.
 
@@ -159,20 +161,20 @@ class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     def __init__(
         self,
-        model="bert-base-uncased",
+        model: str | os.PathLike = "bert-base-uncased",
         *,
-        pooling="mean",
-        layers=-1,
-        max_length=128,
-        normalize=False,
-        batch_tokens="auto",
-        cache="memory",
-        cache_dtype="float32",
-        device="auto",
-        precision="auto",
-        revision=None,
-        n_jobs=None,
-        verbose="auto",
+        pooling: str = "mean",
+        layers: int | Sequence[int] = -1,
+        max_length: int = 128,
+        normalize: bool = False,
+        batch_tokens: int | str = "auto",
+        cache: str | os.PathLike | None = "memory",
+        cache_dtype: str = "float32",
+        device: str = "auto",
+        precision: str = "auto",
+        revision: str | None = None,
+        n_jobs: int | None = None,
+        verbose: int | bool | str = "auto",
     ):
         self.model = model
         self.pooling = pooling
@@ -189,8 +191,8 @@ class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None):
-        """Check the parameters and that `X` holds texts; learn nothing.
+    def fit(self, X, y=None) -> Self:
+        """Check the parameters and that `X` holds texts. Nothing is learned.
 
         Parameters
         ----------
@@ -205,8 +207,8 @@ class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         as_texts(X)
         return self
 
-    def transform(self, X):
-        """Encode texts, or look them up.
+    def transform(self, X) -> NDArray[np.float32]:
+        """Return the features of texts, encoding those that are not in the cache.
 
         Parameters
         ----------
@@ -217,13 +219,14 @@ class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Returns
         -------
         features : ndarray of shape (n, n_layers * width), float32
-            Read-only. Beyond :func:`skactive.bert.set_cache_limit` it is mapped from a
-            temporary file. A data frame after `set_output`.
+            Read-only. If it is larger than the limit of
+            :func:`skactive.bert.set_cache_limit`, it is mapped from a temporary file. A
+            data frame after `set_output`.
 
         Raises
         ------
         TypeError
-            Where `X` holds something else than texts, with the positions.
+            If `X` holds anything but texts. The message names the positions.
         ValueError
             For an empty `X`, a model that cannot be loaded, layers it does not have,
             and a device this machine does not have.
@@ -231,8 +234,8 @@ class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Warns
         -----
         UserWarning
-            With the number of texts that were cut at `max_length` in this call; for a
-            `pooling` that a sentence-transformers model was not trained for; and where
+            If texts were truncated at `max_length` in this call, with their number; for
+            a `pooling` that a sentence-transformers model was not trained for; and if
             the cache folder is damaged or cannot be written.
         """
         self._validate_params()
@@ -267,7 +270,7 @@ class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             )
         return features
 
-    def surprisal(self, X, random_state=None):
+    def surprisal(self, X, random_state=None) -> NDArray[np.float32]:
         """Return the surprisal of some words under the pretrained language model.
 
         In each text 15 % of the words (at least one) are drawn as targets. The
@@ -306,7 +309,7 @@ class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return compute_surprisal(self, X, random_state)
 
     def _cache_folder(self):
-        """Check `cache`, and return its folder; None for the memory."""
+        """Check `cache` and return its folder; None for the memory."""
         if isinstance(self.cache, str) and self.cache == "memory":
             return None
         folder = os.path.expanduser(os.fsdecode(self.cache))
@@ -322,7 +325,7 @@ class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return folder
 
     def _warn_of_modules(self, run):
-        """Warn where a sentence-transformers model was trained for other features."""
+        """Warn if a sentence-transformers model was trained for other features."""
         if self.pooling == "auto" or run.layers != (run.checkpoint.depth,):
             return
         modules = SentenceModules(run.checkpoint.source)
@@ -359,17 +362,8 @@ _BATCH_TOKENS = {"cpu": 2048, "cuda": 16384, "mps": 8192}
 class EncodingRun:
     """One call of `transform`: the parameters, resolved for this machine and model.
 
-    Parameters
-    ----------
-    estimator : BertFeatures
-        Only read.
-
-    Attributes
-    ----------
-    width : int
-        Features of a text.
-    n_encoded, n_truncated : int
-        Texts encoded so far in this call, and those of them that were cut.
+    `width` counts the features of a text, `n_encoded` and `n_truncated` the texts
+    encoded so far in this call and those of them that were cut.
     """
 
     def __init__(self, estimator):

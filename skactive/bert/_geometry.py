@@ -14,23 +14,13 @@ _ELEMENTS = 2**24  # numbers of one chunk of Jacobians
 
 
 def distance_to_boundary(network, inputs, max_iter):
-    """Compute how far what the head takes has to move for another label.
+    """Return the (b,) distance of the head's input to another label.
 
-    Parameters
-    ----------
-    network : TextNetwork
-        In evaluation mode.
-    inputs : dict of str to torch.Tensor
-        What the network takes.
-    max_iter : int
-        Most iterations where the head is not linear.
-
-    Returns
-    -------
-    distance : torch.Tensor of shape (b,)
+    `network` is in evaluation mode. `max_iter` limits the iterations if the head is not
+    linear.
     """
     head = network.head
-    if type(head).forward is not DenseHead.forward:  # a head of one's own
+    if type(head).forward is not DenseHead.forward:  # a custom head
         x, mask = network.represent(**inputs)
         if network.uses_tokens:
             return deepfool(lambda x, rows: head(x, mask[rows]), x.float(), max_iter)
@@ -46,34 +36,14 @@ def distance_to_boundary(network, inputs, max_iter):
 
 
 def deepfool(function, x, max_iter=50):
-    """Find a short way from each point to where the highest output changes.
+    """Return the (b,) length of a short path from each point to another highest output.
 
-    Steps go to the nearest boundary of the linearised function (Moosavi-Dezfooli et
-    al. 2016), a little beyond it, until another class has caught up. The way is then
-    cut back, by bisection, to where that happens.
-
-    Parameters
-    ----------
-    function : callable
-        `function(points, rows)` gives the outputs (a, k) of `points`, which belong to
-        the rows `rows` (a,) of `x`.
-    x : torch.Tensor of shape (b, ...)
-    max_iter : int, default=50
-        Most steps.
-
-    Returns
-    -------
-    distance : torch.Tensor of shape (b,)
-        Euclidean; the least distance where the function is linear, an upper bound on
-        it elsewhere, and infinite where no way was found.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from skactive.bert._geometry import deepfool
-    >>> layer = torch.tensor([[3.0, 0.0], [4.0, 0.0]])
-    >>> deepfool(lambda x, rows: x @ layer, torch.tensor([[2.0, 1.0]]))
-    tensor([2.])
+    `function(points, rows)` returns the outputs (a, k) of `points`, which belong to the
+    rows `rows` (a,) of `x`. Steps go to the nearest boundary of the linearized function
+    (Moosavi-Dezfooli et al. 2016), and slightly beyond it, until another class has
+    caught up. The path is then cut back, by bisection, to that point. The distance is
+    the smallest one if the function is linear, an upper bound on it otherwise, and
+    infinite if no path was found.
     """
     with torch.no_grad():
         n_outputs = function(x[:1], torch.arange(1, device=x.device)).shape[1]
@@ -92,7 +62,7 @@ def _deepfool(function, x, rows, max_iter):
     distance = x.new_full((len(x),), torch.inf)
     active = torch.arange(len(x), device=x.device)
     for step in range(max_iter + 1):
-        ahead, normals = _linearised(
+        ahead, normals = _linearized(
             function, (x + moved)[active], rows[active], label[active]
         )
         going = (ahead > 0).all(dim=1)
@@ -114,15 +84,10 @@ def _deepfool(function, x, rows, max_iter):
     return distance * _cut_back(function, x, moved, rows, label, distance)
 
 
-def _linearised(function, points, rows, label):
-    """Compute how far the label is ahead of each class, and the gradient of that lead.
+def _linearized(function, points, rows, label):
+    """Return the label's lead (a, k) over each class, and its gradient (a, k, ...).
 
-    Returns
-    -------
-    ahead : torch.Tensor of shape (a, k)
-        Infinite for the label itself.
-    normals : torch.Tensor of shape (a, k, ...)
-        Direction in which each class catches up.
+    The lead is infinite for the label itself.
     """
     with torch.enable_grad():
         points = points.detach().requires_grad_()
@@ -141,7 +106,7 @@ def _linearised(function, points, rows, label):
 
 @torch.no_grad()
 def _cut_back(function, x, moved, rows, label, distance):
-    """Find the part (b,) of each way after which another class has caught up."""
+    """Return the part (b,) of each path after which another class has caught up."""
     low, high = torch.zeros_like(distance), torch.ones_like(distance)
     found = torch.nonzero(distance.isfinite() & (distance > 0))[:, 0]
     if len(found):
@@ -159,29 +124,12 @@ def _cut_back(function, x, moved, rows, label, distance):
 
 
 def expected_word_change(network, inputs, special_ids):
-    """Compute, for each text, the largest expected gradient of a word's embedding.
+    """Return the (b,) largest expected gradient norms of a word's embedding.
 
     The expectation is over the label, by the model's own probabilities. A word that
     occurs several times in a text has one embedding, so its gradients are added.
-
-    Parameters
-    ----------
-    network : TextNetwork
-        In evaluation mode. Its parameters gather no gradients.
-    inputs : dict of str to torch.Tensor of shape (b, t)
-        Token ids and what goes with them, without a prefix.
-    special_ids : collection of int
-        Ids of tokens that stand for no word.
-
-    Returns
-    -------
-    change : torch.Tensor of shape (b,)
-        0 for a text without words.
-
-    Raises
-    ------
-    TypeError
-        For an encoder that does not look each token's embedding up once.
+    `special_ids` are not words; a text without words has 0. `inputs` (b, t) have no
+    prefix.
     """
     with torch.enable_grad(), _looked_up(network.encoder) as found:
         outputs = network(**inputs)
@@ -197,7 +145,7 @@ def expected_word_change(network, inputs, special_ids):
     change = outputs.new_zeros(len(ids))
     if not len(rows):
         return change
-    # Words are told apart within a text: the same word of another text is another.
+    # A word belongs to its text: the same word of another text is another one.
     n_ids = int(ids.max()) + 1
     words, word_of = torch.unique(rows * n_ids + ids[rows, places], return_inverse=True)
     text_of = words // n_ids

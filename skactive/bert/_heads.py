@@ -1,4 +1,4 @@
-"""Heads: what turns an encoder's states into one output per class."""
+"""Heads: networks that turn an encoder's states into one output per class."""
 
 import inspect
 from itertools import pairwise
@@ -12,23 +12,25 @@ from ._encoder import linear
 class DenseHead(nn.Module):
     """Dropout, linear layer, ReLU, and so on up to the outputs.
 
-    The base of the heads here. A head of your own may derive from it, or be any
-    `nn.Module` class with the same `__init__`, whose `forward` takes what its
-    `uses_tokens` says and returns the outputs (b, k).
+    Base class of the built-in heads. A custom head may derive from it, or be any
+    `torch.nn.Module` class whose `__init__` takes `in_features`, `n_outputs`,
+    `dropout` and the `head_params`, and whose `forward` takes what its `uses_tokens`
+    says and returns the outputs, of shape (b, k).
 
     Parameters
     ----------
     sizes : sequence of int
         Width of the input, of each hidden layer and of the output.
     dropout : float
-        Rate at the input of each linear layer.
+        Dropout rate at the input of each linear layer.
 
     Attributes
     ----------
     uses_tokens : bool
-        False: called with pooled features (b, d). True: with the states of all tokens
-        (b, t, d) and a mask (b, t), True for real tokens.
-    dense : nn.ModuleList of nn.Linear
+        If False, `forward` is called with pooled features (b, d). If True, with the
+        states of all tokens (b, t, d) and a mask (b, t), True for real tokens.
+    dense : torch.nn.ModuleList of torch.nn.Linear
+        The linear layers.
     """
 
     uses_tokens = False
@@ -39,15 +41,15 @@ class DenseHead(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def summarize(self, x, mask=None):
-        """Compute what the first linear layer takes, before its dropout: (b, m)."""
+        """Return the (b, m) inputs of the first linear layer, before its dropout."""
         return x
 
     def forward(self, x, mask=None):
-        """Compute the outputs (b, k)."""
+        """Return the (b, k) outputs."""
         return self.dense[-1](self.dropout(self._hidden(self.summarize(x, mask))))
 
     def embed(self, summary):
-        """Compute what the last linear layer takes, before its dropout: (b, m)."""
+        """Return the (b, m) inputs of the last linear layer, before its dropout."""
         return self._hidden(summary)
 
     def _hidden(self, x):
@@ -57,7 +59,7 @@ class DenseHead(nn.Module):
 
     @property
     def draws_at_once(self):
-        """Whether :meth:`draw` does what `forward` does: not where only that is new."""
+        """Whether :meth:`draw` matches `forward`; not if only that is new."""
         own = type(self)
         return own.draw is not DenseHead.draw or (
             own.forward is DenseHead.forward and own._hidden is DenseHead._hidden
@@ -65,23 +67,15 @@ class DenseHead(nn.Module):
 
     @property
     def is_linear(self):
-        """Whether the outputs are one linear layer of what :meth:`summarize` gives."""
+        """Whether the outputs are one linear layer of :meth:`summarize`."""
         own = type(self)
         return len(self.dense) == 1 and own.forward is DenseHead.forward
 
     def draw_masks(self, n_draws, generator):
         """Draw dropout masks, one set per draw, the same for every text.
 
-        Parameters
-        ----------
-        n_draws : int
-        generator : torch.Generator
-            On the CPU.
-
-        Returns
-        -------
-        masks : list of torch.Tensor of shape (n_draws, m)
-            For the input of each linear layer; 0 or 1 / (1 - rate).
+        Returns a tensor (n_draws, m) of 0 and 1 / (1 - rate) for the input of each
+        linear layer. `generator` is a `torch.Generator` on the CPU.
         """
         keep = 1.0 - self.dropout.p
         return [
@@ -92,24 +86,12 @@ class DenseHead(nn.Module):
         ]
 
     def fold(self, masks, *, relative=False):
-        """Fold dropout masks into the weights.
+        """Return a function from :meth:`summarize`'s (b, m) to outputs (b, n_draws, k).
 
         Masking an input is masking the columns of the weights: the masks of all draws
-        make one matrix for the first layer.
-
-        Parameters
-        ----------
-        masks : list of torch.Tensor
-            From :meth:`draw_masks`.
-        relative : bool, default=False
-            Whether only the differences of outputs matter, as for a softmax. One
-            linear layer then takes one product less, and the first output is 0.
-
-        Returns
-        -------
-        draw : callable
-            From what :meth:`summarize` gives, (b, m), to outputs (b, n_draws, k). It
-            may be called on one chunk of texts after the other.
+        are folded into one matrix for the first layer. `relative` means that only the
+        differences of outputs matter, as for a softmax; one linear layer then needs one
+        product less, and the first output is 0.
         """
         first, *others = self.dense
         weight, bias = first.weight, first.bias
@@ -145,30 +127,16 @@ class DenseHead(nn.Module):
         return draw
 
     def draw(self, summary, masks):
-        """Compute the outputs under every set of masks at once.
+        """Return the (b, n_draws, k) outputs under every set of masks at once.
 
-        Parameters
-        ----------
-        summary : torch.Tensor of shape (b, m)
-            From :meth:`summarize`, in evaluation mode.
-        masks : list of torch.Tensor
-            From :meth:`draw_masks`.
-
-        Returns
-        -------
-        outputs : torch.Tensor of shape (b, n_draws, k)
+        `summary` (b, m) is from :meth:`summarize` in evaluation mode, `masks` from
+        :meth:`draw_masks`.
         """
         return self.fold(masks)(summary)
 
 
 class LinearHead(DenseHead):
-    """Dropout and one linear layer (Devlin et al. 2019).
-
-    Parameters
-    ----------
-    in_features, n_outputs : int
-    dropout : float
-    """
+    """Dropout and one linear layer (Devlin et al. 2019)."""
 
     def __init__(self, in_features, n_outputs, dropout):
         super().__init__((in_features, n_outputs), dropout)
@@ -177,14 +145,7 @@ class LinearHead(DenseHead):
 
 
 class MLPHead(DenseHead):
-    """Hidden layers on the pooled features, with dropout at the input of each.
-
-    Parameters
-    ----------
-    in_features, n_outputs : int
-    dropout : float
-    hidden_sizes : sequence of int, default=(256,)
-    """
+    """Hidden layers on the pooled features, with dropout at the input of each."""
 
     def __init__(self, in_features, n_outputs, dropout, hidden_sizes=(256,)):
         super().__init__((in_features, *hidden_sizes, n_outputs), dropout)
@@ -259,35 +220,7 @@ HEADS = {"linear": LinearHead, "mlp": MLPHead, "cnn": CNNHead}
 
 
 def make_head(head, in_features, n_outputs, dropout, params=None):
-    """Build a head by name or class.
-
-    Parameters
-    ----------
-    head : {"linear", "mlp", "cnn"} or class
-        A subclass of `nn.Module` of your own is called with `in_features`, `n_outputs`,
-        `dropout` and `params`.
-    in_features : int
-        Width of the encoder's states.
-    n_outputs : int
-    dropout : float
-    params : dict or None, default=None
-        More arguments for the class, such as `hidden_sizes`.
-
-    Returns
-    -------
-    head : nn.Module
-
-    Raises
-    ------
-    TypeError, ValueError
-        For an instance, an unknown name and arguments the class does not take.
-
-    Examples
-    --------
-    >>> from skactive.bert._heads import make_head
-    >>> make_head("mlp", 8, 3, 0.1, {"hidden_sizes": (4,)}).dense[1]
-    Linear(in_features=4, out_features=3, bias=True)
-    """
+    """Build a head by name or class, with `params` as additional arguments."""
     if isinstance(head, nn.Module):
         raise TypeError(
             f"'head' must be a name or a class, got an instance of "

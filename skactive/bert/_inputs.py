@@ -12,24 +12,12 @@ from ._tokens import collate, cut, pack, tokenize
 
 
 class Batches:
-    """Tokenised texts that become batches for a network, packed where it takes those.
+    """Tokenized texts as batches for a network, packed if the network takes those.
 
-    Parameters
-    ----------
-    network : TextNetwork
-        Whose cut decides what is cached.
-    checkpoint : Checkpoint
-        Whose tokenizer to use.
-    texts : list of str or of (str, str)
-    max_length : int
-        In tokens.
-    batch_tokens : int
-        Most tokens of a batch in prediction and below the cut.
-    use_prefix : bool
-        Whether to keep what the frozen bottom gives, and begin there. Where it cannot
-        be kept, every layer runs each time, with the same result.
-    padded : bool, default=False
-        Whether batches are padded even if the network takes packed ones.
+    The cut of `network` decides what is cached. `batch_tokens` limits a batch in
+    prediction and below the cut. `use_prefix` keeps the activations of the frozen
+    layers and starts there; if they cannot be kept, every layer runs each time, with
+    the same result. `padded` pads batches even if the network takes packed ones.
     """
 
     def __init__(
@@ -80,17 +68,7 @@ class Batches:
         return len(self.lengths)
 
     def take(self, positions):
-        """Make one batch.
-
-        Parameters
-        ----------
-        positions : ndarray of int of shape (b,)
-
-        Returns
-        -------
-        inputs : dict of str to torch.Tensor
-            What :meth:`TextNetwork.forward` takes.
-        """
+        """Return one batch, as :meth:`TextNetwork.forward` takes it."""
         if self.packed:
             return self._take_packed(positions)
         inputs = {}
@@ -116,17 +94,17 @@ class Batches:
         return {"prefix": torch.from_numpy(rows), "lengths": lengths}
 
     def _prefix_rows(self, positions):
-        """Join the kept rows of some texts: (sum of their lengths, d)."""
+        """Return the kept rows of some texts: (sum of their lengths, d)."""
         if isinstance(self.prefix, np.ndarray):
             return self.prefix[positions, 0]
         return np.concatenate([self.prefix[i] for i in positions])
 
     def by_length(self):
-        """Yield the positions of batches of like length, for prediction."""
+        """Yield the positions of batches of similar length, for prediction."""
         return cut(self.lengths, self.batch_tokens)
 
     def _look_up(self, network, checkpoint, texts):
-        """Get the rows of each text, computing those that are missing."""
+        """Return the rows of each text, computing those that are missing."""
         pooled = network.cut == network.depth and not network.uses_tokens
         store = open_activation_store(
             (
@@ -173,7 +151,7 @@ class Batches:
 
 
 def _at_least_one(tokens, pad_id):
-    """Give texts without any token, not even a special one, a token to stand on."""
+    """Give texts without any token, not even a special one, a padding token."""
     types = tokens.types
     return tokens._replace(
         ids=[ids or [pad_id] for ids in tokens.ids],

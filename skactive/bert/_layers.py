@@ -9,36 +9,7 @@ _TOP = frozenset({"final_layer_norm", "final_norm", "pooler"})  # after the last
 
 
 def resolve_freeze(freeze, depth):
-    """Resolve `freeze` to the frozen layers.
-
-    Parameters
-    ----------
-    freeze : int or "all"
-        `F > 0` freezes the embeddings and the layers `[0, F)`, `F < 0` the last `-F`
-        layers, 0 nothing, `"all"` the whole encoder.
-    depth : int
-        Number of layers.
-
-    Returns
-    -------
-    frozen : range
-        Indices of the frozen layers.
-    with_embeddings : bool
-        Whether what comes before the layers is frozen as well.
-
-    Raises
-    ------
-    ValueError
-        Out of range; says the depth.
-
-    Examples
-    --------
-    >>> from skactive.bert._layers import resolve_freeze
-    >>> resolve_freeze(2, depth=6)
-    (range(0, 2), True)
-    >>> resolve_freeze(-2, depth=6)
-    (range(4, 6), False)
-    """
+    """Return the range of frozen layers and whether the embeddings are frozen."""
     if isinstance(freeze, str) and freeze == "all":
         return range(depth), True
     is_int = isinstance(freeze, Integral) and not isinstance(freeze, bool)
@@ -56,27 +27,11 @@ def resolve_freeze(freeze, depth):
 class LayerStack:
     """The layers of an encoder, found by their structure.
 
-    Parameters
-    ----------
-    encoder : torch.nn.Module
-        Loaded by `transformers.AutoModel`.
-    layers_attr : str or None, default=None
-        Where the layers are, as a dotted path such as `"encoder.layer"`. None looks
-        for the one `ModuleList` of as many equal modules as the configuration has
-        layers.
-
-    Attributes
-    ----------
-    layers : list of torch.nn.Module
-        A single one where all layers share their weights, as in ALBERT; none where
-        they were not found, so that all of the encoder can be frozen, or nothing.
-    depth : int
-        How many layers the text passes.
-
-    Raises
-    ------
-    ValueError
-        If `layers_attr` does not name such a list.
+    `layers_attr` is a dotted path such as `"encoder.layer"`; None searches for the one
+    `ModuleList` of as many equal modules as the configuration has layers. `layers` has
+    a single module if all layers share their weights, as in ALBERT, and none if they
+    were not found; then the whole encoder can be frozen, or nothing. `depth` counts the
+    layers that a text passes.
     """
 
     def __init__(self, encoder, layers_attr=None):
@@ -149,24 +104,10 @@ class LayerStack:
         return found
 
     def freeze(self, freeze):
-        """Set which parameters train.
+        """Set which parameters train; see `resolve_freeze`.
 
-        Parameters
-        ----------
-        freeze : int or "all"
-            See :func:`resolve_freeze`.
-
-        Returns
-        -------
-        cut : int
-            How many layers from the bottom are frozen together with the embeddings,
-            so that what they give can be computed once.
-
-        Raises
-        ------
-        ValueError
-            Out of range, a part of layers that share their weights, or of layers that
-            were not found; says how to name them.
+        Returns the number of layers from the bottom that are frozen together with the
+        embeddings: their activations can be computed once.
         """
         frozen, with_embeddings = resolve_freeze(freeze, self.depth)
         all_or_none = not frozen or (len(frozen) == self.depth and with_embeddings)
@@ -185,7 +126,7 @@ class LayerStack:
                 f"{type(self.encoder).__name__}, got {freeze!r}: its {self.depth} "
                 "layers share one set of weights, so a part of them cannot be frozen."
             )
-        # What follows the layers, such as a final normalisation, goes with the last.
+        # What follows the layers, such as a final normalization, goes with the last.
         top = len(frozen) > 0 and frozen[-1] == self.depth - 1
         for group, parameters in self.groups().items():
             if group in ("embeddings", "layers"):
@@ -199,14 +140,11 @@ class LayerStack:
         return len(frozen) if with_embeddings else 0
 
     def groups(self):
-        """Sort the encoder's parameters by layer.
+        """Return the encoder's parameters by layer, as dicts by name.
 
-        Returns
-        -------
-        groups : dict
-            "embeddings" (all that the first layer rests on), the index of each layer
-            and, where there is something, "top", each a dict of name to parameter.
-            All are in "layers" where the layers were not found.
+        The groups are "embeddings" (all that comes before the first layer), the index
+        of each layer and, if there is any, "top". All are in "layers" if the layers
+        were not found.
         """
         if not self.layers:
             return {"layers": dict(self.encoder.named_parameters())}
@@ -224,20 +162,11 @@ class LayerStack:
 
     @contextmanager
     def stopping_at(self, cut, also=()):
-        """Run the encoder up to a cut only.
+        """Run the encoder up to layer `cut`, in [1, depth), only.
 
-        Parameters
-        ----------
-        cut : int
-            In [1, depth).
-        also : sequence of int, default=()
-            Layers below the cut whose inputs are wanted as well.
-
-        Yields
-        ------
-        run : callable
-            Takes the inputs of the encoder. Returns a list of states (b, t, d): those
-            that enter the layers of `also`, and last those that enter layer `cut`.
+        Yields a function of the encoder's inputs that returns a list of states (b, t,
+        d): those that enter the layers of `also`, and last those that enter layer
+        `cut`.
         """
         entered = {}
 
@@ -264,18 +193,10 @@ class LayerStack:
 
     @contextmanager
     def starting_at(self, cut, states):
-        """Run the encoder from a cut on: the layers below it do nothing.
+        """Run the encoder from layer `cut` on, which gets `states` (b, t, d).
 
-        The encoder is called as ever. It makes masks and relative positions itself,
-        so this holds for every architecture; the states that reach the cut are
-        replaced.
-
-        Parameters
-        ----------
-        cut : int
-            In [1, depth).
-        states : torch.Tensor of shape (b, t, d)
-            What :meth:`stopping_at` gave for the same inputs.
+        The encoder is called as usual. It makes masks and relative positions itself, so
+        this holds for every architecture; the states that reach the cut are replaced.
         """
 
         def replace(module, args, kwargs):
@@ -296,7 +217,7 @@ class LayerStack:
                     del layer.forward
 
     def _output_length(self):
-        """Look at what a layer returns: a tensor (None) or a tuple of some length."""
+        """Return the length of the tuple that a layer returns; None for a tensor."""
         import torch
 
         if self._length is False:
@@ -323,12 +244,9 @@ class _Reached(Exception):
 
 
 class _PassOn:
-    """Stand in for a layer's `forward`: give the states back as they came.
+    """Stand-in for a layer's `forward` that returns the states unchanged.
 
-    Parameters
-    ----------
-    length : int or None
-        Of the tuple that the layer returns; None where it returns a tensor.
+    `length` is that of the tuple that the layer returns; None for a tensor.
     """
 
     def __init__(self, length):

@@ -5,18 +5,7 @@ import numbers
 
 
 def choose_device(device):
-    """Resolve `device` to a `torch.device`.
-
-    Parameters
-    ----------
-    device : str
-        `"auto"` takes CUDA, else Apple's MPS, else the processor.
-
-    Raises
-    ------
-    ValueError
-        For a name torch does not know and a device this machine lacks.
-    """
+    """Return the `torch.device`; "auto" selects CUDA, else MPS, else the CPU."""
     import torch
 
     has_mps = torch.backends.mps.is_available()
@@ -49,14 +38,7 @@ def choose_device(device):
 
 
 def choose_precision(precision, device):
-    """Resolve `precision` to a `torch.dtype`.
-
-    Parameters
-    ----------
-    precision : {"auto", "float32", "bfloat16"}
-        `"auto"` takes bfloat16 where the device multiplies it natively.
-    device : torch.device
-    """
+    """Return the `torch.dtype`; "auto" is bfloat16 if the device has it natively."""
     import torch
 
     if precision != "auto":
@@ -80,20 +62,7 @@ def _has_flag(name):
 
 
 def choose_layers(layers, depth):
-    """Resolve `layers` to a tuple of indices in [0, depth].
-
-    Parameters
-    ----------
-    layers : int or sequence of int
-        0 is the output of the embeddings, 1 the first layer, -1 the last.
-    depth : int
-        Number of layers.
-
-    Raises
-    ------
-    ValueError
-        Out of range, empty, or no integers.
-    """
+    """Return `layers` as a tuple of indices in [0, depth]."""
     is_one = isinstance(layers, numbers.Integral) or getattr(layers, "ndim", 1) == 0
     several = [layers] if is_one else list(layers)
     good = [
@@ -112,28 +81,10 @@ def choose_layers(layers, depth):
 
 
 def encode(module, batch, *, layers, pooling, normalize, finish=None):
-    """Encode one batch.
+    """Return the (b, d) float32 features of a padded or packed batch.
 
-    Parameters
-    ----------
-    module : torch.nn.Module
-        Encoder in evaluation mode.
-    batch : dict of str to torch.Tensor
-        Padded: `input_ids`, and where needed `attention_mask` and `token_type_ids`,
-        each of shape (b, t). No `attention_mask` means no padding. Or packed, as
-        :func:`skactive.bert.packing.pack` gives it.
-    layers : tuple of int
-        From :func:`choose_layers`.
-    pooling : {"mean", "cls", "max", "last"} or tuple of these
-        Several are concatenated.
-    normalize : bool
-        Whether to scale each row to Euclidean length 1.
-    finish : callable or None, default=None
-        Function of the pooled rows that gives the features.
-
-    Returns
-    -------
-    features : torch.Tensor of shape (b, len(layers) * width), float32
+    `layers` are those of `choose_layers`; several values of `pooling` are concatenated.
+    `finish` is a function of the pooled rows.
     """
     import torch
 
@@ -172,38 +123,17 @@ def _pool_padded_states(module, batch, layers, pooling):
 
 
 def forward(module, batch, **kwargs):
-    """Call a model of transformers with those tensors of a batch that it takes.
-
-    Parameters
-    ----------
-    module : torch.nn.Module
-    batch : dict of str to torch.Tensor of shape (b, t)
-    **kwargs : object
-        More arguments.
-
-    Returns
-    -------
-    output : transformers.utils.ModelOutput
-    """
+    """Call a model of transformers with those tensors of a batch that it takes."""
     accepted = inspect.signature(module.forward).parameters
     inputs = {name: value for name, value in batch.items() if name in accepted}
     return module(**inputs, **kwargs, return_dict=True)
 
 
 def pool(states, mask, pooling):
-    """Pool the states of the real tokens into one float32 row per text.
+    """Pool the `states` (b, t, d) of the real tokens into one float32 row per text.
 
-    Parameters
-    ----------
-    states : torch.Tensor of shape (b, t, d)
-    mask : torch.Tensor of shape (b, t) or None
-        1 for real tokens, 0 for padding; None where nothing is padded.
-    pooling : {"mean", "cls", "max", "last"} or tuple of these
-        Several are concatenated.
-
-    Returns
-    -------
-    pooled : torch.Tensor of shape (b, d), float32
+    `mask` (b, t) is 1 for real tokens; None if nothing is padded. Several values of
+    `pooling` are concatenated.
     """
     import torch
 

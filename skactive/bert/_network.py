@@ -19,33 +19,12 @@ from ._tokens import pool_packed, unpack
 class TextNetwork(nn.Module):
     """Encoder, pooling and head, built from names.
 
-    Parameters
-    ----------
-    model : str
-        Folder or name on the hub.
-    revision : str or None
-    head : str or class
-    head_params : dict or None
-    n_outputs : int
-    dropout : float
-        Rate of the head; the encoder keeps that of its configuration.
-    pooling : {"mean", "cls", "max", "last"}
-    freeze : int or "all"
-    layers_attr : str or None
-    bfloat16 : bool
-        Whether products run in bfloat16 (autocast); weights stay float32.
-    layers : int or sequence of int, default=-1
-        Layers whose states are concatenated for the head, as in `BertFeatures`.
-
-    Attributes
-    ----------
-    cut : int
-        Layers from the bottom that are frozen with the embeddings: what they give for
-        a text never changes. `depth` where the whole encoder is frozen.
-    layers : tuple of int
-        In [0, depth]; 0 is the output of the embeddings.
-    kept : list of int
-        Those of `layers` whose states the cut leaves unchanged and below it.
+    `cut` counts the layers from the bottom that are frozen with the embeddings: their
+    activations for a text never change. It is `depth` if the whole encoder is frozen.
+    `layers` are the indices in [0, depth] whose states are concatenated for the head, 0
+    being the output of the embeddings; `kept` are those of them that the cut leaves
+    unchanged and that are below it. With `bfloat16` products run under autocast;
+    weights stay float32.
     """
 
     def __init__(
@@ -86,24 +65,24 @@ class TextNetwork(nn.Module):
 
     @property
     def depth(self):
-        """How many layers the encoder has."""
+        """Number of layers of the encoder."""
         return self.stack.depth
 
     @property
     def prefix_width(self):
-        """Columns of what :meth:`below_cut` returns."""
+        """Number of columns of what :meth:`below_cut` returns."""
         whole = self.cut == self.depth
         n_layers = len(self.layers) if whole else len(self.kept) + 1
         return n_layers * self.encoder.config.hidden_size
 
     @property
     def takes_packed(self):
-        """Whether batches may be texts end to end: where that is sure to be faster."""
+        """Whether batches may be packed texts: only where that is sure to be faster."""
         device = next(self.parameters()).device
         return device.type == "cpu" and PackedEncoder.supports(self.encoder)
 
     def train(self, mode=True):
-        """Set training mode; what lies below a cached cut stays in evaluation mode."""
+        """Set training mode; what is below a cached cut stays in evaluation mode."""
         super().train(mode)
         if mode and self.frozen_in_eval and self.cut:
             self.encoder.eval()
@@ -113,23 +92,17 @@ class TextNetwork(nn.Module):
         return self
 
     def forward(self, prefix=None, sample_weight=None, **inputs):
-        """Compute the outputs (b, k).
+        """Return the (b, k) outputs.
 
-        Parameters
-        ----------
-        prefix : torch.Tensor or None
-            What :meth:`below_cut` gave for the same texts; None runs everything.
-        sample_weight : ignored
-            Travels with the batch to the loss.
-        **inputs : torch.Tensor
-            Padded, of shape (b, t): `input_ids`, `attention_mask`, `token_type_ids`.
-            Or packed: what `pack` gives; with a prefix
-            its `lengths` will do.
+        `prefix` is what :meth:`below_cut` returned for the same texts; None runs all
+        layers. `sample_weight` is on its way to the loss and not used here. `inputs`
+        are padded (b, t) or packed; with a prefix, packed texts need only their
+        `lengths`.
         """
         return self.decode(*self.represent(prefix, **inputs))
 
     def decode(self, x, mask):
-        """Compute the outputs (b, k) from what :meth:`represent` gave."""
+        """Return the (b, k) outputs for the result of :meth:`represent`."""
         with self._autocast():
             outputs = self.head(x, mask) if self.uses_tokens else self.head(x)
         expected = (len(x), self.n_outputs)
@@ -142,13 +115,13 @@ class TextNetwork(nn.Module):
         return outputs.float()
 
     def summarize(self, prefix=None, **inputs):
-        """Compute what the first linear layer of a :class:`DenseHead` takes (b, m)."""
+        """Return the (b, m) inputs of the first linear layer of a `DenseHead`."""
         x, mask = self.represent(prefix, **inputs)
         with self._autocast():
             return self.head.summarize(x, mask).float()
 
     def embed(self, prefix=None, **inputs):
-        """Compute what the head's last linear layer takes: (b, m)."""
+        """Return the (b, m) inputs of the head's last linear layer."""
         taken = []
         me = threading.get_ident()
 
@@ -175,7 +148,7 @@ class TextNetwork(nn.Module):
         return linear[-1]
 
     def represent(self, prefix=None, **inputs):
-        """Compute what the head takes: features (b, d) or states (b, t, d), mask."""
+        """Return the head's input: features (b, d) or states (b, t, d), and a mask."""
         with self._autocast():
             if "lengths" in inputs:
                 return self._represent_packed(prefix, inputs)
@@ -194,7 +167,7 @@ class TextNetwork(nn.Module):
         return pool_packed(states, lengths, self.pooling), None
 
     def _run_packed(self, inputs, prefix=None, stop=None):
-        """Compute the wanted states by layer, above the cut where a prefix is given."""
+        """Return the wanted states by layer, above the cut if there is a prefix."""
         states, start = {}, 0
         if prefix is not None:
             states, start = self._split(prefix), self.cut
@@ -225,20 +198,20 @@ class TextNetwork(nn.Module):
         return pool(states, mask, self.pooling), None
 
     def _run_padded(self, inputs):
-        """Compute the wanted states by layer."""
+        """Return the wanted states by layer."""
         inner = [i for i in self.layers if i < self.depth]
         out = forward(self.encoder, inputs, output_hidden_states=bool(inner))
         states = {i: out.hidden_states[i] for i in inner}
         return {**states, self.depth: out.last_hidden_state}
 
     def _concatenate(self, states):
-        """Join the states of `layers`: (..., d) each, (..., m * d) together."""
+        """Concatenate the states of `layers`: (..., d) each, (..., m * d) together."""
         if len(self.layers) == 1:
             return states[self.layers[0]]
         return torch.cat([states[i] for i in self.layers], dim=-1)
 
     def _split(self, prefix):
-        """Split what :meth:`below_cut` gave by layer."""
+        """Split the result of :meth:`below_cut` by layer."""
         if not self.kept:
             return {self.cut: prefix}
         indices = [*self.kept, self.cut]
@@ -257,21 +230,14 @@ class TextNetwork(nn.Module):
                 self.train()
 
     def below_cut(self, inputs):
-        """Compute the activations of the frozen layers in evaluation mode.
+        """Return the activations of the frozen layers, in evaluation mode.
 
-        Several threads may do so at once within :meth:`evaluated`.
-
-        Returns
-        -------
-        states : torch.Tensor of shape (b, t, m * d), or (T, m * d) where packed
-            The states of the layers `kept`, then what enters layer `cut`. Where the
-            whole encoder is frozen, what the head takes: the states of `layers`, or
-            the pooled features, of shape (b, 1, m * d) or (b, m * d).
-
-        Raises
-        ------
-        NotCacheableError
-            If the encoder has other states than one per token, as Longformer has.
+        They are the states of the layers `kept` and those that enter layer `cut`, of
+        shape (b, t, m * d), or (T, m * d) if packed. If the whole encoder is frozen,
+        they are the head's input: the states of `layers`, or the pooled features, of
+        shape (b, 1, m * d) or (b, m * d). Several threads may call this at once within
+        :meth:`evaluated`. Raises `NotCacheableError` if the encoder does not have one
+        state per token, like Longformer.
         """
         with self.evaluated(), torch.no_grad(), self._autocast():
             if "lengths" in inputs:

@@ -7,7 +7,7 @@ import threading
 import warnings
 from collections import OrderedDict
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pickle import UnpicklingError
 
 import numpy as np
@@ -15,34 +15,15 @@ import numpy as np
 from .._utils._random import fork_torch, generator_lock
 from ._module import forward
 
-_KEPT_FILES = 4
-
 _files_lock = threading.Lock()
-_checkpoints = OrderedDict()  # (model, revision, signature) -> Checkpoint
 
 
 def open_checkpoint(model, revision=None):
     """Open a pretrained encoder, reading its tokenizer and configuration only.
 
-    The last few checkpoints are kept, so copies of an estimator open one once. A
-    local folder whose files changed is read anew.
-
-    Parameters
-    ----------
-    model : str or path-like
-        A local folder, or a name on the hub.
-    revision : str or None, default=None
-        Branch, tag or commit on the hub.
-
-    Returns
-    -------
-    checkpoint : Checkpoint
-
-    Raises
-    ------
-    ValueError
-        Where there is no such folder, no model or no tokenizer in it, or where the
-        hub cannot be reached.
+    The last few are kept, so copies of an estimator open one once. A local folder whose
+    files changed is read again. Raises `ValueError` if there is no such folder, no
+    model or no tokenizer in it, or if the hub cannot be reached.
     """
     name = os.fsdecode(model)
     folder = os.path.expanduser(name)
@@ -57,14 +38,14 @@ def open_checkpoint(model, revision=None):
             f"{what}. Pass the folder that holds config.json, model.safetensors and "
             "the tokenizer's files."
         )
-    key = (name, revision, signature)
-    with _files_lock:
-        if key not in _checkpoints:
-            _checkpoints[key] = Checkpoint(name, revision, local=signature is not None)
-            while len(_checkpoints) > _KEPT_FILES:
-                _checkpoints.popitem(last=False)
-        _checkpoints.move_to_end(key)
-        return _checkpoints[key]
+    with _files_lock:  # lru_cache would open a model twice for two threads
+        return _open(name, revision, signature)
+
+
+@lru_cache(maxsize=4)
+def _open(name, revision, signature):
+    """Open a model; `signature` are the files of a local folder, None for the hub."""
+    return Checkpoint(name, revision, local=signature is not None)
 
 
 def _stat(entry):
@@ -101,26 +82,10 @@ _modules = OrderedDict()  # (digest, device, dtype, masked_lm) -> torch.nn.Modul
 class Checkpoint:
     """A pretrained encoder: tokenizer and configuration now, weights when needed.
 
-    Parameters
-    ----------
-    name : str
-        Absolute folder or name on the hub.
-    revision : str or None
-        Branch, tag or commit on the hub.
-    local : bool
-        Whether `name` is a folder.
-
-    Attributes
-    ----------
-    config : transformers.PretrainedConfig
-    tokenizer : transformers tokenizer
-        Guard its use with `tokenizer_lock`: truncation is a state of the tokenizer.
-    width, depth : int
-        Number of features and of layers.
-    max_positions : int or None
-        Longest sequence in tokens, None where the architecture has no limit.
-    tokenizer_digest : str
-        SHA-256 of the tokenizer's content.
+    `name` is an absolute folder (`local`) or a name on the hub. Guard the use of
+    `tokenizer` with `tokenizer_lock`: truncation is a state of the tokenizer.
+    `max_positions` is the longest sequence in tokens, None if the architecture has no
+    limit.
     """
 
     def __init__(self, name, revision, *, local):
@@ -165,32 +130,23 @@ class Checkpoint:
 
     @cached_property
     def special_ids(self):
-        """Ids of the tokens that stand for no word; that of unknown words is none."""
+        """Ids of the tokens that are not words; unknown words are words."""
         names = ("bos", "eos", "cls", "sep", "pad", "mask")
         ids = (getattr(self.tokenizer, f"{name}_token_id") for name in names)
         return frozenset(i for i in ids if i is not None)
 
     @property
     def pad_id(self):
-        """Id to fill a batch with, which no text attends to."""
+        """Id of padding tokens, which no text attends to."""
         pad_id = self.tokenizer.pad_token_id or 0
         # A token that was added for padding alone may have no embedding.
         return pad_id if pad_id < getattr(self.config, "vocab_size", np.inf) else 0
 
     def module(self, device, dtype, *, masked_lm=False):
-        """Load the encoder, or take it from the few kept in this process.
+        """Return the encoder in evaluation mode, loaded or kept in this process.
 
-        Parameters
-        ----------
-        device : torch.device
-        dtype : torch.dtype
-        masked_lm : bool, default=False
-            Whether with the head of a masked language model.
-
-        Returns
-        -------
-        module : torch.nn.Module
-            In evaluation mode, shared: callers must not change it.
+        It is shared: callers must not change it. `masked_lm` adds the head of a masked
+        language model.
         """
         key = (self.digest, str(device), dtype, masked_lm)
         with _lock:
@@ -208,16 +164,10 @@ class Checkpoint:
             return _modules[key]
 
     def refuse_blind_token(self, module, pooling):
-        """Raise an error where the first token is pooled but sees none of the others.
+        """Raise an error if the first token is pooled but sees none of the others.
 
         The state of the first token of a decoder, such as GPT-2, depends on that token
         alone, so all texts that begin with the same token get the same row.
-
-        Parameters
-        ----------
-        module : torch.nn.Module
-            The encoder, in evaluation mode.
-        pooling : str or tuple of str
         """
         if "cls" not in ((pooling,) if isinstance(pooling, str) else pooling):
             return
@@ -232,7 +182,7 @@ class Checkpoint:
             )
 
     def _probe(self, module):
-        """Tell whether other tokens leave the first token's state exactly as it is."""
+        """Whether other tokens leave the first token's state exactly as it is."""
         import torch
 
         words = [i for i in range(100) if i not in self.special_ids]
@@ -247,7 +197,7 @@ class Checkpoint:
         return torch.equal(*states)
 
     def load(self, kind):
-        """Load the weights into an auto class of transformers; give its report, too."""
+        """Load the weights into an auto class of transformers; return its report."""
         # Weights that the checkpoint lacks, most often the pooler's, are drawn at
         # random: from a fork, so that no user's stream of numbers moves.
         with quiet(), self.source.explained("weights"), fork_torch(0):
@@ -314,7 +264,7 @@ class Checkpoint:
 
 
 def _convert(module, device, dtype):
-    """Change the type of an encoder's weights, where possible not of LayerNorm's.
+    """Change the type of an encoder's weights; if possible not that of LayerNorm's.
 
     Those are few and scale all states: in bfloat16 they made up half of the error.
     """
@@ -367,19 +317,7 @@ _digests = {}  # (path, size, mtime) -> hex
 class ModelFiles:
     """The files of a pretrained model.
 
-    Parameters
-    ----------
-    name : str
-        Absolute folder or name on the hub.
-    revision : str or None
-        Branch, tag or commit on the hub.
-    local : bool
-        Whether `name` is a folder.
-
-    Attributes
-    ----------
-    commit : str or None
-        The commit that `revision` stands for, once it is known.
+    `commit` is the one that `revision` stands for, once it is known.
     """
 
     def __init__(self, name, revision, *, local):
@@ -392,7 +330,7 @@ class ModelFiles:
             )
 
     def refuse_code(self):
-        """Raise an error where the configuration names code of the model's own.
+        """Raise an error if the configuration names code of the model's own.
 
         This holds also for a model type that transformers knows: its own class may
         compute something else than the class that the configuration names.
@@ -413,7 +351,7 @@ class ModelFiles:
             )
 
     def refuse_endless(self):
-        """Raise an error where the configuration names more layers than any model has.
+        """Raise an error if the configuration names more layers than any model has.
 
         Transformers would build them all before it looks at the weights.
         """
@@ -427,7 +365,7 @@ class ModelFiles:
                 )
 
     def read_json(self, filename, kind):
-        """Read one of the model's JSON files; None where there is no such file."""
+        """Read one of the model's JSON files; None if there is no such file."""
         path = self.path(filename)
         if path is None:
             return None
@@ -461,7 +399,7 @@ class ModelFiles:
                 yield path
 
     def path(self, filename):
-        """Find one of the files, on the hub by way of its cache; None without it."""
+        """Return the path of a file, from the hub by its cache; None without it."""
         if self.local:
             path = os.path.join(self.name, filename)
             return path if os.path.isfile(path) else None

@@ -21,22 +21,10 @@ _ACTIVATIONS = "torch.nn.modules.activation."
 class SentenceModules:
     """The modules after the encoder of a sentence-transformers model.
 
-    Parameters
-    ----------
-    source : ModelFiles
-
-    Attributes
-    ----------
-    exist : bool
-        Whether there is a modules.json.
-    poolings : tuple of str
-        How states become one row; several are concatenated. Empty where unknown.
-    steps : list of (str, dict)
-        Type and configuration of the modules after the pooling.
-    unsupported : str or None
-        The first thing that these features cannot follow.
-    max_length : float
-        Tokens of the longest text.
+    `exist` is whether there is a modules.json. `poolings` say how states become one
+    row; several are concatenated, and there are none if they are unknown. `steps` are
+    type and configuration of the modules after the pooling, `unsupported` is the first
+    thing that these features cannot reproduce.
     """
 
     def __init__(self, source):

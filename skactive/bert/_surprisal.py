@@ -13,7 +13,7 @@ from ._module import choose_device, choose_precision, forward
 from ._pretrained import open_checkpoint
 from ._tokens import collate, cut, tokenize
 
-_CHUNK = 1024  # texts tokenised at a time
+_CHUNK = 1024  # texts tokenized at a time
 _BATCH_TOKENS = {"cpu": 1024, "cuda": 16384, "mps": 8192}
 _LOGITS = 2**27  # most numbers that the language model gives for a batch
 _TARGETS = 0.15  # part of the words, as in BERT's own training
@@ -89,29 +89,10 @@ def _surprises(estimator, checkpoint, texts, max_length, seed):
 
 
 def choose_targets(ids, special_ids, seed, text):
-    """Draw the positions of a text whose tokens are looked at.
+    """Return positions of 15 % of the words of a text, rounded, at least one.
 
-    Parameters
-    ----------
-    ids : list of int
-        The text's tokens.
-    special_ids : collection of int
-        Ids of tokens that stand for no word; none of them is drawn.
-    seed : int
-    text : str or tuple of (str, str)
-        Its content decides, together with the seed.
-
-    Returns
-    -------
-    positions : ndarray of int
-        15 % of the words, rounded, at least one; none where there is no word.
-
-    Examples
-    --------
-    >>> from skactive.bert._surprisal import choose_targets
-    >>> positions = choose_targets([2, *range(5, 25), 3], {2, 3}, 0, "some text")
-    >>> len(positions)
-    3
+    `ids` are the text's tokens, of which those in `special_ids` are not words. The
+    content of `text` and `seed` decide; none is returned if there is no word.
     """
     words = np.array([i for i, token in enumerate(ids) if token not in special_ids])
     if not len(words):
@@ -136,22 +117,11 @@ def _negative_log_proba(module, inputs, rows, columns):
 
 
 def target_logits(module, inputs, rows, columns):
-    """Run a masked language model, its head on the targets only.
+    """Run a masked language model, its head on the m targets only: (m, vocabulary).
 
-    The head gives a number for each entry of the vocabulary, which for all tokens of
-    a batch would take far more memory and time than the rest.
-
-    Parameters
-    ----------
-    module : torch.nn.Module
-        Loaded by `transformers.AutoModelForMaskedLM`.
-    inputs : dict of str to torch.Tensor of shape (b, t)
-    rows, columns : torch.Tensor of shape (m,)
-        Text and position of each target.
-
-    Returns
-    -------
-    logits : torch.Tensor of shape (m, vocabulary)
+    `inputs` are tensors (b, t), `rows` and `columns` (m,) the text and position of each
+    target. For all tokens of a batch the head's outputs would take far more memory and
+    time than the rest.
     """
     me = threading.get_ident()
 

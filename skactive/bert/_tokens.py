@@ -1,4 +1,4 @@
-"""Tokenise, sort by length, cut into batches of a token budget, pad."""
+"""Tokenize, sort by length, cut into batches of a token budget, pad or pack."""
 
 from typing import NamedTuple
 
@@ -9,15 +9,10 @@ _PART_BATCHES, _PART_TEXTS = 4, 1024
 
 
 class Tokens(NamedTuple):
-    """Token ids of some texts, unpadded.
+    """Unpadded token ids of some texts.
 
-    Attributes
-    ----------
-    ids : list of list of int
-    types : list of list of int or None
-        Token type ids, which part of a pair a token belongs to.
-    n_truncated : int
-        How many texts were longer than the limit.
+    `types` are the token type ids or None, `n_truncated` counts the texts that were
+    longer than the limit.
     """
 
     ids: list
@@ -26,25 +21,9 @@ class Tokens(NamedTuple):
 
 
 def tokenize(checkpoint, texts, max_length):
-    """Tokenise texts or pairs of texts, cut at `max_length` tokens, without padding.
+    """Return the unpadded `Tokens` of texts or pairs, cut at `max_length` tokens.
 
-    Parameters
-    ----------
-    checkpoint : Checkpoint
-        Whose tokenizer to use.
-    texts : list of str or of (str, str)
-    max_length : int
-        In tokens, the special ones included. Of a pair, the longer part is cut first.
-
-    Returns
-    -------
-    tokens : Tokens
-
-    Raises
-    ------
-    ValueError
-        If `max_length` leaves no room beside the special tokens, and if the model has
-        no embedding of a token.
+    Special tokens count. Of a pair, the longer part is cut first.
     """
     tokenizer = checkpoint.tokenizer
     n_special = tokenizer.num_special_tokens_to_add(pair=isinstance(texts[0], tuple))
@@ -79,7 +58,7 @@ def tokenize(checkpoint, texts, max_length):
 
 
 def _check_ids(checkpoint, ids, types):
-    """Raise an error where tokens have no embedding in the model."""
+    """Raise an error if the model has no embedding of a token."""
     config = checkpoint.config
     for what, rows, count in (
         ("token ids", ids, getattr(config, "vocab_size", None)),
@@ -96,26 +75,10 @@ def _check_ids(checkpoint, ids, types):
 
 
 def cut(lengths, batch_tokens):
-    """Cut texts into batches of like length, longest first.
+    """Yield (b,) positions of batches of similar `lengths` (n,), longest first.
 
-    Parameters
-    ----------
-    lengths : array-like of int of shape (n,)
-        Tokens per text.
-    batch_tokens : int
-        Most tokens in a batch, padding included. A text longer than that is a batch
-        of its own.
-
-    Yields
-    ------
-    positions : ndarray of int of shape (b,)
-        Of the texts of one batch. Texts without any token are in none.
-
-    Examples
-    --------
-    >>> from skactive.bert._tokens import cut
-    >>> [batch.tolist() for batch in cut([3, 9, 2, 4], batch_tokens=8)]
-    [[1], [3, 0], [2]]
+    A batch has at most `batch_tokens` tokens, padding included; a longer text is a
+    batch of its own. Texts without any token are in no batch.
     """
     lengths = np.asarray(lengths)
     order = np.argsort(-lengths, kind="stable")
@@ -128,30 +91,17 @@ def cut(lengths, batch_tokens):
 
 
 def cut_parts(texts, max_length, batch_tokens):
-    """Cut texts into parts of about equal work, longest texts first.
+    """Return the positions of parts of about equal work, longest texts first.
 
-    A part is tokenised at once, and encoded by one process. Characters stand for the
-    tokens that are not known yet.
-
-    Parameters
-    ----------
-    texts : list of str or of (str, str)
-    max_length : int
-        Tokens after which a text is cut.
-    batch_tokens : int
-        Most tokens in a batch. A part has some four batches.
-
-    Returns
-    -------
-    parts : list of ndarray of int
-        Positions in `texts`, each once.
+    A part has about four batches of `batch_tokens`. It is tokenized in one call and
+    encoded by one process. Characters stand for the tokens that are not known yet.
 
     Examples
     --------
-    >>> from skactive.bert._tokens import cut_parts
-    >>> texts = ["short"] * 1500 + ["long " * 20] * 1000
-    >>> [len(part) for part in cut_parts(texts, max_length=64, batch_tokens=1024)]
-    [328, 328, 328, 987, 529]
+        >>> from skactive.bert._tokens import cut_parts
+        >>> texts = ["short"] * 1500 + ["long " * 20] * 1000
+        >>> [len(part) for part in cut_parts(texts, max_length=64, batch_tokens=1024)]
+        [328, 328, 328, 987, 529]
     """
     n_characters = np.array(
         [len(text) if isinstance(text, str) else sum(map(len, text)) for text in texts]
@@ -165,20 +115,10 @@ def cut_parts(texts, max_length, batch_tokens):
 
 
 def collate(tokens, positions, pad_id, device):
-    """Pad some texts to the longest among them.
+    """Pad some texts to the longest among them: tensors (b, t).
 
-    Parameters
-    ----------
-    tokens : Tokens
-    positions : ndarray of int of shape (b,)
-    pad_id : int
-    device : torch.device
-
-    Returns
-    -------
-    batch : dict of str to torch.Tensor of shape (b, t)
-        `input_ids`, `token_type_ids` where the tokenizer makes them, and
-        `attention_mask` where something is padded: attention runs faster without.
+    `attention_mask` is there only if something is padded: attention runs faster without
+    it.
     """
     import torch
 
@@ -199,30 +139,7 @@ def collate(tokens, positions, pad_id, device):
 
 
 def pack(tokens, positions, device):
-    """Lay some texts end to end.
-
-    Parameters
-    ----------
-    tokens : Tokens
-    positions : sequence of int of length b
-        Which texts, in the order wanted. Each has a token at least.
-    device : torch.device
-
-    Returns
-    -------
-    batch : dict of str to torch.Tensor
-        `input_ids` (T,), `token_type_ids` (T,) where the tokenizer makes them, and
-        `lengths` (b,), the tokens of each text; T is their sum.
-
-    Examples
-    --------
-    >>> from skactive.bert._tokens import Tokens
-    >>> from skactive.bert._tokens import pack
-    >>> tokens = Tokens([[2, 7, 3], [2, 3]], types=None, n_truncated=0)
-    >>> batch = pack(tokens, [1, 0], device="cpu")
-    >>> batch["input_ids"].tolist(), batch["lengths"].tolist()
-    ([2, 3, 2, 7, 3], [2, 3])
-    """
+    """Concatenate the tokens of some texts: tensors (T,), and `lengths` (b,)."""
     import torch
 
     rows = {"input_ids": tokens.ids}
@@ -237,23 +154,7 @@ def pack(tokens, positions, device):
 
 
 def runs(lengths):
-    """Find the neighbours of equal length among packed texts.
-
-    Parameters
-    ----------
-    lengths : sequence of int
-
-    Returns
-    -------
-    runs : list of (n_texts, n_tokens)
-        Of each run, from first to last; `n_tokens` are those of one text.
-
-    Examples
-    --------
-    >>> from skactive.bert._tokens import runs
-    >>> runs([9, 9, 4, 4, 4, 9])
-    [(2, 9), (3, 4), (1, 9)]
-    """
+    """Return (n_texts, n_tokens) of each run of neighbors of equal length."""
     lengths = np.asarray(lengths)
     starts = np.flatnonzero(np.diff(lengths, prepend=-1))
     counts = np.diff(starts, append=len(lengths))
@@ -261,26 +162,9 @@ def runs(lengths):
 
 
 def pool_packed(states, lengths, pooling):
-    """Pool the states of each text's tokens into one float32 row.
+    """Pool packed `states` (T, d) into one float32 row per text, (b, d).
 
-    Parameters
-    ----------
-    states : torch.Tensor of shape (T, d)
-    lengths : torch.Tensor of int of shape (b,)
-    pooling : {"mean", "cls", "max", "last"} or tuple of these
-        Several are concatenated.
-
-    Returns
-    -------
-    pooled : torch.Tensor of shape (b, d), float32
-
-    Examples
-    --------
-    >>> import torch
-    >>> from skactive.bert._tokens import pool_packed
-    >>> states = torch.tensor([[1.0], [3.0], [8.0]])
-    >>> pool_packed(states, torch.tensor([2, 1]), "mean").tolist()
-    [[2.0], [8.0]]
+    Several values of `pooling` are concatenated.
     """
     import torch
 
@@ -301,20 +185,7 @@ def pool_packed(states, lengths, pooling):
 
 
 def unpack(states, lengths):
-    """Pad packed states, for what takes them padded.
-
-    Parameters
-    ----------
-    states : torch.Tensor of shape (T, d)
-    lengths : torch.Tensor of int of shape (b,)
-
-    Returns
-    -------
-    states : torch.Tensor of shape (b, t, d)
-        With zeros behind the shorter texts.
-    mask : torch.Tensor of shape (b, t), bool
-        Where there is a token.
-    """
+    """Pad packed `states` (T, d): states (b, t, d) and a mask (b, t) of real tokens."""
     import torch
 
     padded = torch.nn.utils.rnn.pad_sequence(

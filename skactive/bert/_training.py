@@ -14,18 +14,7 @@ from .._utils._progress import progress_bar
 
 
 class Targets(torch.utils.data.Dataset):
-    """Positions of texts, with their targets and weights, as batches of inputs.
-
-    Parameters
-    ----------
-    batches : Batches
-    positions : ndarray of int of shape (m,)
-        Which texts are in this part.
-    y : torch.Tensor of shape (n,) or (n, k)
-        Of all texts.
-    weights : torch.Tensor of shape (n,)
-        Of all texts.
-    """
+    """Positions (m,) of texts, with the targets and weights of all n texts."""
 
     def __init__(self, batches, positions, y, weights):
         self.batches, self.positions = batches, positions
@@ -38,7 +27,7 @@ class Targets(torch.utils.data.Dataset):
         return int(self.positions[i])
 
     def collate(self, positions):
-        """Make a batch of what `__getitem__` gave."""
+        """Return a batch of what `__getitem__` returned."""
         inputs = self.batches.take(np.array(positions))
         inputs["sample_weight"] = self.weights[positions].to(self.batches.device)
         return inputs, self.y[positions]
@@ -57,14 +46,8 @@ class Net(NeuralNet):
         losses = losses.flatten(1).mean(dim=1) if losses.ndim > 1 else losses
         return (losses * X["sample_weight"]).mean()
 
-    def validation_step(self, batch, **fit_params):
-        """Keep the outputs, so that the score costs no second pass."""
-        step = super().validation_step(batch, **fit_params)
-        self.validated_.append(step["y_pred"].detach().cpu())
-        return step
-
     def run_single_epoch(self, iterator, training, prefix, step_fn, **fit_params):
-        """Do as skorch does; but count texts, where it takes packed tokens for them."""
+        """Count texts; skorch would count the packed tokens."""
         if iterator is None:
             return
         n_batches = 0
@@ -78,14 +61,14 @@ class Net(NeuralNet):
         self.history.record(f"{prefix}_batch_count", n_batches)
 
     def get_iterator(self, dataset, training=False):
-        """Make batches the way the data set says."""
+        """Make batches as the data set says."""
         iterator = super().get_iterator(dataset, training)
         part = getattr(dataset, "dataset", dataset)  # a split wraps it in a Subset
         iterator.collate_fn = part.collate
         return iterator
 
     def partial_fit(self, X, y=None, classes=None, **fit_params):
-        """Train on; Ctrl-C ends the program, where skorch would take it as a stop."""
+        """Train; Ctrl-C ends the program, where skorch would take it as a stop."""
         if not self.initialized_:
             self.initialize()
         fit_params.pop("_routing_method", None)
@@ -111,20 +94,11 @@ class Net(NeuralNet):
 
 
 class History(Callback):
-    """Record each epoch, keep the best weights and stop when nothing is gained.
+    """Record each epoch, keep the best weights and stop without an improvement.
 
-    Parameters
-    ----------
-    score : callable or None
-        Called with the outputs (m, k) of the validation texts. None if there are none.
-    tol : float
-        A gain below it is none.
-    patience : int
-        Epochs in a row without a gain after which to stop.
-
-    Attributes
-    ----------
-    epochs : list of dict
+    `score` is called with the (m, k) outputs of the validation texts; None if there are
+    none. An increase of less than `tol` is no improvement; `patience` epochs in a row
+    without one stop the training. `epochs` are the records.
     """
 
     def __init__(self, score, tol, patience):
@@ -139,8 +113,13 @@ class History(Callback):
 
     def on_epoch_begin(self, net, **kwargs):
         """Forget the outputs of the last validation."""
-        net.validated_ = []
+        self.outputs = []
         self.epoch_started = time.perf_counter()
+
+    def on_batch_end(self, net, training=False, y_pred=None, **kwargs):
+        """Keep the outputs of the validation: the score costs no second pass."""
+        if not training:
+            self.outputs.append(y_pred.detach().cpu())
 
     def on_epoch_end(self, net, **kwargs):
         """Record the epoch; stop if it is time."""
@@ -154,8 +133,8 @@ class History(Callback):
         self.epochs.append(record)
         if self.score is None:
             return
-        outputs = torch.cat(net.validated_)
-        net.validated_ = []
+        outputs = torch.cat(self.outputs)
+        self.outputs = []
         record["valid_loss"] = float(net.history[-1, "valid_loss"])
         score = record["valid_score"] = self.score(outputs)
         if self.best_weights is None or score > self.best_score:
@@ -169,21 +148,14 @@ class History(Callback):
             raise _Stopped
 
     def on_train_end(self, net, **kwargs):
-        """Put the best weights back."""
+        """Restore the best weights."""
         if self.best_weights is not None:
             net.module_.load_state_dict(self.best_weights, strict=False)
             self.best_weights = None
 
 
 class Progress(Callback):
-    """A bar on stderr over all batches of all epochs.
-
-    Parameters
-    ----------
-    n_batches : int
-        In all epochs together.
-    verbose : int, bool or "auto"
-    """
+    """A bar on stderr over all batches of all epochs."""
 
     def __init__(self, n_batches, verbose):
         self.n_batches, self.verbose = n_batches, verbose
@@ -207,29 +179,12 @@ class Progress(Callback):
 
 
 def learning_rate(step, *, schedule, power, n_steps, n_warmup):
-    """Give the factor of the learning rate at a step.
+    """Return the factor of the learning rate at `step`, from 0.
 
-    Parameters
-    ----------
-    step : int
-        From 0.
-    schedule : {None, "linear", "polynomial"}
-        After the warm-up: constant, or from 1 to 0 at the last step, linearly or as
-        the remaining fraction of the steps to `power`.
-    power : float
-    n_steps, n_warmup : int
-        Steps in all, and steps in which the factor rises linearly to 1.
-
-    Returns
-    -------
-    factor : float
-
-    Examples
-    --------
-    >>> from skactive.bert._training import learning_rate
-    >>> settings = {"schedule": "linear", "power": 1, "n_steps": 6, "n_warmup": 2}
-    >>> [learning_rate(step, **settings) for step in range(6)]
-    [0.5, 1.0, 1.0, 0.75, 0.5, 0.25]
+    It rises linearly to 1 in `n_warmup` steps. Then it is constant, or decreases to 0
+    at step `n_steps`, linearly or as the remaining fraction of the steps to `power`.
+    The schedules of transformers begin with a step at 0, and end at a rate above 0 if
+    they are polynomial.
     """
     if step < n_warmup:
         return (step + 1) / n_warmup
@@ -240,21 +195,10 @@ def learning_rate(step, *, schedule, power, n_steps, n_warmup):
 
 
 def adamw(groups, **settings):
-    """Make AdamW, in its fused form where the device and the parameters have one.
+    """Return AdamW, fused if the device and the parameters allow it.
 
-    The fused form passes over the numbers once instead of once per operation: with
-    all of MiniLM in training, a step of it takes a ninth of the time.
-
-    Parameters
-    ----------
-    groups : list of dict
-        What training changes, as `torch.optim` takes it.
-    **settings : object
-        More arguments for `torch.optim.AdamW`.
-
-    Returns
-    -------
-    optimizer : torch.optim.AdamW
+    The fused form passes over the numbers once instead of once per operation: with all
+    of MiniLM in training, a step takes a ninth of the time.
     """
     able = all(
         p.device.type in ("cpu", "cuda") and p.is_floating_point()
@@ -306,16 +250,7 @@ def optimization(model, n_steps):
 
 
 def copy_trained(network):
-    """Copy the weights that training changes, batch statistics included.
-
-    Parameters
-    ----------
-    network : torch.nn.Module
-
-    Returns
-    -------
-    tensors : dict of str to torch.Tensor
-    """
+    """Copy the weights that training changes, batch statistics included, by name."""
     frozen = {name for name, p in network.named_parameters() if not p.requires_grad}
     return {
         name: tensor.detach().clone()
@@ -325,27 +260,11 @@ def copy_trained(network):
 
 
 def layer_changes(network, start):
-    """Mean absolute change of the parameters of each layer, and its variance.
+    """Return the mean absolute change of each layer's parameters, and its variance.
 
-    Parameters
-    ----------
-    network : TextNetwork
-        After training.
-    start : dict of str to torch.Tensor
-        From :func:`copy_trained`, before it. What is not there has not changed.
-
-    Returns
-    -------
-    changes : dict of str to ndarray of shape (n_layers,)
-        `layer`: "embeddings", "0", "1", ... and the layers of the head; `part`:
-        "encoder" or "head"; `mean` and `variance` of the absolute change over the
-        layer's parameters. In the order in which a text passes them. A data frame
-        takes it as it is.
-
-    References
-    ----------
-    D. Griesshaber, J. Maucher, N. T. Vu (2020). Fine-tuning BERT for low-resource
-    natural language understanding via active learning. COLING. Equation 2.
+    `start` is from `copy_trained`; what is not in it has not changed. The result has
+    arrays of one entry per layer: `layer` is "embeddings", "0", "1", ... and the layers
+    of the head, `part` is "encoder" or "head" (Griesshaber et al. 2020, equation 2).
     """
     groups = [
         ("encoder", str(layer), {f"encoder.{name}": p for name, p in found.items()})
@@ -366,7 +285,7 @@ def layer_changes(network, start):
 
 
 def _moments(parameters, start):
-    """Mean and variance of the absolute changes of some parameters, in float64."""
+    """Return mean and variance of the absolute changes of parameters, in float64."""
     n = total = squares = 0
     for name, parameter in parameters.items():
         n += parameter.numel()

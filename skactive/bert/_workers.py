@@ -17,27 +17,9 @@ _DEATHS = 3  # of workers, before a call gives up
 
 
 def count_workers(n_jobs):
-    """Tell how many processes joblib would spread work over.
+    """Return the number of processes that joblib would use.
 
-    Parameters
-    ----------
-    n_jobs : int or None
-        As in joblib: None is what the `parallel_config` around it says, or 1.
-
-    Returns
-    -------
-    n_workers : int
-        1 where joblib's backend has threads in place of processes: torch has its own.
-
-    Examples
-    --------
-    >>> from joblib import parallel_config
-    >>> from skactive.bert._workers import count_workers
-    >>> count_workers(None), count_workers(2)
-    (1, 2)
-    >>> with parallel_config("threading", n_jobs=2):
-    ...     count_workers(None)
-    1
+    It is 1 if joblib's backend uses threads: torch has its own.
     """
     backend, _ = get_active_backend()
     if getattr(backend, "uses_threads", False):
@@ -46,28 +28,11 @@ def count_workers(n_jobs):
 
 
 def spread(function, parts, n_jobs):
-    """Call a function on each of many parts, in worker processes of one thread.
+    """Yield (number, result) of a function of each part as processes finish them.
 
-    The parts of a worker that dies go to another one; what is done is kept.
-
-    Parameters
-    ----------
-    function : callable
-        Taken to the workers by pickle, as are its arguments and what it returns.
-    parts : list of tuple
-        The arguments of each call.
-    n_jobs : int or None
-
-    Yields
-    ------
-    number : int
-        Of a part. They come in the order in which they are done.
-    result : object
-
-    Raises
-    ------
-    RuntimeError
-        If workers died time after time.
+    Functions, arguments and results are pickled. The parts of a worker that dies go to
+    another one; finished parts are kept. Raises `RuntimeError` if workers die
+    repeatedly.
     """
     waiting = dict(enumerate(parts))
     for death in range(1, _DEATHS + 1):
@@ -119,16 +84,10 @@ def _first_line(exc):
 
 
 def encode_in_workers(run, texts, parts, out):
-    """Fill `out`, yielding the positions that are done.
+    """Fill `out` (n, d) part by part, yielding the positions that are done.
 
-    Parameters
-    ----------
-    run : object
-        One call of `BertFeatures.transform`, which counts and shows what is done.
-    texts : list of str or of (str, str)
-    parts : list of ndarray of int
-        Positions in `texts`.
-    out : ndarray of shape (n, d), float32
+    `run` is one call of `BertFeatures.transform`, which counts and reports what is
+    done.
     """
     # Another folder or machine would resolve some of these otherwise.
     estimator = clone(run.estimator).set_params(
@@ -142,15 +101,15 @@ def encode_in_workers(run, texts, parts, out):
     tasks = [
         (type(run), estimator, run.digests, [texts[i] for i in part]) for part in parts
     ]
-    told = set()
+    reported = set()
     with run.progress(len(texts)) as progress:
         for number, result in spread(_encode, tasks, run.estimator.n_jobs):
             features, n_truncated, messages = result
             out[parts[number]] = features
             run.n_encoded += len(features)
             run.n_truncated += n_truncated
-            for message in sorted(messages - told):
-                told.add(message)
+            for message in sorted(messages - reported):
+                reported.add(message)
                 warnings.warn(message, UserWarning, stacklevel=2)
             progress.update(len(features))
             yield parts[number]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from skorch.callbacks import Callback
 
 import skactive.bert._features
 from skactive.bert import (
@@ -13,7 +14,7 @@ from skactive.bert import (
 )
 
 from ..conftest import save_encoder
-from .counting import TEXTS, get
+from ._helpers import TEXTS, get
 
 
 @pytest.fixture
@@ -45,6 +46,16 @@ def hub_home(tmp_path, tiny_bert):
     (repository / "snapshots").mkdir()
     (repository / "snapshots" / commit).symlink_to(tiny_bert)
     return str(tmp_path)
+
+
+class Recorder(Callback):
+    """Writes what it sees into a list that copies of it share."""
+
+    def __init__(self, seen):
+        self.seen = seen
+
+    def __deepcopy__(self, memo):
+        return type(self)(self.seen)
 
 
 class Counter:

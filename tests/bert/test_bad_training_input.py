@@ -10,7 +10,7 @@ from torch import nn
 from skactive.bert._classifier import encode_labels
 from skactive.bert._fitting import Task, split
 
-from .quick import CODES, INDICATOR, NUMBERS, X, Y, classifier, regressor, replaced
+from ._helpers import CODES, INDICATOR, NUMBERS, X, Y, classifier, regressor, replaced
 
 # Parameters
 

@@ -9,7 +9,9 @@ from torch import nn
 
 from skactive.bert._geometry import deepfool
 
-from .finetuning import X, Y, classifier
+from ._helpers import REVIEW_LABELS as Y
+from ._helpers import REVIEWS as X
+from ._helpers import review_classifier as classifier
 
 THREE = np.array([0, 1, 2, 0, 1, 2, 0, 1])
 

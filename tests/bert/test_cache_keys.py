@@ -11,7 +11,7 @@ from sklearn.base import clone
 from skactive.bert import BertFeatures, clear_cache
 
 from ..conftest import TEXTS, save_encoder, save_tokenizer
-from .counting import uncached
+from ._helpers import uncached
 
 pytestmark = [
     pytest.mark.usefixtures("fresh_cache"),

@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from skactive.bert import BertFeatures, clear_cache
 
 from ..conftest import TEXTS
-from .counting import uncached
+from ._helpers import uncached
 
 pytestmark = [
     pytest.mark.usefixtures("fresh_cache"),

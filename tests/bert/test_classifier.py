@@ -6,8 +6,16 @@ import torch
 from scipy import sparse
 from sklearn.utils.class_weight import compute_sample_weight
 
-from .finetuning import NO_DROPOUT, assert_same_weights, weights_of
-from .quick import CODES, WORDS, X, Y, classifier
+from ._helpers import (
+    CODES,
+    NO_DROPOUT,
+    WORDS,
+    X,
+    Y,
+    assert_same_weights,
+    classifier,
+    weights_of,
+)
 
 PAIRS = [(text, "dull" if i % 3 else "joy") for i, text in enumerate(X)]
 INDICATOR = np.array([[1, 0, 0], [0, 1, 1], [1, 1, 0], [0, 0, 0]])[

@@ -8,8 +8,7 @@ from transformers import AutoModel, AutoTokenizer, GPT2Config, GPT2Model
 from skactive._utils._random import fork_torch
 
 from ..conftest import TEXTS, save_tokenizer
-from .counting import uncached
-from .quick import CODES, X, classifier, regressor
+from ._helpers import CODES, X, classifier, regressor, uncached
 
 BLIND = r"'pooling' must be 'last', 'mean' or 'max' for .*, got 'cls'.*'gpt2' model"
 

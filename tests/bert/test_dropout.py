@@ -5,7 +5,10 @@ import pytest
 import torch
 from torch import nn
 
-from .finetuning import ARCHITECTURES, NO_DROPOUT, X, Y, classifier
+from ._helpers import ARCHITECTURES, NO_DROPOUT
+from ._helpers import REVIEW_LABELS as Y
+from ._helpers import REVIEWS as X
+from ._helpers import review_classifier as classifier
 
 MODES = ["head", "full"]
 HEADS = ["linear", "mlp", "cnn"]

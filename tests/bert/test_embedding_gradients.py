@@ -5,7 +5,10 @@ import pytest
 import torch
 from transformers import AutoTokenizer
 
-from .finetuning import ARCHITECTURES, X, Y, classifier, weights_of
+from ._helpers import ARCHITECTURES, weights_of
+from ._helpers import REVIEW_LABELS as Y
+from ._helpers import REVIEWS as X
+from ._helpers import review_classifier as classifier
 from .test_gradients import TwoLinear
 
 THREE = np.array([0, 1, 2, 0, 1, 2, 0, 1])

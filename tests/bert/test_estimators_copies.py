@@ -12,8 +12,16 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from ..conftest import save_encoder
-from .finetuning import assert_same_weights
-from .quick import NUMBERS, X, Y, assert_equal_outputs, classifier, outputs, regressor
+from ._helpers import (
+    NUMBERS,
+    X,
+    Y,
+    assert_equal_outputs,
+    assert_same_weights,
+    classifier,
+    outputs,
+    regressor,
+)
 
 
 @pytest.fixture(params=["classifier", "regressor"])

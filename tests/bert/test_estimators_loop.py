@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from skactive import ActiveLearner
 from skactive.bert import BertClassifier, BertFeatures, BertRegressor
 
-from .quick import X, Y, classifier
+from ._helpers import X, Y, classifier
 
 
 def test_an_active_learner_queries_and_teaches(tiny_bert):

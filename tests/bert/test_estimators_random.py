@@ -8,8 +8,7 @@ import pytest
 import torch
 from sklearn.base import clone
 
-from .finetuning import assert_same_weights
-from .quick import X, Y, classifier
+from ._helpers import X, Y, assert_same_weights, classifier
 
 
 @pytest.mark.parametrize("head", ["linear", "mlp", "cnn"])

@@ -13,7 +13,7 @@ from skactive.bert import BertClassifier
 from skactive.bert._network import TextNetwork
 
 from ..conftest import TEXTS, save_encoder, save_tokenizer
-from .quick import INDICATOR, NUMBERS, X, Y, classifier, regressor, replaced
+from ._helpers import INDICATOR, NUMBERS, X, Y, classifier, regressor, replaced
 
 # Models
 

@@ -11,7 +11,7 @@ from transformers import AutoModel, AutoTokenizer
 from skactive.bert import BertFeatures
 
 from ..conftest import TEXTS, save_encoder, save_tokenizer
-from .encoding import PAIRS
+from ._helpers import PAIRS
 
 
 def plain(folder, texts, pooling="mean", layers=(-1,), max_length=64):

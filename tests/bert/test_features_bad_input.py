@@ -13,8 +13,7 @@ from transformers import CLIPConfig, CLIPModel
 from skactive.bert import BertClassifier, BertFeatures
 
 from ..conftest import TEXTS, save_encoder, save_tokenizer
-from .counting import uncached
-from .encoding import run_python
+from ._helpers import run_python, uncached
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import torch
 from skactive.bert import BertFeatures
 
 from ..conftest import TEXTS, save_encoder
-from .encoding import run_python
+from ._helpers import run_python
 
 
 def test_silent_by_default(tmp_path, capfd):

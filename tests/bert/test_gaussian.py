@@ -12,7 +12,9 @@ from skactive.bert import BertRegressor
 from skactive.bert._draws import GaussianOutputs, normal_points
 from skactive.view import PoolView
 
-from .finetuning import X, Y, classifier
+from ._helpers import REVIEW_LABELS as Y
+from ._helpers import REVIEWS as X
+from ._helpers import review_classifier as classifier
 
 NUMBERS = np.array([0.5, -1.0, 2.0, -2.0, 1.0, 0.0, 1.5, -0.5])
 INDICATOR = np.array([[1, 0, 1], [0, 1, 1], [1, 1, 0], [0, 0, 1]] * 2)

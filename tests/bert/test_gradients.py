@@ -5,7 +5,10 @@ import pytest
 import torch
 from torch import nn
 
-from .finetuning import NO_DROPOUT, X, Y, classifier, padded
+from ._helpers import NO_DROPOUT, padded
+from ._helpers import REVIEW_LABELS as Y
+from ._helpers import REVIEWS as X
+from ._helpers import review_classifier as classifier
 
 
 class TwoLinear(nn.Module):

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from torch import nn
 
-from .finetuning import X, Y, classifier
+from ._helpers import REVIEW_LABELS as Y
+from ._helpers import REVIEWS as X
+from ._helpers import review_classifier as classifier
 
 
 def head_of(width):

@@ -7,7 +7,9 @@ from torch import nn
 
 from skactive.bert._heads import CNNHead, DenseHead, LinearHead, MLPHead, make_head
 
-from .finetuning import X, Y, classifier
+from ._helpers import REVIEW_LABELS as Y
+from ._helpers import REVIEWS as X
+from ._helpers import review_classifier as classifier
 
 HEADS = {
     "linear": {},

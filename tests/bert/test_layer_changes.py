@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 from skorch.callbacks import Callback
 
-from .finetuning import ARCHITECTURES, X, Y, classifier, layer_of, pretrained
+from ._helpers import ARCHITECTURES, layer_of, pretrained
+from ._helpers import REVIEW_LABELS as Y
+from ._helpers import REVIEWS as X
+from ._helpers import review_classifier as classifier
 
 SMALL_CNN = {"heights": (1, 2), "n_maps": 3, "hidden_size": 4}
 

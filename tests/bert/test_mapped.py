@@ -19,7 +19,7 @@ from skactive.bert._cache._rows import (
 )
 from skactive.bert._cache._store import open_store
 
-from .counting import RECIPE, CountingEncoder, get, get_quietly, rows_of
+from ._helpers import RECIPE, CountingEncoder, get, get_quietly, rows_of
 
 pytestmark = pytest.mark.usefixtures("fresh_cache")
 

@@ -10,7 +10,7 @@ from skactive.bert import clear_cache, get_cache_limit, set_cache_limit
 from skactive.bert._cache._memory import in_use, size_of
 from skactive.bert._cache._store import open_store
 
-from .counting import RECIPE, TEXTS, get, rows_of
+from ._helpers import RECIPE, TEXTS, get, rows_of
 
 pytestmark = pytest.mark.usefixtures("fresh_cache")
 

@@ -18,7 +18,10 @@ from skactive.bert._cache._memory import in_use
 from skactive.bert._network import TextNetwork
 
 from ..conftest import save_encoder
-from .finetuning import X, Y, assert_same_weights, classifier
+from ._helpers import REVIEW_LABELS as Y
+from ._helpers import REVIEWS as X
+from ._helpers import assert_same_weights
+from ._helpers import review_classifier as classifier
 
 pytestmark = pytest.mark.usefixtures("fresh_cache")
 

@@ -11,7 +11,7 @@ import pytest
 
 from skactive.bert import clear_cache
 
-from .counting import TEXTS, get, get_quietly, rows_of
+from ._helpers import TEXTS, get, get_quietly, rows_of
 
 pytestmark = [
     pytest.mark.usefixtures("fresh_cache"),
@@ -23,8 +23,8 @@ PREAMBLE = f"""
 import os, signal, sys, time, warnings
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 import numpy as np
-from counting import RECIPE, TEXTS, CountingEncoder, get, row_of, rows_of
-from skactive.bert import store
+from _helpers import RECIPE, TEXTS, CountingEncoder, get, row_of, rows_of
+from skactive.bert._cache import _store as store
 store._SHARD_TEXTS = 4
 warnings.simplefilter("error")
 folder = sys.argv[1]
@@ -55,7 +55,9 @@ def test_another_process_finds_everything(tmp_path):
     np.testing.assert_array_equal(features, rows_of(TEXTS))
 
 
-@pytest.mark.parametrize("n_encoded", [2, 4, 6, 10])
+@pytest.mark.parametrize(
+    "n_encoded", [*(pytest.param(n, marks=pytest.mark.slow) for n in (2, 4, 10)), 6]
+)
 def test_killed_while_encoding(tmp_path, n_encoded):
     script = (
         "class Killed(CountingEncoder):\n"
@@ -73,7 +75,10 @@ def test_killed_while_encoding(tmp_path, n_encoded):
     np.testing.assert_array_equal(features, rows_of(TEXTS))
 
 
-@pytest.mark.parametrize("n_good", range(7))
+@pytest.mark.parametrize(
+    "n_good",  # with 4 an array is there without its manifest
+    [*(pytest.param(n, marks=pytest.mark.slow) for n in (0, 1, 2, 3, 5, 6)), 4],
+)
 def test_killed_while_writing(tmp_path, n_good):
     # The recipe is written first, then the array and the manifest of three shards.
     script = (

@@ -8,7 +8,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from skactive.bert import spearman_score
 
-from .quick import NUMBERS, X, regressor
+from ._helpers import NUMBERS, X, regressor
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean"])

@@ -15,8 +15,7 @@ from skactive import load, save
 from skactive.bert import BertFeatures
 
 from ..conftest import TEXTS, save_encoder
-from .counting import uncached
-from .encoding import PAIRS, run_python
+from ._helpers import PAIRS, run_python, uncached
 
 WORDS = [text for text in TEXTS if text]  # one token at least beside the special ones
 

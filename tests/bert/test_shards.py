@@ -16,7 +16,7 @@ from skactive.bert import clear_cache
 from skactive.bert._cache._shards import ShardFolder, digest_text
 from skactive.bert._cache._store import open_store
 
-from .counting import RECIPE, TEXTS, WIDTH, files_of, get, get_quietly, rows_of
+from ._helpers import RECIPE, TEXTS, WIDTH, files_of, get, get_quietly, rows_of
 
 pytestmark = pytest.mark.usefixtures("fresh_cache")
 

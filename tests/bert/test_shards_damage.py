@@ -13,7 +13,7 @@ import pytest
 from skactive.bert import clear_cache
 from skactive.bert._cache._shards import DamagedShard, ShardFolder, digest_text
 
-from .counting import (
+from ._helpers import (
     RECIPE,
     TEXTS,
     WIDTH,
@@ -22,8 +22,8 @@ from .counting import (
     get,
     get_quietly,
     rows_of,
+    run_python,
 )
-from .encoding import run_python
 
 pytestmark = pytest.mark.usefixtures("fresh_cache")
 
@@ -196,7 +196,7 @@ def test_a_shard_truncated_after_it_was_read_is_computed_again(tmp_path):
 import os, sys, warnings
 from pathlib import Path
 import numpy as np
-from tests.bert.counting import TEXTS, files_of, get, rows_of
+from tests.bert._helpers import TEXTS, files_of, get, rows_of
 folder = Path(sys.argv[1])
 texts = [f"text {i}" for i in range(3000)]
 get(texts[:2000], folder, width=9)

@@ -9,7 +9,7 @@ import pytest
 
 from skactive.bert import clear_cache
 
-from .counting import TEXTS, CountingEncoder, get, get_quietly, rows_of
+from ._helpers import TEXTS, CountingEncoder, get, get_quietly, rows_of
 
 pytestmark = pytest.mark.usefixtures("fresh_cache")
 

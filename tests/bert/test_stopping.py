@@ -15,7 +15,11 @@ from skactive.bert import BertRegressor
 from skactive.bert._training import History
 from skactive.bert._training import _Stopped as Stopped
 
-from .finetuning import Recorder, X, Y, assert_same_weights, classifier
+from ._helpers import REVIEW_LABELS as Y
+from ._helpers import REVIEWS as X
+from ._helpers import assert_same_weights
+from ._helpers import review_classifier as classifier
+from .conftest import Recorder
 
 
 class Epochs(Recorder):
@@ -39,7 +43,7 @@ def scored(scores, tol, patience):
         net.history.new_epoch()
         net.history.record("train_loss", 0.0)
         net.history.record("valid_loss", 0.0)
-        net.validated_ = [torch.zeros(1)]
+        history.outputs = [torch.zeros(1)]
         try:
             history.on_epoch_end(net)
         except Stopped:

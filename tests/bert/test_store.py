@@ -11,7 +11,7 @@ from skactive.bert import clear_cache, set_cache_limit
 from skactive.bert._cache import _rows as rows
 from skactive.bert._cache._store import open_store, unique
 
-from .counting import RECIPE, TEXTS, WIDTH, CountingEncoder, get, row_of, rows_of
+from ._helpers import RECIPE, TEXTS, WIDTH, CountingEncoder, get, row_of, rows_of
 
 pytestmark = pytest.mark.usefixtures("fresh_cache")
 

@@ -20,7 +20,10 @@ from skactive.bert._pretrained import open_checkpoint
 from skactive.bert._surprisal import choose_targets, target_logits
 
 from ..conftest import TEXTS
-from .finetuning import ARCHITECTURES, X, Y, classifier, padded
+from ._helpers import ARCHITECTURES, padded
+from ._helpers import REVIEW_LABELS as Y
+from ._helpers import REVIEWS as X
+from ._helpers import review_classifier as classifier
 
 PAIRS = [(a, b) for a, b in zip(X, X[::-1], strict=True)]
 ESTIMATORS = [BertFeatures, BertClassifier]

@@ -11,16 +11,11 @@ from transformers import get_polynomial_decay_schedule_with_warmup
 from skactive._utils._random import fork_torch
 from skactive.bert._training import learning_rate
 
-from .finetuning import (
-    NO_DROPOUT,
-    Recorder,
-    X,
-    Y,
-    assert_same_weights,
-    classifier,
-    layer_of,
-    weights_of,
-)
+from ._helpers import NO_DROPOUT, assert_same_weights, layer_of, weights_of
+from ._helpers import REVIEW_LABELS as Y
+from ._helpers import REVIEWS as X
+from ._helpers import review_classifier as classifier
+from .conftest import Recorder
 
 
 class Rates(Recorder):

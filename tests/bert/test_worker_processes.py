@@ -16,8 +16,7 @@ from skactive.bert._features import EncodingRun
 from skactive.bert._workers import _call, _process, count_workers, spread
 
 from ..conftest import TEXTS, absent, save_encoder
-from .counting import uncached
-from .encoding import run_python
+from ._helpers import run_python, uncached
 
 pytestmark = pytest.mark.usefixtures("fresh_cache", "parts_of_two")
 

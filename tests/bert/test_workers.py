@@ -19,8 +19,7 @@ from skactive.bert._features import EncodingRun
 from skactive.bert._workers import count_workers
 
 from ..conftest import TEXTS, save_encoder
-from .counting import uncached
-from .encoding import PAIRS
+from ._helpers import PAIRS, uncached
 
 pytestmark = pytest.mark.usefixtures("fresh_cache", "parts_of_two")
 

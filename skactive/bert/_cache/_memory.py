@@ -15,18 +15,18 @@ _latest = [0]  # the clock at the start of the latest call that ended
 _limit = [2 * 2**30]
 
 
-def set_cache_limit(n_bytes):
+def set_cache_limit(n_bytes: int) -> None:
     """Limit the memory that cached features may take in this process.
 
-    The features that the latest call used are kept whatever their size; beyond
-    them, the least recently used go first. Files in a cache folder do not count, nor
-    do the features of a call that alone are beyond the limit: those are in a temporary
-    file without a name, mapped into memory, which lasts as long as they do.
+    The features that the latest call used are kept whatever their size. Beyond the
+    limit, the least recently used features are dropped first. Files in a cache folder
+    do not count. If the features of one call alone exceed the limit, they are in a
+    temporary file without a name, mapped into memory, and do not count either.
 
     Parameters
     ----------
     n_bytes : int
-        At least 0. The limit is 2 GiB until set.
+        At least 0. The default limit is 2 GiB.
 
     Examples
     --------
@@ -45,26 +45,21 @@ def set_cache_limit(n_bytes):
         _trim()
 
 
-def get_cache_limit():
-    """Tell the limit that :func:`set_cache_limit` sets, in bytes."""
+def get_cache_limit() -> int:
+    """Return the limit that :func:`set_cache_limit` sets, in bytes."""
     return _limit[0]
 
 
-def clear_cache():
+def clear_cache() -> None:
     """Forget all features cached in this process; files stay."""
     with lock:
         _stores.clear()
 
 
 def find_store(key, make):
-    """Get the store of a key, making it where this process has none.
+    """Return the store of a key, made by `make()` if this process has none.
 
-    Parameters
-    ----------
-    key : hashable
-    make : callable
-        `make()` gives a store, whose `entries()` lists pairs of an :class:`Entry`
-        and a function without arguments that drops it.
+    Its `entries()` lists pairs of an :class:`Entry` and a function that drops it.
     """
     with lock:
         if key not in _stores:
@@ -73,21 +68,14 @@ def find_store(key, make):
 
 
 class Entry:
-    """Something in memory that counts towards the limit.
-
-    Attributes
-    ----------
-    n_bytes : int
-    used : int
-        The clock when it was last used.
-    """
+    """Something in memory that counts towards the limit, and when it was last used."""
 
     def __init__(self, n_bytes=0):
         self.n_bytes = n_bytes
         self.touch()
 
     def touch(self):
-        """Note that it is used now."""
+        """Mark it as used now."""
         self.used = next(_clock)
 
 
@@ -123,23 +111,13 @@ def _trim():
 
 
 def fits(n_bytes):
-    """Tell whether so many bytes more stay within the limit.
-
-    Parameters
-    ----------
-    n_bytes : int
-    """
+    """Whether so many bytes more stay within the limit."""
     with lock:
         return n_bytes + sum(entry.n_bytes for entry, _ in _entries()) <= _limit[0]
 
 
 def size_of(texts):
-    """Estimate the bytes that texts, or pairs of texts, take as keys of a dict.
-
-    Parameters
-    ----------
-    texts : list of str or of (str, str)
-    """
+    """Estimate the bytes that texts, or pairs of texts, take as keys of a dict."""
     if texts and not isinstance(texts[0], str):
         return size_of(list(itertools.chain.from_iterable(texts)))
     return sum(map(sys.getsizeof, texts)) + _TEXT_OVERHEAD * len(texts)

@@ -29,20 +29,8 @@ class UnreadableShard(DamagedShard):
 def digest_text(text):
     """Hash a text, or a pair of texts, to 16 bytes.
 
-    Parameters
-    ----------
-    text : str or tuple of (str, str)
-
-    Returns
-    -------
-    digest : bytes
-        A pair is told from its two texts joined: the length of the first is hashed.
-
-    Examples
-    --------
-    >>> from skactive.bert._cache._shards import digest_text
-    >>> digest_text(("ab", "c")) == digest_text(("a", "bc"))
-    False
+    The length of the first of a pair is hashed, so a pair differs from its texts
+    joined.
     """
     if isinstance(text, str):
         content = b"t" + text.encode("utf-8", "surrogatepass")
@@ -57,18 +45,10 @@ class ShardFolder:
 
     A shard is two files: `<name>.npy` with the features and `<name>.json`, its
     manifest, with the digests of its texts and the checksum of the array file. The
-    manifest is written last, so a shard exists wholly or not at all. Names are
-    random and nothing is ever rewritten, so several processes write side by side
-    without a lock.
-
-    Parameters
-    ----------
-    root : path-like
-        The cache folder, shared by all recipes.
-    recipe : dict
-        What the features depend on besides the text; JSON values.
-    dtype : {"float32", "float16"}
-        Type of the arrays on disk.
+    manifest is written last, so a shard exists completely or not at all. Names are
+    random and nothing is ever rewritten, so several processes write at the same time
+    without a lock. `root` is shared by all recipes; `dtype` is the type of the arrays
+    on disk.
     """
 
     def __init__(self, root, recipe, dtype):
@@ -84,12 +64,7 @@ class ShardFolder:
     # Reading --------------------------------------------------------------------
 
     def new_shards(self):
-        """List the shards written since the last call, by whatever process.
-
-        Yields
-        ------
-        name : str
-        """
+        """Yield the names of the shards written since the last call, by any process."""
         try:
             files = os.listdir(self.folder)
         except OSError:  # not made yet, or not readable: nothing to reuse
@@ -108,25 +83,13 @@ class ShardFolder:
         self._listed.clear()
 
     def leave_out(self, name):
-        """List a shard no more."""
+        """Remove a shard from what is listed."""
         self._left_out.add(name)
 
     def read_digests(self, name):
-        """Read which texts a shard holds.
+        """Return the digests of a shard's texts, in the order of the rows.
 
-        Parameters
-        ----------
-        name : str
-
-        Returns
-        -------
-        digests : list of bytes
-            In the order of the rows. None of a shard that is gone by now.
-
-        Raises
-        ------
-        DamagedShard
-            With the reason.
+        There are none for a shard that has vanished. `DamagedShard` has the reason.
         """
         try:
             return [bytes.fromhex(text) for text in self._manifest(name)["texts"]]
@@ -150,21 +113,8 @@ class ShardFolder:
         """Copy rows of a shard as in `out[positions] = shard[rows]`.
 
         The file is read, not mapped into memory: reading a mapped file that another
-        process has truncated would kill this process.
-
-        Parameters
-        ----------
-        name : str
-        width : int
-            Features per text.
-        rows : ndarray of int of shape (b,)
-        out : ndarray of shape (n, width)
-        positions : ndarray of int of shape (b,)
-
-        Raises
-        ------
-        DamagedShard
-            With the reason. Some of `out` may be written then.
+        process has truncated would kill this process. `DamagedShard` has the reason;
+        some of `out` may be written then.
         """
         order = np.argsort(rows, kind="stable")
         row_bytes = width * self.dtype.itemsize
@@ -195,7 +145,7 @@ class ShardFolder:
             raise UnreadableShard(f"{type(exc).__name__}: {exc}") from exc
 
     def _check(self, stream, name, width):
-        """Compare a file with its manifest, and tell where its rows start."""
+        """Compare a file with its manifest; return where its rows start."""
         manifest = self._manifest(name)
         if hashlib.file_digest(stream, "sha256").hexdigest() != manifest["sha256"]:
             raise DamagedShard("its checksum is not the manifest's")
@@ -210,12 +160,7 @@ class ShardFolder:
         return stream.tell()
 
     def remove(self, name):
-        """Remove a damaged shard, as far as the folder allows it.
-
-        Parameters
-        ----------
-        name : str
-        """
+        """Remove a damaged shard, as far as the folder allows it."""
         for suffix in (".json", ".npy"):
             with suppress(OSError):
                 (self.folder / f"{name}{suffix}").unlink(missing_ok=True)
@@ -223,16 +168,9 @@ class ShardFolder:
     # Writing --------------------------------------------------------------------
 
     def round(self, features):
-        """Give features the values that a shard holds of them.
+        """Return features with the values that a shard holds of them.
 
-        Parameters
-        ----------
-        features : ndarray
-
-        Returns
-        -------
-        rounded : ndarray of the type on disk
-            Values beyond the range of float16 become its largest.
+        Values beyond the range of float16 become its largest.
         """
         if self.dtype == features.dtype:
             return features
@@ -240,18 +178,10 @@ class ShardFolder:
         return np.clip(features, -largest, largest).astype(self.dtype)
 
     def write(self, texts, features):
-        """Write one shard.
+        """Write one shard of `features` (n, width).
 
-        Parameters
-        ----------
-        texts : list of str or of (str, str)
-        features : ndarray of shape (n, width), float32
-
-        Raises
-        ------
-        OSError
-            Where the folder cannot be written or the disk is full. Nothing of the
-            shard remains then.
+        Raises `OSError` if the folder cannot be written or the disk is full. Nothing of
+        the shard remains then.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         self._sweep()

@@ -27,20 +27,10 @@ _SHARD_TEXTS, _SHARD_SECONDS = 1024, 20.0
 
 
 def open_store(folder, recipe, dtype="float32"):
-    """Get this process's store of one recipe.
+    """Return this process's `FeatureStore` of one recipe.
 
-    Parameters
-    ----------
-    folder : path-like or None
-        Cache folder; None keeps the features in memory.
-    recipe : dict
-        Everything the features depend on besides the text; JSON values.
-    dtype : {"float32", "float16"}, default="float32"
-        Type on disk.
-
-    Returns
-    -------
-    store : FeatureStore
+    `folder` None keeps the features in memory; `dtype` is the type on disk. `recipe` is
+    a dict of everything that the features depend on besides the text; JSON values.
     """
     root = None if folder is None else os.path.abspath(os.path.expanduser(folder))
 
@@ -58,13 +48,9 @@ def unique(texts):
 class FeatureStore:
     """The features of one recipe: by text, and by whole sequence of texts.
 
-    A sequence seen before gets the very array it got before. A text seen before is
-    one lookup in a dict keyed by the string itself, whose hash Python caches.
-
-    Parameters
-    ----------
-    shards : ShardFolder or None, default=None
-        Where to keep the features on disk; None keeps them in memory.
+    A known sequence gets the very array that it got before. A known text is one lookup
+    in a dict keyed by the string itself, whose hash Python caches. `shards` None keeps
+    the features in memory.
     """
 
     def __init__(self, shards=None):
@@ -74,21 +60,10 @@ class FeatureStore:
         self._encoding = threading.Lock()
 
     def get(self, texts, encode, width):
-        """Look the features up, encoding what is missing.
+        """Return the read-only features (n, width) of texts, encoding what is missing.
 
-        Parameters
-        ----------
-        texts : list of str or of (str, str)
-        encode : callable
-            `encode(missing, out)` fills the rows of `out`, an array of shape
-            (len(missing), width), in any order, and yields the positions it has
-            just filled.
-        width : int
-
-        Returns
-        -------
-        features : ndarray of shape (n, width), float32
-            Read-only; the same array for the same sequence.
+        `encode(missing, out)` fills the rows of `out` (len(missing), width) in any
+        order, and yields the positions that it has just filled.
         """
         with in_use():
             features, _ = self._look_up(texts, width)
@@ -108,7 +83,7 @@ class FeatureStore:
     # Looking up -----------------------------------------------------------------
 
     def _look_up(self, texts, width):
-        """Find the features, or else the texts that are missing."""
+        """Return the features, or else the texts that are missing."""
         with lock:
             for block in [*reversed(self._answers), *self._memory.blocks]:
                 # Lists compare by identity before equality, so this is fast both
