@@ -71,7 +71,7 @@ _PARAMETERS = """\
     weight_decay : float, default=0.0
         Decoupled weight decay. Biases and normalization layers have none.
     schedule : {"linear", "polynomial"} or None, default=None
-        Learning rate over the steps. None is constant. "linear" and "polynomial"
+        Learning rate over the steps. None keeps it constant. "linear" and "polynomial"
         decrease it to 0.
     power : float, default=1.0
         Exponent of the polynomial schedule. 1 is linear.

@@ -87,7 +87,7 @@ class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Branch, tag or commit of the model on the hub.
     n_jobs : int or None, default=None
         Number of worker processes that share the encoding of a large `X` on the
-        processor, each with one thread; -1 is one for each core. None is 1, which is
+        processor, each with one thread; -1 is one for each core. None means 1, which is
         this process with as many threads as torch has, unless set by
         :func:`joblib.parallel_config`; its backend, such as that of Dask or Ray,
         distributes the work. See Notes.
@@ -408,7 +408,7 @@ class EncodingRun:
 
     @property
     def digests(self):
-        """Tell the weights and the tokenizer from all others."""
+        """Digests of the weights and of the tokenizer."""
         digests = [self.checkpoint.digest, self.checkpoint.tokenizer_digest]
         return digests if self.modules is None else [*digests, self.modules.recipe()]
 

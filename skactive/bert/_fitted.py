@@ -52,7 +52,7 @@ class FittedText:
                 texts,
                 int(min(self.max_length, checkpoint.max_positions or np.inf)),
                 batch_tokens=_BATCH_TOKENS.get(device, _BATCH_TOKENS["cpu"]),
-                use_prefix=self.cache_frozen and not from_tokens,
+                use_cache=self.cache_frozen and not from_tokens,
                 padded=from_tokens,
             )
         except (TypeError, UnicodeError):
@@ -104,8 +104,8 @@ class FittedText:
             # Nothing runs if the features of all texts are in the cache.
             with self.explained_memory():
                 batches = self.batches(texts)
-            if isinstance(batches.prefix, np.ndarray):
-                return batches.prefix[:, 0]
+            if isinstance(batches.activations, np.ndarray):
+                return batches.activations[:, 0]
         return self.map(texts, lambda network, inputs: network.summarize(**inputs))
 
     def explained_memory(self):

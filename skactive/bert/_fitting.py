@@ -200,7 +200,7 @@ def _bfloat16(precision, device):
 
 
 def _continue(model, network):
-    """Give a fresh network the weights trained so far."""
+    """Copy the weights trained so far to a new network."""
     before = model.net_.module_
     if network.checkpoint_digest != before.checkpoint_digest:
         raise ValueError(

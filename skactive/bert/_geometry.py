@@ -129,7 +129,7 @@ def expected_word_change(network, inputs, special_ids):
     The expectation is over the label, by the model's own probabilities. A word that
     occurs several times in a text has one embedding, so its gradients are added.
     `special_ids` are not words; a text without words has 0. `inputs` (b, t) have no
-    prefix.
+    activations.
     """
     with torch.enable_grad(), _looked_up(network.encoder) as found:
         outputs = network(**inputs)

@@ -171,7 +171,7 @@ class CNNHead(DenseHead):
     n_maps : int, default=64
         Feature maps per height.
     hidden_size : int or None, default=None
-        Width of the output of the first linear layer. None is the number of all
+        Width of the output of the first linear layer. None means the number of all
         feature maps.
 
     References

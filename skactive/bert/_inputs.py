@@ -15,7 +15,7 @@ class Batches:
     """Tokenized texts as batches for a network, packed if the network takes those.
 
     The cut of `network` decides what is cached. `batch_tokens` limits a batch in
-    prediction and below the cut. `use_prefix` keeps the activations of the frozen
+    prediction and below the cut. `use_cache` keeps the activations of the frozen
     layers and starts there; if they cannot be kept, every layer runs each time, with
     the same result. `padded` pads batches even if the network takes packed ones.
     """
@@ -28,23 +28,23 @@ class Batches:
         max_length,
         *,
         batch_tokens,
-        use_prefix,
+        use_cache,
         padded=False,
     ):
         self.pad_id = checkpoint.pad_id
         self.device = next(network.parameters()).device
         self.max_length, self.batch_tokens = max_length, batch_tokens
         self.packed = network.takes_packed and not padded
-        self.tokens = self.prefix = None
+        self.tokens = self.activations = None
         self.n_truncated = 0
-        if use_prefix and network.cut:
+        if use_cache and network.cut:
             try:
                 with in_use():
-                    self.prefix = self._look_up(network, checkpoint, texts)
-                if isinstance(self.prefix, np.ndarray):
+                    self.activations = self._look_up(network, checkpoint, texts)
+                if isinstance(self.activations, np.ndarray):
                     self.lengths = np.ones(len(texts), dtype=np.int64)
                 else:
-                    self.lengths = np.array([len(rows) for rows in self.prefix])
+                    self.lengths = np.array([len(rows) for rows in self.activations])
             except NotCacheableError as exc:
                 warnings.warn(
                     f"'cache_frozen' has no effect here: {exc}. All layers run each "
@@ -53,7 +53,9 @@ class Batches:
                     stacklevel=2,
                 )
         # Above the cut of packed texts their lengths are all there is to know.
-        if self.prefix is None or (network.cut < network.depth and not self.packed):
+        if self.activations is None or (
+            network.cut < network.depth and not self.packed
+        ):
             tokens = tokenize(checkpoint, texts, max_length)
             self.n_truncated = tokens.n_truncated
             self.tokens = _at_least_one(tokens, self.pad_id)
@@ -74,30 +76,30 @@ class Batches:
         inputs = {}
         if self.tokens is not None:
             inputs = collate(self.tokens, positions, self.pad_id, self.device)
-        if self.prefix is not None:
-            rows, lengths = self._prefix_rows(positions), self.lengths[positions]
+        if self.activations is not None:
+            rows, lengths = self._join_rows(positions), self.lengths[positions]
             shape = (len(lengths), lengths.max(), rows.shape[1])  # (b, t, d)
             padded = np.zeros(shape, dtype=np.float32)
             real = np.arange(shape[1]) < lengths[:, None]  # (b, t)
             padded[real] = rows
-            inputs["prefix"] = torch.from_numpy(padded).to(self.device)
+            inputs["activations"] = torch.from_numpy(padded).to(self.device)
             if self.tokens is None and not real.all():
                 mask = torch.from_numpy(real.astype(np.int64))
                 inputs["attention_mask"] = mask.to(self.device)
         return inputs
 
     def _take_packed(self, positions):
-        if self.prefix is None:
+        if self.activations is None:
             return pack(self.tokens, positions, self.device)
-        rows = self._prefix_rows(positions)
+        rows = self._join_rows(positions)
         lengths = torch.from_numpy(self.lengths[positions])
-        return {"prefix": torch.from_numpy(rows), "lengths": lengths}
+        return {"activations": torch.from_numpy(rows), "lengths": lengths}
 
-    def _prefix_rows(self, positions):
+    def _join_rows(self, positions):
         """Return the kept rows of some texts: (sum of their lengths, d)."""
-        if isinstance(self.prefix, np.ndarray):
-            return self.prefix[positions, 0]
-        return np.concatenate([self.prefix[i] for i in positions])
+        if isinstance(self.activations, np.ndarray):
+            return self.activations[positions, 0]
+        return np.concatenate([self.activations[i] for i in positions])
 
     def by_length(self):
         """Yield the positions of batches of similar length, for prediction."""
@@ -126,7 +128,7 @@ class Batches:
                 missing,
                 self.max_length,
                 batch_tokens=self.batch_tokens,
-                use_prefix=False,
+                use_cache=False,
                 padded=not self.packed,
             )
             self.n_truncated = batches.n_truncated
@@ -146,12 +148,12 @@ class Batches:
                         for i, rows in zip(positions, states, strict=True):
                             views[i][:] = rows[: n_rows[i]]
 
-            store.add(missing, n_rows, network.prefix_width, fill)
+            store.add(missing, n_rows, network.activations_width, fill)
         return store.get_single(texts)[:, None] if pooled else store.get(texts)
 
 
 def _at_least_one(tokens, pad_id):
-    """Give texts without any token, not even a special one, a padding token."""
+    """Add a padding token to texts without any token, not even a special one."""
     types = tokens.types
     return tokens._replace(
         ids=[ids or [pad_id] for ids in tokens.ids],

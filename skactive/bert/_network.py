@@ -69,7 +69,7 @@ class TextNetwork(nn.Module):
         return self.stack.depth
 
     @property
-    def prefix_width(self):
+    def activations_width(self):
         """Number of columns of what :meth:`below_cut` returns."""
         whole = self.cut == self.depth
         n_layers = len(self.layers) if whole else len(self.kept) + 1
@@ -91,15 +91,15 @@ class TextNetwork(nn.Module):
                     layer.train()
         return self
 
-    def forward(self, prefix=None, sample_weight=None, **inputs):
+    def forward(self, activations=None, sample_weight=None, **inputs):
         """Return the (b, k) outputs.
 
-        `prefix` is what :meth:`below_cut` returned for the same texts; None runs all
+        `activations` are those of :meth:`below_cut` for the same texts; None runs all
         layers. `sample_weight` is on its way to the loss and not used here. `inputs`
-        are padded (b, t) or packed; with a prefix, packed texts need only their
+        are padded (b, t) or packed; with activations, packed texts need only their
         `lengths`.
         """
-        return self.decode(*self.represent(prefix, **inputs))
+        return self.decode(*self.represent(activations, **inputs))
 
     def decode(self, x, mask):
         """Return the (b, k) outputs for the result of :meth:`represent`."""
@@ -114,13 +114,13 @@ class TextNetwork(nn.Module):
             )
         return outputs.float()
 
-    def summarize(self, prefix=None, **inputs):
+    def summarize(self, activations=None, **inputs):
         """Return the (b, m) inputs of the first linear layer of a `DenseHead`."""
-        x, mask = self.represent(prefix, **inputs)
+        x, mask = self.represent(activations, **inputs)
         with self._autocast():
             return self.head.summarize(x, mask).float()
 
-    def embed(self, prefix=None, **inputs):
+    def embed(self, activations=None, **inputs):
         """Return the (b, m) inputs of the head's last linear layer."""
         taken = []
         me = threading.get_ident()
@@ -131,7 +131,7 @@ class TextNetwork(nn.Module):
 
         hook = self.last_linear.register_forward_pre_hook(take)
         try:
-            self.decode(*self.represent(prefix, **inputs))
+            self.decode(*self.represent(activations, **inputs))
         finally:
             hook.remove()
         return taken[-1].float()
@@ -147,30 +147,30 @@ class TextNetwork(nn.Module):
             )
         return linear[-1]
 
-    def represent(self, prefix=None, **inputs):
+    def represent(self, activations=None, **inputs):
         """Return the head's input: features (b, d) or states (b, t, d), and a mask."""
         with self._autocast():
             if "lengths" in inputs:
-                return self._represent_packed(prefix, inputs)
-            return self._represent_padded(prefix, inputs)
+                return self._represent_packed(activations, inputs)
+            return self._represent_padded(activations, inputs)
 
-    def _represent_packed(self, prefix, inputs):
+    def _represent_packed(self, activations, inputs):
         lengths = inputs["lengths"]
-        if prefix is not None and self.cut == self.depth:
+        if activations is not None and self.cut == self.depth:
             if not self.uses_tokens:
-                return prefix, None  # pooled before it was kept
-            states = prefix
+                return activations, None  # pooled before it was kept
+            states = activations
         else:
-            states = self._concatenate(self._run_packed(inputs, prefix))
+            states = self._concatenate(self._run_packed(inputs, activations))
         if self.uses_tokens:
             return unpack(states, lengths)
         return pool_packed(states, lengths, self.pooling), None
 
-    def _run_packed(self, inputs, prefix=None, stop=None):
-        """Return the wanted states by layer, above the cut if there is a prefix."""
+    def _run_packed(self, inputs, activations=None, stop=None):
+        """Return the wanted states by layer, above the cut given `activations`."""
         states, start = {}, 0
-        if prefix is not None:
-            states, start = self._split(prefix), self.cut
+        if activations is not None:
+            states, start = self._split(activations), self.cut
         stop = max(self.layers) if stop is None else stop
         each = PackedEncoder(self.encoder).each(
             inputs, start=start, stop=stop, entering=states.get(self.cut)
@@ -180,14 +180,14 @@ class TextNetwork(nn.Module):
                 states[i] = leaving
         return states
 
-    def _represent_padded(self, prefix, inputs):
+    def _represent_padded(self, activations, inputs):
         mask = inputs.get("attention_mask")
-        if prefix is not None and self.cut == self.depth:
-            states = prefix
+        if activations is not None and self.cut == self.depth:
+            states = activations
             if not self.uses_tokens:
                 return states[:, 0], None  # pooled before it was kept
-        elif prefix is not None:
-            below = self._split(prefix)
+        elif activations is not None:
+            below = self._split(activations)
             with self.stack.starting_at(self.cut, below[self.cut]):
                 states = self._concatenate({**self._run_padded(inputs), **below})
         else:
@@ -210,12 +210,12 @@ class TextNetwork(nn.Module):
             return states[self.layers[0]]
         return torch.cat([states[i] for i in self.layers], dim=-1)
 
-    def _split(self, prefix):
+    def _split(self, activations):
         """Split the result of :meth:`below_cut` by layer."""
         if not self.kept:
-            return {self.cut: prefix}
+            return {self.cut: activations}
         indices = [*self.kept, self.cut]
-        return dict(zip(indices, prefix.chunk(len(indices), dim=-1), strict=True))
+        return dict(zip(indices, activations.chunk(len(indices), dim=-1), strict=True))
 
     @contextmanager
     def evaluated(self):

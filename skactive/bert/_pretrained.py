@@ -1,4 +1,4 @@
-"""Find a pretrained encoder by hub name or folder, and open it once."""
+"""Pretrained models, opened once by hub name or folder."""
 
 import hashlib
 import json

@@ -159,7 +159,7 @@ class SentenceModules:
         return {name: path for name, path in found.items() if path is not None}
 
     def build(self, device):
-        """Make a function that applies the steps to pooled rows (b, m), float32."""
+        """Return a function of the steps for pooled rows (b, m), float32."""
         from torch import nn
 
         functions = []

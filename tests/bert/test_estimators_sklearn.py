@@ -37,7 +37,7 @@ UNDER_TEST = {
     "regressor": (BertRegressor, QUICK),
     "frozen regressor": (BertRegressor, QUICK | {"freeze": 3, "pooling": "mean"}),
 }
-QUICK_LABELS = ("features", "classifier", "frozen classifier", "regressor")
+QUICK_LABELS = ("features", "classifier")
 COUNTS = {"BertFeatures": 28, "BertClassifier": 41, "BertRegressor": 36}
 
 
@@ -81,7 +81,10 @@ def test_tags():
 
 @pytest.mark.parametrize(
     "parallel",
-    [{"n_jobs": 2}, {"n_jobs": 2, "backend": "threading"}],
+    [
+        pytest.param({"n_jobs": 2}, marks=pytest.mark.slow),
+        {"n_jobs": 2, "backend": "threading"},
+    ],
     ids=["processes", "threads"],
 )
 def test_a_grid_over_freeze_scores_alike_for_every_n_jobs(tiny_bert, parallel):

@@ -248,6 +248,7 @@ def test_warns_of_weights_that_are_not_there(tmp_path):
         BertFeatures(str(tmp_path), cache=None).transform(TEXTS)
 
 
+@pytest.mark.slow
 def test_hub_out_of_reach_says_pass_a_local_folder(tmp_path):
     script = (
         "from skactive.bert import BertFeatures\n"

@@ -139,8 +139,8 @@ def test_freeze_cut_and_the_rest_make_the_whole(tiny_encoder, kind, cut, pooling
     whole = network(model, freeze=cut, pooling=pooling)
     with torch.no_grad():
         expected = whole(**batch)
-        prefix = whole.below_cut(batch)
-        torch.testing.assert_close(whole(prefix=prefix, **batch), expected)
+        activations = whole.below_cut(batch)
+        torch.testing.assert_close(whole(activations=activations, **batch), expected)
 
 
 @pytest.mark.parametrize(("kind", "cut"), [(k, cut) for k, cut in CUTS if cut < DEPTH])
@@ -149,9 +149,11 @@ def test_freeze_cut_ignores_what_stands_for_padding(tiny_encoder, kind, cut):
     batch = padded(model, X)
     whole = network(model, freeze=cut, pooling="mean")
     with torch.no_grad():
-        prefix = whole.below_cut(batch)
-        prefix[batch["attention_mask"] == 0] = 0.0
-        torch.testing.assert_close(whole(prefix=prefix, **batch), whole(**batch))
+        activations = whole.below_cut(batch)
+        activations[batch["attention_mask"] == 0] = 0.0
+        torch.testing.assert_close(
+            whole(activations=activations, **batch), whole(**batch)
+        )
 
 
 @pytest.mark.parametrize("kind", [k for k in ARCHITECTURES if k != "Albert"])
@@ -159,10 +161,10 @@ def test_freeze_cut_gives_the_layers_above_their_gradients(tiny_encoder, kind):
     model = tiny_encoder(kind)
     batch = padded(model, X)
     gradients = []
-    for with_prefix in (True, False):
+    for with_activations in (True, False):
         part = network(model, freeze=1)
-        prefix = part.below_cut(batch) if with_prefix else None
-        part(prefix=prefix, **batch).square().sum().backward()
+        activations = part.below_cut(batch) if with_activations else None
+        part(activations=activations, **batch).square().sum().backward()
         gradients.append({n: p.grad for n, p in part.named_parameters()})
     for name, gradient in gradients[0].items():
         if gradients[1][name] is None:
@@ -270,9 +272,9 @@ def test_freeze_leaves_the_encoder_as_it_was_after_an_error(tiny_bert):
     batch = padded(tiny_bert, X)
     with torch.no_grad():
         expected = part(**batch)
-        prefix = part.below_cut(batch)
+        activations = part.below_cut(batch)
         with pytest.raises(RuntimeError, match="size"):
-            part(prefix=prefix[:, :2], **batch)
+            part(activations=activations[:, :2], **batch)
         with pytest.raises(IndexError):
             part.below_cut({"input_ids": batch["input_ids"] + 10_000})
         torch.testing.assert_close(part(**batch), expected)
@@ -297,7 +299,7 @@ def test_freeze_holds_in_copies(tiny_bert, make):
     batch = padded(tiny_bert, X)
     twin = make(part)
     with torch.no_grad():
-        out = twin(prefix=twin.below_cut(batch), **batch)
+        out = twin(activations=twin.below_cut(batch), **batch)
         torch.testing.assert_close(out, part(**batch))
     assert twin.stack.encoder is twin.encoder
 

@@ -225,11 +225,11 @@ def test_what_needs_padded_batches_gets_them(tiny_bert, monkeypatch):
     assert len(taken) >= 3
     for inputs in taken:
         assert inputs["input_ids"].ndim == 2
-        assert not {"lengths", "prefix"} & set(inputs)
+        assert not {"lengths", "activations"} & set(inputs)
     taken.clear()
     trained.predict_proba(X)
     trained.set_params(mc_dropout="head").sample_proba(X, 2)
-    assert all(set(inputs) == {"prefix", "lengths"} for inputs in taken)
+    assert all(set(inputs) == {"activations", "lengths"} for inputs in taken)
 
 
 def test_distances_to_the_boundary_are_those_of_padded_batches(tiny_bert, only_padded):
@@ -272,13 +272,13 @@ def test_each_dropout_of_the_encoder_is_on_in_training(tiny_encoder, part):
     batch = {"input_ids": ids, "lengths": torch.tensor([len(ids)])}
     with torch.no_grad():
         assert torch.equal(net(**batch), net(**batch))
-        prefix = net.below_cut(batch)
+        activations = net.below_cut(batch)
         net.frozen_in_eval = True
         net.train()
-        torch.testing.assert_close(net.below_cut(batch), prefix)
+        torch.testing.assert_close(net.below_cut(batch), activations)
         assert net.training
         with fork_torch(0):
-            once, twice = net(prefix, **batch), net(prefix, **batch)
+            once, twice = net(activations, **batch), net(activations, **batch)
     assert (once - twice).abs().max() > 1e-3
 
 

@@ -99,6 +99,7 @@ def test_killed_while_writing(tmp_path, n_good):
     np.testing.assert_array_equal(features, rows_of(TEXTS))
 
 
+@pytest.mark.slow
 def test_file_as_large_as_the_system_allows(tmp_path):
     script = (
         "import resource\n"
@@ -118,6 +119,7 @@ def test_file_as_large_as_the_system_allows(tmp_path):
     assert len(list(tmp_path.glob("*/*"))) == 3  # the recipe and the first shard
 
 
+@pytest.mark.slow
 def test_more_files_than_a_process_may_open(tmp_path):
     script = (
         "import resource\n"
@@ -160,6 +162,7 @@ def test_two_writers_at_once(tmp_path):
     assert not list(tmp_path.glob("*/.tmp*"))
 
 
+@pytest.mark.slow
 def test_two_processes_that_find_the_same_damage(tmp_path):
     get(TEXTS, tmp_path)
     for path in tmp_path.glob("*/shard-*.npy"):

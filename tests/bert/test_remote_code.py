@@ -54,7 +54,9 @@ def folder(tmp_path):
     return folder
 
 
-@pytest.mark.parametrize("kind", ["AutoConfig", "AutoTokenizer"])
+@pytest.mark.parametrize(
+    "kind", ["AutoConfig", pytest.param("AutoTokenizer", marks=pytest.mark.slow)]
+)
 def test_code_in_a_folder_does_not_run_whatever_stdin_says(tmp_path, folder, kind):
     marker = tmp_path / "marker"
     add_code(folder, marker, kind)

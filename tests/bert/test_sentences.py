@@ -109,6 +109,7 @@ def test_auto_reads_the_files_of_earlier_versions(minilm):
     np.testing.assert_allclose(features, encode(minilm, WORDS), rtol=0, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_auto_reads_the_modules_of_a_model_from_the_hub(tmp_path):
     folder = save_sentences(tmp_path, "max", dense(8, torch.nn.Tanh()))
     commit = "0123456789abcdef0123456789abcdef01234567"

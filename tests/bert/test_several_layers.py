@@ -66,8 +66,8 @@ def test_cached_and_plain_states_are_those_of_the_encoder(
         torch.testing.assert_close(found[real], expected[real])
         assert torch.equal(mask, real)
         if freeze:
-            prefix = whole.below_cut(batch)
-            found, _ = whole.represent(prefix=prefix, **batch)
+            activations = whole.below_cut(batch)
+            found, _ = whole.represent(activations=activations, **batch)
             torch.testing.assert_close(found[real], expected[real])
 
 

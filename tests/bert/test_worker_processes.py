@@ -73,15 +73,16 @@ def test_workers_open_a_folder_wherever_they_are(tiny_bert, tmp_path, monkeypatc
     np.testing.assert_array_equal(got, expected)
 
 
+@pytest.mark.slow
 def test_workers_open_a_model_by_its_name(hub_home):
     script = (
-        "from skactive.bert import BertFeatures, batches, workers\n"
+        "from skactive.bert import BertFeatures, _tokens, _workers\n"
         "def spread(function, tasks, n_jobs):\n"
         "    for number, task in enumerate(tasks):\n"
         "        print(task[1].model, task[1].revision, n_jobs, end=' ')\n"
         "        yield number, function(*task)\n"
-        "workers.spread = spread\n"
-        "batches._PART_TEXTS = 1\n"
+        "_workers.spread = spread\n"
+        "_tokens._PART_TEXTS = 1\n"
         "b = BertFeatures('someone/tiny', revision='main', n_jobs=2)\n"
         "print(b.transform(['a', 'b']).shape)\n"
     )
@@ -153,6 +154,7 @@ def mortal(tmp_path, monkeypatch):
     return make
 
 
+@pytest.mark.slow
 @needs_kill
 def test_features_of_workers_that_die(mortal, tmp_path):
     features = mortal(1, cache=str(tmp_path / "cache"), n_jobs=2)
@@ -161,6 +163,7 @@ def test_features_of_workers_that_die(mortal, tmp_path):
     np.testing.assert_array_equal(got, uncached(features.model).transform(TEXTS))
 
 
+@pytest.mark.slow
 @needs_kill
 def test_workers_that_die_time_after_time(mortal, tmp_path, monkeypatch):
     features = mortal(0, cache=str(tmp_path / "cache"), n_jobs=2)
@@ -192,6 +195,7 @@ def cluster():
         yield cluster
 
 
+@pytest.mark.slow
 def test_dask_encodes_a_pool(cluster, tiny_bert, here):
     with parallel_config("dask"):
         assert count_workers(None) == 2
@@ -202,6 +206,7 @@ def test_dask_encodes_a_pool(cluster, tiny_bert, here):
     np.testing.assert_array_equal(got, uncached(tiny_bert).transform(TEXTS))
 
 
+@pytest.mark.slow
 @needs_kill
 def test_dask_encodes_a_pool_whose_worker_dies(cluster, mortal):
     features = mortal(1, cache=None)

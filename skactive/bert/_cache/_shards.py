@@ -79,7 +79,7 @@ class ShardFolder:
             yield name
 
     def list_again(self):
-        """Let the next call of `new_shards` list all that are there."""
+        """Make the next call of `new_shards` list all shards that are there."""
         self._listed.clear()
 
     def leave_out(self, name):

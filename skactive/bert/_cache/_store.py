@@ -1,4 +1,4 @@
-"""Keep features by the content of what they were made from."""
+"""The features of each text, kept by the content that they depend on."""
 
 import json
 import os
