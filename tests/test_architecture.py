@@ -140,13 +140,21 @@ def test_private_modules_export_nothing():
     assert set(offenders) <= reexports
 
 
+def _only_stores(function):
+    """Whether a function is an `__init__` that only stores its parameters."""
+    return function.name == "__init__" and all(
+        isinstance(line, ast.Assign) and isinstance(line.value, ast.Name)
+        for line in function.body
+    )
+
+
 def test_files_and_functions_have_a_size_that_a_reader_can_hold():
     for path in MODULES:
         source = path.read_text(encoding="utf-8")
         lines = _code_lines(source)
         assert len(lines) <= 400, (_name(path), len(lines))
         for node in ast.walk(TREES[path]):
-            if isinstance(node, ast.FunctionDef):
+            if isinstance(node, ast.FunctionDef) and not _only_stores(node):
                 size = len(lines & set(range(node.lineno, node.end_lineno + 1)))
                 assert size <= 60, (_name(path), node.name, size)
 
