@@ -63,7 +63,7 @@ def test_an_error_of_another_type_is_obscure_though_skactive_raises_it():
 
 
 def test_an_english_word_in_a_message_does_not_name_an_argument():
-    with pytest.raises(ValueError, match="at least 1; got 0") as caught:
+    with pytest.raises(ValueError, match="at least 1, got 0") as caught:
         check_count("n", 0)
     assert judge(caught.value, ["at"]) == "named"
 
