@@ -76,7 +76,7 @@ _POSITIONS_AFTER_PADDING = frozenset(
 )
 
 _lock = threading.RLock()
-_modules = OrderedDict()  # (digest, device, dtype, masked_lm) -> torch.nn.Module
+_modules: OrderedDict = OrderedDict()  # (digest, device, dtype, masked_lm) -> module
 
 
 class Checkpoint:
@@ -311,7 +311,7 @@ def _digest_tokenizer(tokenizer):
 _CODE = frozenset({"AutoConfig", "AutoModel", "AutoModelForMaskedLM", "AutoTokenizer"})
 
 _MOST_LAYERS = 1000
-_digests = {}  # (path, size, mtime) -> hex
+_digests: dict = {}  # (path, size, mtime) -> hex
 
 
 class ModelFiles:

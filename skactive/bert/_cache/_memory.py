@@ -8,9 +8,9 @@ from contextlib import contextmanager
 _TEXT_OVERHEAD = 150  # bytes of a text's entries in dicts and lists, about
 
 lock = threading.RLock()  # guards every store; never held while encoding
-_stores = {}  # key -> store
+_stores: dict = {}  # key -> store
 _clock = itertools.count(1)
-_running = []  # the clock at the start of each call under way
+_running: list[int] = []  # the clock at the start of each call under way
 _latest = [0]  # the clock at the start of the latest call that ended
 _limit = [2 * 2**30]
 
