@@ -19,11 +19,12 @@ _mkdir = os.mkdir
 _BINARY = getattr(os, "O_BINARY", 0)  # Windows would turn each newline into two bytes
 
 
-def write_atomic(path, data):
+def write_atomic(path, data, sync_names=True):
     """Write bytes to a file that always holds the old or the new content, whole.
 
-    The folder must exist. On return, the new content is on the disk. An error leaves no
-    other file behind; the file then has the old content, or the new.
+    The folder must exist. On return, the new content is on the disk, and with
+    `sync_names` under its name. An error leaves no other file behind; the file then has
+    the old content, or the new.
     """
     path = os.path.realpath(path)
     folder, name = os.path.split(path)
@@ -40,7 +41,8 @@ def write_atomic(path, data):
         with suppress(OSError):
             _unlink(temporary)
         raise
-    sync_folder(folder)
+    if sync_names:
+        sync_folder(folder)
 
 
 def make_folder(path):

@@ -82,17 +82,18 @@ def test_killed_while_encoding(tmp_path, n_encoded):
 def test_killed_while_writing(tmp_path, n_good):
     # The recipe is written first, then the array and the manifest of three shards.
     script = (
+        "from skactive._storage import _files\n"
         "replace, calls = os.replace, []\n"
         "def replace_or_die(source, target):\n"
         "    if len(calls) == int(sys.argv[2]):\n"
         "        os.kill(os.getpid(), signal.SIGKILL)\n"
         "    calls.append(target)\n"
         "    replace(source, target)\n"
-        "os.replace = replace_or_die\n"
+        "_files._replace = replace_or_die\n"
         "get(TEXTS, folder)"
     )
     assert run(script, tmp_path, n_good) == (-signal.SIGKILL, "", "")
-    assert len(list(tmp_path.glob("*/.tmp-*"))) == 1
+    assert len(list(tmp_path.glob("*/.*.tmp"))) == 1
     features, encoded = get_quietly(TEXTS, tmp_path)
     n_shards = max(0, n_good - 1) // 2
     assert len(encoded) == len(TEXTS) - 4 * n_shards

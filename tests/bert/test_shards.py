@@ -200,7 +200,9 @@ def leave(filled, name, age):
     return path
 
 
-@pytest.mark.parametrize("name", [".tmp-0123", "shard-0123.npy"])
+@pytest.mark.parametrize(
+    "name", [".tmp-0123", ".shard-0123.npy.45.tmp", "shard-0123.npy"]
+)
 def test_leftovers_of_a_killed_writer_do_not_matter(filled, name):
     path = leave(filled, name, age=60)
     assert get_quietly(TEXTS, filled)[1] == []
@@ -208,7 +210,9 @@ def test_leftovers_of_a_killed_writer_do_not_matter(filled, name):
     assert path.exists()  # its writer may be at work
 
 
-@pytest.mark.parametrize("name", [".tmp-0123", "shard-0123.npy"])
+@pytest.mark.parametrize(
+    "name", [".tmp-0123", ".shard-0123.npy.45.tmp", "shard-0123.npy"]
+)
 def test_leftovers_are_removed_by_a_writer_a_day_later(filled, name):
     path = leave(filled, name, age=25 * 3600)
     for whole in [*files_of(filled), *files_of(filled, ".json")]:

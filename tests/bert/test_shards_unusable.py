@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from skactive._storage import _files
 from skactive.bert import clear_cache
 
 from ._helpers import TEXTS, CountingEncoder, get, get_quietly, rows_of
@@ -94,7 +95,7 @@ def test_a_folder_without_the_right_to_write(tmp_path):
 def test_a_read_only_folder_is_still_read(tmp_path, monkeypatch):
     get(TEXTS[:6], tmp_path)
     clear_cache()
-    fail_after(monkeypatch, os, "replace", 0, errno.EROFS)
+    fail_after(monkeypatch, _files, "_replace", 0, errno.EROFS)
     with pytest.warns(UserWarning, match="cannot be written") as caught:
         features, encoded = get(TEXTS, tmp_path)
     assert len(caught) == 1
@@ -102,12 +103,12 @@ def test_a_read_only_folder_is_still_read(tmp_path, monkeypatch):
     np.testing.assert_array_equal(features, rows_of(TEXTS))
 
 
-@pytest.mark.parametrize("function", ["fsync", "replace"])
+@pytest.mark.parametrize("function", ["_fsync", "_replace"])
 @pytest.mark.parametrize("n_good", range(7))
 def test_disk_full_in_the_middle(tmp_path, monkeypatch, function, n_good):
     # The recipe is written first, then the array and the manifest of three shards.
     with monkeypatch.context() as patch:
-        fail_after(patch, os, function, n_good)
+        fail_after(patch, _files, function, n_good)
         check_fallback(tmp_path, "No space left on device")
         n_shards = count_shards(tmp_path)
     assert n_shards == max(0, n_good - 1) // 2
@@ -135,7 +136,7 @@ def test_a_full_disk_is_not_tried_again_in_the_same_call(tmp_path, monkeypatch):
 
 def test_new_texts_go_to_disk_as_soon_as_there_is_room(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
-        fail_after(patch, os, "fsync", 0)
+        fail_after(patch, _files, "_fsync", 0)
         with pytest.warns(UserWarning, match="No space left"):
             get(TEXTS, tmp_path)
     get_quietly(["new"], tmp_path)
@@ -144,7 +145,7 @@ def test_new_texts_go_to_disk_as_soon_as_there_is_room(tmp_path, monkeypatch):
 
 
 def test_interrupted_on_a_full_disk(tmp_path, monkeypatch):
-    fail_after(monkeypatch, os, "fsync", 0)
+    fail_after(monkeypatch, _files, "_fsync", 0)
     encoder = CountingEncoder(6)
     with pytest.raises(KeyboardInterrupt):
         get(TEXTS, tmp_path, encoder)

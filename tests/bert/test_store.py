@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from skactive._storage import _files
 from skactive.bert import clear_cache, set_cache_limit
 from skactive.bert._cache import _rows as rows
 from skactive.bert._cache._store import open_store, unique
@@ -249,7 +250,7 @@ def test_interrupted_while_a_shard_is_written(tmp_path, small_shards, monkeypatc
             raise KeyboardInterrupt
         replace(source, target)
 
-    monkeypatch.setattr(os, "replace", interrupted)
+    monkeypatch.setattr(_files, "_replace", interrupted)
     encoder = CountingEncoder()
     with pytest.raises(KeyboardInterrupt):
         get(TEXTS, tmp_path, encoder)
@@ -257,7 +258,7 @@ def test_interrupted_while_a_shard_is_written(tmp_path, small_shards, monkeypatc
     features, encoded = get(TEXTS, tmp_path)
     assert sorted([*encoder.encoded, *encoded]) == TEXTS
     np.testing.assert_array_equal(features, rows_of(TEXTS))
-    assert not [p for p in tmp_path.rglob("*") if p.name.startswith(".tmp")]
+    assert not [p for p in tmp_path.rglob("*") if p.suffix == ".tmp"]
 
 
 # Threads -----------------------------------------------------------------------------

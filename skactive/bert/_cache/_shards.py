@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..._storage._files import write_atomic
 from ..._utils._chunks import chunk_size
 
 _FORMAT = 1
@@ -204,18 +205,7 @@ class ShardFolder:
             raise
 
     def _write(self, filename, content):
-        """Write a file that appears under its name only when it is complete."""
-        temporary = self.folder / f".tmp-{uuid.uuid4().hex}"
-        try:
-            with open(temporary, "xb") as stream:
-                stream.write(content)
-                stream.flush()
-                os.fsync(stream.fileno())
-            os.replace(temporary, self.folder / filename)
-        except BaseException:
-            with suppress(OSError):
-                temporary.unlink(missing_ok=True)
-            raise
+        write_atomic(self.folder / filename, content, sync_names=False)
 
     def _sweep(self):
         """Remove what writers that were killed left behind, a day later."""
@@ -226,8 +216,10 @@ class ShardFolder:
             files = set(os.listdir(self.folder))
             for file in files:
                 name, suffix = os.path.splitext(file)
-                if file.startswith(".tmp-") or (
-                    suffix == ".npy" and f"{name}.json" not in files
+                if (
+                    file.startswith(".tmp-")
+                    or suffix == ".tmp"
+                    or (suffix == ".npy" and f"{name}.json" not in files)
                 ):
                     path = self.folder / file
                     if time.time() - path.stat().st_mtime > _LEFTOVER_SECONDS:
