@@ -3,7 +3,7 @@
 from copy import deepcopy
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -386,6 +386,26 @@ class ActiveLearner(
         self._train(data, {**self._kept_params, **fit_params}, last)
         return self._store(data, forget=last is None)
 
+    @overload
+    def query(
+        self,
+        X: Any,
+        n_queries: int | None = ...,
+        *,
+        candidates: ArrayLike | None = ...,
+        return_scores: Literal[False] = ...,
+    ) -> NDArray[np.intp]: ...
+
+    @overload
+    def query(
+        self,
+        X: Any,
+        n_queries: int | None = ...,
+        *,
+        candidates: ArrayLike | None = ...,
+        return_scores: Literal[True],
+    ) -> tuple[NDArray[np.intp], NDArray]: ...
+
     def query(
         self,
         X: Any,
@@ -393,7 +413,7 @@ class ActiveLearner(
         *,
         candidates: ArrayLike | None = None,
         return_scores: bool = False,
-    ) -> NDArray[np.intp] | tuple[NDArray[np.intp], NDArray]:
+    ) -> Any:
         """Choose items to label next.
 
         A query changes nothing that a prediction depends on. The same query returns the
@@ -456,10 +476,9 @@ class ActiveLearner(
             chosen = select(view, n)
 
         # Positions in the view become positions in the pool.
-        picks, scores = chosen if return_scores else (chosen, None)
-        picks = check_picks(picks, n, len(view), name)
+        picks = check_picks(chosen[0] if return_scores else chosen, n, len(view), name)
         picks = picks if positions is None else positions[picks]
-        return (picks, scores) if return_scores else picks
+        return (picks, chosen[1]) if return_scores else picks
 
     def _view(self, X, positions, n_pool, strategy, argument, name):
         """Return what the strategy may see of the candidates."""

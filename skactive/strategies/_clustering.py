@@ -165,8 +165,8 @@ class WholeCluster(Strategy):
         self.n_clusters = n_clusters
         self.measure = measure
 
-    @property  # type: ignore[override]
-    def requires(self) -> frozenset[str]:
+    @property
+    def requires(self) -> frozenset[str]:  # type: ignore[override]
         """Features, and the quantity that the measure of uncertainty uses."""
         return frozenset({"features", _UNCERTAINTIES[self.measure][0]} - {None})
 

@@ -131,8 +131,8 @@ class FromSkactiveml(Strategy):
         self.reg = reg
         self.query_params = query_params
 
-    @property  # type: ignore[override]
-    def requires(self) -> frozenset[str]:
+    @property
+    def requires(self) -> frozenset[str]:  # type: ignore[override]
         """Features, and the quantities of the models that the query takes."""
         models = self._models(self._arguments())
         missing = [_MODELS[name][1] for name in models if models[name] is None]
@@ -143,8 +143,8 @@ class FromSkactiveml(Strategy):
         """Single label, and regression if the query takes no classifier."""
         return super().targets - {"multi-label"}
 
-    @property  # type: ignore[override]
-    def optional(self) -> frozenset[str]:
+    @property
+    def optional(self) -> frozenset[str]:  # type: ignore[override]
         """The labeled items, if there are any."""
         return frozenset({"labeled"}) - self.requires
 

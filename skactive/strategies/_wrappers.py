@@ -25,8 +25,8 @@ class _Composite(Strategy):
     _targets = TARGETS  # targets that it is defined for itself
     _parts: tuple[str, ...] = ("strategy",)  # parameters that are strategies
 
-    @property  # type: ignore[override]
-    def requires(self) -> frozenset[str] | None:
+    @property
+    def requires(self) -> frozenset[str] | None:  # type: ignore[override]
         """Quantities that it and its parts use; None if a part declares none."""
         needs = self._needs
         for name in self._parts:
@@ -44,8 +44,8 @@ class _Composite(Strategy):
         ]
         return self._targets.intersection(*parts)
 
-    @property  # type: ignore[override]
-    def optional(self) -> frozenset[str]:
+    @property
+    def optional(self) -> frozenset[str]:  # type: ignore[override]
         """Quantities that its parts use when available."""
         optional: frozenset[str] = frozenset()
         for name in self._parts:

@@ -256,6 +256,7 @@ def test_the_pool_of_a_real_model_is_asked_about(strategy):
     assert set(picks) <= set(rows[20:])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", STRATEGIES[1:3] + STRATEGIES[4:5], ids=repr)
 def test_the_conformance_kit_accepts_drawn_batches(strategy):
     check_strategy(strategy)

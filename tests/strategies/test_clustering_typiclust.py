@@ -301,9 +301,9 @@ def test_chunks_change_nothing(monkeypatch):
 # Both
 
 
-@pytest.mark.parametrize("strategy", [TypiClust(), OneShot()])
-def test_it_passes_the_kit(strategy):
-    check_strategy(strategy)
+@pytest.mark.slow
+def test_other_parameters_pass_the_kit():
+    check_strategy(TypiClust(n_neighbors=3, max_clusters=4))
 
 
 @pytest.mark.parametrize("strategy", [TypiClust(n_neighbors=5), OneShot()], ids=repr)

@@ -314,6 +314,7 @@ def test_a_loop_over_a_pipeline(strategy):
     assert not np.array_equal(again, picks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "strategy",
     [Committee(MEMBERS[::2], disagreement="kl"), PerceptronEnsemble(3, n_steps=9)],

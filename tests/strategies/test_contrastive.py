@@ -302,6 +302,7 @@ def test_cal_with_one_labeled_row():
     assert_allclose(CAL().score(view), expected, rtol=1e-8, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "strategy", [CAL(1), DAL(GaussianNB(), n_batches=2, ratio=None)]
 )

@@ -122,6 +122,7 @@ def test_the_clusters_of_probcover_are_as_many_as_the_classes():
     assert radii[0] == radii[1] < radii[2] == radii[3]
 
 
+@pytest.mark.slow
 @each_strategy
 def test_it_passes_the_kit(strategy):
     assert len(check_strategy(strategy)) > 25

@@ -168,8 +168,16 @@ def test_models_that_cannot_say_are_refused(strategy, model):
         learner.query(X_pool)
 
 
-@pytest.mark.parametrize("intercept", [True, False])
-@pytest.mark.parametrize("squared", [True, False])
+@pytest.mark.parametrize(
+    ("squared", "intercept"),
+    [
+        (True, False),
+        *(
+            pytest.param(*form, marks=pytest.mark.slow)
+            for form in [(True, True), (False, True), (False, False)]
+        ),
+    ],
+)
 def test_every_form_of_egl_passes_the_kit(squared, intercept):
     check_strategy(EGL(squared=squared, intercept=intercept))
 

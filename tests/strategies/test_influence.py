@@ -311,6 +311,7 @@ def test_validation_labels_must_fit():
         learner.query(pool)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", AGGREGATES)
 def test_the_conformance_kit_passes(how):
     check_strategy(GORAL(aggregate=how, max_dense=0 if how == "rms" else 4096))

@@ -241,6 +241,7 @@ def test_a_batch_of_copies_and_certainties_is_whole(strategy):
             assert len(set(strategy.select(view, n))) == n
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "strategy",
     [
