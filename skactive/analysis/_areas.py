@@ -17,21 +17,21 @@ from ._curves import LearningCurve, known_points, learning_curve
     }
 )
 def area_under_curve(curve, metric=None, *, start=None, stop=None):
-    """Area under a learning curve, as a share of the area under a score of 1.
+    """Compute the area under a learning curve, divided by that of a score of 1.
 
-    The integral of the score over the label counts by the trapezoidal rule, divided
-    by their range: the mean score on the way. It depends on the range, so compare
-    curves over one.
+    This is the integral of the score over the label counts by the trapezoidal rule,
+    divided by their range: the mean score over the curve. It depends on the range, so
+    compare curves over the same range.
 
     Parameters
     ----------
     curve : Run or LearningCurve
-        Points without a score are passed over.
+        Points without a score are ignored.
     metric : str or None, default=None
-        Of a run; None is its first.
+        Metric of a run. Defaults to the first.
     start, stop : float or None, default=None
-        Label counts to integrate between; None is the first and the last. The curve
-        is interpolated linearly there.
+        Label counts to integrate between, interpolated linearly. Default to the first
+        and the last.
 
     Returns
     -------
@@ -68,7 +68,7 @@ def area_under_curve(curve, metric=None, *, start=None, stop=None):
 
 @validate_params({"metric": [str, None], "best": [Real, None]})
 def deficiency(runs, baseline_runs, metric=None, *, best=None):
-    """How much of the baseline's way to the best score is left to go, on average.
+    """Compute the area left to the best score, relative to that of the baseline.
 
     The area between the best score and a learning curve, divided by the same area of
     the baseline (random sampling) [1]_:
@@ -82,9 +82,9 @@ def deficiency(runs, baseline_runs, metric=None, *, best=None):
     ----------
     runs, baseline_runs : Run, sequence of Run, or LearningCurve
     metric : str or None, default=None
-        None is the first of the first run.
+        Defaults to the first metric of the first run.
     best : float or None, default=None
-        The score that counts as reached; None is the baseline's last, as in the
+        The score to reach. Defaults to the last score of the baseline, as in the
         paper.
 
     Returns
@@ -118,8 +118,8 @@ def deficiency(runs, baseline_runs, metric=None, *, best=None):
     stop = min(curve.n_labeled[-1], baseline.n_labeled[-1])
     if not start < stop:
         raise ValueError(
-            "'runs' and 'baseline_runs' must cover a range of label counts together; "
-            f"they meet from {start} to {stop}."
+            "'runs' and 'baseline_runs' must have a range of label counts in common, "
+            f"got {start} to {stop}. Pass runs that overlap."
         )
     if best is None:
         best = np.interp(stop, baseline.n_labeled, baseline.mean)
@@ -150,24 +150,24 @@ def _as_curve(runs, metric):
     }
 )
 def labels_to_reach(curve, score, metric=None, *, interpolate=False):
-    """Count the labels after which a score is first reached.
+    """Return the number of labels after which a score is first reached.
 
     Parameters
     ----------
     curve : Run or LearningCurve
-        A mean curve is steadier than a run, which may touch a score by chance.
+        A mean curve is steadier than a run, which may reach a score by chance.
     score : float
         Higher is better.
     metric : str or None, default=None
-        Of a run; None is its first.
+        Metric of a run. Defaults to the first.
     interpolate : bool, default=False
-        Whether to cut the line between two points where it crosses the score, which
-        gives a fraction of a batch. Otherwise the count of a model that was trained.
+        Whether to interpolate linearly between two points, which gives a fraction of a
+        batch. Otherwise, the count of a trained model is returned.
 
     Returns
     -------
     n_labeled : int, float or None
-        None if it is never reached.
+        None if the score is never reached.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a batch is like among the pool it was chosen from."""
+"""Measures of the batches that a strategy chose from a pool."""
 
 from numbers import Integral
 
@@ -16,9 +16,10 @@ from ._curves import as_runs
 
 @validate_params({"n_jobs": [Integral, None]})
 def diversity(batch, pool, *, n_jobs=1):
-    """How well a batch covers the pool.
+    """Compute how well a batch covers the pool.
 
-    One over the mean distance of the pool's items to the nearest of the batch [1]_:
+    This is one over the mean distance of the pool's items to the nearest item of the
+    batch [1]_:
 
         D(B) = (1 / |U| sum_{x in U} min_{b in B} ||x - b||)^-1
 
@@ -27,7 +28,7 @@ def diversity(batch, pool, *, n_jobs=1):
     batch : array-like of int, or bool mask
         Positions of the batch in `pool`.
     pool : ndarray or sparse matrix of shape (n, d)
-        Features of U: the unlabelled items, those of the batch among them.
+        Features of U: the unlabeled items, including those of the batch.
     n_jobs : int, default=1
         Threads.
 
@@ -60,21 +61,21 @@ def _diversity(batch, pool, n_jobs=1):
 
 @validate_params({"k": [Integral], "n_jobs": [Integral, None]})
 def representativeness(batch, pool, k=10, *, n_jobs=1):
-    """How dense the pool is around the items of a batch: KNN density.
+    """Compute the KNN density of the pool around the items of a batch.
 
-    One over the mean, over the batch, of an item's mean distance to its k nearest
-    others in the pool [1]_. The item itself is not among them; items equal to it are.
-    Distances are averaged before they are inverted, as the published code does. This
-    is the harmonic mean of the items' densities, not their arithmetic mean.
+    This is one over the mean, over the batch, of an item's mean distance to its k
+    nearest others in the pool [1]_. The item itself is not among them; items equal to
+    it are. Distances are averaged before they are inverted, as the published code
+    does. This is the harmonic mean of the items' densities, not their arithmetic mean.
 
     Parameters
     ----------
     batch : array-like of int, or bool mask
         Positions of the batch in `pool`.
     pool : ndarray or sparse matrix of shape (n, d)
-        Features of U: the unlabelled items, those of the batch among them.
+        Features of U: the unlabeled items, including those of the batch.
     k : int, default=10
-        Neighbours; all others if the pool has fewer.
+        Number of neighbors; all others if the pool has fewer.
     n_jobs : int, default=1
         Threads.
 
@@ -109,9 +110,9 @@ def representativeness(batch, pool, k=10, *, n_jobs=1):
     """
     batch, pool = _check(batch, pool)
     if k < 1:
-        raise ValueError(f"'k' must be at least 1 neighbour, got {k}.")
+        raise ValueError(f"'k' must be an int of at least 1, got {k}.")
     if pool.shape[0] == 1:
-        raise ValueError("'pool' holds one item, which has no neighbours.")
+        raise ValueError("'pool' must hold at least two items, got 1.")
     return _representativeness(batch, pool, k, n_jobs)
 
 
@@ -128,12 +129,12 @@ def _representativeness(batch, pool, k, n_jobs=1):
 
 
 def redundancy(batch, pool):
-    """How alike the items of a batch are.
+    """Compute how similar the items of a batch are to each other.
 
-    The cosine similarity of an item to the most similar other one of the batch, in
-    the mean over the batch. 1 means that each has a double. Larger batches have more
-    of it by chance, and features of BERT are all alike to some degree, so compare
-    with a random batch of the same size.
+    This is the cosine similarity of an item to the most similar other item of the
+    batch, averaged over the batch. 1 means that each item has a duplicate. Larger
+    batches have a higher redundancy by chance, and BERT features are similar to some
+    degree, so compare with a random batch of the same size.
 
     Parameters
     ----------
@@ -145,7 +146,7 @@ def redundancy(batch, pool):
     Returns
     -------
     redundancy : float
-        From -1 to 1; NaN for a batch of one. A row of zeros is like no other.
+        From -1 to 1; NaN for a batch of one. A row of zeros has similarity 0.
 
     Examples
     --------
@@ -177,24 +178,23 @@ _MEASURES = ("diversity", "representativeness", "redundancy")
 
 @validate_params({"measures": [list, tuple, None], "k": [Integral]})
 def describe_batches(run, features, *, measures=None, k=10):
-    """Measure each batch of a run among what was unlabelled when it was chosen.
+    """Measure each batch of a run among the items that were unlabeled at that time.
 
     Parameters
     ----------
     run : Run
     features : ndarray or sparse matrix of shape (n, d)
-        Of the whole pool, row i for position i.
+        Features of the whole pool, row i for position i.
     measures : sequence of str or None, default=None
-        Among "diversity", "representativeness" and "redundancy"; None is all three.
-        The first two measure distances from the batch, or to it, over the whole pool
-        in every round.
+        Some of "diversity", "representativeness" and "redundancy". Defaults to all
+        three. The first two compute distances over the whole pool in every round.
     k : int, default=10
-        Neighbours for "representativeness".
+        Number of neighbors for "representativeness".
 
     Returns
     -------
     measured : dict of str to ndarray of shape (r,)
-        For each round, the initial labels being round 0; NaN where nothing was asked.
+        One value per round, from the initial labels; NaN for empty batches.
 
     Examples
     --------

@@ -283,7 +283,7 @@ class Comparison:
     adjusted: dict
 
     def to_frame(self):
-        """Tabulate as a pandas.DataFrame, a row for each strategy."""
+        """Return a pandas.DataFrame with a row for each strategy."""
         return make_frame(
             {
                 "strategy": list(self.results),
@@ -316,9 +316,9 @@ def compare_over_datasets(scores, baseline="random", *, correction="holm"):
     Parameters
     ----------
     scores : dict of str to array-like of shape (n_datasets,)
-        For each strategy one score of each data set, in one order.
+        For each strategy the score on each data set, in the same order.
     baseline : str, default="random"
-        Which of them the others are compared with.
+        The strategy that the others are compared with.
     correction : {"holm", "bonferroni"}, default="holm"
 
     Returns
@@ -349,7 +349,7 @@ def compare_over_datasets(scores, baseline="random", *, correction="holm"):
         if name != baseline
     }
     if not results:
-        raise ValueError(f"'scores' must hold a strategy beside {baseline!r}.")
+        raise ValueError(f"'scores' must hold another strategy than {baseline!r}.")
     adjusted = _CORRECTIONS[correction]([r.p_value for r in results.values()])
     return Comparison(
         baseline,

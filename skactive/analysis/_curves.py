@@ -49,7 +49,7 @@ class LearningCurve:
         return len(self.scores)
 
     def to_frame(self):
-        """Tabulate the curve as a pandas.DataFrame, a row for each label count."""
+        """Return a pandas.DataFrame with a row for each label count."""
         names = ("n_labeled", "mean", "std", "low", "high")
         return make_frame({name: getattr(self, name) for name in names})
 
@@ -68,18 +68,18 @@ class LearningCurve:
 
 @validate_params({"metric": [str, None]})
 def align_runs(runs, metric=None, *, grid=None):
-    """Bring the scores of runs to the same numbers of labels.
+    """Interpolate the scores of runs at the same numbers of labels.
 
-    Runs that asked alike keep their points. Where they differ, the grid is every
-    count of any run within the range that all of them cover, and a run is
-    interpolated linearly between its own points; nothing is extrapolated, so a run
-    that ended early ends the grid. Points without a score are passed over.
+    Runs with equal label counts keep their points. Otherwise, the grid holds every
+    count of any run within the range that all runs cover, and each run is interpolated
+    linearly between its own points. Nothing is extrapolated, so a run that ended early
+    ends the grid. Points without a score are ignored.
 
     Parameters
     ----------
     runs : Run or sequence of Run
     metric : str or None, default=None
-        None is the first metric of the first run.
+        Defaults to the first metric of the first run.
     grid : array-like of shape (r,) or None, default=None
         Label counts to interpolate at, within the common range.
 
@@ -166,7 +166,7 @@ def learning_curve(
     runs : Run or sequence of Run
         Of one strategy, with several seeds. Brought together as by `align_runs`.
     metric : str or None, default=None
-        None is the first metric of the first run.
+        Defaults to the first metric of the first run.
     grid : array-like or None, default=None
         Label counts; None takes those of the runs.
     confidence : float, default=0.95
@@ -296,7 +296,7 @@ def band_width(
 
 
 def as_runs(runs, name="runs"):
-    """Take one run or several."""
+    """Return one run or several as a list."""
     if isinstance(runs, Run):
         return [runs]
     if isinstance(runs, str | bytes | Mapping) or not hasattr(runs, "__iter__"):
@@ -423,7 +423,7 @@ def pair_runs(runs_a, runs_b):
 
 
 def name_metric(runs, metric=None):
-    """Say which metric is looked at: the one named, or the first run's first."""
+    """Return the metric: the given one, or the first of the first run."""
     if metric is None:
         if not runs[0].metrics:
             raise ValueError(
@@ -549,7 +549,7 @@ def widened_tail(confidence, n):
 
 
 def _draw_weights(n, n_resamples, rng):
-    """How often each of n runs is in each redrawn group, as shares of it."""
+    """Return the fraction of each of n runs in each bootstrap sample."""
     return rng.multinomial(n, np.full(n, 1 / n), size=n_resamples) / n
 
 

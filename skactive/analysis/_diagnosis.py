@@ -1,4 +1,4 @@
-"""Say whether active learning pays here, against random sampling."""
+"""The verdict whether active learning pays, compared with random sampling."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -94,7 +94,7 @@ class Diagnosis:
     redundancy: dict | None = None
 
     def to_dict(self):
-        """Give everything as plain values that `json.dumps` takes."""
+        """Return everything as plain values for `json.dumps`."""
         record = asdict(self)
         for key in ("labels", "gap_interval", "gap_end_interval"):
             record[key] = record[key] and list(record[key])
@@ -178,7 +178,7 @@ def diagnose(
     n_resamples=9999,
     random_state=0,
 ):
-    """Say whether active learning pays here, against a baseline.
+    """Decide whether active learning pays, compared with a baseline.
 
     The gap is the mean score over the curve (the area under it, by the trapezoidal
     rule, over the range of labels) less the baseline's, or that of the last scores.
@@ -197,21 +197,20 @@ def diagnose(
         Of random sampling on the same data. If both name the same seeds in `info`,
         runs are compared within a seed, which is sharper.
     metric : str or None, default=None
-        A score of which more is better; None is the first of the first run.
+        A score for which higher is better. Defaults to the first of the first run.
     features : ndarray or sparse matrix of shape (n, d) or None, default=None
         Of the pool; with them the batches' redundancy is compared.
     y : array-like of shape (n,) or None, default=None
-        True labels of the pool; with them the classes met are compared.
+        True labels of the pool, to compare which classes were found.
     by : {"curve", "end"}, default="curve"
-        Which gap decides: that over the curve suits who does not know yet how many
-        labels there will be, that at the end who has fixed it. Both are shown.
+        The gap that decides: over the curve if the number of labels is not known yet,
+        at the end if it is fixed. Both are shown.
     worthwhile : float, default=0.005
-        The least gain in the score worth the trouble; half a point of accuracy
-        unless told.
+        The smallest gain in the score that matters.
     confidence : float, default=0.95
     n_resamples : int, default=9999
     random_state : int, RandomState instance or None, default=0
-        Of the bootstrap.
+        Seed of the bootstrap.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""How much of what two protocols ask for is the same."""
+"""The overlap of the items that two protocols query."""
 
 from dataclasses import dataclass
 from numbers import Integral

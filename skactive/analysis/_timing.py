@@ -19,7 +19,7 @@ def score_against_time(run, metric=None, *, phases=("retraining",)):
     ----------
     run : Run
     metric : str or None, default=None
-        None is the run's first.
+        Defaults to the first metric of the run.
     phases : sequence of str, default=("retraining",)
         What counts: "retraining", summed over the rounds; "acquisition", summed too;
         "precomputation", in full from the start.
@@ -116,13 +116,13 @@ def equal_time(
     runs : dict of str to list of Run, or sequence of Run
         A sequence is grouped by the strategy that each run names.
     seconds : array-like of shape (t,) or None, default=None
-        Time budgets. None is five, evenly spaced up to the time of the slowest run.
+        Time budgets. Defaults to five, evenly spaced up to the time of the slowest run.
     metric : str or None, default=None
-        None is the first of the first run.
+        Defaults to the first metric of the first run.
     chosen_by : str or None, default=None
         Metric by which a run's best model so far is chosen, such as the score on
-        validation texts; the first of equals. None is `metric` itself, which flatters
-        if that is a test score.
+        validation texts; the first of equals. Defaults to `metric` itself, which is
+        optimistic if that is a test score.
     phases : sequence of str, default=("retraining",)
         What counts as time, as in `score_against_time`.
 
@@ -243,7 +243,7 @@ def ledger_table(runs, *, phases=None):
     runs : dict of str to list of Run, or sequence of Run
         A sequence is grouped by the strategy that each run names.
     phases : sequence of str or None, default=None
-        The phases to tabulate; None is all four. Leave "precomputation" out where
+        The phases to tabulate. Defaults to all four. Leave "precomputation" out where
         runs share it, since each of them counts it in full.
 
     Returns

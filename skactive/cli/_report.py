@@ -1,4 +1,4 @@
-"""Turn the runs of an experiment into a page: tables, verdicts, pictures, numbers."""
+"""The command `report`: tables, verdicts, pictures and numbers of an experiment."""
 
 import html
 import io
@@ -48,7 +48,7 @@ def summarize_runs(runs, *, metric=None, baseline=BASELINE):
     runs : dict of str to list of Run, or sequence of Run
         With several strategies and seeds, named in `info`.
     metric : str or None, default=None
-        None is the first of the first run.
+        Defaults to the first metric of the first run.
     baseline : str, default="random"
         The strategy to compare with, where it is among them.
 
@@ -115,7 +115,7 @@ def summarize_runs(runs, *, metric=None, baseline=BASELINE):
 
 
 def _test(runs, baseline_runs, scores, baseline_scores):
-    """Test the last scores, in pairs where the seeds are shared; None of one run."""
+    """Test the last scores, in pairs if the seeds are shared; None for one run."""
     if min(len(runs), len(baseline_runs)) < 2:
         return None
     pairs = pair_runs(runs, baseline_runs)
@@ -142,7 +142,7 @@ def _correct(tests):
 
 @validate_params({"summaries": [Mapping]})
 def format_report(summaries):
-    """Write what was found as Markdown.
+    """Return summaries as Markdown.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def format_report(summaries):
     Returns
     -------
     text : str
-        Names are escaped: what a strategy is called cannot break the table.
+        Names are escaped, so that they cannot break the table.
     """
     if any(
         not isinstance(s, Mapping) or "strategies" not in s for s in summaries.values()
@@ -206,7 +206,7 @@ def _row(name, found, shown, compared):
 
 
 def _compare(found):
-    """Write the test of the last score, and the verdict with what it rests on."""
+    """Return the cells of the test of the last score and of the verdict."""
     test, diagnosis = found.get("test"), found.get("diagnosis")
     cells = [""] * 5
     if test:
@@ -272,7 +272,7 @@ def write_report(folder, *, metric=None):
     folder : str or path-like
         Where :func:`skactive.simulation.run_experiment` wrote its runs.
     metric : str or None, default=None
-        None is the first of each table's first run.
+        Defaults to the first metric of each table's first run.
 
     Returns
     -------
@@ -315,7 +315,7 @@ def write_report(folder, *, metric=None):
 
 
 def _split(runs):
-    """Sort runs by data set, and by learner where there are several."""
+    """Return the runs by data set, and by learner if there are several."""
     learners = {run.info.get("learner") for run in runs}
     sections = {}
     for run in runs:
@@ -327,7 +327,7 @@ def _split(runs):
 
 
 def _draw(runs, summary):
-    """Draw the curves, the seconds and the overlap with the baseline, as PNG."""
+    """Return the pictures of curves, seconds and overlap as PNG, by name."""
     from ..plotting._axes import import_figure
     from ..plotting._curves import ActiveLearningCurveDisplay
     from ..plotting._ledger import LedgerDisplay
@@ -370,7 +370,7 @@ def _draw(runs, summary):
 
 
 def _escape(name):
-    """Write a name so that Markdown and HTML show it as it is."""
+    """Return a name escaped for Markdown and HTML."""
     text = html.escape(" ".join(str(name).split()), quote=False)
     return re.sub(r"([\\`*\[\]|#])", r"\\\1", text)
 

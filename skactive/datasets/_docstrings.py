@@ -44,7 +44,7 @@ def read_docstrings(folder):
 
 
 def first_paragraph(docstring):
-    """Take the first paragraph of prose from a docstring."""
+    """Return the first paragraph of prose of a docstring."""
     for block in re.split(r"\n\s*\n", docstring.strip()):
         lines = [line.strip() for line in block.strip().split("\n")]
         if len(lines) > 1 and _SECTIONS.match(lines[0]):

@@ -1,4 +1,4 @@
-"""Labelled texts: a data set on every machine, and tables of the user's own."""
+"""Labeled texts: a data set on every machine, and tables of the user."""
 
 import hashlib
 import importlib.metadata
@@ -47,7 +47,7 @@ Texts per library: {counts}
     prefer_skip_nested_validation=True,
 )
 def load_docstrings(*, max_per_library=2500, return_X_y=False):
-    """Load docstrings of numpy, scipy, scikit-learn and torch, labelled by library.
+    """Load docstrings of numpy, scipy, scikit-learn and torch, labeled by library.
 
     Real texts with real labels on every machine that can run skactive, without a
     download. The first paragraphs of the docstrings of public modules, classes,

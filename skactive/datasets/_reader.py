@@ -61,7 +61,7 @@ def read_columns(path, *, texts, label=None, missing_labels="raise"):
 
 
 def read_cells(path, wanted, optional=()):
-    """Read columns as they stand, empty cells among them."""
+    """Return columns as they are, with empty cells."""
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
         is_excel = path.suffix.lower().startswith(".xls")

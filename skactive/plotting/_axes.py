@@ -59,7 +59,7 @@ def draw_band(ax, x, low, high, color, **options):
     """Draw a band with thin edges, which show where bands overlap; return it.
 
     Points whose limits `low` or `high` (r,) are NaN are left out. Without any other
-    point, as for a single run, nothing is drawn and None is returned.
+    point, as for a single run, nothing is drawn and the result is None.
     """
     known = ~(np.isnan(low) | np.isnan(high))
     if not known.any():

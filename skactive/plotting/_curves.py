@@ -8,7 +8,7 @@ import numpy as np
 from .._utils._sklearn import validate_params
 from ..analysis._curves import learning_curve, sort_runs
 from ._axes import add_legend, draw_band, draw_line, label_axes, open_axes
-from ._style import GREY, assign_styles
+from ._style import GRAY, assign_styles
 
 _MOST_BANDS = 4
 _BANDS = {
@@ -32,7 +32,7 @@ class ActiveLearningCurveDisplay:
         Scores to draw as horizontal lines, by name: what a model trained on all
         labels reaches.
     baseline : str or None, default="random"
-        The name that is drawn in dashed grey, if it is among the curves.
+        The name that is drawn in dashed gray, if it is among the curves.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class ActiveLearningCurveDisplay:
         runs : dict of str to list of Run, or sequence of Run
             A list is sorted by what the runs say of themselves.
         metric : str or None, default=None
-            One that all runs hold; None is the first run's first.
+            A metric of all runs. Defaults to the first of the first run.
         by : str or sequence of str, default="strategy"
             The key of `info` that a list is sorted by, or several keys.
         band : {"bootstrap", "t", "std", "percentile"} or None, default="bootstrap"
@@ -154,7 +154,7 @@ class ActiveLearningCurveDisplay:
         ax : matplotlib Axes or None, default=None
             Where to draw; None opens a figure.
         score_name : str or None, default=None
-            Label of the vertical axis; None is the metric's name.
+            Label of the vertical axis. Defaults to the name of the metric.
         band : bool, default=True
             Whether to draw the bands that the curves hold. More than four would hide
             each other, so each is then a whisker next to the end of its curve.
@@ -261,15 +261,15 @@ def _draw_reference(ax, start, name, score):
         xytext=(0, 3),
         textcoords="offset points",
         fontsize="small",
-        color=GREY,
+        color=GRAY,
         bbox={"facecolor": "white", "alpha": 0.7, "edgecolor": "none", "pad": 1},
         parse_math=False,
     )
-    return ax.axhline(score, color=GREY, linewidth=1, linestyle=":")
+    return ax.axhline(score, color=GRAY, linewidth=1, linestyle=":")
 
 
 def _describe(curves, has_bands, at_end):
-    """Say what the curves are, since a figure travels without its text."""
+    """Return what the curves show, as a figure is often read without its text."""
     curves = list(curves)
     counts = sorted({curve.n_runs for curve in curves})
     if counts == [1]:

@@ -1,4 +1,4 @@
-"""How far training has moved each layer."""
+"""Changes of each layer in training."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ from sklearn.pipeline import Pipeline
 
 from .._utils._sklearn import HasMethods, validate_params
 from ._axes import add_legend, as_mapping, label_axes, open_axes
-from ._style import GREY, HATCHES
+from ._style import GRAY, HATCHES
 
 _KEYS = ("layer", "part", "mean", "variance")
 _INK = "#333333"
@@ -263,7 +263,7 @@ def _draw_zero(ax, x):
         textcoords="offset points",
         ha="center",
         fontsize="small",
-        color=GREY,
+        color=GRAY,
     )
 
 

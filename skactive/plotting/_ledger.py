@@ -33,7 +33,7 @@ class LedgerDisplay:
     bars_ : dict of str to matplotlib BarContainer
         By phase, a bar for each name; phases that took no time are left out.
     texts_ : list of matplotlib Text
-        The seconds beside the bars.
+        The seconds next to the bars.
     legend_ : matplotlib Legend
 
     See Also
@@ -68,8 +68,8 @@ class LedgerDisplay:
         by : str or sequence of str, default="strategy"
             The key of `info` that a list is sorted by, such as "protocol", or several.
         phases : sequence of str or None, default=None
-            The phases to draw, as in :func:`skactive.analysis.ledger_table`; None is
-            all. Leave "precomputation" out where runs share it.
+            The phases to draw, as in :func:`skactive.analysis.ledger_table`. Defaults
+            to all. Leave "precomputation" out if runs share it.
         log, ax
             As in :meth:`plot`.
 

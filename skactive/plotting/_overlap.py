@@ -8,7 +8,7 @@ from .._utils._sklearn import validate_params
 from ..analysis._curves import sort_runs
 from ..analysis._overlap import mean_jaccard
 from ._axes import add_legend, draw_band, draw_line, label_axes, open_axes
-from ._style import GREY, assign_styles
+from ._style import GRAY, assign_styles
 
 
 class OverlapDisplay:
@@ -23,7 +23,7 @@ class OverlapDisplay:
     reference_name : str or None, default=None
         What all of them are compared with.
     baseline : str or None, default="random"
-        The name that is drawn in dashed grey, if it is among them.
+        The name that is drawn in dashed gray, if it is among them.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ class OverlapDisplay:
             name, reference = reference, groups.pop(reference)
             if not groups:
                 raise ValueError(
-                    f"'runs' hold nothing beside the reference {name!r}: there is "
+                    f"'runs' hold nothing but the reference {name!r}: there is "
                     "nothing to compare."
                 )
         overlaps = {}
@@ -169,7 +169,7 @@ class OverlapDisplay:
         for name, overlap in overlaps.items():
             if np.isnan(overlap.mean).all():
                 raise ValueError(
-                    f"{name!r} has no round in which anything was asked, beside the "
+                    f"{name!r} has no round with queried items except the "
                     "initial labels. Simulate one, or pass include_initial=True."
                 )
         wide = len(overlaps) > 3
@@ -195,7 +195,7 @@ class OverlapDisplay:
                 chance = overlap.chance[asked]
                 chances.setdefault((tuple(x), tuple(chance.round(12))), (x, chance))
         self.chance_ = [
-            ax.plot(*points, color=GREY, linewidth=1.2, linestyle=":", zorder=1.5)[0]
+            ax.plot(*points, color=GRAY, linewidth=1.2, linestyle=":", zorder=1.5)[0]
             for points in chances.values()
         ]
 

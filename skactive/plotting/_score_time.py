@@ -9,7 +9,7 @@ from .._utils._sklearn import validate_params
 from ..analysis._curves import sort_runs
 from ..analysis._timing import score_against_time
 from ._axes import add_legend, as_mapping, draw_line, label_axes, open_axes
-from ._style import GREY, assign_styles
+from ._style import GRAY, assign_styles
 
 # Times that span more than this are drawn on a logarithmic axis.
 _SPAN = 100
@@ -29,7 +29,7 @@ class ScoreTimeDisplay:
     score_name : str, default="score"
     time_name : str, default="seconds"
     baseline : str or None, default="random"
-        The name that is drawn in dashed grey, if it is among the curves.
+        The name that is drawn in dashed gray, if it is among the curves.
 
     Attributes
     ----------
@@ -154,7 +154,7 @@ class ScoreTimeDisplay:
         runs : dict of str to list of Run, or sequence of Run
             A list is sorted by what the runs say of themselves.
         metric : str or None, default=None
-            One that all runs hold; None is the first run's first.
+            A metric of all runs. Defaults to the first of the first run.
         by : str or sequence of str, default="strategy"
             The key of `info` that a list is sorted by, or several keys.
         phases : sequence of str, default=("retraining",)
@@ -247,7 +247,7 @@ class ScoreTimeDisplay:
             if name in finals:
                 self.finals_[name] = _draw_final(ax, line, finals[name])
         self.budgets_ = [
-            ax.axvline(seconds, color=GREY, linewidth=1, linestyle=":", zorder=1)
+            ax.axvline(seconds, color=GRAY, linewidth=1, linestyle=":", zorder=1)
             for seconds in (() if budgets is None else budgets)
         ]
 
@@ -323,7 +323,7 @@ def _sample_of_finals(line):
     return Line2D(
         [],
         [],
-        color=GREY,
+        color=GRAY,
         linestyle=line.get_linestyle(),
         marker="o",
         markersize=8,

@@ -10,10 +10,10 @@ _COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _LINES = ("-", "-.", ":", (0, (7, 1.5, 1, 1.5, 1, 1.5)))
 _MARKERS = ("s", "^", "D", "v", "P", "X", "<", "*", ">")
 
-GREY = "#555555"
-BASELINE = {"color": GREY, "linestyle": "--", "marker": "o"}
+GRAY = "#555555"
+BASELINE = {"color": GRAY, "linestyle": "--", "marker": "o"}
 
-# From dark to light, so that neighbours in a stack differ in grey as well.
+# From dark to light, so that adjacent parts of a stack differ in gray as well.
 PHASE_COLORS = ("#0072B2", "#E69F00", "#009E73", "#DDDDDD")
 HATCHES = ("", "///", "...", "xx")
 
@@ -35,7 +35,7 @@ def assign_styles(names, baseline=None):
     """Return the arguments of `Axes.plot` for the line of each name.
 
     A built-in strategy looks the same in every picture. So does any other name, unless
-    it would look like another one in the same picture. `baseline` is dashed and grey.
+    it would look like another one in the same picture. `baseline` is dashed and gray.
     """
     names = list(names)
     numbers = {}

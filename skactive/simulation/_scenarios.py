@@ -41,7 +41,7 @@ class Seed(NamedTuple):
     negative: Any = None
 
     def relabel(self, y):
-        """Give the labels that will be taught: the assumed ones stand in for `y`.
+        """Return `y` with the assumed labels in place of the true ones.
 
         `simulate(learner, X, seed.relabel(y), initial=seed.positions)` begins with
         this seed. Items of the seed are never asked for again, so nothing else

@@ -115,7 +115,7 @@ class _RuleCallback:
         """Do nothing."""
 
     def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
-        """Ask the rule, if this was a step of a loop."""
+        """Check the rule if this was a step of a loop."""
         is_step = (
             context.parent is not None
             and context.parent.sequential_subtasks

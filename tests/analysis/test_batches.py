@@ -135,7 +135,7 @@ def test_redundancy_in_chunks(monkeypatch):
         (draw(2), draw(4), "'batch' must be positions in X"),
         ([0], [1.0, 2.0], r"'pool' must be features of shape \(n, d\)"),
         ([0], [[np.nan], [1.0]], "'pool' holds NaN"),
-        ([0], [[1.0]], "no neighbours"),
+        ([0], [[1.0]], "at least two items"),
     ],
 )
 def test_what_cannot_be_measured_is_refused(batch, pool, message):
@@ -143,8 +143,8 @@ def test_what_cannot_be_measured_is_refused(batch, pool, message):
         representativeness(batch, pool)
 
 
-def test_no_neighbours_asked_for():
-    with pytest.raises(ValueError, match="'k' must be at least 1"):
+def test_k_below_one_is_refused():
+    with pytest.raises(ValueError, match="'k' must be an int of at least 1"):
         representativeness([0], draw(4), k=0)
 
 

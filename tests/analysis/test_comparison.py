@@ -196,7 +196,7 @@ def test_bad_comparisons_are_refused():
         compare_over_datasets(SCORES, "coreset")
     with pytest.raises(ValueError, match="'correction' must be one of"):
         compare_over_datasets(SCORES, correction="fdr")
-    with pytest.raises(ValueError, match="must hold a strategy beside 'random'"):
+    with pytest.raises(ValueError, match="must hold another strategy than 'random'"):
         compare_over_datasets({"random": [1, 2]})
 
 

@@ -284,7 +284,7 @@ def test_deficiency_by_hand():
 
 def test_deficiency_over_what_both_cover():
     assert_allclose(deficiency(make([0.5, 0.9, 0.9, 0.1]), make([0.5, 0.7, 0.9])), 0.5)
-    with pytest.raises(ValueError, match="they meet from 10 to 10"):
+    with pytest.raises(ValueError, match="in common, got 10 to 10"):
         deficiency(make([0.5]), make([0.5, 0.7]))
 
 

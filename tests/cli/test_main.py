@@ -12,7 +12,7 @@ import pytest
 import skactive
 from skactive import registry
 from skactive.cli import main
-from skactive.strategies import PointwiseStrategy
+from skactive.strategies import PointwiseStrategy, Random
 
 # The command itself
 
@@ -161,7 +161,7 @@ def test_the_list_shows_needs_distribution_version_and_state(capsys, name, needs
 def test_the_list_says_what_each_strategy_does(capsys):
     _, rows = _list(capsys)
     said = {row[0]: row[1] for row in rows}
-    assert said["random"] == "Ask at random, every candidate equally likely."
+    assert said["random"] == Random.__doc__.partition("\n")[0]
     assert all(text.endswith(".") for text in said.values())
 
 

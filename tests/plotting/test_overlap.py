@@ -111,7 +111,7 @@ def test_an_unknown_reference(runs):
 
 
 def test_nothing_beside_the_reference(runs):
-    with pytest.raises(ValueError, match="nothing beside the reference"):
+    with pytest.raises(ValueError, match="nothing but the reference"):
         _draw(runs[:2])
 
 
@@ -123,7 +123,7 @@ def test_runs_without_a_partner_name_the_group(runs):
 
 def test_nothing_asked(make_run):
     runs = {name: make_run([0.5]) for name in ("a", "b")}
-    with pytest.raises(ValueError, match="'a' has no round in which anything was"):
+    with pytest.raises(ValueError, match="'a' has no round with queried items"):
         OverlapDisplay.from_runs(runs, "b")
     assert plt.get_fignums() == []
 
