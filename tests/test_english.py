@@ -30,7 +30,7 @@ WORDS = {
     r"told(?! apart)": "given, labeled, reported",
     r"asks? after": "ask for",
     r"that part\.": "a full sentence",
-    r"(?-i:None is)": "Defaults to ..., None means ...",
+    r"(?-i:None is(?! returned))": "Defaults to ..., None means ...",
     # American spelling.
     r"(un|re)?(labell|modell|travell|cancell)(ed|ing|er)": "one l",
     r"\w*neighbour\w*": "neighbor",
