@@ -12,8 +12,9 @@ from skactive import load, save
 from skactive.bert import BertClassifier, BertFeatures
 
 from ..conftest import TEXTS, save_encoder
-from ..persistence.finetuned import LABELS, _classifier, _reseal
-from ..persistence.finetuned import TEXTS as TRAINING_TEXTS
+from ..persistence._helpers import FILMS as TRAINING_TEXTS
+from ..persistence._helpers import VERDICTS as LABELS
+from ..persistence._helpers import _classifier, _reseal
 
 CODE = """
 from pathlib import Path
