@@ -16,7 +16,8 @@ from . import _files
 _FLOCK_UNSUPPORTED = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)
 
 
-_INHERITED = []  # locks of the parent: a child that collected one would release it
+# Locks of the parent: a child that collected one would release it.
+_INHERITED: list[FileLock] = []
 
 
 class LockedError(RuntimeError):

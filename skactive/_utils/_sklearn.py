@@ -1,10 +1,12 @@
 """The only file that imports private parts of scikit-learn; checks of arguments."""
 
 import os
+from collections.abc import Callable
 from contextlib import contextmanager
 from functools import cache, wraps
 from inspect import signature
 from numbers import Integral
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from sklearn import config_context, get_config
@@ -39,8 +41,14 @@ __all__ = [
     "validate_params",
 ]
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
-def validate_params(parameter_constraints, *, prefer_skip_nested_validation=False):
+
+def validate_params(
+    parameter_constraints: dict[str, list[Any]],
+    *,
+    prefer_skip_nested_validation: bool = False,
+) -> Callable[[_Function], _Function]:
     """Return a decorator that checks the arguments of a public function.
 
     The `validate_params` of scikit-learn also rewrites the errors of estimators that
@@ -48,7 +56,7 @@ def validate_params(parameter_constraints, *, prefer_skip_nested_validation=Fals
     `simulate`. This decorator leaves these errors unchanged.
     """
 
-    def decorate(function):
+    def decorate(function: _Function) -> _Function:
         expected = signature(function)
 
         @wraps(function)
@@ -68,7 +76,7 @@ def validate_params(parameter_constraints, *, prefer_skip_nested_validation=Fals
             ):
                 return function(*args, **kwargs)
 
-        return wrapper
+        return cast(_Function, wrapper)
 
     return decorate
 
