@@ -162,7 +162,7 @@ def test_what_cannot_be_searched_is_refused():
         nearest(X, X, 1, method="kd_tree")
     with pytest.raises(ValueError, match="k must be at least 1; got 0"):
         nearest(X, X, 0)
-    with pytest.raises(ValueError, match="no row that could be a neighbor"):
+    with pytest.raises(ValueError, match="must hold a row that can be a neighbor"):
         nearest(X[:1], X[:1], 1, exclude_self=True)
     with pytest.raises(TypeError, match="dense rows and got sparse"):
         nearest(sparse.csr_array(X), X, 1, method="faiss")
