@@ -164,7 +164,7 @@ def test_what_cannot_be_searched_is_refused():
         nearest(X, X, 0)
     with pytest.raises(ValueError, match="must hold a row that can be a neighbor"):
         nearest(X[:1], X[:1], 1, exclude_self=True)
-    with pytest.raises(TypeError, match="dense rows and got sparse"):
+    with pytest.raises(TypeError, match="dense rows, got sparse"):
         nearest(sparse.csr_array(X), X, 1, method="faiss")
 
 
