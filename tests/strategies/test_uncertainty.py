@@ -229,9 +229,7 @@ def test_margin_refuses_values_for_pairs_of_classes():
     X, y = load_digits(return_X_y=True)
     model = SVC(decision_function_shape="ovo")
     learner = make("margin", model).fit(X[:200], y[:200])
-    with pytest.raises(
-        TypeError, match=r"one decision value per class, 10; SVC"
-    ):
+    with pytest.raises(TypeError, match=r"one decision value per class, 10; SVC"):
         learner.query(X, 5)
 
 
