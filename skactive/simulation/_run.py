@@ -85,7 +85,7 @@ class Run:
         final_scores: Mapping | None = None,
         stopped_by: str | None = None,
     ):
-        self.rounds = []
+        self.rounds: list[dict[str, Any]] = []
         for record in rounds:
             self._add(record)
         self.info = dict(info or {})
@@ -199,7 +199,7 @@ class Run:
             return NotImplemented
         return _timeless(self.to_dict()) == _timeless(other.to_dict())
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self):
         parts = [f"{len(self.rounds)} rounds"]
@@ -233,7 +233,7 @@ class Run:
                 "Run.to_frame makes a pandas.DataFrame, and pandas is not installed. "
                 "Install it with `pip install pandas`, or use to_dict()."
             ) from exc
-        columns = {
+        columns: dict[str, Any] = {
             "round": np.arange(len(self.rounds)),
             "n_labeled": self.n_labeled,
             **{metric: self.curve(metric) for metric in self.metrics},

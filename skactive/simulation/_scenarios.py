@@ -173,7 +173,7 @@ def unbiased_seed(
     found = _draw(
         np.flatnonzero(is_positive), n, rng, "n", f"items of the class {positive!r}"
     )
-    rest = np.setdiff1d(np.arange(len(y)), found)
+    rest = np.setdiff1d(np.arange(len(is_positive)), found)
     return _assume(found, rest, n_assumed, negative, rng, "items in the rest of 'y'")
 
 

@@ -48,8 +48,8 @@ class StoppingRule(BaseEstimator, ABC):
     True
     """
 
-    _parameter_constraints = {}
-    requires = frozenset()
+    _parameter_constraints: dict = {}
+    requires: frozenset[str] = frozenset()
 
     def start(self) -> Self:
         """Check the parameters and reset the rule for a new loop.
@@ -146,7 +146,7 @@ class _Combined(BaseComposition, StoppingRule):
     """Base class of rules that combine other rules."""
 
     _parameter_constraints = {"rules": [list]}
-    _sign = None
+    _sign = ""
 
     def __init__(self, rules: list[tuple[str, Any]]):
         self.rules = rules

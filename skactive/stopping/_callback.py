@@ -68,7 +68,7 @@ def as_callback(
     if not is_rule(rule):
         raise TypeError(f"'rule' must be a stopping rule, got {rule!r}.")
     clone(rule, safe=False).start()  # reports invalid parameters before the training
-    requires = getattr(rule, "requires", frozenset())
+    requires: frozenset[str] = getattr(rule, "requires", frozenset())
     if "labels" in requires:
         raise TypeError(
             f"{rule!r} uses the labels that a loop queries, and training queries "
