@@ -72,7 +72,7 @@ def test_the_callers_list_is_left_alone():
         (pd.Series([], dtype=object), ValueError, "holds no texts"),
         (["a", None, "b", None], TypeError, r"2 of 4 positions: 1 \(NoneType\), 3"),
         (["a", float("nan")], TypeError, r"1 \(float\)"),
-        (pd.Series(["a", pd.NA]), TypeError, r"1 \(float\)"),
+        (pd.Series(["a", pd.NA]), TypeError, r"1 \((float|NAType)\)"),
         (pd.Series(["a", pd.NA], dtype=object), TypeError, r"1 \(NAType\)"),
         ([b"a", "b"], TypeError, r"0 \(bytes\)"),
         ([1, 2], TypeError, r"0 \(int\), 1 \(int\)"),
