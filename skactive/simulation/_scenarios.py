@@ -29,7 +29,6 @@ class Seed(NamedTuple):
     Examples
     --------
     >>> import numpy as np
-    from numpy.typing import ArrayLike
     >>> from skactive.simulation import Seed
     >>> seed = Seed(np.array([3, 0]), np.array([False, True]), "ham")
     >>> seed.relabel(["spam", "ham", "ham", "spam"]).tolist()
@@ -144,7 +143,6 @@ def unbiased_seed(
     Examples
     --------
     >>> import numpy as np
-    from numpy.typing import ArrayLike
     >>> from skactive.simulation import unbiased_seed
     >>> y = np.repeat(["spam", "ham"], [10, 90])
     >>> seed = unbiased_seed(y, 5, positive="spam", random_state=0)
