@@ -125,6 +125,7 @@ def test_an_interrupted_transform_resumes(tiny_bert, features, counter, stop_aft
     np.testing.assert_array_equal(got, expected)
 
 
+@pytest.mark.slow
 def test_a_killed_process_is_resumed_by_another(tiny_bert, tmp_path, counter):
     script = (
         "import os, signal, sys\n"

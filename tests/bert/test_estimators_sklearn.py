@@ -123,6 +123,7 @@ def test_a_depth_that_the_model_does_not_have_fails_that_candidate_only(tiny_ber
     assert search.best_params_ == {"freeze": 0}
 
 
+@pytest.mark.slow
 def test_a_grid_over_the_steps_of_a_pipeline(tiny_bert):
     features = BertFeatures(tiny_bert, precision="float32")
     pipe = Pipeline([("features", features), ("classify", LogisticRegression())])

@@ -262,6 +262,7 @@ def test_hub_out_of_reach_says_pass_a_local_folder(tmp_path):
     assert out.stdout.strip().endswith("OSError")
 
 
+@pytest.mark.slow
 def test_model_by_name_from_the_hub_cache(tmp_path, hub_home, exact):
     script = (
         "from skactive.bert import BertFeatures\n"

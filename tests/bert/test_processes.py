@@ -136,6 +136,7 @@ def test_more_files_than_a_process_may_open(tmp_path):
     assert run(script, tmp_path) == (0, "0 0\n", "")
 
 
+@pytest.mark.slow
 def test_two_writers_at_once(tmp_path):
     # Each writes a shard for every two texts, and starts when both are ready.
     script = (

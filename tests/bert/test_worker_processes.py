@@ -27,6 +27,7 @@ def n_threads():
     return torch.get_num_threads()
 
 
+@pytest.mark.slow
 def test_a_worker_has_one_thread():
     with parallel_config("loky", inner_max_num_threads=2, n_jobs=2):
         others = [joblib.delayed(n_threads)()] * 2
@@ -115,6 +116,7 @@ needs_kill = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="POSIX on
 
 
 @needs_kill
+@pytest.mark.slow
 def test_a_dead_workers_part_is_done_again_and_no_other(tmp_path):
     done = {}
     for number, result in spread(die_once, [(tmp_path, i) for i in range(9)], 2):

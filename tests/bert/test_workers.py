@@ -150,6 +150,7 @@ class AllAtOnce(LokyBackend):
     supports_return_generator = False
 
 
+@pytest.mark.slow
 def test_a_backend_that_gives_all_results_at_once(tiny_bert, here):
     with parallel_config(AllAtOnce(), n_jobs=2):
         got = uncached(tiny_bert).transform(TEXTS)
@@ -168,6 +169,7 @@ def test_cut_texts_are_counted_over_all_workers(tiny_bert):
     assert [w.filename for w in caught] == [__file__]
 
 
+@pytest.mark.slow
 def test_a_warning_of_the_workers_is_told_once(tmp_path, here):
     from safetensors.torch import load_file, save_file
 
@@ -203,6 +205,7 @@ def test_nothing_else_moves_here(tiny_bert):
     assert dict(os.environ) == environment
 
 
+@pytest.mark.slow
 def test_errors_of_a_worker_come_through(tiny_bert):
     features = uncached(tiny_bert, max_length=2, n_jobs=2)
     with pytest.raises(ValueError, match="'max_length' must be more than the 2"):
