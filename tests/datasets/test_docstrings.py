@@ -15,21 +15,54 @@ from skactive.datasets._docstrings import (
     read_docstrings,
 )
 
+# Reading whole libraries takes long: by default, one folder of each is read.
+FOLDERS = {
+    "numpy": "lib",
+    "scipy": "signal",
+    "sklearn": "metrics",
+    "torch": "nn/modules",
+}
+PART = f"""
+from pathlib import Path
+from skactive.datasets import _load
+def read_part(folder, read=_load.read_docstrings, folders={FOLDERS}):
+    return read(Path(folder, folders[Path(folder).name]))
+_load.read_docstrings = read_part
+"""
+
+
+@pytest.fixture(
+    scope="module", params=["part", pytest.param("whole", marks=pytest.mark.slow)]
+)
+def extent(request):
+    """How much of each library is read."""
+    return request.param
+
+
+def _load(extent, **params):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(datasets, "read_docstrings", datasets.read_docstrings)
+        if extent == "part":
+            exec(PART, {})
+        return load_docstrings(**params)
+
 
 @pytest.fixture(scope="module")
-def docstrings():
-    return load_docstrings()
+def docstrings(extent):
+    return _load(extent)
 
 
 @pytest.fixture(scope="module")
-def other_process():
-    """What a fresh interpreter reads."""
+def other_process(extent):
+    """What a new interpreter reads."""
     code = (
         "import json, sys; from skactive.datasets import load_docstrings;"
         "X, y = load_docstrings(return_X_y=True);"
         "print(json.dumps({'data': X, 'target': y.tolist(),"
         " 'has_imported_torch': 'torch' in sys.modules}))"
     )
+    if extent == "part":
+        code = PART + code
     command = [sys.executable, "-W", "ignore", "-c", code]
     return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
 
@@ -169,10 +202,12 @@ def test_mask_names():
     )
 
 
-def test_texts_have_labels_of_every_library(docstrings):
+def test_texts_have_labels_of_every_library(docstrings, extent):
     assert docstrings.target_names == ["numpy", "scikit-learn", "scipy", "torch"]
     assert np.unique(docstrings.target).tolist() == docstrings.target_names
-    assert len(docstrings.data) == len(docstrings.target) > 3000
+    n_texts = len(docstrings.data)
+    assert n_texts == len(docstrings.target)
+    assert n_texts > (3000 if extent == "whole" else 300)
     assert docstrings.target.dtype.kind == "U"
     assert all(type(text) is str for text in docstrings.data)
 
@@ -188,6 +223,8 @@ def test_texts_are_unique_and_have_five_words_or_more(docstrings):
     assert min(len(text.split()) for text in docstrings.data) >= 5
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("extent", ["whole"], indirect=True, scope="module")
 def test_the_classes_are_mixed_and_of_similar_size(docstrings):
     _, counts = np.unique(docstrings.target, return_counts=True)
     assert counts.max() <= 2500 < 3 * counts.min()
@@ -214,9 +251,9 @@ def test_the_libraries_are_not_imported(other_process):
     assert not other_process["has_imported_torch"]
 
 
-def test_return_X_y_and_fewer_texts_per_library(docstrings, monkeypatch):
+def test_return_X_y_and_fewer_texts_per_library(docstrings, extent, monkeypatch):
     monkeypatch.setattr(datasets, "_LIBRARIES", {"numpy": "numpy"})
-    X, y = load_docstrings(max_per_library=50, return_X_y=True)
+    X, y = _load(extent, max_per_library=50, return_X_y=True)
     assert y.tolist() == ["numpy"] * 50
     assert set(X) <= set(docstrings.data)
 

@@ -83,20 +83,44 @@ def test_a_failed_replacement_puts_the_earlier_one_back(saved, monkeypatch):
     assert load(saved).n_rounds_ == 0
 
 
-@pytest.mark.parametrize("step", ["_seal", "_exchange", "_sync"])
-def test_a_killed_save_leaves_the_earlier_one(tmp_path, step):
-    code = f"""
+# One process imports the library; each save is killed in a fork of it.
+KILLS = """
 import os, sys
 from sklearn.pipeline import make_pipeline
 import skactive
 from skactive.persistence import _folder as folder
-skactive.save(make_pipeline("passthrough"), sys.argv[1])
-folder.{step} = lambda *args: os._exit(9)
-skactive.save(make_pipeline("passthrough", "passthrough"), sys.argv[1], overwrite=True)
+
+def run_killed(step, save):
+    pid = os.fork()
+    if pid == 0:
+        setattr(folder, step, lambda *args: os._exit(9))
+        save()
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 9
+
+for step in ("_seal", "_exchange", "_sync"):
+    path = os.path.join(sys.argv[1], step, "saved")
+    skactive.save(make_pipeline("passthrough"), path)
+    two = make_pipeline("passthrough", "passthrough")
+    run_killed(step, lambda: skactive.save(two, path, overwrite=True))
+path = os.path.join(sys.argv[1], "new", "saved")
+run_killed("_seal", lambda: skactive.save(make_pipeline("passthrough"), path))
 """
-    command = [sys.executable, "-c", code, str(tmp_path / "saved")]
-    assert subprocess.run(command, check=False).returncode == 9
-    assert len(load(tmp_path / "saved").steps) == 1
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory):
+    """Folders in which a save was killed, by the step before which it was."""
+    if not hasattr(os, "fork"):
+        pytest.skip("forks")
+    folder = tmp_path_factory.mktemp("killed")
+    subprocess.run([sys.executable, "-c", KILLS, str(folder)], check=True)
+    return folder
+
+
+@pytest.mark.parametrize("step", ["_seal", "_exchange", "_sync"])
+def test_a_killed_save_leaves_the_earlier_one(killed, step):
+    assert len(load(killed / step / "saved").steps) == 1
 
 
 def test_parent_folders_are_made_and_the_path_is_returned(tmp_path, monkeypatch):
@@ -179,21 +203,10 @@ def test_an_interrupted_save_leaves_nothing_after_the_next(tmp_path, monkeypatch
     assert n_left < 5  # the lines between a step and what undoes it
 
 
-def test_a_killed_save_is_swept_by_the_next(tmp_path):
-    code = """
-import os, sys
-from sklearn.pipeline import make_pipeline
-import skactive
-from skactive.persistence import _folder as folder
-folder._seal = lambda *args: os._exit(9)
-skactive.save(make_pipeline("passthrough"), sys.argv[1])
-"""
-    folder = tmp_path / "saved"
-    command = [sys.executable, "-c", code, str(folder)]
-    assert subprocess.run(command, check=False).returncode == 9
-    assert len(os.listdir(tmp_path)) == 1
-    save(make_pipeline("passthrough"), folder)
-    assert os.listdir(tmp_path) == ["saved"]
+def test_a_killed_save_is_swept_by_the_next(killed):
+    assert len(os.listdir(killed / "new")) == 1
+    save(make_pipeline("passthrough"), killed / "new" / "saved")
+    assert os.listdir(killed / "new") == ["saved"]
 
 
 def test_a_save_under_way_is_not_swept(tmp_path):

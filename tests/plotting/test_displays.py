@@ -1,6 +1,5 @@
 """What all displays have in common: where they draw, and what they leave alone."""
 
-import subprocess
 import sys
 
 import matplotlib.pyplot as plt
@@ -120,7 +119,12 @@ def test_long_names_are_broken_into_lines(draw):
     assert display.ax_.get_window_extent().width > 0.45 * display.figure_.bbox.width
 
 
-@pytest.mark.parametrize("n", [1, 4, 5, 12])
+slow = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    "n", [pytest.param(1, marks=slow), 4, pytest.param(5, marks=slow), 12]
+)
 def test_the_legend_of_an_own_figure_lies_within_it(draw, n):
     display = draw(names=[f"strategy {i}" for i in range(n)])
     display.figure_.draw_without_rendering()
@@ -157,21 +161,10 @@ def test_drawing_needs_no_pandas(draw, ax, monkeypatch):
     assert ax.has_data()
 
 
-def test_import_loads_no_matplotlib_or_torch():
-    code = """
-import sys, skactive.plotting
-heavy = {"matplotlib", "torch", "transformers", "skorch"} & set(sys.modules)
-assert not heavy, heavy
-"""
-    command = [sys.executable, "-c", code]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr
-
-
-def test_grey_tones_of_neighbours_in_a_stack_differ():
+def test_gray_tones_of_neighbors_in_a_stack_differ():
     from matplotlib.colors import to_rgb
 
     from skactive.plotting._style import PHASE_COLORS
 
-    grey = [np.dot(to_rgb(color), [0.299, 0.587, 0.114]) for color in PHASE_COLORS]
-    assert np.abs(np.diff(grey)).min() > 0.1
+    gray = [np.dot(to_rgb(color), [0.299, 0.587, 0.114]) for color in PHASE_COLORS]
+    assert np.abs(np.diff(gray)).min() > 0.1
