@@ -76,6 +76,8 @@ def _estimator_has(method):
 class DelegationMixin:
     """Methods, metadata and tags of the estimator in `estimator` or `estimator_`."""
 
+    estimator: Any
+
     def _route(self, method, params):
         if get_config()["enable_metadata_routing"]:
             return process_routing(self, method, **params).estimator[method]
@@ -117,17 +119,17 @@ class DelegationMixin:
         return self._delegate("score", X, y, **params)
 
     @property
-    def classes_(self):
+    def classes_(self) -> NDArray[Any]:
         """Classes of `estimator_`."""
         return self._of_estimator("classes_")
 
     @property
-    def n_features_in_(self):
+    def n_features_in_(self) -> int:
         """Number of features seen in `fit`, if `estimator_` has it."""
         return self._of_estimator("n_features_in_")
 
     @property
-    def feature_names_in_(self):
+    def feature_names_in_(self) -> NDArray[Any]:
         """Names of the features seen in `fit`, if `estimator_` has them."""
         return self._of_estimator("feature_names_in_")
 
@@ -144,7 +146,7 @@ class DelegationMixin:
                 )
             ) from exc
 
-    def get_metadata_routing(self):
+    def get_metadata_routing(self) -> Any:
         """Return the routing of metadata to the methods of `estimator`."""
         mapping = MethodMapping().add(caller="fit", callee="fit")
         for method in _DELEGATED:

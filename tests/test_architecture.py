@@ -1,6 +1,7 @@
 """The house rules that a machine can check, as CONTRIBUTING names them."""
 
 import ast
+import inspect
 import io
 import subprocess
 import sys
@@ -111,20 +112,78 @@ def test_public_means_exported():
     assert public == []
 
 
-def test_exported_names_exist_and_are_documented():
-    modules = [skactive, learner, posterior, registry]
-    modules += [
+def _public_modules():
+    folders = [
         getattr(skactive, path.parent.name)
         for path in MODULES
         if path.name == "__init__.py" and path.parent.parent == PACKAGE
         if not path.parent.name.startswith("_")
     ]
-    for module in modules:
+    return [skactive, learner, posterior, registry, *folders]
+
+
+def test_exported_names_exist_and_are_documented():
+    for module in _public_modules():
         assert module.__all__, module
         for name in module.__all__:
             value = getattr(module, name)
             if callable(value):
                 assert value.__doc__, (module, name)
+
+
+def _unwrap(member):
+    """Return the function of a class method, property or `available_if` method."""
+    for attribute in ("__func__", "fget", "func", "fn"):
+        member = getattr(member, attribute, member)
+    return member
+
+
+def _exported_functions():
+    """Return the exported functions, and the methods of the exported classes."""
+    found = {}
+    for module in _public_modules():
+        for name in module.__all__:
+            value = getattr(module, name)
+            for holder in value.__mro__ if inspect.isclass(value) else ():
+                if holder.__module__.startswith("skactive."):
+                    for key, member in vars(holder).items():
+                        if key == "__init__" or not key.startswith("_"):
+                            found[f"{holder.__qualname__}.{key}"] = _unwrap(member)
+            found[name] = value
+    return {
+        name: inspect.unwrap(value)
+        for name, value in found.items()
+        if inspect.isfunction(value)
+    }
+
+
+def _unannotated(function):
+    """Return the parameters without annotation, and whether the result has none."""
+    parameters = inspect.signature(function).parameters.values()
+    missing = [
+        parameter.name
+        for parameter in parameters
+        if parameter.annotation is parameter.empty
+        and parameter.name not in ("self", "cls")
+        and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    ]
+    if function.__name__ != "__init__" and "return" not in function.__annotations__:
+        missing.append("return")
+    return missing
+
+
+def test_the_exported_api_is_annotated():
+    functions = _exported_functions()
+    assert len(functions) > 250
+    missing = {name: _unannotated(f) for name, f in functions.items()}
+    assert {name: names for name, names in missing.items() if names} == {}
+
+
+def test_a_missing_annotation_would_be_found():
+    def function(self, a, b: int, *args, **kwargs):
+        pass
+
+    assert _unannotated(function) == ["a", "return"]
 
 
 def test_private_modules_export_nothing():

@@ -15,9 +15,33 @@ from skactive import (
     get_strategy_names,
     simulate,
 )
+from skactive.analysis import (
+    Diagnosis,
+    LearningCurve,
+    area_under_curve,
+    compare_over_datasets,
+    describe_batches,
+    diagnose,
+    equal_time,
+    group_runs,
+    labels_to_reach,
+    learning_curve,
+    mean_jaccard,
+    welch_t,
+)
 from skactive.bert import BertClassifier, BertFeatures
+from skactive.cli import format_report, main, summarize_runs, write_report
+from skactive.datasets import load_docstrings, load_table
 from skactive.linear_model import SequentialLogisticRegression
+from skactive.plotting import (
+    ActiveLearningCurveDisplay,
+    LayerChangeDisplay,
+    LedgerDisplay,
+    OverlapDisplay,
+    ScoreTimeDisplay,
+)
 from skactive.simulation import Run, SimulatedLearner
+from skactive.stopping import LabelBudget, StoppingRule
 from skactive.strategies import PointwiseStrategy, Strategy
 from skactive.view import PoolView
 
@@ -76,3 +100,48 @@ def label(texts: Sequence[str], folder: str) -> dict[Any, Any]:
         session.tell(batch.ids[:2], ["ham", "spam"])
         session.skip(batch.ids[2:])
         return dict(session.labels)
+
+
+def analyze(margin: list[Run], random: list[Run], pool: NDArray[np.float64]) -> str:
+    """Compare the runs of two strategies."""
+    curve = learning_curve(margin, "accuracy", method="t")
+    assert_type(curve, LearningCurve)
+    assert_type(labels_to_reach(curve, 0.9), float | None)
+    print(area_under_curve(curve, start=10) - area_under_curve(random[0]))
+    print(mean_jaccard(margin, random).mean, describe_batches(margin[0], pool))
+    groups = group_runs([*margin, *random], by=("learner", "strategy"))
+    print(equal_time(groups, [10, 60]), equal_time(margin, phases=["acquisition"]))
+    print(compare_over_datasets({"random": [0.5, 0.6], "margin": [0.6, 0.7]}))
+    print(welch_t([0.8, 0.9], np.array([0.7, 0.8])).p_value.is_integer())
+    verdict = diagnose(margin, random, features=pool, y=["ham", "spam"], by="end")
+    assert_type(verdict, Diagnosis)
+    return str(verdict)
+
+
+def draw(runs: dict[str, list[Run]], model: BertClassifier) -> None:
+    """Each `from_*` method returns the display, which `plot` draws again."""
+    display = ActiveLearningCurveDisplay.from_runs(runs, reference=0.95, band=None)
+    assert_type(display.plot(score_name="accuracy"), ActiveLearningCurveDisplay)
+    OverlapDisplay.from_runs(runs, "random", line_kw={"alpha": 0.5})
+    LedgerDisplay.from_runs(runs, phases=["retraining"], log=True)
+    ScoreTimeDisplay.from_runs(runs, budgets=[10, 60]).plot(xscale="log")
+    ScoreTimeDisplay.from_history({"all layers": model})
+    LayerChangeDisplay.from_estimator(model).plot(log=True)
+
+
+def read(folder: str) -> int:
+    """Read tables and folders of runs."""
+    texts, labels = load_docstrings(max_per_library=100, return_X_y=True)
+    table = load_table("pairs.csv", text=("first", "second"), label="y")
+    print(texts, labels, table.data)
+    runs = [Run(info={"strategy": "margin"})]
+    print(format_report({"data": summarize_runs(runs, metric="accuracy")}))
+    text, written = write_report(folder)
+    print(text, [path.name for path in written])
+    return main(["report", folder])
+
+
+def stop(run: Run, learner: ActiveLearner, texts: Sequence[str]) -> bool:
+    """Rules combine to a rule."""
+    rule: StoppingRule = LabelBudget(100) | LabelBudget(200)
+    return rule.start().check(run, learner, texts)

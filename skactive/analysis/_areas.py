@@ -6,7 +6,8 @@ import numpy as np
 from scipy.integrate import trapezoid
 
 from .._utils._sklearn import validate_params
-from ._curves import LearningCurve, known_points, learning_curve
+from ..simulation._run import Run
+from ._curves import LearningCurve, Runs, known_points, learning_curve
 
 
 @validate_params(
@@ -16,7 +17,13 @@ from ._curves import LearningCurve, known_points, learning_curve
         "stop": [Real, None],
     }
 )
-def area_under_curve(curve, metric=None, *, start=None, stop=None):
+def area_under_curve(
+    curve: Run | LearningCurve,
+    metric: str | None = None,
+    *,
+    start: float | None = None,
+    stop: float | None = None,
+) -> float:
     """Compute the area under a learning curve, divided by that of a score of 1.
 
     This is the integral of the score over the label counts by the trapezoidal rule,
@@ -67,7 +74,13 @@ def area_under_curve(curve, metric=None, *, start=None, stop=None):
 
 
 @validate_params({"metric": [str, None], "best": [Real, None]})
-def deficiency(runs, baseline_runs, metric=None, *, best=None):
+def deficiency(
+    runs: Runs | LearningCurve,
+    baseline_runs: Runs | LearningCurve,
+    metric: str | None = None,
+    *,
+    best: float | None = None,
+) -> float:
     """Compute the area left to the best score, relative to that of the baseline.
 
     The area between the best score and a learning curve, divided by the same area of
@@ -149,7 +162,13 @@ def _as_curve(runs, metric):
         "interpolate": ["boolean"],
     }
 )
-def labels_to_reach(curve, score, metric=None, *, interpolate=False):
+def labels_to_reach(
+    curve: Run | LearningCurve,
+    score: float,
+    metric: str | None = None,
+    *,
+    interpolate: bool = False,
+) -> float | None:
     """Return the number of labels after which a score is first reached.
 
     Parameters

@@ -1,8 +1,11 @@
 """Measures of the batches that a strategy chose from a pool."""
 
+from collections.abc import Sequence
 from numbers import Integral
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import safe_sparse_dot
@@ -11,11 +14,12 @@ from .._math._neighbors import nearest
 from .._utils._chunks import as_floats, chunk_size, chunks
 from .._utils._containers import as_positions
 from .._utils._sklearn import validate_params
+from ..simulation._run import Run
 from ._curves import as_runs
 
 
 @validate_params({"n_jobs": [Integral, None]})
-def diversity(batch, pool, *, n_jobs=1):
+def diversity(batch: ArrayLike, pool: Any, *, n_jobs: int | None = 1) -> float:
     """Compute how well a batch covers the pool.
 
     This is one over the mean distance of the pool's items to the nearest item of the
@@ -51,7 +55,8 @@ def diversity(batch, pool, *, n_jobs=1):
     >>> diversity([0, 2], pool)  # distances 0, 1, 0 and 2
     1.3333333333333333
     """
-    return _diversity(*_check(batch, pool), n_jobs)
+    positions, rows = _check(batch, pool)
+    return _diversity(positions, rows, n_jobs)
 
 
 def _diversity(batch, pool, n_jobs=1):
@@ -60,7 +65,9 @@ def _diversity(batch, pool, n_jobs=1):
 
 
 @validate_params({"k": [Integral], "n_jobs": [Integral, None]})
-def representativeness(batch, pool, k=10, *, n_jobs=1):
+def representativeness(
+    batch: ArrayLike, pool: Any, k: int = 10, *, n_jobs: int | None = 1
+) -> float:
     """Compute the KNN density of the pool around the items of a batch.
 
     This is one over the mean, over the batch, of an item's mean distance to its k
@@ -128,7 +135,7 @@ def _representativeness(batch, pool, k, n_jobs=1):
     return _invert(distances.mean(dtype=np.float64))
 
 
-def redundancy(batch, pool):
+def redundancy(batch: ArrayLike, pool: Any) -> float:
     """Compute how similar the items of a batch are to each other.
 
     This is the cosine similarity of an item to the most similar other item of the
@@ -177,7 +184,9 @@ _MEASURES = ("diversity", "representativeness", "redundancy")
 
 
 @validate_params({"measures": [list, tuple, None], "k": [Integral]})
-def describe_batches(run, features, *, measures=None, k=10):
+def describe_batches(
+    run: Run, features: Any, *, measures: Sequence[str] | None = None, k: int = 10
+) -> dict[str, NDArray[np.float64]]:
     """Measure each batch of a run among the items that were unlabeled at that time.
 
     Parameters

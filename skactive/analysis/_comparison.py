@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from .._utils._format import format_number, format_table, make_frame
@@ -52,7 +54,7 @@ class TestResult:
         return f"{self.test}: difference {self.difference:+.4g}, {', '.join(parts)}"
 
 
-def welch_t(a, b):
+def welch_t(a: ArrayLike, b: ArrayLike) -> TestResult:
     """Test whether two groups of runs differ in their means: Welch's t.
 
     t = (mean_a - mean_b) / sqrt(v_a + v_b) with v = s² / n, and
@@ -85,7 +87,7 @@ def welch_t(a, b):
     return _test("Welch's t test", *student(a, b, paired=False))
 
 
-def paired_t(a, b):
+def paired_t(a: ArrayLike, b: ArrayLike) -> TestResult:
     """Test whether paired scores differ on average: Student's t.
 
     Parameters
@@ -107,7 +109,7 @@ def paired_t(a, b):
     return _test("paired t test", *student(a, b, paired=True))
 
 
-def wilcoxon(a, b):
+def wilcoxon(a: ArrayLike, b: ArrayLike) -> TestResult:
     """Test whether one strategy is better over data sets: Wilcoxon's signed ranks.
 
     Ranks the sizes of the differences, so scores of easy and of hard data sets need
@@ -195,7 +197,7 @@ def _as_scores(values, name):
     return values
 
 
-def _as_pairs(a, b):
+def _as_pairs(a, b) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     a, b = _as_scores(a, "a"), _as_scores(b, "b")
     if a.size != b.size:
         raise ValueError(
@@ -204,7 +206,7 @@ def _as_pairs(a, b):
     return a, b
 
 
-def holm(p_values):
+def holm(p_values: ArrayLike) -> NDArray[np.float64]:
     """Adjust p-values for several tests by Holm's step-down procedure.
 
     The i-th smallest of m is multiplied by m - i + 1, and none falls below a smaller
@@ -239,7 +241,7 @@ def holm(p_values):
     return np.minimum(adjusted, 1)
 
 
-def bonferroni(p_values):
+def bonferroni(p_values: ArrayLike) -> NDArray[np.float64]:
     """Adjust p-values for several tests by Bonferroni's correction.
 
     Parameters
@@ -282,7 +284,7 @@ class Comparison:
     results: dict
     adjusted: dict
 
-    def to_frame(self):
+    def to_frame(self) -> Any:
         """Return a pandas.DataFrame with a row for each strategy."""
         return make_frame(
             {
@@ -308,7 +310,12 @@ class Comparison:
 
 
 @validate_params({"scores": [Mapping], "baseline": [str], "correction": [str]})
-def compare_over_datasets(scores, baseline="random", *, correction="holm"):
+def compare_over_datasets(
+    scores: Mapping[str, ArrayLike],
+    baseline: str = "random",
+    *,
+    correction: str = "holm",
+) -> Comparison:
     """Compare strategies with a baseline over data sets.
 
     A signed-rank test for each strategy, corrected for their number.
@@ -359,7 +366,7 @@ def compare_over_datasets(scores, baseline="random", *, correction="holm"):
     )
 
 
-def _as_p_values(p_values):
+def _as_p_values(p_values) -> NDArray[np.float64]:
     try:
         p_values = np.asarray(p_values, dtype=float)
     except (TypeError, ValueError) as exc:

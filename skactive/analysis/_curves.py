@@ -1,11 +1,13 @@
 """Learning curves over runs, with bands."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 from sklearn.utils import check_random_state
 
@@ -13,6 +15,9 @@ from .._utils._chunks import chunk_size, chunks
 from .._utils._format import format_number, format_table, make_frame
 from .._utils._sklearn import validate_params
 from ..simulation._run import Run
+
+Runs = Run | Iterable[Run]
+Groups = Mapping[str, Runs] | Runs
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,11 +49,11 @@ class LearningCurve:
     confidence: float
 
     @property
-    def n_runs(self):
+    def n_runs(self) -> int:
         """Number of runs."""
         return len(self.scores)
 
-    def to_frame(self):
+    def to_frame(self) -> Any:
         """Return a pandas.DataFrame with a row for each label count."""
         names = ("n_labeled", "mean", "std", "low", "high")
         return make_frame({name: getattr(self, name) for name in names})
@@ -67,7 +72,9 @@ class LearningCurve:
 
 
 @validate_params({"metric": [str, None]})
-def align_runs(runs, metric=None, *, grid=None):
+def align_runs(
+    runs: Runs, metric: str | None = None, *, grid: ArrayLike | None = None
+) -> tuple[NDArray[Any], NDArray[np.float64]]:
     """Interpolate the scores of runs at the same numbers of labels.
 
     Runs with equal label counts keep their points. Otherwise, the grid holds every
@@ -117,15 +124,15 @@ def align_runs(runs, metric=None, *, grid=None):
             f"another ends at {stop}. Compare runs of one budget."
         )
     if grid is None:
-        grid = np.unique(np.concatenate([n_labeled for n_labeled, _ in points]))
-        grid = grid[(grid >= start) & (grid <= stop)]
+        counts = np.unique(np.concatenate([n_labeled for n_labeled, _ in points]))
+        counts = counts[(counts >= start) & (counts <= stop)]
     else:
-        grid = _as_grid(grid, start, stop)
-    scores = np.stack([np.interp(grid, *point) for point in points])
-    return grid, scores
+        counts = _as_grid(grid, start, stop)
+    scores = np.stack([np.interp(counts, *point) for point in points])
+    return counts, scores
 
 
-def _as_grid(grid, start, stop):
+def _as_grid(grid, start, stop) -> NDArray[Any]:
     grid = np.asarray(grid)
     if grid.ndim != 1 or grid.size == 0 or grid.dtype.kind not in "iuf":
         raise ValueError(
@@ -150,15 +157,15 @@ def _as_grid(grid, start, stop):
     }
 )
 def learning_curve(
-    runs,
-    metric=None,
+    runs: Runs,
+    metric: str | None = None,
     *,
-    grid=None,
-    confidence=0.95,
-    method="bootstrap",
-    n_resamples=9999,
-    random_state=0,
-):
+    grid: ArrayLike | None = None,
+    confidence: float = 0.95,
+    method: str = "bootstrap",
+    n_resamples: int = 9999,
+    random_state: int | np.random.RandomState | None = 0,
+) -> LearningCurve:
     """Average a score over runs at each number of labels.
 
     Parameters
@@ -238,14 +245,14 @@ def learning_curve(
     }
 )
 def band_width(
-    runs,
-    metric=None,
+    runs: Runs,
+    metric: str | None = None,
     *,
-    confidence=0.95,
-    method="bootstrap",
-    n_resamples=9999,
-    random_state=0,
-):
+    confidence: float = 0.95,
+    method: str = "bootstrap",
+    n_resamples: int = 9999,
+    random_state: int | np.random.RandomState | None = 0,
+) -> float:
     """Mean width of the band over the rounds: how stable training is.
 
     The difference between the upper and the lower limit of the interval over runs,
@@ -295,7 +302,7 @@ def band_width(
     return float(np.mean(curve.high - curve.low))
 
 
-def as_runs(runs, name="runs"):
+def as_runs(runs, name="runs") -> list[Run]:
     """Return one run or several as a list."""
     if isinstance(runs, Run):
         return [runs]
@@ -321,7 +328,9 @@ def as_runs(runs, name="runs"):
 
 
 @validate_params({"by": [str, list, tuple]})
-def group_runs(runs, by="strategy"):
+def group_runs(
+    runs: Groups, by: str | Sequence[str] = "strategy"
+) -> dict[str, list[Run]]:
     """Sort runs into groups by what they say of themselves.
 
     Parameters

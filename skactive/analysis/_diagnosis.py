@@ -3,8 +3,10 @@
 import math
 from dataclasses import asdict, dataclass
 from numbers import Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import stats
 from scipy.integrate import trapezoid
 
@@ -12,6 +14,7 @@ from .._utils._sklearn import validate_params
 from ._areas import labels_to_reach
 from ._batches import describe_batches
 from ._curves import (
+    Runs,
     align_runs,
     as_runs,
     bootstrap_difference,
@@ -93,7 +96,7 @@ class Diagnosis:
     coverage: dict | None = None
     redundancy: dict | None = None
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values for `json.dumps`."""
         record = asdict(self)
         for key in ("labels", "gap_interval", "gap_end_interval"):
@@ -166,18 +169,18 @@ class Diagnosis:
     }
 )
 def diagnose(
-    runs,
-    baseline_runs,
+    runs: Runs,
+    baseline_runs: Runs,
     *,
-    metric=None,
-    features=None,
-    y=None,
-    by="curve",
-    worthwhile=0.005,
-    confidence=0.95,
-    n_resamples=9999,
-    random_state=0,
-):
+    metric: str | None = None,
+    features: Any = None,
+    y: ArrayLike | None = None,
+    by: str = "curve",
+    worthwhile: float = 0.005,
+    confidence: float = 0.95,
+    n_resamples: int = 9999,
+    random_state: int | np.random.RandomState | None = 0,
+) -> Diagnosis:
     """Decide whether active learning pays, compared with a baseline.
 
     The gap is the mean score over the curve (the area under it, by the trapezoidal

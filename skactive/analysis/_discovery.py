@@ -1,12 +1,15 @@
 """Which classes a run has found, and when."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from .._utils._containers import as_positions, count_items
 from .._utils._format import format_table, make_frame
 from .._utils._labels import as_labels
+from ..simulation._run import Run
 from ._curves import as_runs
 
 
@@ -34,19 +37,19 @@ class ClassCoverage:
     first: dict
 
     @property
-    def n_seen(self):
+    def n_seen(self) -> NDArray[np.intp]:
         """Classes with a label after each round, ndarray of shape (r,)."""
         return (self.counts > 0).sum(axis=1)
 
     @property
-    def imbalance(self):
+    def imbalance(self) -> NDArray[np.intp]:
         """Labels of the largest class less those of the smallest, ndarray (r,).
 
         As in table 3 of Grießhaber, Maucher, Vu (2020).
         """
         return self.counts.max(axis=1) - self.counts.min(axis=1)
 
-    def to_frame(self):
+    def to_frame(self) -> Any:
         """Tabulate as a pandas.DataFrame: a row for each round, a column a class."""
         columns = {"n_labeled": self.n_labeled, "n_seen": self.n_seen}
         by_class = zip(self.classes.tolist(), self.counts.T, strict=True)
@@ -58,7 +61,7 @@ class ClassCoverage:
         return format_table(header, [map(str, row) for row in numbers.tolist()])
 
 
-def class_coverage(run, y):
+def class_coverage(run: Run, y: ArrayLike) -> ClassCoverage:
     """Count the labels of each class after each round.
 
     Parameters
@@ -85,13 +88,15 @@ def class_coverage(run, y):
     {'ham': 1, 'spam': 4}
     """
     (run,) = as_runs(run, "run")
-    y = as_labels(y, count_items(y, name="y"))
-    if y.ndim != 1:
-        raise ValueError(f"'y' must hold one label per item, got the shape {y.shape}.")
-    classes, codes = np.unique(y, return_inverse=True)
+    labels = as_labels(y, count_items(y, name="y"))
+    if labels.ndim != 1:
+        raise ValueError(
+            f"'y' must hold one label per item, got the shape {labels.shape}."
+        )
+    classes, codes = np.unique(labels, return_inverse=True)
     asked = run.asked
     if asked.size:
-        asked = as_positions(asked, len(y), name="run.asked")
+        asked = as_positions(asked, len(labels), name="run.asked")
     codes = codes[asked]
     sizes = [len(record["asked"]) for record in run.rounds]
     seen = np.cumsum(codes[:, None] == np.arange(len(classes)), axis=0)

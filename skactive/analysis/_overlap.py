@@ -2,17 +2,22 @@
 
 from dataclasses import dataclass
 from numbers import Integral
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 
 from .._utils._format import format_number, format_table, make_frame
 from .._utils._sklearn import validate_params
-from ._curves import as_runs, pair_runs
+from ..simulation._run import Run
+from ._curves import Runs, as_runs, pair_runs
 
 
 @validate_params({"cumulative": ["boolean"], "include_initial": ["boolean"]})
-def jaccard(run_a, run_b, *, cumulative=True, include_initial=False):
+def jaccard(
+    run_a: Run, run_b: Run, *, cumulative: bool = True, include_initial: bool = False
+) -> NDArray[np.float64]:
     """Jaccard similarity of what two runs asked for, round by round.
 
     |A ∩ B| / |A ∪ B| of the two sets of positions: 1 for equal sets, 0 for disjoint
@@ -54,7 +59,8 @@ def jaccard(run_a, run_b, *, cumulative=True, include_initial=False):
                 f"{name!r} must be one Run, got several. Use mean_jaccard for groups."
             )
     (run_a,), (run_b,) = as_runs(run_a), as_runs(run_b)
-    seen_a, seen_b = set(), set()
+    seen_a: set[int] = set()
+    seen_b: set[int] = set()
     similarity = []
     pairs = zip(run_a.rounds, run_b.rounds, strict=False)
     for i, (round_a, round_b) in enumerate(pairs):
@@ -92,7 +98,7 @@ class Overlap:
     chance: np.ndarray | None
     similarity: np.ndarray
 
-    def to_frame(self):
+    def to_frame(self) -> Any:
         """Tabulate as a pandas.DataFrame, a row for each round."""
         return make_frame(self._columns())
 
@@ -113,7 +119,13 @@ class Overlap:
 
 
 @validate_params({"cumulative": ["boolean"], "include_initial": ["boolean"]})
-def mean_jaccard(runs_a, runs_b, *, cumulative=True, include_initial=False):
+def mean_jaccard(
+    runs_a: Runs,
+    runs_b: Runs,
+    *,
+    cumulative: bool = True,
+    include_initial: bool = False,
+) -> Overlap:
     """Jaccard similarity of two protocols, in the mean over pairs of runs.
 
     Parameters
@@ -162,7 +174,10 @@ def mean_jaccard(runs_a, runs_b, *, cumulative=True, include_initial=False):
     rounds = min(len(run.rounds) for pair in pairs for run in pair)
     if rounds == 0:
         raise ValueError("'runs_a' and 'runs_b' must hold runs with rounds.")
-    options = {"cumulative": cumulative, "include_initial": include_initial}
+    options: dict[str, Any] = {
+        "cumulative": cumulative,
+        "include_initial": include_initial,
+    }
     similarity = np.stack([jaccard(*pair, **options)[:rounds] for pair in pairs])
     labels = [run.n_labeled[:rounds] for pair in pairs for run in pair]
     return Overlap(
@@ -202,7 +217,7 @@ def _set_sizes(run, rounds, cumulative, include_initial):
 
 
 @validate_params({"n_a": [Integral], "n_b": [Integral], "n_pool": [Integral]})
-def chance_jaccard(n_a, n_b, n_pool):
+def chance_jaccard(n_a: int, n_b: int, n_pool: int) -> float:
     """Compute the expected Jaccard similarity of two random subsets of a pool.
 
     The overlap i of two independent uniform subsets is hypergeometric, and the

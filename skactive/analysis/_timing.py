@@ -1,18 +1,24 @@
 """What scores cost in seconds."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from .._utils._format import format_number, format_table, make_frame
 from .._utils._sklearn import validate_params
-from ._curves import as_runs, group_runs, name_metric
+from ..simulation._run import Run
+from ._curves import Groups, as_runs, group_runs, name_metric
 
 PHASES = ("precomputation", "retraining", "acquisition")
 
 
 @validate_params({"metric": [str, None], "phases": [str, list, tuple]})
-def score_against_time(run, metric=None, *, phases=("retraining",)):
+def score_against_time(
+    run: Run, metric: str | None = None, *, phases: Sequence[str] = ("retraining",)
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Score of each round's model against the seconds spent until it was trained.
 
     Parameters
@@ -85,7 +91,7 @@ class EqualTime:
     scores: np.ndarray
     metric: str
 
-    def to_frame(self):
+    def to_frame(self) -> Any:
         """Tabulate as a pandas.DataFrame: a row for each budget, a column a name."""
         columns = dict(zip(self.names, self.scores, strict=True))
         return make_frame({"seconds": self.seconds, **columns})
@@ -107,8 +113,13 @@ class EqualTime:
     }
 )
 def equal_time(
-    runs, seconds=None, metric=None, *, chosen_by=None, phases=("retraining",)
-):
+    runs: Groups,
+    seconds: ArrayLike | None = None,
+    metric: str | None = None,
+    *,
+    chosen_by: str | None = None,
+    phases: Sequence[str] = ("retraining",),
+) -> EqualTime:
     """Compare strategies or protocols at equal time.
 
     Parameters
@@ -170,7 +181,7 @@ def equal_time(
             f"'seconds' must be time budgets of at least 0, got {seconds}."
         )
     scores = [
-        np.mean([_best_within(*curve, seconds) for curve in group], axis=0)
+        np.mean([_best_within(seconds, *curve) for curve in group], axis=0)
         for group in curves.values()
     ]
     return EqualTime(list(groups), seconds, np.stack(scores), metric)
@@ -184,7 +195,7 @@ def _candidates(run, metric, chosen_by, phases):
     return times[known], scores[known], merits[known]
 
 
-def _best_within(times, scores, merits, budgets):
+def _best_within(budgets, times, scores, merits):
     """Look up the score of the model with the most merit within each budget."""
     before = np.maximum.accumulate(np.concatenate([[-np.inf], merits]))[:-1]
     places = np.where(merits > before, np.arange(len(merits)), 0)
@@ -214,11 +225,11 @@ class LedgerTable:
     n_runs: list
 
     @property
-    def total(self):
+    def total(self) -> NDArray[np.float64]:
         """Mean seconds of a run in these phases, ndarray of shape (s,)."""
         return self.mean.sum(axis=1)
 
-    def to_frame(self):
+    def to_frame(self) -> Any:
         """Tabulate the means as a pandas.DataFrame, a row for each strategy."""
         columns = dict(zip(self.phases, self.mean.T, strict=True))
         return make_frame({"strategy": self.names, **columns, "total": self.total})
@@ -235,7 +246,7 @@ class LedgerTable:
 
 
 @validate_params({"phases": [str, list, tuple, None]})
-def ledger_table(runs, *, phases=None):
+def ledger_table(runs: Groups, *, phases: Sequence[str] | None = None) -> LedgerTable:
     """Seconds of each phase of the loop, in the mean over runs.
 
     Parameters

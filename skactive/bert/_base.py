@@ -274,7 +274,7 @@ class BertEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """Whether a draw is one model for all texts, not one model per text."""
         return self.mc_dropout != "gaussian"
 
-    def transform(self, X) -> NDArray[np.float32]:
+    def transform(self, X: Any) -> NDArray[np.float32]:
         """Return the inputs of the head's last linear layer.
 
         Parameters

@@ -101,7 +101,7 @@ class BertClassifier(ClassifierMixin, BertEstimator):
         self.class_weight = class_weight
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train from the pretrained weights.
 
         Parameters
@@ -129,7 +129,7 @@ class BertClassifier(ClassifierMixin, BertEstimator):
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
         self,
-        X,
+        X: Any,
         y: ArrayLike,
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
@@ -183,7 +183,7 @@ class BertClassifier(ClassifierMixin, BertEstimator):
         )
         return self._train(texts, task, weights, resume, n_epochs)
 
-    def predict(self, X) -> NDArray:
+    def predict(self, X: Any) -> NDArray:
         """Predict labels.
 
         Parameters
@@ -207,7 +207,7 @@ class BertClassifier(ClassifierMixin, BertEstimator):
             return (outputs > 0).astype(int)
         return self.classes_[outputs.argmax(axis=1)]
 
-    def predict_proba(self, X) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Predict probabilities, without dropout.
 
         Parameters
@@ -231,7 +231,10 @@ class BertClassifier(ClassifierMixin, BertEstimator):
 
     @available_if(draws_available)
     def sample_proba(
-        self, X, n_draws: int | None = None, random_state=None
+        self,
+        X: Any,
+        n_draws: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
     ) -> NDArray[np.float64]:
         """Draw probabilities with Monte-Carlo dropout.
 
@@ -262,7 +265,9 @@ class BertClassifier(ClassifierMixin, BertEstimator):
             X, n_draws, random_state, link, relative=not self._multilabel
         )
 
-    def gradient_factors(self, X) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
+    def gradient_factors(
+        self, X: Any
+    ) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
         """Return the factors of the gradient of the log loss at the predicted label.
 
         The gradient with respect to the weights of the last linear layer is, for
@@ -285,7 +290,7 @@ class BertClassifier(ClassifierMixin, BertEstimator):
         residuals[np.arange(len(residuals)), residuals.argmax(axis=1)] -= 1.0
         return residuals, self.transform(X)
 
-    def embedding_gradients(self, X) -> NDArray[np.float64]:
+    def embedding_gradients(self, X: Any) -> NDArray[np.float64]:
         """Return the largest expected gradient norm of a word's embedding.
 
         For each text, the maximum over its words of the norm of the gradient of the
@@ -330,7 +335,7 @@ class BertClassifier(ClassifierMixin, BertEstimator):
             with_graph=True,
         ).astype(np.float64)
 
-    def boundary_distance(self, X, max_iter: int = 50) -> NDArray[np.float64]:
+    def boundary_distance(self, X: Any, max_iter: int = 50) -> NDArray[np.float64]:
         """Return the distance of the head's input to the nearest decision boundary.
 
         The space is that of the head's input: the pooled states of the encoder; for
@@ -381,7 +386,9 @@ class BertClassifier(ClassifierMixin, BertEstimator):
             lambda network, inputs: distance_to_boundary(network, inputs, max_iter),
         ).astype(np.float64)
 
-    def surprisal(self, X, random_state=None) -> NDArray[np.float32]:
+    def surprisal(
+        self, X: Any, random_state: int | np.random.RandomState | None = None
+    ) -> NDArray[np.float32]:
         """Return the surprisal of some words of each text.
 
         It is the one of `BertFeatures` with the same `model`; see

@@ -4,7 +4,7 @@ import os
 import warnings
 from collections.abc import Sequence
 from numbers import Integral
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -191,7 +191,7 @@ class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None) -> Self:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Check the parameters and that `X` holds texts. Nothing is learned.
 
         Parameters
@@ -207,7 +207,7 @@ class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         as_texts(X)
         return self
 
-    def transform(self, X) -> NDArray[np.float32]:
+    def transform(self, X: Any) -> NDArray[np.float32]:
         """Return the features of texts, encoding those that are not in the cache.
 
         Parameters
@@ -270,7 +270,9 @@ class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             )
         return features
 
-    def surprisal(self, X, random_state=None) -> NDArray[np.float32]:
+    def surprisal(
+        self, X: Any, random_state: int | np.random.RandomState | None = None
+    ) -> NDArray[np.float32]:
         """Return the surprisal of some words under the pretrained language model.
 
         In each text 15 % of the words (at least one) are drawn as targets. The

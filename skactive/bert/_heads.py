@@ -1,7 +1,9 @@
 """Heads: networks that turn an encoder's states into one output per class."""
 
 import inspect
+from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import nn
@@ -34,21 +36,26 @@ class DenseHead(nn.Module):
     """
 
     uses_tokens = False
+    dense: Any  # mypy does not know that its modules are nn.Linear
 
-    def __init__(self, sizes, dropout):
+    def __init__(self, sizes: Sequence[int], dropout: float):
         super().__init__()
         self.dense = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(sizes))
         self.dropout = nn.Dropout(dropout)
 
-    def summarize(self, x, mask=None):
+    def summarize(
+        self, x: torch.Tensor, mask: torch.Tensor | None = None
+    ) -> torch.Tensor:
         """Return the (b, m) inputs of the first linear layer, before its dropout."""
         return x
 
-    def forward(self, x, mask=None):
+    def forward(
+        self, x: torch.Tensor, mask: torch.Tensor | None = None
+    ) -> torch.Tensor:
         """Return the (b, k) outputs."""
         return self.dense[-1](self.dropout(self._hidden(self.summarize(x, mask))))
 
-    def embed(self, summary):
+    def embed(self, summary: torch.Tensor) -> torch.Tensor:
         """Return the (b, m) inputs of the last linear layer, before its dropout."""
         return self._hidden(summary)
 
@@ -58,7 +65,7 @@ class DenseHead(nn.Module):
         return x
 
     @property
-    def draws_at_once(self):
+    def draws_at_once(self) -> bool:
         """Whether :meth:`draw` matches `forward`; not if only that is new."""
         own = type(self)
         return own.draw is not DenseHead.draw or (
@@ -66,12 +73,14 @@ class DenseHead(nn.Module):
         )
 
     @property
-    def is_linear(self):
+    def is_linear(self) -> bool:
         """Whether the outputs are one linear layer of :meth:`summarize`."""
         own = type(self)
         return len(self.dense) == 1 and own.forward is DenseHead.forward
 
-    def draw_masks(self, n_draws, generator):
+    def draw_masks(
+        self, n_draws: int, generator: torch.Generator
+    ) -> list[torch.Tensor]:
         """Draw dropout masks, one set per draw, the same for every text.
 
         Returns a tensor (n_draws, m) of 0 and 1 / (1 - rate) for the input of each
@@ -85,7 +94,9 @@ class DenseHead(nn.Module):
             for layer in self.dense
         ]
 
-    def fold(self, masks, *, relative=False):
+    def fold(
+        self, masks: Sequence[torch.Tensor], *, relative: bool = False
+    ) -> Callable[[torch.Tensor], torch.Tensor]:
         """Return a function from :meth:`summarize`'s (b, m) to outputs (b, n_draws, k).
 
         Masking an input is masking the columns of the weights: the masks of all draws
@@ -126,7 +137,9 @@ class DenseHead(nn.Module):
 
         return draw
 
-    def draw(self, summary, masks):
+    def draw(
+        self, summary: torch.Tensor, masks: Sequence[torch.Tensor]
+    ) -> torch.Tensor:
         """Return the (b, n_draws, k) outputs under every set of masks at once.
 
         `summary` (b, m) is from :meth:`summarize` in evaluation mode, `masks` from

@@ -1,6 +1,6 @@
 """BertRegressor: a pretrained encoder, fine-tuned to predict a number."""
 
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -82,7 +82,7 @@ class BertRegressor(RegressorMixin, BertEstimator):
     """
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train from the pretrained weights.
 
         Parameters
@@ -103,7 +103,7 @@ class BertRegressor(RegressorMixin, BertEstimator):
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
-        self, X, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
         """Continue training for one epoch; the first call sets the scale of `y`.
 
@@ -142,7 +142,7 @@ class BertRegressor(RegressorMixin, BertEstimator):
         )
         return self._train(texts, task, sample_weight, resume, n_epochs)
 
-    def predict(self, X) -> NDArray[np.float64]:
+    def predict(self, X: Any) -> NDArray[np.float64]:
         """Predict a number per text.
 
         Parameters
@@ -159,7 +159,10 @@ class BertRegressor(RegressorMixin, BertEstimator):
 
     @available_if(draws_available)
     def sample_predictions(
-        self, X, n_draws: int | None = None, random_state=None
+        self,
+        X: Any,
+        n_draws: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
     ) -> NDArray[np.float64]:
         """Draw predictions with Monte-Carlo dropout.
 

@@ -3,6 +3,7 @@
 import argparse
 import sys
 import warnings
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -20,7 +21,7 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(f"{message.rstrip('.')}. See `{self.prog} --help`.")
 
 
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line.
 
     Parameters

@@ -7,13 +7,21 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from .._storage._files import write_atomic
 from .._utils._format import format_table
 from .._utils._sklearn import validate_params
 from ..analysis._areas import area_under_curve
 from ..analysis._comparison import holm, paired_t, welch_t
-from ..analysis._curves import align_runs, group_runs, name_metric, pair_runs, sort_runs
+from ..analysis._curves import (
+    Groups,
+    align_runs,
+    group_runs,
+    name_metric,
+    pair_runs,
+    sort_runs,
+)
 from ..analysis._curves import learning_curve as average
 from ..analysis._diagnosis import diagnose
 from ..analysis._timing import ledger_table
@@ -40,7 +48,9 @@ def print_report(folder, metric=None):
 
 
 @validate_params({"metric": [str, None], "baseline": [str]})
-def summarize_runs(runs, *, metric=None, baseline=BASELINE):
+def summarize_runs(
+    runs: Groups, *, metric: str | None = None, baseline: str = BASELINE
+) -> dict[str, Any]:
     """Compare the strategies of runs of one learner on one data set with a baseline.
 
     Parameters
@@ -141,7 +151,7 @@ def _correct(tests):
 
 
 @validate_params({"summaries": [Mapping]})
-def format_report(summaries):
+def format_report(summaries: Mapping[str, Any]) -> str:
     """Return summaries as Markdown.
 
     Parameters
@@ -261,7 +271,9 @@ def _explain(summary):
 
 
 @validate_params({"folder": [str, os.PathLike], "metric": [str, None]})
-def write_report(folder, *, metric=None):
+def write_report(
+    folder: str | os.PathLike[str], *, metric: str | None = None
+) -> tuple[str, list[Path]]:
     """Read an experiment's folder and write report.md, report.json and pictures.
 
     A table and pictures for each data set and learner. If something fails, nothing

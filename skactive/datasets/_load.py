@@ -4,8 +4,10 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import os
+from collections.abc import Sequence
 from numbers import Integral
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.utils import Bunch
@@ -46,7 +48,9 @@ Texts per library: {counts}
     },
     prefer_skip_nested_validation=True,
 )
-def load_docstrings(*, max_per_library=2500, return_X_y=False):
+def load_docstrings(
+    *, max_per_library: int | None = 2500, return_X_y: bool = False
+) -> Any:
     """Load docstrings of numpy, scipy, scikit-learn and torch, labeled by library.
 
     Real texts with real labels on every machine that can run skactive, without a
@@ -109,7 +113,8 @@ def load_docstrings(*, max_per_library=2500, return_X_y=False):
     # Find all packages before any is parsed: an error comes at once.
     folders = {label: _package_folder(label) for label in _LIBRARIES}
 
-    texts, owners = {}, {}
+    texts: dict[str, str] = {}
+    owners: dict[str, set[str]] = {}
     for label, folder in folders.items():
         for paragraph in read_docstrings(folder):
             text = mask_names(paragraph, _MASKED)
@@ -120,7 +125,7 @@ def load_docstrings(*, max_per_library=2500, return_X_y=False):
 
     # A digest of the text is a shuffle without a generator: it mixes the libraries,
     # and a text that a new version adds moves no other.
-    rows = {label: [] for label in _LIBRARIES}
+    rows: dict[str, list[tuple[bytes, str, str]]] = {label: [] for label in _LIBRARIES}
     for key, labels in owners.items():
         if len(labels) == 1:
             digest = hashlib.sha256(texts[key].encode()).digest()
@@ -174,7 +179,14 @@ def _version(label):
     },
     prefer_skip_nested_validation=True,
 )
-def load_table(path, *, text, label=None, missing_labels="raise", return_X_y=False):
+def load_table(
+    path: str | os.PathLike[str],
+    *,
+    text: str | Sequence[str],
+    label: str | None = None,
+    missing_labels: str = "raise",
+    return_X_y: bool = False,
+) -> Any:
     r"""Load texts, or pairs of texts, and their labels from a table in a file.
 
     Parameters

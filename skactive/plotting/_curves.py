@@ -1,12 +1,13 @@
 """Learning curves of strategies, with bands over seeds."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from numbers import Real
+from typing import Any, Self
 
 import numpy as np
 
 from .._utils._sklearn import validate_params
-from ..analysis._curves import learning_curve, sort_runs
+from ..analysis._curves import Groups, LearningCurve, learning_curve, sort_runs
 from ._axes import add_legend, draw_band, draw_line, label_axes, open_axes
 from ._style import GRAY, assign_styles
 
@@ -66,7 +67,13 @@ class ActiveLearningCurveDisplay:
            [20.   ,  0.875]])
     """
 
-    def __init__(self, *, curves, reference=None, baseline="random"):
+    def __init__(
+        self,
+        *,
+        curves: Mapping[str, LearningCurve],
+        reference: float | Mapping[str, float] | None = None,
+        baseline: str | None = "random",
+    ):
         self.curves = curves
         self.reference = reference
         self.baseline = baseline
@@ -84,19 +91,19 @@ class ActiveLearningCurveDisplay:
     )
     def from_runs(
         cls,
-        runs,
+        runs: Groups,
         *,
-        metric=None,
-        by="strategy",
-        band="bootstrap",
-        confidence=0.95,
-        reference=None,
-        baseline="random",
-        ax=None,
-        score_name=None,
-        line_kw=None,
-        band_kw=None,
-    ):
+        metric: str | None = None,
+        by: str | Sequence[str] = "strategy",
+        band: str | None = "bootstrap",
+        confidence: float = 0.95,
+        reference: float | Mapping[str, float] | None = None,
+        baseline: str | None = "random",
+        ax: Any = None,
+        score_name: str | None = None,
+        line_kw: dict[str, Any] | None = None,
+        band_kw: dict[str, Any] | None = None,
+    ) -> Self:
         """Average runs and draw their curves.
 
         Parameters
@@ -146,7 +153,15 @@ class ActiveLearningCurveDisplay:
             band_kw=band_kw,
         )
 
-    def plot(self, ax=None, *, score_name=None, band=True, line_kw=None, band_kw=None):
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        score_name: str | None = None,
+        band: bool = True,
+        line_kw: dict[str, Any] | None = None,
+        band_kw: dict[str, Any] | None = None,
+    ) -> Self:
         """Draw the curves.
 
         Parameters

@@ -1,6 +1,7 @@
 """Changes of each layer in training."""
 
 from collections.abc import Mapping
+from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
@@ -65,12 +66,14 @@ class LayerChangeDisplay:
     [2.5, 2.5]
     """
 
-    def __init__(self, *, changes):
+    def __init__(self, *, changes: Any):
         self.changes = changes
 
     @classmethod
     @validate_params({"log": ["boolean"]})
-    def from_estimator(cls, estimator, *, ax=None, log=False):
+    def from_estimator(
+        cls, estimator: Any, *, ax: Any = None, log: bool = False
+    ) -> Self:
         """Draw what training has changed in fitted estimators.
 
         Parameters
@@ -101,7 +104,7 @@ class LayerChangeDisplay:
             "log": ["boolean"],
         }
     )
-    def from_changes(cls, changes, *, ax=None, log=False):
+    def from_changes(cls, changes: Any, *, ax: Any = None, log: bool = False) -> Self:
         """Draw changes that were kept.
 
         Parameters
@@ -123,7 +126,7 @@ class LayerChangeDisplay:
         changes = as_mapping(changes, "changes", lambda value: "layer" in value)
         return cls(changes=changes).plot(ax, log=log)
 
-    def plot(self, ax=None, *, log=False):
+    def plot(self, ax: Any = None, *, log: bool = False) -> Self:
         """Draw the changes.
 
         Parameters

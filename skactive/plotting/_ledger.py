@@ -1,12 +1,14 @@
 """Where the seconds of loops went."""
 
 import textwrap
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
 
 from .._utils._sklearn import validate_params
-from ..analysis._curves import sort_runs
-from ..analysis._timing import ledger_table
+from ..analysis._curves import Groups, sort_runs
+from ..analysis._timing import LedgerTable, ledger_table
 from ..simulation._run import Run
 from ._axes import add_legend, inches_wide, label_axes, open_axes
 from ._style import HATCHES, PHASE_COLORS
@@ -53,12 +55,20 @@ class LedgerDisplay:
     '32.5 s'
     """
 
-    def __init__(self, *, table):
+    def __init__(self, *, table: LedgerTable):
         self.table = table
 
     @classmethod
     @validate_params({"log": ["boolean"]})
-    def from_runs(cls, runs, *, by="strategy", phases=None, log=False, ax=None):
+    def from_runs(
+        cls,
+        runs: Groups,
+        *,
+        by: str | Sequence[str] = "strategy",
+        phases: Sequence[str] | None = None,
+        log: bool = False,
+        ax: Any = None,
+    ) -> Self:
         """Average the seconds of runs and draw them.
 
         Parameters
@@ -85,7 +95,7 @@ class LedgerDisplay:
         table = ledger_table(sort_runs(runs, by), phases=phases)
         return cls(table=table).plot(ax, log=log)
 
-    def plot(self, ax=None, *, log=False):
+    def plot(self, ax: Any = None, *, log: bool = False) -> Self:
         """Draw the bars.
 
         Parameters
@@ -113,7 +123,8 @@ class LedgerDisplay:
         ax = open_axes(ax, (7, height), type(self).__name__)
 
         draw = self._draw_beside if log else self._draw_stacked
-        self.bars_, self.texts_ = {}, []
+        self.bars_: dict[str, Any] = {}
+        self.texts_: list[Any] = []
         draw(ax, mean, used)
         names = [textwrap.fill(name, 30) for name in self.table.names]
         ax.set_yticks(range(n), names, parse_math=False)

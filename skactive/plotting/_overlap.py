@@ -1,12 +1,13 @@
 """What protocols ask for that another one asks for too."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
 
 import numpy as np
 
 from .._utils._sklearn import validate_params
-from ..analysis._curves import sort_runs
-from ..analysis._overlap import mean_jaccard
+from ..analysis._curves import Groups, Runs, sort_runs
+from ..analysis._overlap import Overlap, mean_jaccard
 from ._axes import add_legend, draw_band, draw_line, label_axes, open_axes
 from ._style import GRAY, assign_styles
 
@@ -60,7 +61,13 @@ class OverlapDisplay:
     array([0.333, 0.6  ])
     """
 
-    def __init__(self, *, overlaps, reference_name=None, baseline="random"):
+    def __init__(
+        self,
+        *,
+        overlaps: Mapping[str, Overlap],
+        reference_name: str | None = None,
+        baseline: str | None = "random",
+    ):
         self.overlaps = overlaps
         self.reference_name = reference_name
         self.baseline = baseline
@@ -77,17 +84,17 @@ class OverlapDisplay:
     )
     def from_runs(
         cls,
-        runs,
-        reference,
+        runs: Groups,
+        reference: str | Runs,
         *,
-        by="strategy",
-        cumulative=True,
-        include_initial=False,
-        baseline="random",
-        ax=None,
-        line_kw=None,
-        band_kw=None,
-    ):
+        by: str | Sequence[str] = "strategy",
+        cumulative: bool = True,
+        include_initial: bool = False,
+        baseline: str | None = "random",
+        ax: Any = None,
+        line_kw: dict[str, Any] | None = None,
+        band_kw: dict[str, Any] | None = None,
+    ) -> Self:
         """Compare runs with those of a reference and draw.
 
         Parameters
@@ -117,6 +124,7 @@ class OverlapDisplay:
             not form pairs of one seed.
         """
         groups = sort_runs(runs, by)
+        against: Any = reference
         name = None
         if isinstance(reference, str):
             if reference not in groups:
@@ -124,7 +132,7 @@ class OverlapDisplay:
                     f"'reference' must be one of {list(groups)}, or runs to compare "
                     f"with; got {reference!r}."
                 )
-            name, reference = reference, groups.pop(reference)
+            name, against = reference, groups.pop(reference)
             if not groups:
                 raise ValueError(
                     f"'runs' hold nothing but the reference {name!r}: there is "
@@ -135,7 +143,7 @@ class OverlapDisplay:
             try:
                 overlaps[other] = mean_jaccard(
                     group,
-                    reference,
+                    against,
                     cumulative=cumulative,
                     include_initial=include_initial,
                 )
@@ -144,7 +152,13 @@ class OverlapDisplay:
         display = cls(overlaps=overlaps, reference_name=name, baseline=baseline)
         return display.plot(ax, line_kw=line_kw, band_kw=band_kw)
 
-    def plot(self, ax=None, *, line_kw=None, band_kw=None):
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        line_kw: dict[str, Any] | None = None,
+        band_kw: dict[str, Any] | None = None,
+    ) -> Self:
         """Draw the similarities.
 
         Rounds in which nothing was asked are left out.
@@ -177,7 +191,7 @@ class OverlapDisplay:
 
         styles = assign_styles(overlaps, self.baseline)
         self.lines_, self.bands_ = {}, {}
-        chances = {}
+        chances: dict[Any, Any] = {}
         for number, (name, overlap) in enumerate(overlaps.items()):
             asked = ~np.isnan(overlap.mean)
             x, mean, std = (

@@ -1,12 +1,13 @@
 """Score against the seconds of training."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from .._utils._sklearn import validate_params
-from ..analysis._curves import sort_runs
+from ..analysis._curves import Groups, sort_runs
 from ..analysis._timing import score_against_time
 from ._axes import add_legend, as_mapping, draw_line, label_axes, open_axes
 from ._style import GRAY, assign_styles
@@ -66,11 +67,11 @@ class ScoreTimeDisplay:
     def __init__(
         self,
         *,
-        curves,
-        finals=None,
-        score_name="score",
-        time_name="seconds",
-        baseline="random",
+        curves: Mapping[str, Any],
+        finals: Mapping[str, tuple[float, float]] | None = None,
+        score_name: str = "score",
+        time_name: str = "seconds",
+        baseline: str | None = "random",
     ):
         self.curves = curves
         self.finals = finals
@@ -81,8 +82,14 @@ class ScoreTimeDisplay:
     @classmethod
     @validate_params({"score": [str], "xscale": [str]})
     def from_history(
-        cls, histories, *, score="valid_score", budgets=None, ax=None, xscale="auto"
-    ):
+        cls,
+        histories: Any,
+        *,
+        score: str = "valid_score",
+        budgets: Iterable[float] | None = None,
+        ax: Any = None,
+        xscale: str = "auto",
+    ) -> Self:
         """Draw the scores of fine-tuned models after each epoch.
 
         Parameters
@@ -133,16 +140,16 @@ class ScoreTimeDisplay:
     )
     def from_runs(
         cls,
-        runs,
+        runs: Groups,
         *,
-        metric=None,
-        by="strategy",
-        phases=("retraining",),
-        baseline="random",
-        budgets=None,
-        ax=None,
-        xscale="auto",
-    ):
+        metric: str | None = None,
+        by: str | Sequence[str] = "strategy",
+        phases: Sequence[str] = ("retraining",),
+        baseline: str | None = "random",
+        budgets: Iterable[float] | None = None,
+        ax: Any = None,
+        xscale: str = "auto",
+    ) -> Self:
         """Draw the scores of loops against the seconds that they took.
 
         A point is a round, in the mean over the runs of both seconds and score; the
@@ -202,13 +209,20 @@ class ScoreTimeDisplay:
         display = cls(
             curves=curves,
             finals=finals,
-            score_name=metric.replace("_", " "),
+            score_name=str(metric).replace("_", " "),
             time_name=f"seconds of {_enumerate(what)}",
             baseline=baseline,
         )
         return display.plot(ax, budgets=budgets, xscale=xscale)
 
-    def plot(self, ax=None, *, budgets=None, xscale="auto", line_kw=None):
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        budgets: Iterable[float] | None = None,
+        xscale: str = "auto",
+        line_kw: dict[str, Any] | None = None,
+    ) -> Self:
         """Draw the curves.
 
         Parameters

@@ -170,7 +170,7 @@ class Run:
         return np.array([math.nan if v is None else v for v in values], dtype=float)
 
     @property
-    def ledger(self):
+    def ledger(self) -> dict[str, float]:
         """Seconds of each phase, dict.
 
         "precomputation" (representations of the pool, once), "retraining" and

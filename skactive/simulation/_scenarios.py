@@ -5,7 +5,7 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from .._utils._containers import as_positions, count_items, take_rows
 from .._utils._labels import as_labels
@@ -39,7 +39,7 @@ class Seed(NamedTuple):
     assumed: np.ndarray
     negative: Any = None
 
-    def relabel(self, y):
+    def relabel(self, y: ArrayLike) -> NDArray[Any]:
         """Return `y` with the assumed labels in place of the true ones.
 
         `simulate(learner, X, seed.relabel(y), initial=seed.positions)` begins with
@@ -55,18 +55,20 @@ class Seed(NamedTuple):
         -------
         y : ndarray of shape (n,)
         """
-        y = as_labels(y, num_samples(y))
+        labels = as_labels(y, num_samples(y))
         if not self.assumed.any():
-            return y
-        classes = np.unique(y).tolist()
+            return labels
+        classes = np.unique(labels).tolist()
         if self.negative not in classes:
             raise ValueError(
                 f"'y' has no label {self.negative!r}, the one assumed; its classes are "
                 f"{classes}."
             )
-        assumed = as_positions(self.positions[self.assumed], len(y), name="positions")
-        y[assumed] = self.negative
-        return y
+        assumed = as_positions(
+            self.positions[self.assumed], len(labels), name="positions"
+        )
+        labels[assumed] = self.negative
+        return labels
 
 
 @validate_params({"random_state": ["random_state"]})

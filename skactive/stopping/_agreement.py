@@ -1,7 +1,7 @@
 """Rules that stop when the predictions of successive models agree."""
 
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -80,13 +80,13 @@ class ClassificationChange(StopSetRule):
         self.stop_set = stop_set
         self.random_state = random_state
 
-    def start(self):
+    def start(self) -> Self:
         """Check the parameters and reset the rule for a new loop."""
         super().start()
-        self.changes_ = []
+        self.changes_: list[float] = []
         return self
 
-    def decide(self, run, learner, X):
+    def decide(self, run: Any, learner: Any, X: Any) -> bool:
         """Compare the classes with those of the previous model."""
         if not self._ready(run, learner, X):
             return False
@@ -172,13 +172,13 @@ class KappaAverage(StopSetRule):
         self.stop_set = stop_set
         self.random_state = random_state
 
-    def start(self):
+    def start(self) -> Self:
         """Check the parameters and reset the rule for a new loop."""
         super().start()
-        self.kappas_ = []
+        self.kappas_: list[float] = []
         return self
 
-    def decide(self, run, learner, X):
+    def decide(self, run: Any, learner: Any, X: Any) -> bool:
         """Compute kappa with the previous model."""
         if not self._ready(run, learner, X):
             return False
@@ -188,4 +188,5 @@ class KappaAverage(StopSetRule):
         agree = np.array_equal(before, labels)  # 0 / 0 where all are of one class
         self.kappas_.append(1.0 if agree else float(cohen_kappa_score(before, labels)))
         window = self.kappas_[-self.n_rounds :]
-        return len(window) == self.n_rounds and np.mean(window) >= self.threshold
+        full = len(window) == self.n_rounds
+        return bool(full and np.mean(window) >= self.threshold)

@@ -152,38 +152,40 @@ class _Combined(BaseComposition, StoppingRule):
         self.rules = rules
 
     @property
-    def requires(self):
+    def requires(self) -> frozenset[str]:  # type: ignore[override]
         """Everything that one of the rules uses."""
-        parts = (getattr(rule, "requires", frozenset()) for _, rule in self.rules)
+        parts: list[frozenset[str]] = [
+            getattr(rule, "requires", frozenset()) for _, rule in self.rules
+        ]
         return frozenset().union(*parts)
 
-    def get_params(self, deep=True):
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Get the parameters, and those of the rules."""
         return self._get_params("rules", deep=deep)
 
-    def set_params(self, **params):
+    def set_params(self, **params) -> Self:
         """Set parameters, rules by their names, or parameters of rules."""
         self._set_params("rules", **params)
         return self
 
-    def start(self):
+    def start(self) -> Self:
         """Check the parameters and start a clone of each rule."""
         super().start()
         self._check_rules()
         self.rules_ = [(name, clone(rule, safe=False)) for name, rule in self.rules]
-        self.agreed_ = []
+        self.agreed_: list[str] = []
         for _, rule in self.rules_:
             rule.start()
         return self
 
-    def decide(self, run, learner, X):
+    def decide(self, run: Any, learner: Any, X: Any) -> bool:
         """Check every rule, as each may keep state between rounds."""
         self.agreed_ = [
             name for name, rule in self.rules_ if should_stop(rule, run, learner, X)
         ]
         return self._enough(len(self.agreed_))
 
-    def reason(self):
+    def reason(self) -> str:
         """Return in one line which rules stopped the loop."""
         if not getattr(self, "agreed_", None):
             return super().reason()

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from numbers import Integral, Real
+from typing import Any, Self
 
 from .._utils._sklearn import Interval
 from ._base import StoppingRule
@@ -33,7 +34,7 @@ class LabelBudget(StoppingRule):
     def __init__(self, n: int):
         self.n = n
 
-    def decide(self, run, learner, X):
+    def decide(self, run: Any, learner: Any, X: Any) -> bool:
         """Compare the number of labels."""
         return bool(run.rounds) and run.rounds[-1]["n_labeled"] >= self.n
 
@@ -60,7 +61,7 @@ class RoundBudget(StoppingRule):
     def __init__(self, n: int):
         self.n = n
 
-    def decide(self, run, learner, X):
+    def decide(self, run: Any, learner: Any, X: Any) -> bool:
         """Compare the number of rounds."""
         return len(run.rounds) - 1 >= self.n
 
@@ -100,13 +101,13 @@ class TimeBudget(StoppingRule):
         self.seconds = seconds
         self.clock = clock
 
-    def start(self):
+    def start(self) -> Self:
         """Reset the rule and read the clock."""
         super().start()
         self.started_ = self._now()
         return self
 
-    def decide(self, run, learner, X):
+    def decide(self, run: Any, learner: Any, X: Any) -> bool:
         """Compare the seconds since `start`."""
         return self._now() - self.started_ >= self.seconds
 

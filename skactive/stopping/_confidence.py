@@ -1,7 +1,7 @@
 """Rules that stop when the model is certain, or correct about the queried items."""
 
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -68,13 +68,13 @@ class OverallUncertainty(StopSetRule):
         self.stop_set = stop_set
         self.random_state = random_state
 
-    def start(self):
+    def start(self) -> Self:
         """Check the parameters and reset the rule for a new loop."""
         super().start()
-        self.uncertainties_ = []
+        self.uncertainties_: list[float] = []
         return self
 
-    def decide(self, run, learner, X):
+    def decide(self, run: Any, learner: Any, X: Any) -> bool:
         """Compute the mean entropy of the predictions."""
         if not self._ready(run, learner, X):
             return False
@@ -148,15 +148,15 @@ class SelectedAccuracy(StoppingRule):
         self.threshold = threshold
         self.n_rounds = n_rounds
 
-    def start(self):
+    def start(self) -> Self:
         """Check the parameters and reset the rule for a new loop."""
         super().start()
-        self.accuracies_ = []
-        self._counts = []
+        self.accuracies_: list[float] = []
+        self._counts: list[tuple[int, int]] = []
         self._model = None
         return self
 
-    def decide(self, run, learner, X):
+    def decide(self, run: Any, learner: Any, X: Any) -> bool:
         """Compute the accuracy of the previous model on the items of the last round."""
         known = knows_classes(learner, type(self).__name__)
         before, self._model = self._model, learner.estimator_ if known else None

@@ -2,6 +2,7 @@
 
 import math
 from numbers import Integral, Real
+from typing import Any
 
 from .._utils._sklearn import Interval
 from ._base import StoppingRule
@@ -59,7 +60,7 @@ class Plateau(StoppingRule):
         self.patience = patience
         self.min_delta = min_delta
 
-    def decide(self, run, learner, X):
+    def decide(self, run: Any, learner: Any, X: Any) -> bool:
         """Count the rounds since the last improvement."""
         if run.rounds and not run.metrics:
             raise ValueError(

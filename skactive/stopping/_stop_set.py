@@ -1,6 +1,7 @@
 """A fixed set of items on which a stopping rule judges the learner."""
 
 from numbers import Integral
+from typing import Any, Self
 
 import numpy as np
 
@@ -19,10 +20,10 @@ class StopSetRule(StoppingRule):
     }
     requires = frozenset({"model", "pool"})
 
-    def start(self):
+    def start(self) -> Self:
         """Check the parameters and reset the rule for a new loop."""
         super().start()
-        self.stop_set_ = None
+        self.stop_set_: Any = None
         self._n_pool = None
         self._last = None
         return self
