@@ -13,6 +13,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 pytestmark = pytest.mark.slow
 
@@ -21,21 +22,20 @@ HERE = Path(__file__).parent
 SOURCES = {plugin: HERE / f"plugin_{plugin}" for plugin in PLUGINS}
 
 
-def call(*command, **env):
-    """Run Python, without leaving bytecode behind."""
-    return subprocess.run(
+# No bytecode is left behind in the sources.
+ENVIRONMENT = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def succeed(*command):
+    """Run Python on a command, which must succeed."""
+    result = subprocess.run(
         [sys.executable, *map(str, command)],
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **env},
+        env=ENVIRONMENT,
         capture_output=True,
         text=True,
         check=False,
     )
-
-
-def succeed(*command, **env):
-    result = call(*command, **env)
     assert result.returncode == 0, result.stdout + result.stderr
-    return result.stdout
 
 
 def list_files(folder):
@@ -43,40 +43,31 @@ def list_files(folder):
 
 
 @pytest.fixture(scope="session")
-def wheels(tmp_path_factory):
-    """Build each plugin from a copy; the repository itself stays as it is."""
-    folder = tmp_path_factory.mktemp("wheels")
-    found = {}
-    for plugin, source in SOURCES.items():
-        before = list_files(source)
-        copy = shutil.copytree(source, folder / source.name)
-        dist = folder / f"dist_{plugin}"
-        succeed("-m", "build", "--wheel", "--no-isolation", "--outdir", dist, copy)
-        assert list_files(source) == before
-        (found[plugin],) = dist.iterdir()
-    return found
-
-
-@pytest.fixture(scope="session")
-def sites(wheels, tmp_path_factory):
-    """Folders into which pip has installed one plugin each."""
-    folder = tmp_path_factory.mktemp("sites")
-    for plugin, wheel in wheels.items():
-        options = ["--no-deps", "--no-index", "--disable-pip-version-check"]
-        target = folder / plugin
-        succeed("-m", "pip", "install", *options, "--target", target, wheel)
+def installed(tmp_path_factory):
+    """Folder of built wheels and of sites, one plugin each, shared by all workers."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    folder = folder / "installed_plugins"
+    with FileLock(f"{folder}.lock"):
+        if not (folder / "done").exists():
+            folder.mkdir()
+            for plugin, source in SOURCES.items():
+                _build_and_install(plugin, source, folder)
+            (folder / "done").touch()
     return folder
 
 
-@pytest.fixture
-def python(sites):
-    """Run code where some plugins are installed, and read what it prints as JSON."""
-
-    def python(code, *plugins):
-        path = os.pathsep.join(str(sites / plugin) for plugin in plugins)
-        return json.loads(succeed("-c", PREAMBLE + code, PYTHONPATH=path))
-
-    return python
+def _build_and_install(plugin, source, folder):
+    """Build a plugin from a copy; the repository itself stays as it is."""
+    before = list_files(source)
+    copy = shutil.copytree(source, folder / source.name)
+    dist = folder / f"dist_{plugin}"
+    succeed("-m", "build", "--wheel", "--no-isolation", "--outdir", dist, copy)
+    assert list_files(source) == before
+    (wheel,) = dist.iterdir()
+    options = ["--no-deps", "--no-index", "--disable-pip-version-check"]
+    succeed("-m", "pip", "install", *options, "--target", folder / plugin, wheel)
 
 
 PREAMBLE = """
@@ -101,27 +92,78 @@ def error(call):
 """
 
 
+# One process for each set of plugins imports the library and runs each code in a fork.
+SERVE = """
+import contextlib, os
+for line in sys.stdin:
+    read, write = os.pipe()
+    if os.fork() == 0:
+        os.close(read)
+        with os.fdopen(write, "w") as stream, contextlib.redirect_stdout(stream):
+            exec(json.loads(line))
+        sys.exit()  # ends the worker processes of joblib
+    os.close(write)
+    with os.fdopen(read) as stream:
+        print(json.dumps(stream.read()), flush=True)
+    os.wait()
+"""
+
+
 @pytest.fixture(scope="session")
-def command(sites):
+def serve(installed):
+    """Return the function that runs code where some plugins are installed."""
+    servers = {}
+
+    def serve(code, plugins):
+        if plugins not in servers:
+            path = os.pathsep.join(str(installed / plugin) for plugin in plugins)
+            servers[plugins] = subprocess.Popen(
+                [sys.executable, "-c", PREAMBLE + SERVE],
+                env={**ENVIRONMENT, "PYTHONPATH": path},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+        server = servers[plugins]
+        server.stdin.write(json.dumps(code) + "\n")
+        server.stdin.flush()
+        return json.loads(server.stdout.readline())
+
+    yield serve
+    for server in servers.values():
+        server.stdin.close()
+        assert server.wait(60) == 0
+
+
+@pytest.fixture(scope="session")
+def python(serve):
+    """Run code where some plugins are installed, and read what it prints as JSON."""
+    return lambda code, *plugins: json.loads(serve(code, plugins))
+
+
+@pytest.fixture(scope="session")
+def command(serve):
     """Run `skactive strategies`; give its status and its lines by full name."""
 
     def command(*options, plugins):
-        path = os.pathsep.join(str(sites / plugin) for plugin in plugins)
-        result = call("-m", "skactive", "strategies", *options, PYTHONPATH=path)
+        code = f"""
+from skactive.cli import main
+print(main(["strategies", *{options}]))
+"""
+        *lines, status = serve(code, tuple(plugins)).splitlines()
         # The columns are at least two blanks apart; the last holds text.
         rows = [
-            [cell.strip() for cell in line.split("  ") if cell]
-            for line in result.stdout.splitlines()[1:]
+            [cell.strip() for cell in line.split("  ") if cell] for line in lines[1:]
         ]
-        return result.returncode, {f"{row[3]}:{row[0]}": row for row in rows}
+        return int(status), {f"{row[3]}:{row[0]}": row for row in rows}
 
     return command
 
 
-def test_a_wheel_holds_the_module_and_the_entry_points(wheels):
-    assert wheels["example"].name == "skactive_example-1.2.0-py3-none-any.whl"
-    with zipfile.ZipFile(wheels["example"]) as wheel:
-        names = wheel.namelist()
+def test_a_wheel_holds_the_module_and_the_entry_points(installed):
+    wheel = installed / "dist_example" / "skactive_example-1.2.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel) as file:
+        names = file.namelist()
     assert "skactive_example/__init__.py" in names
     assert "skactive_example-1.2.0.dist-info/entry_points.txt" in names
 
@@ -254,7 +296,7 @@ def test_the_command_says_what_is_broken(command, options, expected):
 # The colliding one
 
 
-def test_a_collision_of_two_plugins_names_both_and_the_way_out(python):
+def test_a_collision_of_two_plugins_names_both_full_names(python):
     code = 'say(error(lambda: get_strategy("gini")))'
     kind, message, _ = python(code, "example", "colliding")
     assert kind == "ValueError"
@@ -310,7 +352,7 @@ def test_without_a_collision_the_short_name_is_enough(python):
     assert "skactive:margin" not in names
 
 
-def test_a_saved_learner_loads_beside_a_plugin_of_the_strategys_name(python, tmp_path):
+def test_a_saved_learner_loads_with_a_plugin_of_the_same_name(python, tmp_path):
     folder = str(tmp_path / "saved")
     code = f"""
 from skactive import save

@@ -51,14 +51,14 @@ def test_a_loop_over_a_series_encodes_each_text_once_and_learns(
         batch_size=25,
         random_state=0,
     )
-    unlabelled = np.ones(len(pool), dtype=bool)
+    unlabeled = np.ones(len(pool), dtype=bool)
     scores = []
     for _ in range(6):
-        ask = learner.query(pool["text"], candidates=unlabelled)
+        ask = learner.query(pool["text"], candidates=unlabeled)
         learner.teach(pool["text"].iloc[ask], pool["label"].iloc[ask])
-        unlabelled[ask] = False
+        unlabeled[ask] = False
         scores.append(learner.score(test["text"], test["label"]))
-    assert unlabelled.sum() == 800 - 150
+    assert unlabeled.sum() == 800 - 150
     n_texts = pool["text"].nunique() + test["text"].nunique()
     # The first query is made at random; later ones look up what it left.
     assert sum(encoded) == n_texts

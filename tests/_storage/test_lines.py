@@ -12,7 +12,7 @@ def append_line(path, record):
         writer.write(record)
 
 
-def test_lines_come_back_as_they_went_in(tmp_path):
+def test_lines_are_read_as_they_were_written(tmp_path):
     path = tmp_path / "x.jsonl"
     records = [{"a": "naïve\n\u2028\ud800"}, [1, None, True, 0.1], "x" * 200_000, {}]
     for record in records:
@@ -22,7 +22,7 @@ def test_lines_come_back_as_they_went_in(tmp_path):
 
 
 @pytest.mark.parametrize("length", [1, 70_000, 200_000])
-def test_a_torn_tail_is_told_apart_and_cut_off(tmp_path, length):
+def test_a_torn_tail_is_returned_and_cut_off(tmp_path, length):
     path = tmp_path / "x.jsonl"
     append_line(path, 1)
     with path.open("ab") as stream:

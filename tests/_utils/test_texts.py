@@ -55,7 +55,7 @@ def test_pairs_in_every_container(wrap):
     assert as_texts(wrap(PAIRS)) == PAIRS
 
 
-def test_the_callers_list_is_left_alone():
+def test_the_list_of_the_caller_is_not_changed():
     texts = list(TEXTS)
     as_texts(texts).append("more")
     assert texts == TEXTS

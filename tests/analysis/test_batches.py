@@ -81,13 +81,13 @@ def test_redundancy_by_a_double_loop(kind):
     assert_allclose(found, loop_redundancy(BATCH, pool.tolist()), rtol=1e-6)
 
 
-def test_ten_neighbours_unless_told():
+def test_ten_neighbors_by_default():
     pool = draw()
     expected = loop_representativeness(BATCH, pool.tolist(), 10)
     assert_allclose(representativeness(BATCH, pool), expected)
 
 
-def test_the_item_itself_is_no_neighbour_and_its_double_is():
+def test_the_item_itself_is_no_neighbor_and_its_duplicate_is():
     pool = np.array([[0.0], [0.0], [3.0], [7.0]])
     assert representativeness([0], pool, k=2) == 1 / 1.5  # 0 and 3
     assert representativeness([0, 1], pool, k=1) == math.inf

@@ -144,7 +144,7 @@ def test_bootstrap_redraws_whole_runs():
     assert_array_equal(np.array(limits)[:, 0], np.array(limits)[:, 1])
 
 
-def test_bootstrap_repeats_and_does_not_depend_on_chunks(monkeypatch):
+def test_bootstrap_is_reproducible_and_does_not_depend_on_chunks(monkeypatch):
     values = np.random.default_rng(0).normal(size=(8, 7))
     expected = bootstrap_mean(values, 0.95, 500, 3)
     monkeypatch.setattr("skactive.analysis._curves.chunk_size", lambda _: 2)
@@ -160,7 +160,7 @@ def test_a_single_run_has_no_band():
     assert "10       0.5    -     -" in str(curve)
 
 
-def test_the_global_generator_is_left_alone():
+def test_the_global_generator_is_not_used():
     before = np.random.get_state()[1].copy()  # noqa: NPY002
     learning_curve(THREE)
     assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
@@ -193,7 +193,7 @@ def test_runs_of_different_steps_are_interpolated_within_the_common_range():
     assert_allclose(scores, [[0.2], [0.15]])
 
 
-def test_points_without_a_score_are_passed_over():
+def test_points_without_a_score_are_skipped():
     grid, scores = align_runs([make([None, 0.2, 0.3]), make([0.1, None, 0.5])])
     assert_array_equal(grid, [20, 30])
     assert_allclose(scores, [[0.2, 0.3], [0.3, 0.5]])
@@ -260,7 +260,7 @@ def test_area_by_hand():
 
 
 @pytest.mark.parametrize("limits", [(5, 20), (10, 31), (20, 20), (20, 15)])
-def test_area_over_a_range_that_is_not_there(limits):
+def test_area_over_a_range_without_points(limits):
     with pytest.raises(ValueError, match="two numbers of labels that the curve covers"):
         area_under_curve(THREE[0], start=limits[0], stop=limits[1])
 

@@ -143,7 +143,7 @@ def test_chance_leaves_out_shared_initial_labels():
     assert_allclose(mean_jaccard(a, b, cumulative=False).chance[1:], [1 / 3, 1 / 3])
 
 
-def test_random_runs_lie_around_chance():
+def test_random_runs_overlap_as_chance():
     a = [draw(s, 200, 0, (40, 60), pool_size=200) for s in range(30)]
     b = [draw(s + 50, 200, 0, (40, 60), pool_size=200) for s in range(30)]
     overlap = mean_jaccard(a, b)

@@ -4,11 +4,14 @@ import doctest
 import re
 from pathlib import Path
 
+import pytest
+
 from skactive import analysis
 
 PAGE = Path(__file__).parents[2] / "docs" / "analysis.md"
 
 
+@pytest.mark.slow
 def test_the_example_of_the_page_runs():
     found = doctest.testfile(str(PAGE), module_relative=False, encoding="utf-8")
     assert found.attempted >= 9

@@ -87,7 +87,7 @@ def test_equal_time_of_the_model_that_validation_chooses():
     assert_allclose(best.scores, [[np.nan, 0.5, 0.9, 0.9, 0.9]])
 
 
-def test_equal_time_beside_a_search_of_all_models():
+def test_equal_time_with_a_search_of_all_models():
     rng = np.random.default_rng(3)
     runs = []
     for n in (1, 4, 9):

@@ -38,7 +38,7 @@ RUNS = make_runs({"random": [0.5, 0.52, 0.53], "margin": [0.6, 0.61, 0.65]})
 # The page
 
 
-def test_strategies_stand_by_their_last_score():
+def test_strategies_are_sorted_by_their_last_score():
     summary = summarize_runs(RUNS)
     assert list(summary["strategies"]) == ["margin", "random"]
     assert summary["n_labeled"] == [10, 20, 30]
@@ -122,7 +122,7 @@ def test_a_single_round_is_its_own_area():
     assert found["area"] == pytest.approx(found["mean"][0]) == pytest.approx(0.62)
 
 
-def test_a_run_of_one_round_beside_longer_ones():
+def test_a_run_of_one_round_among_longer_ones():
     short = Run(RUNS[3].rounds[:1], info=RUNS[3].info)
     summary = summarize_runs([*RUNS[:3], short, *RUNS[4:]])
     assert summary["n_labeled"] == [10]

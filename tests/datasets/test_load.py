@@ -308,7 +308,7 @@ def test_a_column_without_any_label_cannot_be_dropped(tmp_path):
         load_table(path, text="text", label="label", missing_labels="drop")
 
 
-def test_missing_labels_name_the_way_out(tmp_path):
+def test_missing_labels_name_the_option(tmp_path):
     path = _write(tmp_path / "t.csv", "text,label\na,1\nb,\n")
     with pytest.raises(ValueError, match=r"lines 3. .*missing_labels='drop' or 'keep'"):
         load_table(path, text="text", label="label")
@@ -329,7 +329,7 @@ def test_an_excel_file_says_what_to_do(tmp_path):
 @pytest.mark.parametrize(
     "value", ["9" * 5000, "[" * 100_000 + "]" * 100_000], ids=["digits", "nesting"]
 )
-def test_json_that_python_refuses_is_told_by_line(tmp_path, value):
+def test_json_that_python_refuses_is_reported_by_line(tmp_path, value):
     path = _write(tmp_path / "t.jsonl", f'{{"text": "a"}}\n{{"text": {value}}}\n')
     with pytest.raises(ValueError, match=r"line 2 of .*t.jsonl' cannot be read"):
         load_table(path, text="text")

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="forks and kills"
 )
 
-N_ROUNDS = 30
+N_ROUNDS = 20
 
 
 def play(folder=None):
@@ -76,7 +76,7 @@ def rounds_on_disk(folder):
     ("seed", "n_kills"),
     [
         (0, 6),
-        *(pytest.param(seed, 20, marks=pytest.mark.slow) for seed in range(3)),
+        *(pytest.param(seed, 12, marks=pytest.mark.slow) for seed in range(3)),
     ],
 )
 def test_kills_change_nothing(seed, n_kills, tmp_path, capsys):

@@ -95,9 +95,9 @@ def kill(tmp_path, n_kills, seed=0):
     rng = random.Random(seed)
     counts = Counter()
     for n in range(n_kills):
-        refit = [False, "background", True][n // 10 % 3]
-        # Ten kills to a session: most of them are opened again.
-        path, log_path = tmp_path / f"s{n // 10}", tmp_path / f"log{n // 10}"
+        refit = [False, "background", True][n // 4 % 3]
+        # Four kills to a session: most of them are opened again.
+        path, log_path = tmp_path / f"s{n // 4}", tmp_path / f"log{n // 4}"
         log_path.touch()
         lines = len(log_path.read_bytes().splitlines())
         child = run_child(path, log_path, refit)
@@ -135,7 +135,7 @@ _BOTH = ("telling", "told")
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="forks and kills")
-@pytest.mark.parametrize("n_kills", [20, pytest.param(500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_kills", [12, pytest.param(200, marks=pytest.mark.slow)])
 def test_kills_among_4_threads_lose_no_acknowledged_label(tmp_path, n_kills, capsys):
     from ._helpers import run_apart  # not at the top: this file is the script, too
 

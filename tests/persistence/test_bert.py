@@ -123,7 +123,7 @@ def test_models_of_one_name_and_other_weights_are_kept_apart(
     np.testing.assert_array_equal(again.transform(TEXTS), expected)
 
 
-def test_a_hub_name_that_is_not_here_becomes_the_copy(model, tmp_path):
+def test_a_hub_name_that_is_not_cached_becomes_the_copy(model, tmp_path):
     folder = Path(save(_classifier(model).fit(TEXTS, LABELS), tmp_path / "saved"))
 
     def change(content):

@@ -95,7 +95,7 @@ def test_an_unknown_loss_is_refused(saved):
         load(saved)
 
 
-def test_a_device_that_is_not_here_falls_back_with_a_warning(saved):
+def test_an_unavailable_device_falls_back_with_a_warning(saved):
     if torch.cuda.device_count() > 7:
         pytest.skip("this machine has the device")
 

@@ -90,7 +90,7 @@ def test_a_composed_strategy_comes_back_and_asks_the_same(tmp_path, strategy):
     np.testing.assert_array_equal(loaded.query(X[20:]), learner.query(X[20:]))
 
 
-def test_the_comparison_of_these_tests_sees_differences():
+def test_the_comparison_of_these_tests_finds_differences():
     assert not _is_same(Subsample(SEALS(Margin())), Subsample(SEALS(Entropy())))
     assert not _is_same(GORAL(y_val=np.array([1])), GORAL(y_val=np.array([2])))
     assert not _is_same(Committee([DecisionTreeClassifier()]), Committee([]))
@@ -158,7 +158,7 @@ def test_a_name_inside_a_strategy_is_saved_with_its_distribution(tmp_path):
     assert (first["value"], first["dist"]) == ("entropy", "skactive")
 
 
-def test_a_name_inside_a_strategy_that_is_not_here_is_refused(tmp_path, registered):
+def test_an_unknown_name_inside_a_strategy_is_refused(tmp_path, registered):
     learner, loaded, folder = _round_trip(Subsample("by_first", size=9), tmp_path)
     np.testing.assert_array_equal(loaded.query(X[20:]), learner.query(X[20:]))
     registry.unregister("by_first")

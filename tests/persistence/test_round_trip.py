@@ -173,7 +173,7 @@ def test_labeled_items_keep_their_container(tmp_path, make):
         assert getattr(before, "dtype", None) == getattr(after, "dtype", None)
 
 
-def test_texts_stand_in_a_json_file_that_people_can_read(tmp_path):
+def test_texts_are_saved_in_a_readable_json_file(tmp_path):
     texts = ["naïve café, 東京", "\ud83d", "\ud83d\ude00", ""]
     learner = _learner().teach(texts, [0, 1, 0, 1], refit=False)
     folder = Path(save(learner, tmp_path / "saved"))

@@ -75,9 +75,7 @@ def test_a_strategy_without_a_name_is_refused(tmp_path):
         save(_learner(cold_start=Scaled()), tmp_path / "saved")
 
 
-def test_a_strategy_that_is_not_here_is_named_with_its_distribution(
-    tmp_path, registered
-):
+def test_a_missing_strategy_is_named_with_its_distribution(tmp_path, registered):
     folder = save(_learner(strategy="by_first"), tmp_path / "saved")
     registry.unregister("by_first")
     with pytest.raises(ValueError, match=r"'by_first' of this session .* Register it"):

@@ -61,7 +61,7 @@ def test_without_bands(three_strategies, ax):
     assert set(display.bands_.values()) == {None}
 
 
-def test_many_bands_are_whiskers_beside_the_last_points(make_run, ax):
+def test_many_bands_are_whiskers_next_to_the_last_points(make_run, ax):
     runs = {
         f"s{i}": [make_run([0.1, 0.2 + i / 10 + shift]) for shift in (-0.05, 0, 0.05)]
         for i in range(5)
@@ -82,7 +82,7 @@ def test_one_run_has_no_band(make_run, ax):
     assert display.legend_.get_title().get_text() == "one run"
 
 
-def test_a_run_beside_several(make_run, three_strategies, ax):
+def test_one_run_and_several_runs(make_run, three_strategies, ax):
     runs = {"one": [make_run([0.5, 0.75, 1.0])], "margin": three_strategies[:3]}
     display = _draw(runs, ax)
     assert display.bands_["one"] is None
@@ -125,7 +125,7 @@ def test_the_legend_has_the_order_in_which_curves_end(three_strategies, ax):
     assert handles[0].get_color() == display.lines_["badge"].get_color()
 
 
-def test_curves_differ_without_colours(make_run, ax):
+def test_curves_differ_without_colors(make_run, ax):
     names = ["random", *_STRATEGIES[:30]]
     display = _draw({name: make_run([0.5, 0.75]) for name in names}, ax)
     looks = {
@@ -141,7 +141,7 @@ def test_curves_differ_without_colours(make_run, ax):
     assert len(looks) == len(names)
 
 
-def test_the_baseline_is_dashed_grey_wherever_it_stands(make_run, ax):
+def test_the_baseline_is_dashed_gray_in_every_position(make_run, ax):
     runs = {name: make_run([0.5, 0.75]) for name in ("margin", "random", "badge")}
     line = _draw(runs, ax).lines_["random"]
     assert (line.get_linestyle(), line.get_marker()) == ("--", "o")

@@ -84,7 +84,7 @@ def test_phases_that_took_no_time_are_left_out(ax):
     assert texts == ["retraining", "acquisition"]
 
 
-def test_phases_differ_without_colours(runs, ax):
+def test_phases_differ_without_colors(runs, ax):
     display = LedgerDisplay.from_runs(runs, ax=ax)
     assert len({bars[0].get_hatch() for bars in display.bars_.values()}) == 4
 

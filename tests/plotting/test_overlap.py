@@ -98,7 +98,7 @@ def test_one_pair_has_no_band(runs, ax):
     assert display.legend_.get_title().get_text() == "one pair of runs"
 
 
-def test_lines_differ_without_colours(runs, ax):
+def test_lines_differ_without_colors(runs, ax):
     display = _draw(runs, ax=ax)
     lines = [*display.lines_.values(), *display.chance_]
     assert len({(line.get_linestyle(), line.get_marker()) for line in lines}) == 3
@@ -110,7 +110,7 @@ def test_an_unknown_reference(runs):
     assert plt.get_fignums() == []
 
 
-def test_nothing_beside_the_reference(runs):
+def test_nothing_but_the_reference(runs):
     with pytest.raises(ValueError, match="nothing but the reference"):
         _draw(runs[:2])
 

@@ -163,7 +163,7 @@ def test_budgets(ax):
     assert [line.get_xdata()[0] for line in display.budgets_] == [5, 6]
 
 
-def test_curves_differ_without_colours(ax):
+def test_curves_differ_without_colors(ax):
     histories = {str(i): _history(1, 0.5, 0.75) for i in range(8)}
     lines = ScoreTimeDisplay.from_history(histories, ax=ax).lines_.values()
     assert len({line.get_marker() for line in lines}) == 8

@@ -31,5 +31,5 @@ def test_up_to_36_names_differ_and_more_are_drawn():
     assert len(styles) == 40
 
 
-def test_the_baseline_is_dashed_grey():
+def test_the_baseline_is_dashed_gray():
     assert assign_styles(["margin", "badge"], baseline="badge")["badge"] == BASELINE

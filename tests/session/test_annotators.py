@@ -127,7 +127,7 @@ def test_classes_that_are_none_are_refused(open_session, classes, match, tmp_pat
     assert not (tmp_path / "s").exists()
 
 
-def test_a_new_class_that_looks_like_another_brings_a_warning(open_session):
+def test_a_new_class_similar_to_another_raises_a_warning(open_session):
     session = open_session()
     session.tell([1, 2], ["no", "disaster"], unasked=True)
     match = r"look like others: 'disastre' \(did you mean 'disaster'\?\)"
@@ -160,7 +160,7 @@ def test_classes_the_learner_knows_are_known(open_session, learner, data):
 @pytest.mark.parametrize(
     "labels", [["ham", "spam", "eggs"], ["topic 1", "topic 12"], [1, 2], ["pos", "neg"]]
 )
-def test_classes_that_differ_bring_no_warning(open_session, labels):
+def test_classes_that_differ_raise_no_warning(open_session, labels):
     session = open_session(refit=False)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

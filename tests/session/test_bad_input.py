@@ -350,7 +350,7 @@ def test_a_strategy_that_returns_invalid_positions_is_named(
         ([0, 1, 2, 7], "among the candidates, got 7, which is labeled"),
     ],
 )
-def test_what_goes_into_the_journal_is_looked_at(
+def test_what_goes_into_the_journal_is_checked(
     open_session, monkeypatch, journal, picks, match
 ):
     session = open_session()
@@ -386,7 +386,7 @@ def test_bad_arguments_are_named(open_session, tmp_path, options, error, match):
     assert not (tmp_path / "s").exists()  # refused before anything is made
 
 
-def test_an_index_that_does_not_tell_items_apart_is_refused(open_session, data):
+def test_an_index_with_duplicates_is_refused(open_session, data):
     with pytest.raises(ValueError, match="the index of 'X_pool' must be unique"):
         open_session(pd.DataFrame(data[0], index=[0] * 60))
     with pytest.raises(TypeError, match="the index of 'X_pool' must hold str or int"):

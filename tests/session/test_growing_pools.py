@@ -160,7 +160,7 @@ def test_a_labeled_text_that_is_gone_is_named(open_texts, change, match):
         (lambda X, ids: (X, ["x", "y", *ids[2:]]), "1 .* are missing: 'i1'[.] Res"),
     ],
 )
-def test_an_item_that_is_not_as_it_was_is_named_by_its_id(open_texts, change, match):
+def test_a_changed_item_is_named_by_its_id(open_texts, change, match):
     with open_texts(ids=IDS) as session:
         session.tell({"i1": "a", "i5": "b"}, unasked=True)
     X, ids = change(TEXTS, IDS)
@@ -214,7 +214,7 @@ def test_a_label_counts_before_a_copy_that_was_only_asked(open_texts):
         assert session.skipped == []
 
 
-def test_a_crash_while_a_change_is_noted_harms_nothing(open_texts, monkeypatch):
+def test_a_crash_while_a_change_is_recorded_loses_nothing(open_texts, monkeypatch):
     told = tell_some(open_texts)
     X = TEXTS[::-1]
     with monkeypatch.context() as patch:

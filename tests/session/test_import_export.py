@@ -64,7 +64,7 @@ def test_an_export_holds_ids_texts_labels_annotators_and_times(
 @pytest.mark.parametrize(
     "labels", [["pos", "neg"], [0, 1], ["0", "1"], [True, False], [0.5, 1.0]]
 )
-def test_labels_survive_the_way_out_and_in(open_texts, tmp_path, suffix, labels):
+def test_labels_survive_export_and_import(open_texts, tmp_path, suffix, labels):
     path = tmp_path / f"labels.{suffix}"
     first = open_texts()
     first.tell(["a", "7", "b"], [labels[0], labels[1], labels[1]], unasked=True)
@@ -355,7 +355,7 @@ def test_labels_of_a_csv_are_of_the_kind_that_the_learner_knows(
     session.close()
 
 
-def test_half_characters_go_into_jsonl_only(open_texts, tmp_path):
+def test_lone_surrogates_go_into_jsonl_only(open_texts, tmp_path):
     texts = ["\ud800 lone", "b"]
     first = open_texts(texts, ids=None)
     first.tell({0: "x\udc80"}, unasked=True)

@@ -125,7 +125,7 @@ def test_skipped_items_are_set_aside_until_labeled(open_session):
         session.skip(rest)
 
 
-def test_labels_of_items_never_asked_are_journalled_as_such(open_session):
+def test_labels_of_items_never_asked_are_recorded_as_such(open_session):
     session = open_session()
     asked = session.ask(1).ids[0]
     other = (asked + 1) % 60

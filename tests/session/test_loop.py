@@ -23,10 +23,10 @@ def answer(session, batch, y):
 
 def run_loop(learner, X, y, n_rounds):
     """Ask in a plain loop of query and teach, without a session."""
-    learner, unlabelled, asked = clone(learner), np.ones(len(X), bool), []
+    learner, unlabeled, asked = clone(learner), np.ones(len(X), bool), []
     for _ in range(n_rounds):
-        picks = learner.query(X, candidates=unlabelled)
-        unlabelled[picks] = False
+        picks = learner.query(X, candidates=unlabeled)
+        unlabeled[picks] = False
         learner.teach(X[picks], y[picks])
         asked.append(tuple(picks.tolist()))
     return learner, asked

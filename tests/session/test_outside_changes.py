@@ -114,7 +114,7 @@ def test_a_change_while_a_label_is_written_is_noticed(
 
 
 @pytest.mark.parametrize("change", [append, truncate])
-def test_the_bytes_of_others_are_not_cut_off(session, folder, monkeypatch, change):
+def test_bytes_of_other_writers_are_not_cut_off(session, folder, monkeypatch, change):
     session.tell(1, "spam", unasked=True)
     real = _files._write
 
@@ -184,7 +184,7 @@ def test_a_session_that_is_referred_to_keeps_its_lock(session, open_session):
 
 
 @pytest.mark.parametrize("code", [errno.EACCES, errno.EROFS, errno.EPERM])
-def test_a_folder_that_cannot_be_written_names_the_way_to_read_labels(
+def test_the_error_of_a_read_only_folder_names_read_labels(
     session, folder, open_session, monkeypatch, code
 ):
     session.close()
@@ -225,7 +225,7 @@ def test_labels_of_no_session_cannot_be_read(tmp_path):
 @pytest.mark.parametrize(
     ("seconds", "year"), [(1e15, "9999"), (float("inf"), "9999"), (-1e15, "0001")]
 )
-def test_a_clock_beyond_the_calendar_stops_nobody(
+def test_a_clock_beyond_the_calendar_is_no_error(
     open_session, monkeypatch, seconds, year
 ):
     monkeypatch.setattr(time, "time", lambda: seconds)
@@ -235,7 +235,7 @@ def test_a_clock_beyond_the_calendar_stops_nobody(
     assert open_session(refit=False).labels == {0: "ham"}
 
 
-def test_a_writer_that_was_dropped_lets_go_of_its_file(tmp_path):
+def test_a_writer_that_was_dropped_closes_its_file(tmp_path):
     closed = []
     real = _files._close
     writer = LineWriter(tmp_path / "x")

@@ -137,7 +137,7 @@ def test_a_batch_records_the_labels_of_its_model(open_session, slow, data):
     assert models == [2, 2]
 
 
-def test_an_error_in_the_background_comes_up_once_and_the_old_model_stays(
+def test_an_error_in_the_background_is_raised_once_and_the_old_model_stays(
     open_session, slow, data
 ):
     session = open_session(learner=slow, refit="background")
@@ -260,7 +260,7 @@ def test_a_thread_trains_under_the_callers_configuration(open_session, data):
     assert thread is not threading.main_thread()
 
 
-def test_the_users_learner_is_left_alone(open_session, learner, data):
+def test_the_learner_of_the_user_is_not_changed(open_session, learner, data):
     before = dict(vars(clone(learner)))
     session = open_session(learner=learner)
     tell(session, data, *two_classes(data))

@@ -124,7 +124,7 @@ def test_an_undo_looks_at_no_event_but_its_own(monkeypatch):
 
 
 @pytest.mark.parametrize("of", [1, 2, 9])
-def test_an_undo_of_anything_but_the_last_answer_makes_no_sense(of):
+def test_only_the_last_answer_can_be_undone(of):
     events = make_events([("ask", [0, 1], "x"), *[("tell", [i], "x") for i in (0, 1)]])
     undo = {"v": 1, "seq": 4, "t": "", "event": "undo", "of": of, "what": "tell"}
     with pytest.raises(ValueError, match=f"line 4 .*no event {of} to take back"):

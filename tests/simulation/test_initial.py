@@ -88,7 +88,7 @@ def test_stratified_takes_any_item_of_a_class_and_mixes_classes():
         ([True, False], 5, "'initial' is a mask over 2 items"),
     ],
 )
-def test_bad_starts(initial, n, message):
+def test_invalid_initial_sets_are_refused(initial, n, message):
     with pytest.raises(ValueError, match=message):
         choose(initial, n)
 
@@ -129,13 +129,13 @@ def test_an_item_has_one_label_whenever_it_is_asked():
     assert not np.array_equal(other, everything)
 
 
-def test_noise_leaves_the_truth_alone():
+def test_noise_does_not_change_the_true_labels():
     truth = y.copy()
     Oracle(truth, 0.9)
     assert_array_equal(truth, y)
 
 
-def test_a_function_is_told_what_is_asked():
+def test_a_function_gets_the_queried_items():
     told = []
 
     def lazy(positions, labels, rng):
@@ -151,7 +151,7 @@ def test_a_function_is_told_what_is_asked():
     assert told[1][2] != told[2][2]
 
 
-def test_a_function_that_answers_too_little_is_named():
+def test_a_function_that_returns_too_few_labels_is_named():
     with pytest.raises(ValueError, match="differ in length") as error:
         Oracle(y, lambda positions, labels, rng: labels[:1]).label(np.arange(3), 2)
     assert "'noise', asked for 3 of them in round 2" in error.value.__notes__[0]

@@ -26,13 +26,13 @@ def test_the_record_is_the_loop_written_out():
         make(), X, y, n_initial=8, n_rounds=4, X_test=X, y_test=y, initial=range(36, 44)
     )
     learner = make().fit(X[36:44], y[36:44])
-    unlabelled = np.ones(80, dtype=bool)
-    unlabelled[36:44] = False
+    unlabeled = np.ones(80, dtype=bool)
+    unlabeled[36:44] = False
     scores, asked = [learner.score(X, y)], []
     for _ in range(4):
-        ask = learner.query(X, candidates=unlabelled)
+        ask = learner.query(X, candidates=unlabeled)
         learner.teach(X[ask], y[ask])
-        unlabelled[ask] = False
+        unlabeled[ask] = False
         asked.append(ask.tolist())
         scores.append(learner.score(X, y))
     assert [record["asked"] for record in run.rounds] == [list(range(36, 44)), *asked]
@@ -65,7 +65,7 @@ def test_strategies_begin_with_the_same_items():
     assert runs[0].rounds[0]["asked"] == runs[1].rounds[0]["asked"]
 
 
-def test_a_start_from_nothing():
+def test_a_loop_without_initial_labels():
     run = simulate(make(), X, y, n_initial=0, n_rounds=3, X_test=X, y_test=y)
     assert_array_equal(run.n_labeled, [0, 5, 10, 15])
     assert np.isnan(run.scores[0])
@@ -125,7 +125,7 @@ def test_scores_that_need_classes_not_yet_met_are_unknown():
     assert not np.isnan(run.curve("neg_log_loss")[-1])
 
 
-def test_a_broken_scorer_is_heard():
+def test_an_error_of_a_scorer_is_raised():
     def broken(learner, X, y):
         raise ValueError("no such thing")
 

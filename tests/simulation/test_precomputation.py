@@ -67,7 +67,7 @@ def test_features_that_are_kept_come_first(front):
 
 
 @pytest.mark.parametrize("front", [(Slow(None),), (StandardScaler(), Slow())])
-def test_nothing_is_computed_in_vain(front):
+def test_only_cached_first_steps_are_precomputed(front):
     run, seen = run_slowly(*front)
     assert seen[0] == 6
     assert run.ledger["precomputation"] == 0

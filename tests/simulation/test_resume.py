@@ -85,7 +85,7 @@ class Interrupting(ActiveLearner):
     ],
     ids=["plain", "rule", "final", "cold", "noise", "scores"],
 )
-def test_interrupted_anywhere_it_ends_alike(options, tmp_path):
+def test_interrupted_anywhere_the_run_is_the_same(options, tmp_path):
     learner = Interrupting(
         LogisticRegression(solver="saga", max_iter=20), batch_size=5, random_state=0
     )

@@ -106,7 +106,7 @@ def test_it_equals_no_other_thing():
     assert make() != make().to_dict()
 
 
-def test_there_and_back(tmp_path):
+def test_a_run_is_equal_after_a_round_trip(tmp_path):
     run = make(info={"seed": np.int64(3), "prior": (0.1, np.float32(0.5)), "x": None})
     run.to_json(tmp_path / "run.json")
     again = Run.from_json(tmp_path / "run.json")
@@ -153,7 +153,7 @@ def test_a_frame_without_pandas(monkeypatch):
         make().to_frame()
 
 
-def test_the_repr_tells_the_end():
+def test_the_repr_shows_the_end():
     text = "<Run: 3 rounds, 3 labels, accuracy=0.75, strategy=margin, seed=3>"
     assert repr(make()) == text
 

@@ -51,7 +51,7 @@ def test_plateau_is_no_record_in_the_last_rounds(scores, patience):
     assert Plateau(patience=patience).check(_scored(scores), None, None) == expected
 
 
-def test_plateau_looks_at_the_metric_it_is_told():
+def test_plateau_uses_the_given_metric():
     run = Run([{"asked": [i], "scores": {"f1": i, "recall": 0.5}} for i in range(5)])
     assert not Plateau().check(run, None, None)
     assert Plateau("recall").check(run, None, None)
@@ -93,7 +93,7 @@ def test_a_budget_of_time_is_measured_from_the_start():
     assert not rule.check(_run(), None, None)
 
 
-def test_the_clock_is_one_that_nobody_sets(monkeypatch):
+def test_the_default_clock_is_monotonic(monkeypatch):
     monkeypatch.setattr("time.monotonic", lambda: 0.0)
     rule = TimeBudget(5).start()
     monkeypatch.setattr("time.monotonic", lambda: 5.0)

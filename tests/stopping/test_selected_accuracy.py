@@ -21,7 +21,7 @@ def _accuracy_decisions(rule, rounds):
     return decisions
 
 
-def test_selected_accuracy_asks_the_model_before():
+def test_selected_accuracy_uses_the_previous_model():
     rule = SelectedAccuracy(0.75)
     decisions = _accuracy_decisions(
         rule,
@@ -47,7 +47,7 @@ def test_selected_accuracy_counts_items_over_several_rounds(threshold, expected)
     assert decisions == [False, False, expected]
 
 
-def test_a_round_that_asked_for_nothing_is_none():
+def test_a_round_without_queries_does_not_count():
     rounds = [([0], ["a"], list("aaaaaa")), ([], [], list("aaaaaa"))]
     rule = SelectedAccuracy()
     assert _accuracy_decisions(rule, rounds) == [False, False]

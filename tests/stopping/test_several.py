@@ -72,7 +72,7 @@ def test_every_rule_is_asked_in_every_round(kind):
         assert [part.n_checks_ for _, part in rule.rules_] == [n, n, n]
 
 
-def test_a_budget_beside_kappa_needs_both(data):
+def test_a_budget_and_kappa_need_both(data):
     kappa = KappaAverage(2, threshold=0.5)
     alone = len(_simulate(data, kappa).rounds)
     both = _simulate(data, kappa & LabelBudget(60))
@@ -80,7 +80,7 @@ def test_a_budget_beside_kappa_needs_both(data):
     assert len(_simulate(data, kappa | LabelBudget(60)).rounds) == alone
 
 
-def test_the_sign_flattens_its_own_kind_and_names_apart():
+def test_operators_flatten_rules_of_their_kind_and_number_equal_names():
     rule = LabelBudget(1) | Plateau() | LabelBudget(2) | (RoundBudget(3) & Plateau())
     assert type(rule) is AnyOf
     names = ["label_budget", "plateau", "label_budget_2", "all_of"]
@@ -106,7 +106,7 @@ def test_the_rules_given_stay_as_they_are():
     assert vars(part) == vars(KappaAverage())
 
 
-def test_the_reason_is_the_rules_that_said_so():
+def test_the_reason_names_the_rules_that_stopped():
     rule = (Always(True) | Always(False) | LabelBudget(9)).start()
     assert rule.reason().startswith("AnyOf(")
     rule.check(_run(), None, None)

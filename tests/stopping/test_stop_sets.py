@@ -29,7 +29,7 @@ def _drawn(rule, run=None, n=50):
 @pytest.mark.parametrize(
     "kind", [KappaAverage, ClassificationChange, OverallUncertainty]
 )
-def test_a_stop_set_is_drawn_from_the_unlabelled(kind):
+def test_a_stop_set_is_drawn_from_the_unlabeled(kind):
     answers = np.full((50, 2), 0.5) if kind is OverallUncertainty else np.zeros(50)
     run = Run([{"asked": range(0, 50, 2)}])
     rule = kind(stop_set=10, random_state=3).start()
@@ -39,7 +39,7 @@ def test_a_stop_set_is_drawn_from_the_unlabelled(kind):
 
 
 @pytest.mark.parametrize("stop_set", [None, 50, 25])
-def test_where_fewer_are_unlabelled_all_of_them_are_watched(stop_set):
+def test_if_fewer_are_unlabeled_all_of_them_are_used(stop_set):
     rule = KappaAverage(stop_set=stop_set)
     assert _drawn(rule, Run([{"asked": range(25)}])).tolist() == list(range(25, 50))
 
@@ -107,7 +107,7 @@ def test_a_bad_stop_set_is_refused(stop_set, message):
         _drawn(KappaAverage(stop_set=stop_set), n=5)
 
 
-def test_with_everything_labelled_there_is_nothing_to_watch():
+def test_with_everything_labeled_the_stop_set_is_empty():
     rule = KappaAverage(1)
     run = Run([{"asked": range(5)}])
     for _ in range(3):

@@ -54,7 +54,7 @@ def test_uncertainty_is_a_share_of_the_greatest(row, expected):
     assert rule.uncertainties_ == pytest.approx([expected], abs=1e-6)
 
 
-def test_items_labelled_since_the_stop_set_was_drawn_do_not_count():
+def test_items_labeled_since_the_stop_set_was_drawn_do_not_count():
     pool = np.arange(4)
     learner = Scripted([[0.5, 0.5], [0.5, 0.5], [1, 0], [1, 0]])
     rule = OverallUncertainty()
