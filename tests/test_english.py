@@ -1,6 +1,7 @@
 """The word list of CONTRIBUTING: plain American English in docs, docstrings, errors."""
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -47,9 +48,17 @@ PATTERN = re.compile(
 VERBS = ("Give", "Tell", "Say", "Take", "Let", "Hand", "Ask")
 
 
-def library_texts(source):
+@functools.cache
+def parse_library():
+    """Return the syntax tree of each file of the library by its name."""
+    return {
+        path.relative_to(PACKAGE).as_posix(): ast.parse(path.read_text("utf-8"))
+        for path in sorted(PACKAGE.rglob("*.py"))
+    }
+
+
+def library_texts(tree):
     """Yield the line and text of each docstring and each other string of some words."""
-    tree = ast.parse(source)
     for node in ast.walk(tree):
         text = getattr(node, "value", None) if isinstance(node, ast.Constant) else None
         if isinstance(text, str) and " " in text.strip():
@@ -76,9 +85,9 @@ def find_words(texts):
 
 def test_the_library_uses_plain_words():
     hits = [
-        (path.relative_to(PACKAGE).as_posix(), *hit)
-        for path in sorted(PACKAGE.rglob("*.py"))
-        for hit in find_words(library_texts(path.read_text(encoding="utf-8")))
+        (name, *hit)
+        for name, tree in parse_library().items()
+        for hit in find_words(library_texts(tree))
     ]
     assert hits == []
 
@@ -94,12 +103,11 @@ def test_the_pages_use_plain_words():
 
 def test_a_summary_begins_with_what_is_returned():
     hits = []
-    for path in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for name, tree in parse_library().items():
+        for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module):
                 summary = ast.get_docstring(node) or ""
                 if summary.startswith(tuple(f"{verb} " for verb in VERBS)):
-                    name = path.relative_to(PACKAGE).as_posix()
                     hits.append((name, summary.splitlines()[0]))
     assert hits == []
 

@@ -116,10 +116,11 @@ def serve(installed):
 
     def serve(code, plugins):
         if plugins not in servers:
-            path = os.pathsep.join(str(installed / plugin) for plugin in plugins)
+            path = [str(installed / plugin) for plugin in plugins]
+            path += filter(None, [os.environ.get("PYTHONPATH")])
             servers[plugins] = subprocess.Popen(
                 [sys.executable, "-c", PREAMBLE + SERVE],
-                env={**ENVIRONMENT, "PYTHONPATH": path},
+                env={**ENVIRONMENT, "PYTHONPATH": os.pathsep.join(path)},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,

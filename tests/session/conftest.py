@@ -1,10 +1,21 @@
 """A small pool and sessions over it."""
 
+import functools
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
 from skactive import ActiveLearner, LabelingSession
+from skactive._storage._versions import collect_versions
+
+collect_once = functools.cache(collect_versions)
+
+
+@pytest.fixture(autouse=True)
+def versions(monkeypatch):
+    """Read the versions of the installed packages once: each reading takes 10 ms."""
+    monkeypatch.setattr("skactive.session._manifest.collect_versions", collect_once)
 
 
 @pytest.fixture

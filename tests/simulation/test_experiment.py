@@ -105,7 +105,10 @@ def test_a_function_is_a_strategy():
     assert run.info["seed"] == 7
 
 
-@pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
+@pytest.mark.parametrize(
+    "backend",
+    ["loky", "threading", pytest.param("multiprocessing", marks=pytest.mark.slow)],
+)
 def test_workers_make_no_difference(backend, tmp_path):
     with parallel_config(backend=backend, n_jobs=2):
         runs = experiment(folder=tmp_path)
@@ -321,6 +324,7 @@ def test_a_run_that_fails_is_named():
     assert note in error.value.__notes__[0]
 
 
+@pytest.mark.slow
 def test_the_page_on_simulation_is_true(tmp_path, monkeypatch):
     page = Path(__file__).parents[2] / "docs" / "simulation.md"
     blocks = re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL)

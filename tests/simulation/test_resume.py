@@ -1,5 +1,6 @@
 """A simulation that was interrupted goes on as if it had not been."""
 
+import functools
 import json
 import shutil
 import warnings
@@ -12,10 +13,20 @@ from sklearn.naive_bayes import GaussianNB
 
 from skactive import ActiveLearner, simulate
 from skactive._storage._lock import LockedError
+from skactive._storage._versions import collect_versions
 
 rng = np.random.default_rng(0)
 X = np.concatenate([rng.normal(-1, 1, (40, 2)), rng.normal(1, 1, (40, 2))])
 y = np.repeat(["no", "yes"], 40)
+
+collect_once = functools.cache(collect_versions)
+
+
+@pytest.fixture(autouse=True)
+def versions(monkeypatch):
+    """Read the versions of the installed packages once: each reading takes 10 ms."""
+    monkeypatch.setattr("skactive.simulation._resume.collect_versions", collect_once)
+
 
 OPTIONS = {"n_initial": 6, "n_rounds": 5, "X_test": X, "y_test": y, "noise": 0.1}
 
