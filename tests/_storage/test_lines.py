@@ -1,5 +1,8 @@
 """Files of JSON lines."""
 
+import errno
+import os
+
 import pytest
 
 from skactive._storage import _files
@@ -82,3 +85,21 @@ def test_a_line_is_on_the_disk_before_write_returns(tmp_path, monkeypatch):
     calls.clear()
     write_atomic(tmp_path / "y", b"content")
     assert calls == ["write", "fsync", "fsync"]  # the file, then its folder
+
+
+def test_a_file_that_others_shortened_is_not_filled_up(tmp_path, monkeypatch):
+    def fail(*args):
+        raise OSError(errno.EIO, "the disk fails")
+
+    path = tmp_path / "x.jsonl"
+    with LineWriter(path) as writer:
+        writer.write({"a": 1})
+        with monkeypatch.context() as patch:
+            for name in ("_fsync", "_ftruncate"):  # the new line stays for now
+                patch.setattr(_files, name, fail)
+            with pytest.raises(OSError, match="the disk fails"):
+                writer.write({"b": 2})
+        os.truncate(path, writer.size - 1)  # without the last newline
+        with pytest.raises(RuntimeError, match="changed by another program"):
+            writer.write({"b": 2})
+    assert path.read_bytes() == b'{"a":1}'
