@@ -44,6 +44,7 @@ def test_bands_are_one_deviation_to_each_side(three_strategies, ax):
     expected = [[0.25, 0.5, 0.5], [0.75, 1.0, 1.0]]  # 0.25 over n - 1 each
     assert_allclose(_limits(display.bands_["margin"]), expected)
     assert len(ax.collections) == 3
+    assert display.legend_.get_title().get_text().endswith("± standard deviation")
 
 
 @pytest.mark.parametrize("band", ["bootstrap", "t", "percentile"])

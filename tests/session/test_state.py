@@ -136,3 +136,11 @@ def test_an_item_that_waits_cannot_be_asked_again():
     events[1]["ids"] = [1]
     with pytest.raises(ValueError, match=r"line 2 .*the item 1 waits for an"):
         State(POOL).fold(events)
+
+
+@pytest.mark.parametrize("number", [0, 1, 3])
+def test_batches_are_numbered_one_by_one(number):
+    events = make_events([("ask", [0, 1], "x"), ("ask", [2], "x")])
+    events[1]["batch"] = number
+    with pytest.raises(ValueError, match=f"line 2 .*batch {number} follows batch 1"):
+        State(POOL).fold(events)
