@@ -41,6 +41,26 @@ def test_overwriting_replaces_all_of_it(saved, monkeypatch, has_exchange):
     assert os.listdir(saved.parent) == ["saved"]
 
 
+def test_all_of_it_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
+    synced, missing = set(), []
+    fsync, rename = os.fsync, os.rename
+
+    def spy_fsync(handle):
+        synced.add(os.fstat(handle).st_ino)
+        fsync(handle)
+
+    def spy_rename(source, target):
+        whole = [Path(source), *Path(source).rglob("*")]
+        missing.append([path for path in whole if path.stat().st_ino not in synced])
+        rename(source, target)
+
+    monkeypatch.setattr(os, "fsync", spy_fsync)
+    monkeypatch.setattr(os, "rename", spy_rename)
+    save(_learner(), tmp_path / "saved")
+    assert missing == [[]]
+    assert tmp_path.stat().st_ino in synced
+
+
 def test_overwriting_leaves_other_folders_alone(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(FileExistsError, match=r"holds other files\. It was left"):
