@@ -138,6 +138,15 @@ def test_a_single_class_is_no_crash():
     assert isinstance(learner.estimator_, LogisticRegression)
 
 
+def test_the_cold_start_chooses_until_there_are_two_classes():
+    learner = make(
+        lambda view: -np.arange(len(view)), cold_start=lambda view: np.arange(len(view))
+    )
+    assert learner.query(X, 1) == [59]
+    assert learner.fit(X[:3], y[:3]).query(X, 1) == [59]
+    assert learner.teach(X[[30]], y[[30]]).query(X, 1) == [0]
+
+
 def test_a_loop_from_nothing_needs_no_special_code():
     learner = make("entropy", batch_size=1)
     unlabeled = np.ones(60, dtype=bool)
