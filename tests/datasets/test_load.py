@@ -241,6 +241,14 @@ def test_labels_of_several_types(tmp_path):
         load_table(path, text="text", label="label")
 
 
+def test_whole_and_other_numbers_are_floats(tmp_path):
+    rows = [{"text": "a", "label": 1}, {"text": "b", "label": 2.5}]
+    path = _write(tmp_path / "t.jsonl", "\n".join(map(json.dumps, rows)))
+    _, target = load_table(path, text="text", label="label", return_X_y=True)
+    assert target.dtype == np.float64
+    assert target.tolist() == [1.0, 2.5]
+
+
 def test_text_that_is_not_utf8(tmp_path):
     path = _write(tmp_path / "t.csv", "text\nä\n", "latin1")
     with pytest.raises(ValueError, match=r"not UTF-8 text \(byte 5\). Convert it"):
@@ -277,9 +285,10 @@ def test_return_X_y_needs_a_label(tmp_path):
         load_table(tmp_path / "t.csv", text="a", return_X_y=True)
 
 
+@pytest.mark.parametrize("missing", [None, ""])
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
-def test_rows_without_a_label_are_dropped_on_request(tmp_path, suffix):
-    columns = {"text": TEXTS, "label": ["x", None, "y"]}
+def test_rows_without_a_label_are_dropped_on_request(tmp_path, suffix, missing):
+    columns = {"text": TEXTS, "label": ["x", missing, "y"]}
     path = _write_table(tmp_path / f"t{suffix}", columns)
     table = load_table(path, text="text", label="label", missing_labels="drop")
     assert table.data == [TEXTS[0], TEXTS[2]]

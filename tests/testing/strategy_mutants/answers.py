@@ -103,6 +103,11 @@ class GivesAll(SoundBatch):
         return super().select(view, len(view))
 
 
+class CountsFromOne(SoundBatch):
+    def select(self, view, n):
+        return np.arange(len(view), 0, -1)[:n]
+
+
 class CountsFromTheEnd(SoundBatch):
     def select(self, view, n):
         return super().select(view, n) - len(view)
@@ -235,6 +240,7 @@ GRAVE = {
             CountsFromTheEnd(),
             r"gave the position \[-\d+\]; return positions in the view",
         ),
+        (CountsFromOne(), r"gave the position \[30\]; return positions in the view"),
         (Repeats(), "gave a position more than once: .*; exclude positions"),
     ],
     "check_scores_are_numbers": [
