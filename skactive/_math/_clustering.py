@@ -15,7 +15,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from threadpoolctl import threadpool_limits
 
 from .._utils._chunks import chunk_size, chunks, float_rows, map_chunks
-from ._distances import (
+from ._neighbors import (
     middle,
     paired_distances,
     rounding,

@@ -1,14 +1,21 @@
-"""Greedy k-center: choose rows that are far from all others."""
+"""Greedy k-center, and nearest distances that are kept from query to query."""
 
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from scipy import sparse
 from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import safe_sparse_dot
 
-from .._utils._chunks import chunk_size, chunks, float_rows, map_chunks
-from ._distances import middle, rounding, squared_norms
+from .._utils._chunks import (
+    LazyRows,
+    chunk_size,
+    chunks,
+    float_rows,
+    lazy_rows,
+    map_chunks,
+)
+from ._neighbors import middle, nearest, paired_distances, rounding, squared_norms
 
 ROWS = 1024  # rows of a block of the distance matrix
 CENTERS = 1024  # its columns
@@ -220,3 +227,223 @@ def _to_nearest(X, centers):
     block = safe_sparse_dot(X, (-2 * centers).T, dense_output=True)
     block += squared_norms(centers)
     return np.maximum(block.min(axis=1) + squared_norms(X), 0)
+
+
+FEW = 16  # columns for which reading takes longer than multiplying
+
+
+class NearestDistances:
+    """Squared distance of each row to its nearest center, for centers that are added.
+
+    `update` reuses what was computed for the same rows and the first of the same
+    centers. Rows are compared by fingerprints, which cost O(n d); b new centers cost
+    O(n b d). An update returns another object, so an object may be shared by threads.
+    """
+
+    def __init__(self, metric="euclidean"):
+        self.metric = metric
+        self.positions = np.empty(0, dtype=np.intp)
+        self.kind = self.prints = self.center_prints = None
+        self.distances = np.empty(0)
+
+    def update(self, X, positions, centers, n_jobs=1):
+        """Return an object with `distances` (n,) of `X` (n, d) to `centers` (m, d).
+
+        `positions` (n,) identify the rows at the next update; other rows are forgotten.
+        """
+        new = type(self)(self.metric)
+        new.kind = X.shape[1], X.dtype, centers.dtype
+        new.positions, n = positions, len(positions)
+        new.prints, new.center_prints = fingerprints(X), fingerprints(centers)
+        new.distances = np.full(n, np.inf)
+        n_known = self._count_known(new)
+        fresh = np.ones(n, dtype=bool)
+        if n_known:
+            place = known_rows(self.positions, self.prints, positions, new.prints)
+            fresh = place < 0
+            new.distances[~fresh] = self.distances[place[~fresh]]
+        X, centers = float_rows(X), float_rows(centers)
+        ready = ReadyRows(centers, self.metric)
+        if fresh.any():
+            _lower(new.distances, X, np.flatnonzero(fresh), centers, ready, n_jobs)
+        if n_known < len(centers) and not fresh.all():
+            added = centers[n_known:]
+            _lower(new.distances, X, np.flatnonzero(~fresh), added, ready, n_jobs)
+        return new
+
+    def _count_known(self, new):
+        """Count the centers that the kept distances include: all or none."""
+        if self.kind != new.kind:
+            return 0
+        n = len(self.center_prints)
+        return n if np.array_equal(self.center_prints, new.center_prints[:n]) else 0
+
+
+def known_rows(keys, prints, new_keys, new_prints):
+    """Return where each new row was among the old ones, (m,); -1 if new or changed.
+
+    Rows are identified by unique keys (n,), (m,), and compared by prints (n, 2), (m,
+    2).
+    """
+    size = 1 + max(keys.max(initial=0), new_keys.max(initial=0))
+    places = np.full(size, -1)
+    places[keys] = np.arange(len(keys))
+    places = places[new_keys]
+    known = places >= 0
+    known[known] = (prints[places[known]] == new_prints[known]).all(axis=1)
+    return np.where(known, places, -1)
+
+
+def fingerprints(X):
+    """Return two numbers for each row, uint64 (n, 2), that reveal a changed row.
+
+    The first is the sum of the numbers' bits, which any change of one number changes.
+    The second is the product with a random vector, which detects changes of several.
+    """
+    n, d = X.shape
+    vector = np.random.default_rng(0).standard_normal(d)
+    prints = np.empty((n, 2), dtype=np.uint64)
+
+    def fill(rows):
+        part, places = _read(X, rows)
+        bits = part.view(f"u{part.itemsize}").sum(axis=1, dtype=f"u{part.itemsize}")
+        floats = part if part.dtype in (np.float32, np.float64) else part.astype(float)
+        # Unlike a BLAS product, it does not depend on the other rows.
+        product = np.einsum("ij,j->i", floats, vector.astype(floats.dtype))
+        prints[rows, 0] = bits[places]
+        prints[rows, 1] = product[places].astype(np.float64).view(np.uint64)
+
+    map_chunks(fill, n, chunk_size(16 * d, 2**24))
+    return prints
+
+
+def _lower(distances, X, positions, centers, ready, n_jobs):
+    """Lower the distances of some rows to those to some centers, in place."""
+    if len(positions) < len(X):
+        X = lazy_rows(X, positions, least=0)
+    for part in chunks(len(centers), CENTERS):
+        near = ready(centers[part])
+        task = partial(
+            _lower_block, distances, X, positions, centers[part], near, ready
+        )
+        size = chunk_size(X.itemsize * X.shape[1] + 16 * len(near), 2**22)
+        map_chunks(task, len(positions), size, n_jobs)
+
+
+def _lower_block(distances, X, positions, centers, near, ready, rows):
+    # Rows in between are read as well, but not multiplied with many centers.
+    left, places = _read(X, rows) if len(near) <= FEW else (X[rows], slice(None))
+    shifted = ready(left)
+    lengths = squared_norms(shifted)[:, None]
+    norms = squared_norms(near)
+    block = shifted @ (-2 * near).T
+    block += norms
+    block += lengths
+    block, wrong = (
+        block[places],
+        rounding(shifted, near) * (lengths + norms.max())[places],
+    )
+    mine = distances[positions[rows]]
+    # Upper bounds; pairs that are surely above are not computed.
+    limit = np.minimum(mine[:, None], block.min(axis=1, keepdims=True) + wrong)
+    i, j = np.nonzero(block <= limit + wrong)
+    exact = paired_distances(
+        left,
+        centers,
+        np.arange(len(left))[places][i],
+        j,
+        prepare=lambda rows: ready.scale(rows, np.float64),
+    )
+    np.minimum.at(mine, i, exact)
+    distances[positions[rows]] = mine
+
+
+def _read(X, rows):
+    return X.around(rows) if isinstance(X, LazyRows) else (X[rows], slice(None))
+
+
+class NearestCandidates:
+    """The k candidates nearest to each of some rows, for candidates that are removed.
+
+    A few more than `k` are kept for each row. While k of them remain, they are the
+    nearest; only new rows and rows with too few are searched for again. A new or
+    changed candidate starts everything anew. An update returns another object, so an
+    object may be shared by threads. Memory: O(m k).
+    """
+
+    def __init__(self, k, method="exact"):
+        self.k, self.method = k, method
+        self.positions = np.empty(0, dtype=np.intp)
+        self.kind = self.prints = self.row_keys = self.row_prints = None
+        self.distances = self.indices = None
+        self._far = self._near = None  # (m, k + spare): distances, pool positions
+
+    def update(self, X, positions, rows=None, n_jobs=1):
+        """Return an object with `distances` and `indices` (m, k) of the candidates.
+
+        `positions` (n,) identify the candidates at the next update. `rows` are (m, d),
+        or None for the candidates themselves, each without itself.
+        """
+        new = type(self)(self.k, self.method)
+        itself = rows is None
+        new.kind = itself, X.shape[1], X.dtype, None if itself else rows.dtype
+        new.positions, new.prints = positions, fingerprints(X)
+        if itself:
+            rows, new.row_keys, new.row_prints = X, positions, new.prints
+        else:
+            new.row_keys, new.row_prints = np.arange(len(rows)), fingerprints(rows)
+        m, n = len(rows), len(X) - itself
+        size = 1 + max(positions.max(initial=0), self.positions.max(initial=0))
+        place = np.full(size, -1)
+        place[positions] = np.arange(len(positions))
+
+        width = min(self.k + 8 + self.k // 2, n)
+        new._far, new._near = np.empty((m, width)), np.full((m, width), -1)
+        short = self._reuse(new, place, min(self.k, n))
+        if short.size:
+            far, near = _search(
+                rows, short, X, width, positions, itself, self.method, n_jobs
+            )
+            new._far[short], new._near[short] = far, near
+        new._answer(place, min(self.k, n))
+        return new
+
+    def _reuse(self, new, place, k):
+        """Copy the lists that are still long enough; return the rows without one."""
+        everything = np.arange(len(new.row_keys))
+        if self.kind != new.kind:
+            return everything
+        old = known_rows(self.positions, self.prints, new.positions, new.prints)
+        if (old < 0).any():
+            return everything
+        old = known_rows(self.row_keys, self.row_prints, new.row_keys, new.row_prints)
+        mine = np.flatnonzero(old >= 0)
+        near, far = self._near[old[mine]], self._far[old[mine]]
+        near[place[near] < 0] = -1
+        enough = (near >= 0).sum(axis=1) >= k
+        mine, near, far = mine[enough], near[enough], far[enough]
+        if new._near.shape[1] < near.shape[1]:  # fewer candidates than were kept
+            near, far = _first(near >= 0, k, near, far)
+        new._near[mine, : near.shape[1]] = near
+        new._far[mine, : far.shape[1]] = far
+        return np.setdiff1d(everything, mine, assume_unique=True)
+
+    def _answer(self, place, k):
+        near, self.distances = _first(self._near >= 0, k, self._near, self._far)
+        self.indices = place[near]
+
+
+def _first(chosen, k, *arrays):
+    """Return the first k chosen numbers of each row."""
+    chosen &= chosen.cumsum(axis=1) <= k
+    return tuple(array[chosen].reshape(len(array), k) for array in arrays)
+
+
+def _search(rows, wanted, X, width, positions, itself, method, n_jobs):
+    """Return distances and pool positions of candidates nearest to wanted rows."""
+    far, near = nearest(rows[wanted], X, width + itself, method=method, n_jobs=n_jobs)
+    if itself:  # missing if many equal rows come before it
+        other = near != wanted[:, None]
+        other[other.all(axis=1), -1] = False
+        near, far = _first(other, width, near, far)
+    return far, positions[near]

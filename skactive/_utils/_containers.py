@@ -190,14 +190,14 @@ def read_items(X):
     return X, count_items(X)
 
 
-def check_n_queries(n_queries, default):
+def check_n_queries(n_queries, default, *, name="n_queries"):
     """Return a checked number of queries; `default` for None."""
     if n_queries is None:
         return default
     if not isinstance(n_queries, Integral) or isinstance(n_queries, bool):
-        raise TypeError(f"'n_queries' must be an int, got {n_queries!r}.")
+        raise TypeError(f"{name!r} must be an int, got {n_queries!r}.")
     if n_queries <= 0:
-        raise ValueError(f"'n_queries' must be at least 1, got {n_queries}.")
+        raise ValueError(f"{name!r} must be at least 1, got {n_queries}.")
     return int(n_queries)
 
 

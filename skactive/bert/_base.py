@@ -18,7 +18,7 @@ from sklearn.metrics import get_scorer_names
 from sklearn.utils.validation import check_is_fitted
 
 from .._utils._random import base_seed, fork_torch
-from .._utils._sklearn import Interval, StrOptions
+from .._utils._sklearn import Interval, StrOptions, check_count
 from .._utils._texts import as_texts
 from ._fitting import make_net, read_with, train
 from ._module import choose_device
@@ -310,11 +310,7 @@ class BertEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _draw_outputs(self, X, n_draws, random_state, link, *, relative=False):
         """Return (n, t, k) draws of what `link` makes of the outputs, float64."""
-        n_draws = self.n_draws if n_draws is None else n_draws
-        if not isinstance(n_draws, Integral) or n_draws < 1:
-            raise ValueError(
-                f"'n_draws' must be an int of at least 1, got {n_draws!r}."
-            )
+        n_draws = check_count("n_draws", self.n_draws if n_draws is None else n_draws)
         fitted = self._fitted
         from ._draws import draw_outputs
 
@@ -323,7 +319,7 @@ class BertEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             fitted,
             as_texts(X),
             self.mc_dropout,
-            int(n_draws),
+            n_draws,
             seed,
             link,
             relative=relative,

@@ -1,7 +1,6 @@
 """BertClassifier: a pretrained encoder, fine-tuned to classify."""
 
 from collections.abc import Sequence
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from .._utils._labels import as_labels
-from .._utils._sklearn import StrOptions, check_sample_weight, fit_context
+from .._utils._sklearn import StrOptions, check_count, check_sample_weight, fit_context
 from .._utils._texts import as_texts
 from ._base import BertEstimator, complete, draws_available
 from ._fitting import Task
@@ -324,7 +323,7 @@ class BertClassifier(ClassifierMixin, BertEstimator):
         Y. Zhang, M. Lease, B. C. Wallace (2017). Active discriminative text
         representation learning. AAAI.
         """
-        from ._geometry import expected_word_change
+        from ._heads import expected_word_change
 
         self._check_single_label("embedding_gradients")
         fitted = self._fitted
@@ -374,13 +373,10 @@ class BertClassifier(ClassifierMixin, BertEstimator):
         M. Ducoffe, F. Precioso (2018). Adversarial active learning for deep networks:
         a margin based approach. arXiv:1802.09841.
         """
-        from ._geometry import distance_to_boundary
+        from ._heads import distance_to_boundary
 
         self._check_single_label("boundary_distance")
-        if not isinstance(max_iter, Integral) or max_iter < 1:
-            raise ValueError(
-                f"'max_iter' must be an int of at least 1, got {max_iter!r}."
-            )
+        check_count("max_iter", max_iter)
         return self._fitted.map(
             as_texts(X),
             lambda network, inputs: distance_to_boundary(network, inputs, max_iter),

@@ -10,7 +10,7 @@ import torch
 from skorch import NeuralNet
 from skorch.callbacks import Callback, GradientNormClipping, LRScheduler
 
-from .._utils._progress import progress_bar
+from .._utils._format import progress_bar
 
 
 class Targets(torch.utils.data.Dataset):

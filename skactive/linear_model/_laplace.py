@@ -1,7 +1,5 @@
 """Laplace approximation of linear logistic models."""
 
-import inspect
-
 import numpy as np
 from scipy import sparse
 from scipy.special import expit, softmax
@@ -217,8 +215,9 @@ def _class_weights(estimator, y, sample_weight, positive=None):
     classes = estimator.classes_
     codes = np.searchsorted(classes, y)
     if how == "balanced":
-        weighted = isinstance(estimator, SequentialLogisticRegression) or (
-            isinstance(estimator, LogisticRegression) and _counts_weights()
+        # Only these balance the sums of sample weights, the others the rows.
+        weighted = isinstance(
+            estimator, SequentialLogisticRegression | LogisticRegression
         )
         counts = np.bincount(
             codes, weights=sample_weight if weighted else None, minlength=len(classes)
@@ -229,8 +228,3 @@ def _class_weights(estimator, y, sample_weight, positive=None):
         weights = compute_class_weight(how, classes=classes, y=classes)
     weights = weights[codes]
     return weights if positive is None else np.where(y == positive, weights, 1.0)
-
-
-def _counts_weights():
-    """Whether this scikit-learn balances the sums of sample weights, or the rows."""
-    return "sample_weight" in inspect.signature(compute_class_weight).parameters

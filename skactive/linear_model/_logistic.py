@@ -6,7 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import log_expit, logsumexp, softmax
+from scipy.linalg import get_blas_funcs, inv
+from scipy.optimize import minimize
+from scipy.special import expit, log_expit, logsumexp, softmax
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import assert_all_finite, compute_class_weight
@@ -22,8 +24,157 @@ from .._utils._sklearn import (
     fit_context,
 )
 from .._utils._threads import one_blas_thread
-from ._bfgs import bfgs, l_bfgs
-from ._loss import PenalizedLogLoss
+from ._softmax import SoftmaxHessian
+
+# Maximum growth of the squared gradient during the steps.
+_MOST = 4.0
+
+
+def bfgs(gradient, x, inverse, is_small, *, max_iter=50):
+    """Minimize a smooth, strictly convex function near its minimum by BFGS.
+
+    `gradient(x)` returns the gradient (p,); `is_small(x, gradient)` stops the search.
+    Full steps are taken, without a line search, from an estimate of the inverse Hessian
+    (p, p) of which the upper triangle is read. Returns `x` (p,), the better inverse and
+    the number of steps. The inverse is None, and `x` the start, if the steps do not
+    converge.
+    """
+    multiply, update = get_blas_funcs(("symv", "syr2"), (inverse,))
+    start, n_iter, owned = x, 0, False
+    g = gradient(x)
+    step = -multiply(1.0, inverse, g)
+    limit = _MOST * -(g @ step)  # gᵀ M g
+    while not is_small(x, g):
+        x = x + step
+        g_new = gradient(x)
+        image = multiply(1.0, inverse, g_new)
+        change = g_new - g
+        curvature = step @ change
+        # This form also fails for NaN.
+        if n_iter == max_iter or not (g_new @ image < limit and curvature > 0):
+            return start, None, n_iter
+        n_iter += 1
+        # M + s uᵀ + u sᵀ with My = Mg' + s, as s = -Mg: one product for each step.
+        image_of_change = image + step
+        u = 0.5 * (1 + change @ image_of_change / curvature) / curvature * step
+        u -= image_of_change / curvature
+        inverse = update(1.0, step, u, a=inverse, overwrite_a=owned)
+        owned, g = True, g_new
+        step = -(image + step * (u @ g) + u * (step @ g))
+    return x, inverse, n_iter
+
+
+def l_bfgs(function, x, is_small, *, max_iter):
+    """Minimize a smooth function from anywhere by SciPy's L-BFGS.
+
+    `function(x)` returns the value and the gradient (p,). Returns `x` (p,), where
+    `is_small` holds unless the values no longer differ or `max_iter` was reached, and
+    the number of steps.
+    """
+    last = {}
+
+    def evaluate(x):
+        value, gradient = function(x)
+        last["x"], last["gradient"] = x, gradient
+        return value, gradient
+
+    def stop(intermediate_result):
+        if is_small(last["x"], last["gradient"]):
+            raise StopIteration
+
+    options = {"maxiter": max_iter, "gtol": 0, "ftol": 0, "maxls": 50}
+    found = minimize(
+        evaluate, x, method="L-BFGS-B", jac=True, callback=stop, options=options
+    )
+    return found.x, found.nit
+
+
+class PenalizedLogLoss:
+    r"""Sum of weighted log losses and a quadratic penalty.
+
+    The function is :math:`\sum_i s_i \ell_i(w) + \|w\|^2 / 2C`. Its parameters (p,)
+    are, for each logit, the d weights and last the intercept, which is not penalized.
+    Two classes have one logit. `codes` (n,) are the classes from 0, `weight` (n,) the
+    weights of the rows. Everything is computed in the dtype of `X` (n, d).
+    """
+
+    def __init__(self, X, codes, k, weight, C, intercept):
+        self.X, self.codes, self.k, self.weight = X, codes, k, weight
+        self.C, self.intercept = C, intercept
+        self.penalty = X.dtype.type(1 / C)
+        self.single = k == 2
+        self.shape = (1 if self.single else k, X.shape[1] + bool(intercept))
+        self.target = (
+            codes.astype(X.dtype) if self.single else np.eye(k, dtype=X.dtype)[codes]
+        )
+
+    def __call__(self, x):
+        """Return the value, in float64, and the gradient (p,) at `x` (p,)."""
+        logits = self._logits(x)
+        if self.single:
+            # log(1 + exp(-z)) for the second class, log(1 + exp(z)) for the first
+            value = -(self.weight @ log_expit(np.where(self.codes, logits, -logits)))
+        else:
+            own = np.take_along_axis(logits, self.codes[:, None], axis=1)[:, 0]
+            value = self.weight @ (logsumexp(logits, axis=1) - own)
+        weights = self.penalized(x).astype(np.float64)
+        value = value + 0.5 * float(self.penalty) * (weights**2).sum()
+        return value, self._gradient(x, logits)
+
+    def in_float64(self):
+        """Return the same function, computed in float64."""
+        X, weight = (
+            part.astype(np.float64, copy=False) for part in (self.X, self.weight)
+        )
+        return type(self)(X, self.codes, self.k, weight, self.C, self.intercept)
+
+    def gradient(self, x):
+        """Return the gradient (p,) at `x` (p,)."""
+        return self._gradient(x, self._logits(x))
+
+    def penalized(self, x):
+        """Return the penalized parameters (1 or k, d) of `x` (p,)."""
+        return x.reshape(self.shape)[:, : self.X.shape[1]]
+
+    def inverse_hessian(self, x):
+        """Return the inverse Hessian (p, p) at `x` (p,), in Fortran order."""
+        hessian = SoftmaxHessian(
+            self.X,
+            self._proba(self._logits(x)),
+            sample_weight=self.weight,
+            penalty=float(self.penalty),
+            intercept=self.intercept,
+        )
+        return np.asfortranarray(inv(hessian.to_dense()), dtype=self.X.dtype)
+
+    def _logits(self, x):
+        d = self.X.shape[1]
+        if self.single:
+            logits = self.X @ x[:d]
+            if self.intercept:
+                logits += x[d]
+            return logits
+        W = x.reshape(self.shape)
+        logits = self.X @ W[:, :d].T
+        if self.intercept:
+            logits += W[:, d]
+        return logits
+
+    def _proba(self, logits):
+        return expit(logits) if self.single else softmax(logits, axis=1)
+
+    def _gradient(self, x, logits):
+        residual = self._proba(logits)
+        residual -= self.target
+        residual *= self.weight if self.single else self.weight[:, None]
+        d = self.X.shape[1]
+        gradient = np.empty(self.shape, dtype=x.dtype)
+        gradient[:, :d] = residual @ self.X if self.single else (self.X.T @ residual).T
+        gradient[:, :d] += self.penalty * self.penalized(x)
+        if self.intercept:
+            gradient[:, d] = residual.sum(axis=0)
+        return gradient.ravel()
+
 
 _FLOATS = [np.float64, np.float32]
 _LIMIT = 2048  # maximum number of parameters for which an inverse Hessian is kept

@@ -16,17 +16,29 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._utils._chunks import as_floats, chunk_size, chunks
 
-# Tolerance of conjugate gradients for draws.
-
-
+# Rows up to this many bytes are converted to float64 at once, others in chunks.
 _COPIED = 2**26
 # Minimum relative precision of an unpenalized intercept, which has none only for
 # probabilities of exactly 0 and 1.
 _FLOOR = 1e-10
+_SAMPLING_TOL = 1e-5  # of conjugate gradients for draws
 
 
-class SoftmaxCurvature:
-    """Products with a softmax Hessian; parameters as in `SoftmaxHessian`."""
+class SoftmaxHessian:
+    r"""Hessian of a weighted log loss with a quadratic penalty.
+
+    The function is :math:`\sum_i w_i \ell_i(W) + \frac{\lambda}{2} \|W\|^2`, where
+    :math:`\ell_i` is the log loss of row i of `X` (m, d). `proba` is (m, k), or (m,)
+    for a model of two classes with a single logit, which has k = 1.
+
+    If `intercept_penalty` is 0, adding one number to all intercepts of a softmax
+    changes no probability: along that direction, the Hessian gets the mean of the
+    intercepts' own curvature instead of 0. Up to `limit` parameters the Hessian is
+    factorized, which costs O(m d² k²) and O(d³ k³); above, equations are solved by
+    conjugate gradients up to the relative residual `tol`. Up to `limit` rows, equations
+    are solved in the space that the rows span, if they are at most half as many as the
+    features, or fewer than the features if there are too many parameters to factorize.
+    """
 
     def __init__(
         self,
@@ -37,6 +49,9 @@ class SoftmaxCurvature:
         penalty=1.0,
         intercept=True,
         intercept_penalty=0.0,
+        limit=4096,
+        tol=1e-8,
+        max_iter=1000,
     ):
         X = as_floats(X)
         proba = np.asarray(proba, dtype=np.float64)
@@ -68,6 +83,7 @@ class SoftmaxCurvature:
         self.intercept = intercept
         self.intercept_penalty = float(intercept_penalty)
         self.shape = (self.proba.shape[1], d + bool(intercept))
+        self.limit, self.tol, self.max_iter = limit, tol, max_iter
 
     def matvec(self, V):
         """Multiply `V` (k, d + 1) or (r, k, d + 1) with the Hessian."""
@@ -214,51 +230,6 @@ class SoftmaxCurvature:
             diagonal[:, -1] += self._intercept_curvature + self._null / self.shape[0]
         return diagonal
 
-
-_SAMPLING_TOL = 1e-5
-
-
-class SoftmaxHessian(SoftmaxCurvature):
-    r"""Hessian of a weighted log loss with a quadratic penalty.
-
-    The function is :math:`\sum_i w_i \ell_i(W) + \frac{\lambda}{2} \|W\|^2`, where
-    :math:`\ell_i` is the log loss of row i of `X` (m, d). `proba` is (m, k), or (m,)
-    for a model of two classes with a single logit, which has k = 1.
-
-    If `intercept_penalty` is 0, adding one number to all intercepts of a softmax
-    changes no probability: along that direction, the Hessian gets the mean of the
-    intercepts' own curvature instead of 0. Up to `limit` parameters the Hessian is
-    factorized, which costs O(m d² k²) and O(d³ k³); above, equations are solved by
-    conjugate gradients up to the relative residual `tol`. Up to `limit` rows, equations
-    are solved in the space that the rows span, if they are at most half as many as the
-    features, or fewer than the features if there are too many parameters to factorize.
-    """
-
-    def __init__(
-        self,
-        X,
-        proba,
-        *,
-        sample_weight=None,
-        penalty=1.0,
-        intercept=True,
-        intercept_penalty=0.0,
-        limit=4096,
-        tol=1e-8,
-        max_iter=1000,
-    ):
-        super().__init__(
-            X,
-            proba,
-            sample_weight=sample_weight,
-            penalty=penalty,
-            intercept=intercept,
-            intercept_penalty=intercept_penalty,
-        )
-        self.limit = limit
-        self.tol = tol
-        self.max_iter = max_iter
-
     def solve(self, B):
         """Return `V` with `matvec(V) == B`, for `B` (k, d + 1) or (r, k, d + 1)."""
         B, single = self._as_block(B)
@@ -369,20 +340,6 @@ class SoftmaxHessian(SoftmaxCurvature):
         return conjugate_gradients(
             self.matvec, B, self._diagonal, tol=tol, max_iter=self.max_iter
         )
-
-
-def softmax_hessian(
-    X, proba, sample_weight=None, penalty=1.0, intercept=True, intercept_penalty=0.0
-):
-    """Return the Hessian (k (d + 1), k (d + 1)); parameters as `SoftmaxHessian`."""
-    return SoftmaxHessian(
-        X,
-        proba,
-        sample_weight=sample_weight,
-        penalty=penalty,
-        intercept=intercept,
-        intercept_penalty=intercept_penalty,
-    ).to_dense()
 
 
 # Relative length below which a row's own component is rounding error.

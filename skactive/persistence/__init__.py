@@ -5,10 +5,13 @@ from collections.abc import Collection
 from typing import Any
 
 from .._utils._sklearn import validate_params
-from ._codec import OBJECT_FILE, Reader, Writer, read_json
-from ._estimators import ESTIMATOR_DECODERS, encode_estimator
-from ._folder import new_folder, open_folder
-from ._strategies import STRATEGY_DECODERS, encode_strategy
+from ._estimators import (
+    ESTIMATOR_DECODERS,
+    STRATEGY_DECODERS,
+    encode_estimator,
+    encode_strategy,
+)
+from ._folder import OBJECT_FILE, Reader, Writer, new_folder, open_folder, read_json
 from ._values import (
     ARRAY_DECODERS,
     FRAME_DECODERS,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ._codec import OBJECT_FILE, LoadError, quote
+from ._folder import OBJECT_FILE, LoadError, quote
 
 _TRAINED = "_trained"
 _DIGEST = "_checkpoint_digest"

@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 import numpy as np
 from scipy import sparse
 
-from ._codec import TAG, LoadError, quote, read_json
+from ._folder import TAG, LoadError, quote, read_json
 
 _SEQUENCES = {tuple: "tuple", set: "set", frozenset: "frozenset"}
 _SPARSE = {

@@ -6,9 +6,14 @@ import os
 import warnings
 import zlib
 
-from .._storage._files import make_folder, write_atomic
-from .._storage._lines import LineWriter, read_lines
-from .._storage._lock import Lock, utc_now
+from .._storage._files import (
+    LineWriter,
+    Lock,
+    make_folder,
+    read_lines,
+    utc_now,
+    write_atomic,
+)
 from ._pool import renumber
 
 MANIFEST = "manifest.json"

@@ -9,15 +9,19 @@ from numbers import Integral
 import numpy as np
 
 from .._storage._files import write_atomic
-from .._storage._fingerprint import class_name, describe_json, hash_items
-from .._storage._versions import collect_versions, major
+from .._storage._fingerprint import (
+    class_name,
+    collect_versions,
+    describe_json,
+    hash_items,
+    major,
+)
 from .._utils._random import base_seed
-from ..persistence._strategies import encode_choice
+from ..persistence._estimators import encode_choice
 from ._pool import dump_hashes, find_moves, load_hashes
 from ._state import State
 
 HASHES = "pool.npy"
-_LONGEST = 200
 
 
 def new_manifest(learner, pool, classes=None):

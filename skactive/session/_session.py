@@ -10,9 +10,8 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from .._storage._fingerprint import hash_items
-from .._storage._versions import warn_of_versions
-from .._utils._containers import take_rows
+from .._storage._fingerprint import hash_items, warn_of_versions
+from .._utils._containers import check_n_queries, take_rows
 from .._utils._sklearn import check_bool, check_count, check_path
 from .._utils._threads import synchronized
 from ..simulation._run import Run
@@ -32,7 +31,6 @@ from ._state import (
     Vocabulary,
     check_annotator,
     check_classes,
-    check_n,
     list_history,
     normalize_labels,
 )
@@ -259,7 +257,7 @@ class LabelingSession:
             If the disk fails. Nothing was then asked; the next call asks for the same.
         """
         annotator = self._who(annotator)
-        n = check_n(n)
+        n = check_n_queries(n, None, name="n")
         with self._choosing:
             if (batch := self._show_again(annotator)) is not None:
                 return batch

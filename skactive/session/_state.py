@@ -9,7 +9,6 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from itertools import groupby
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -341,17 +340,6 @@ def read_session(folder):
     state = State()
     state.fold(events)
     return manifest, events, state
-
-
-def check_n(n):
-    """Return a checked number of items, or None."""
-    if n is None:
-        return None
-    if not isinstance(n, Integral) or isinstance(n, bool):
-        raise TypeError(f"'n' must be an int or None, got {n!r}.")
-    if n < 1:
-        raise ValueError(f"'n' must be at least 1, got {n}.")
-    return int(n)
 
 
 def check_annotator(annotator):

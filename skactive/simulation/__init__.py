@@ -19,8 +19,7 @@ from ._scenarios import (
     reference_seed,
     unbiased_seed,
 )
-from ._search import SimulatedLearner
-from ._simulate import simulate
+from ._simulate import SimulatedLearner, simulate
 
 __all__ = [
     "GRIESSHABER",

@@ -15,10 +15,8 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from tqdm import tqdm
 
-from .._storage._files import make_folder
+from .._storage._files import LineWriter, Lock, make_folder, read_lines
 from .._storage._fingerprint import describe, find_changes, to_text
-from .._storage._lines import LineWriter, read_lines
-from .._storage._lock import Lock
 from .._utils._containers import count_items, take_rows
 from .._utils._labels import as_labels
 from .._utils._pipelines import split_estimator
@@ -26,11 +24,16 @@ from .._utils._sklearn import HasMethods, Interval, validate_params
 from ..registry import resolve
 from ..strategies._base import TARGETS
 from ..view._quantities import check_capability, check_target
-from ._initial import choose_initial
 from ._resume import fingerprint, make_plan
 from ._run import Run
 from ._scoring import check_labels, check_test_data
-from ._simulate import CONSTRAINTS, find_cached_steps, precompute_features, simulate
+from ._simulate import (
+    CONSTRAINTS,
+    choose_initial,
+    find_cached_steps,
+    precompute_features,
+    simulate,
+)
 
 
 @validate_params(

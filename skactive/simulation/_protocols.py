@@ -34,13 +34,13 @@ GRIESSHABER = MappingProxyType(
     }
 )
 
+_MODELS: dict[str, list] = {
+    "learner": [HasMethods(["query", "teach", "get_params"])],
+    "estimator": [HasMethods(["fit", "get_params"]), None],
+}
 
-@validate_params(
-    {
-        "learner": [HasMethods(["query", "teach", "get_params"])],
-        "estimator": [HasMethods(["fit", "get_params"]), None],
-    }
-)
+
+@validate_params(_MODELS)
 def al_lr(
     learner: ActiveLearner,
     X: Any,
@@ -84,12 +84,7 @@ def al_lr(
     return _keep("AL+LR", learner, estimator, X, y, options)
 
 
-@validate_params(
-    {
-        "learner": [HasMethods(["query", "teach", "get_params"])],
-        "estimator": [HasMethods(["fit", "get_params"]), None],
-    }
-)
+@validate_params(_MODELS)
 def al_ft(
     learner: ActiveLearner,
     X: Any,
@@ -118,13 +113,7 @@ def al_ft(
     return _keep("AL+FT", learner, estimator, X, y, options)
 
 
-@validate_params(
-    {
-        "learner": [HasMethods(["query", "teach", "get_params"])],
-        "estimator": [HasMethods(["fit", "get_params"]), None],
-        "final_estimator": [HasMethods(["fit", "get_params"]), None],
-    }
-)
+@validate_params({**_MODELS, "final_estimator": _MODELS["estimator"]})
 def prepal(
     learner: ActiveLearner,
     X: Any,
@@ -182,13 +171,7 @@ def prepal(
     return _hand_over("PRepAL", learner, estimator, final_estimator, X, y, options)
 
 
-@validate_params(
-    {
-        "learner": [HasMethods(["query", "teach", "get_params"])],
-        "estimator": [HasMethods(["fit", "get_params"]), None],
-        "final_estimator": [HasMethods(["fit", "get_params"]), None],
-    }
-)
+@validate_params({**_MODELS, "final_estimator": _MODELS["estimator"]})
 def transfer(
     learner: ActiveLearner,
     X: Any,
@@ -230,13 +213,7 @@ def transfer(
     return _hand_over("Transfer", learner, estimator, final_estimator, X, y, options)
 
 
-@validate_params(
-    {
-        "learner": [HasMethods(["query", "teach", "get_params"])],
-        "estimator": [HasMethods(["fit", "get_params"]), None],
-        "final_estimator": [HasMethods(["fit", "get_params"]), None],
-    }
-)
+@validate_params({**_MODELS, "final_estimator": _MODELS["estimator"]})
 def proxy(
     learner: ActiveLearner,
     X: Any,

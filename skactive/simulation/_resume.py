@@ -4,11 +4,8 @@ import json
 import os
 import warnings
 
-from .._storage._files import make_folder, write_atomic
-from .._storage._fingerprint import describe, find_changes, hash_data
-from .._storage._lines import LineWriter, read_lines
-from .._storage._lock import Lock
-from .._storage._versions import collect_versions
+from .._storage._files import LineWriter, Lock, make_folder, read_lines, write_atomic
+from .._storage._fingerprint import collect_versions, describe, find_changes, hash_data
 from ._run import Run
 
 _FORMAT = "skactive.simulation"

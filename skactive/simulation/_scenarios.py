@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._utils._containers import as_positions, count_items, take_rows
 from .._utils._labels import as_labels
 from .._utils._random import base_seed, round_rng
-from .._utils._sklearn import num_samples, validate_params
+from .._utils._sklearn import check_count, num_samples, validate_params
 from .._utils._texts import as_texts
 
 
@@ -260,13 +260,12 @@ def _assume(found, rest, n_assumed, negative, rng, what):
 
 
 def _draw(positions, n, rng, name, what, least=1):
-    if not isinstance(n, Integral) or isinstance(n, bool) or n < least:
-        raise ValueError(f"{name!r} must be an int of at least {least}, got {n!r}.")
+    n = check_count(name, n, least)
     if n > len(positions):
         raise ValueError(
             f"{name!r} must be at most {len(positions)}, the number of {what}; got {n}."
         )
-    return rng.choice(positions, size=int(n), replace=False)
+    return rng.choice(positions, size=n, replace=False)
 
 
 def _compile(pattern):

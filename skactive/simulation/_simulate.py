@@ -2,29 +2,148 @@
 
 import os
 from collections.abc import Callable
+from numbers import Integral, Real
 from time import perf_counter
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from tqdm import tqdm
 
 from .._storage._fingerprint import to_text
-from .._utils._containers import NothingToAskError, count_items, take_rows
+from .._utils._containers import NothingToAskError, as_positions, count_items, take_rows
 from .._utils._labels import as_labels
 from .._utils._pipelines import carries_over
 from .._utils._random import base_seed, round_rng
-from .._utils._sklearn import HasMethods, check_count, validate_params
-from ..learner import ActiveLearner
-from ..stopping._base import should_stop
-from ..stopping._names import get_stopping_rule
-from ._initial import Oracle, choose_initial
+from .._utils._sklearn import (
+    HasMethods,
+    Interval,
+    check_count,
+    fit_context,
+    validate_params,
+)
+from ..learner import ActiveLearner, DelegationMixin
+from ..stopping._base import get_stopping_rule, should_stop
 from ._resume import RunRecorder
 from ._run import Run
 from ._scoring import Scores, check_labels, check_test_data
+
+
+@validate_params({"rng": [np.random.Generator]})
+def choose_initial(initial, n_initial, y, rng):
+    """Return the positions that are labeled before the first query."""
+    n_pool = len(y)
+    if initial is not None and not isinstance(initial, str):
+        if np.size(initial) == 0:
+            raise ValueError(
+                "'initial' holds no positions. To begin without labels, pass "
+                "n_initial=0 and no 'initial'."
+            )
+        return as_positions(initial, n_pool, name="initial")
+    check_count("n_initial", n_initial, 0)
+    if n_initial > n_pool:
+        raise ValueError(
+            f"'n_initial' must be at most the size of the pool, {n_pool}; got "
+            f"{n_initial}."
+        )
+    if initial is None or initial == "random":
+        return rng.choice(n_pool, size=n_initial, replace=False)
+    if initial == "first":
+        return np.arange(n_initial)
+    if initial == "stratified":
+        return _stratify(y, n_initial, rng)
+    raise ValueError(
+        "'initial' must be 'random', 'stratified', 'first', or positions in the pool; "
+        f"got {initial!r}."
+    )
+
+
+def _stratify(y, n, rng):
+    """Return positions drawn from each class by the method of largest remainders."""
+    _check_classes(y, "initial='stratified'")
+    classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    share = n * counts / len(y)
+    take = np.floor(share).astype(int)
+    # Among equal remainders, chance decides.
+    order = np.lexsort((rng.random(len(classes)), take - share))
+    take[order[: n - take.sum()]] += 1
+    if n >= len(classes):
+        while (take == 0).any():
+            take[np.argmax(take)] -= 1
+            take[np.argmin(take)] += 1
+    drawn = [
+        rng.choice(np.flatnonzero(codes == code), size=size, replace=False)
+        for code, size in enumerate(take)
+    ]
+    return rng.permutation(np.concatenate(drawn))
+
+
+class Oracle:
+    """Return the known labels in place of a person, with noise if wanted.
+
+    With a probability as `noise`, the wrong labels follow from `seed` alone: every
+    strategy meets the same ones.
+    """
+
+    def __init__(self, y, noise=None, seed=0):
+        self.y = y
+        self.noise = noise
+        self.seed = seed
+        if noise is None or callable(noise):
+            return
+        if (
+            not isinstance(noise, Real)
+            or isinstance(noise, bool)
+            or not 0 <= noise <= 1
+        ):
+            raise ValueError(
+                "'noise' must be a probability in [0, 1], a function of (positions, "
+                f"labels, rng), or None; got {noise!r}."
+            )
+        if noise > 0:
+            self.y = self._corrupt()
+
+    def _corrupt(self):
+        _check_classes(self.y, "a rate of 'noise'")
+        classes, codes = np.unique(self.y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(
+                "'noise' needs a wrong class to choose, and all labels in 'y' are "
+                f"{classes[0]!r}."
+            )
+        rng = round_rng(self.seed, 0, "noise")
+        wrong = rng.random(len(codes)) < self.noise
+        shift = rng.integers(1, len(classes), size=len(codes))
+        return classes[(codes + wrong * shift) % len(classes)]
+
+    def label(self, positions, round_number):
+        """Return the labels of some positions, (b,)."""
+        labels = self.y[positions]
+        if not callable(self.noise) or not len(positions):
+            return labels
+        rng = round_rng(self.seed, round_number, "noise")
+        try:
+            return as_labels(
+                self.noise(positions.copy(), labels.copy(), rng), len(positions)
+            )
+        except (TypeError, ValueError) as exc:
+            exc.add_note(
+                f"The labels came from 'noise', asked for {len(positions)} of them in "
+                f"round {round_number}."
+            )
+            raise
+
+
+def _check_classes(y, what):
+    if y.ndim != 1 or y.dtype.kind == "f":
+        raise TypeError(
+            f"{what} needs one class for each item in 'y', got an array of shape "
+            f"{y.shape} and dtype {y.dtype}. Pass positions, or a function, instead."
+        )
+
 
 # `run_experiment` has these arguments as well.
 CONSTRAINTS = {
@@ -379,3 +498,89 @@ def precompute_features(estimator, *containers):
         for step in steps if X is not None else ():
             X = step.transform(X)
     return perf_counter() - start
+
+
+class SimulatedLearner(DelegationMixin, MetaEstimatorMixin, BaseEstimator):
+    """Learner that spends a labeling budget on the data passed to `fit`.
+
+    `ActiveLearner.fit` trains on all its data, so its score does not depend on the
+    strategy. Here `fit(X, y)` uses `X` as the pool and `y` in place of a person, and
+    ends with the model trained on the queried labels. So a grid search or a
+    cross-validation compares strategies at equal budgets.
+
+    Parameters
+    ----------
+    estimator : ActiveLearner
+        The learner; its `batch_size` is the size of each round.
+    n_initial : int, default=50
+        Number of random items labeled before the first query.
+    n_rounds : int, default=9
+        Number of queries.
+
+    Attributes
+    ----------
+    estimator_ : ActiveLearner
+        The learner after the last round.
+    run_ : Run
+        The queried positions, without scores.
+    classes_ : ndarray of shape (n_classes,)
+        The classes among the queried labels.
+
+    Examples
+    --------
+    >>> from skactive import ActiveLearner
+    >>> from skactive.simulation import SimulatedLearner
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> X, y = load_iris(return_X_y=True)
+    >>> learner = ActiveLearner(
+    ...     LogisticRegression(max_iter=500), batch_size=5, random_state=0
+    ... )
+    >>> search = GridSearchCV(
+    ...     SimulatedLearner(learner, n_initial=5, n_rounds=3),
+    ...     {"estimator__strategy": ["random", "margin"]},
+    ... )
+    >>> len(search.fit(X, y).best_estimator_.run_.asked)
+    20
+    """
+
+    _parameter_constraints = {
+        "estimator": [HasMethods(["query", "teach"])],
+        "n_initial": [Interval(Integral, 0, None, closed="left")],
+        "n_rounds": [Interval(Integral, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self, estimator: ActiveLearner, *, n_initial: int = 50, n_rounds: int = 9
+    ):
+        self.estimator = estimator
+        self.n_initial = n_initial
+        self.n_rounds = n_rounds
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: ArrayLike) -> Self:
+        """Run the loop on a pool.
+
+        Parameters
+        ----------
+        X : container of n items
+            The pool.
+        y : array-like of shape (n,)
+            The true labels.
+
+        Returns
+        -------
+        self : SimulatedLearner
+        """
+        learner = clone(self.estimator)
+        seed = base_seed(learner.random_state)
+        learner.set_params(random_state=seed)
+        y = as_labels(y, count_items(X))
+        rng = round_rng(seed, 0, "initial")
+        queried = choose_initial("random", self.n_initial, y, rng)
+        recorder = RunRecorder()
+        run_loop(learner, X, Oracle(y), queried, self.n_rounds, recorder)
+        self.run_ = recorder.run
+        self.estimator_ = learner
+        return self

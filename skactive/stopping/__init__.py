@@ -3,13 +3,21 @@
 Call `rule.start()` before a loop and `rule.check(run, learner, X)` after each round.
 """
 
-from ._agreement import ClassificationChange, KappaAverage
-from ._base import AllOf, AnyOf, StoppingRule
-from ._budgets import LabelBudget, RoundBudget, TimeBudget
+from ._base import (
+    AllOf,
+    AnyOf,
+    StoppingRule,
+    get_stopping_rule,
+    get_stopping_rule_names,
+)
 from ._callback import as_callback
-from ._confidence import OverallUncertainty, SelectedAccuracy
-from ._names import get_stopping_rule, get_stopping_rule_names
-from ._plateau import Plateau
+from ._predictions import (
+    ClassificationChange,
+    KappaAverage,
+    OverallUncertainty,
+    SelectedAccuracy,
+)
+from ._records import LabelBudget, Plateau, RoundBudget, TimeBudget
 
 __all__ = [
     "AllOf",

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from .._math._selection import top_n
+from .._math._scores import top_n
 from .._utils._sklearn import QuickParamsMixin
 
 TARGETS = frozenset({"single-label", "multi-label", "regression"})

@@ -11,9 +11,8 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from .._math import _scores
 from .._math._clustering import k_means, nearest_rows, row_bytes
-from .._math._distances import paired_distances, squared_norms
-from .._math._neighbors import nearest
-from .._math._selection import top_n
+from .._math._neighbors import nearest, paired_distances, squared_norms
+from .._math._scores import top_n
 from .._utils._chunks import chunk_size, chunks, float_rows
 from .._utils._sklearn import Interval, StrOptions
 from ._base import Strategy

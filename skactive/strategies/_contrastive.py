@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
 from .._math._neighbors import neighbor_means
-from .._math._selection import top_n
+from .._math._scores import top_n
 from .._utils._chunks import chunk_size, map_chunks
 from .._utils._pipelines import seeded_clone
 from .._utils._sklearn import HasMethods, Interval

@@ -1,6 +1,5 @@
 """Influence functions: query the labels that would change a goal most."""
 
-import inspect
 from numbers import Integral, Real
 from typing import Any
 
@@ -236,11 +235,11 @@ def _class_weights(model, view):
     class_weight = getattr(model, "class_weight", None)
     if class_weight is None:
         return np.ones(len(view.classes))
-    counted = {}
-    if "sample_weight" in inspect.signature(compute_class_weight).parameters:
-        counted["sample_weight"] = view.sample_weight
     return compute_class_weight(
-        class_weight, classes=view.classes, y=view.y_trained, **counted
+        class_weight,
+        classes=view.classes,
+        y=view.y_trained,
+        sample_weight=view.sample_weight,
     )
 
 

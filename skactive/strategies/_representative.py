@@ -9,8 +9,8 @@ from scipy import sparse
 
 from .._math import _scores
 from .._math._clustering import k_means, k_medoids, nearest_rows
-from .._math._distances import middle, squared_distances
-from .._math._selection import top_n
+from .._math._neighbors import middle, squared_distances
+from .._math._scores import top_n
 from .._utils._chunks import chunk_size, float_rows, map_chunks
 from .._utils._sklearn import Interval, StrOptions
 from ._base import Strategy

@@ -16,6 +16,7 @@ from .._utils._chunks import as_floats
 from .._utils._pipelines import seeded_clone
 from .._utils._sklearn import HasMethods
 from ._base import Strategy
+from ._committee import draw_bootstrap
 
 _GIVEN = {"X", "y", "candidates", "batch_size"}
 # Models that a query may take: our parameter, and the quantities of the default.
@@ -302,10 +303,7 @@ class ForSkactiveml:
         X, y, rng = self.X[: self.m], self.y[: self.m].astype(int), self._view.rng
         members = []
         for _ in range(N_MEMBERS):
-            order = rng.permutation(self.m)
-            first = order[np.unique(y[order], return_index=True)[1]]
-            others = rng.integers(self.m, size=self.m - len(first))
-            rows = np.concatenate([first, others])
+            rows = draw_bootstrap(y, rng)
             member = seeded_clone(self._trainable(), rng).fit(X[rows], y[rows])
             members.append(self._wrap_fitted(member))
         return members

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .._math import _scores
-from .._math._distances import squared_norms
+from .._math._neighbors import squared_norms
 from .._utils._chunks import chunk_size, chunks, float_rows, map_chunks
 from .._utils._sklearn import Interval, StrOptions
 from ._base import PointwiseStrategy

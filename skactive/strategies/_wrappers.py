@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._math._selection import top_n
+from .._math._scores import top_n
 from .._utils._containers import check_picks
 from .._utils._sklearn import HasMethods, Interval, RealNotInt, StrOptions
 from ._base import SINGLE_LABEL, TARGETS, Strategy

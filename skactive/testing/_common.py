@@ -1,5 +1,6 @@
 """What both kits use: collecting and running checks, errors, global generators."""
 
+import pickle
 import random
 import sys
 from collections.abc import Mapping
@@ -95,6 +96,20 @@ def _run(check, subject):
         ) from exc
 
 
+def changed_names(before, contents, after):
+    """Return the names whose values differ; `contents` are hashes of those before."""
+    changed = [
+        name
+        for name in sorted(before.keys() | after.keys())
+        if name not in before or name not in after or before[name] is not after[name]
+    ]
+    return changed or [
+        name
+        for name, content in hash_values(after).items()
+        if content != contents[name]
+    ]
+
+
 def hash_values(values):
     """Hash each value of a dict, so that a list that grew in place is noticed."""
     hashes = {}
@@ -104,6 +119,17 @@ def hash_values(values):
         except Exception:  # such as a lambda, which has no content to hash
             hashes[name] = None
     return hashes
+
+
+def restore_pickled(value):
+    """Return a copy of an object by way of a pickle."""
+    try:
+        return pickle.loads(pickle.dumps(value))
+    except Exception as exc:
+        raise AssertionError(
+            f"it cannot be pickled ({type(exc).__name__}: {exc}); define classes and "
+            "functions at the top of a module, and hold no open files or lambdas."
+        ) from exc
 
 
 # Global generators
@@ -132,6 +158,23 @@ def seed_globals(seed):
     random.seed(seed)
     if _torch():
         _torch().random.manual_seed(seed)
+
+
+def run_with_global_seeds(make, run):
+    """Return `run(make())` for two global seeds, and the generators that it moved."""
+    states = global_states()
+    results, moved = [], []
+    try:
+        for seed in (1, 2):
+            subject = make()
+            seed_globals(seed)
+            before = global_states()
+            results.append(run(subject))
+            after = global_states()
+            moved = moved or [name for name in before if before[name] != after[name]]
+    finally:
+        restore_globals(states)
+    return results, moved
 
 
 def restore_globals(states):

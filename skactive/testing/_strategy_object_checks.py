@@ -1,7 +1,6 @@
 """Checks of a strategy as an object, and of what a query must leave unchanged."""
 
 import inspect
-import pickle
 import sys
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,11 +14,11 @@ from sklearn.base import clone
 
 from ..view._quantities import check_declarations
 from ._common import (
+    changed_names,
     ensure,
-    global_states,
     hash_values,
-    restore_globals,
-    seed_globals,
+    restore_pickled,
+    run_with_global_seeds,
 )
 from ._strategy_cases import GivenProba, ask, make_case, score
 
@@ -132,13 +131,7 @@ def check_clone(subject):
 def check_pickle(subject):
     """A strategy can be pickled and gives the same answers afterwards."""
     strategy, case = subject.make(), make_case()
-    try:
-        restored = pickle.loads(pickle.dumps(strategy))
-    except Exception as exc:
-        raise AssertionError(
-            f"it cannot be pickled ({type(exc).__name__}: {exc}); define classes and "
-            "functions at the top of a module, and hold no open files or lambdas."
-        ) from exc
+    restored = restore_pickled(strategy)
     ensure(
         repr(restored) == repr(strategy)
         and np.array_equal(ask(restored, case, 5), ask(strategy, case, 5)),
@@ -152,17 +145,7 @@ def check_keeps_no_state(subject):
     strategy = subject.make()
     before, contents = dict(vars(strategy)), hash_values(vars(strategy))
     ask(strategy, make_case(), 5)
-    after = vars(strategy)
-    changed = [
-        name
-        for name in sorted(before.keys() | after.keys())
-        if name not in before or name not in after or before[name] is not after[name]
-    ]
-    changed = changed or [
-        name
-        for name, content in hash_values(vars(strategy)).items()
-        if content != contents[name]
-    ]
+    changed = changed_names(before, contents, vars(strategy))
     ensure(
         not changed,
         f"select changed the attributes {changed}; keep what a query computes in local "
@@ -213,29 +196,19 @@ def check_model_is_unchanged(subject):
 def check_no_global_generator(subject):
     """No global random generator is used."""
     case = make_case()
-    states = global_states()
-    try:
-        picks = []
-        for seed in (1, 2):
-            strategy = subject.make()
-            seed_globals(seed)
-            before = global_states()
-            picks.append(ask(strategy, case, 6))
-            after = global_states()
-            moved = [name for name in before if before[name] != after[name]]
-            ensure(
-                not moved,
-                f"a query moved the global generator of {' and '.join(moved)}; take "
-                "random numbers from view.rng, and integer seeds from "
-                "view.rng.integers(2**31).",
-            )
-        ensure(
-            np.array_equal(*picks),
-            "a query depends on a global random seed; take random numbers from "
-            "view.rng only.",
-        )
-    finally:
-        restore_globals(states)
+    picks, moved = run_with_global_seeds(
+        subject.make, lambda strategy: ask(strategy, case, 6)
+    )
+    ensure(
+        not moved,
+        f"a query moved the global generator of {' and '.join(moved)}; take random "
+        "numbers from view.rng, and integer seeds from view.rng.integers(2**31).",
+    )
+    ensure(
+        np.array_equal(*picks),
+        "a query depends on a global random seed; take random numbers from view.rng "
+        "only.",
+    )
 
 
 def check_permuted_pool(subject):

@@ -173,8 +173,7 @@ def containers(texts):
     yield "tuple", tuple(texts)
     yield "object array", object_array(texts)
     yield "U array", np.array(texts)
-    if hasattr(getattr(np, "dtypes", None), "StringDType"):
-        yield "StringDType array", np.array(texts, dtype=np.dtypes.StringDType())
+    yield "StringDType array", np.array(texts, dtype=np.dtypes.StringDType())
     if pd := _optional("pandas"):
         index = range(10, 10 + len(texts))  # not the default, which hides mistakes
         dtypes = [

@@ -11,9 +11,8 @@ from scipy import sparse
 from sklearn.base import clone
 
 from .._math import _scores
-from .._math._distances import squared_norms
-from .._math._incremental import NearestCandidates, NearestDistances
-from .._math._neighbors import nearest
+from .._math._k_center import NearestCandidates, NearestDistances
+from .._math._neighbors import nearest, squared_norms
 from .._utils._chunks import LazyRows, as_floats, chunk_size, lazy_rows, map_chunks
 from .._utils._containers import take_rows
 from .._utils._pipelines import has_sampler, resample, split_estimator

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from skactive._math._distances import (
+from skactive._math._neighbors import (
     middle,
     paired_distances,
     squared_distances,

@@ -10,8 +10,8 @@ from scipy.spatial.distance import cdist
 from sklearn.linear_model import LogisticRegression
 
 from skactive import ActiveLearner, get_strategy
-from skactive._math import _incremental as nearby
-from skactive._math._incremental import NearestCandidates
+from skactive._math import _k_center as nearby
+from skactive._math._k_center import NearestCandidates
 from skactive._utils._chunks import LazyRows
 from skactive.view import PoolView
 

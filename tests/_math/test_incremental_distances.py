@@ -12,9 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skactive import ActiveLearner, get_strategy
-from skactive._math import _incremental as tracking
-from skactive._math._incremental import NearestDistances
-from skactive._math._k_center import k_center
+from skactive._math import _k_center as tracking
+from skactive._math._k_center import NearestDistances, k_center
 from skactive._utils._chunks import LazyRows
 from skactive.view import PoolView
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from skactive._math._selection import stochastic_n, top_n
+from skactive._math._scores import stochastic_n, top_n
 
 
 def choose(scores, n, seed=0):

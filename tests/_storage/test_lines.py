@@ -6,8 +6,7 @@ import os
 import pytest
 
 from skactive._storage import _files
-from skactive._storage._files import write_atomic
-from skactive._storage._lines import LineWriter, read_lines
+from skactive._storage._files import LineWriter, read_lines, write_atomic
 
 
 def append_line(path, record):

@@ -9,15 +9,15 @@ import sys
 
 import pytest
 
-from skactive._storage import _files, _lock
-from skactive._storage._lock import Lock, LockedError
+from skactive._storage import _files
+from skactive._storage._files import Lock, LockedError
 
 
 @pytest.fixture(params=["flock", "soft"])
 def kind(request, monkeypatch):
     """The two kinds of lock: by flock, and by the existence of the file."""
     if request.param == "soft":
-        monkeypatch.setattr(_lock, "FileLock", _lock.SoftFileLock)
+        monkeypatch.setattr(_files, "FileLock", _files.SoftFileLock)
     return request.param
 
 
@@ -43,10 +43,10 @@ def test_a_lock_that_was_dropped_is_free(kind, tmp_path):
 def test_the_lock_of_a_dead_process_is_free(kind, tmp_path):
     code = f"""
 import os
-from skactive._storage import _lock
+from skactive._storage import _files
 if {kind!r} == "soft":
-    _lock.FileLock = _lock.SoftFileLock
-lock = _lock.Lock({str(tmp_path / "lock")!r}, "the thing")
+    _files.FileLock = _files.SoftFileLock
+lock = _files.Lock({str(tmp_path / "lock")!r}, "the thing")
 os.kill(os.getpid(), 9)
 """
     subprocess.run([sys.executable, "-c", code], check=False)
@@ -74,7 +74,7 @@ def test_a_forked_child_does_not_release_the_lock_of_its_parent(kind, tmp_path):
 
 
 def test_the_lock_file_of_another_machine_is_left_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr(_lock, "FileLock", _lock.SoftFileLock)
+    monkeypatch.setattr(_files, "FileLock", _files.SoftFileLock)
     (tmp_path / "lock").write_text("1\nelsewhere\n")
     with pytest.raises(LockedError, match=r"or delete .* if that process is gone"):
         Lock(tmp_path / "lock", "the thing")

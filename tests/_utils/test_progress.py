@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from skactive._utils import _progress
-from skactive._utils._progress import progress_bar
+from skactive._utils import _format as _progress
+from skactive._utils._format import progress_bar
 
 
 class Terminal(io.StringIO):

@@ -9,12 +9,12 @@ import torch
 
 from skactive.bert import clear_cache, set_cache_limit
 from skactive.bert._cache import _rows as mapped
-from skactive.bert._cache._activations import (
+from skactive.bert._cache._memory import in_use
+from skactive.bert._cache._store import (
     ActivationStore,
     NotCacheableError,
     open_activation_store,
 )
-from skactive.bert._cache._memory import in_use
 from skactive.bert._network import TextNetwork
 
 from ..conftest import save_encoder
@@ -284,7 +284,7 @@ def test_an_interrupted_pass_leaves_nothing_half_done(tiny_bert, monkeypatch):
     expected = classifier(tiny_bert, freeze=2).fit(X, Y)
     clear_cache()
     original = TextNetwork.below_cut
-    monkeypatch.setattr("skactive.bert._fitted._BATCH_TOKENS", {"cpu": 20})
+    monkeypatch.setattr("skactive.bert._fitting._BATCH_TOKENS", {"cpu": 20})
 
     def stop(network, inputs):
         if inputs["lengths"].max() < 8:

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from skactive.bert._geometry import deepfool
+from skactive.bert._heads import deepfool
 
 from ._helpers import REVIEW_LABELS as Y
 from ._helpers import REVIEWS as X
@@ -226,8 +226,8 @@ def test_other_texts_and_batches_do_not_matter(tiny_bert, head, monkeypatch):
     order = np.array([5, 0, 0, 7])
     found = trained.boundary_distance([X[i] for i in order])
     np.testing.assert_allclose(found, whole[order], rtol=2e-3)
-    monkeypatch.setattr("skactive.bert._geometry._ELEMENTS", 1)
-    monkeypatch.setattr("skactive.bert._fitted._BATCH_TOKENS", {"cpu": 1})
+    monkeypatch.setattr("skactive.bert._heads._ELEMENTS", 1)
+    monkeypatch.setattr("skactive.bert._fitting._BATCH_TOKENS", {"cpu": 1})
     np.testing.assert_allclose(trained.boundary_distance(X), whole, rtol=2e-3)
 
 

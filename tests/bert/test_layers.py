@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from transformers import AutoModel
 
-from skactive.bert._layers import LayerStack, resolve_freeze
+from skactive.bert._network import LayerStack, resolve_freeze
 
 from ._helpers import (
     ARCHITECTURES,

@@ -83,7 +83,7 @@ def test_rows_of_memory_and_of_shards_in_one_file(tmp_path, monkeypatch):
     set_cache_limit(0)
     get(POOL[::2], tmp_path, width=WIDE)
     clear_cache()
-    monkeypatch.setattr("skactive.bert._cache._shards.ShardFolder.write", fail)
+    monkeypatch.setattr("skactive.bert._cache._rows.ShardFolder.write", fail)
     with pytest.warns(UserWarning, match="kept in memory only"):
         features, encoded = get(POOL, tmp_path, width=WIDE)
     assert sorted(encoded) == sorted(POOL[1::2])
@@ -109,7 +109,7 @@ def test_rounded_values_of_a_mapped_answer(tmp_path):
 
 def test_rounded_values_where_the_folder_cannot_be_written(tmp_path, monkeypatch):
     set_cache_limit(0)
-    monkeypatch.setattr("skactive.bert._cache._shards.ShardFolder.write", fail)
+    monkeypatch.setattr("skactive.bert._cache._rows.ShardFolder.write", fail)
     monkeypatch.setattr("skactive.bert._cache._store.chunk_size", lambda n: 7)
     with pytest.warns(UserWarning, match="kept in memory only"):
         features, _ = get(POOL, tmp_path, width=WIDE, dtype="float16")
@@ -150,8 +150,8 @@ def test_a_folder_is_read_a_few_rows_at_a_time(tmp_path, monkeypatch):
         sizes.append(shape[0])
         return empty(shape, *arguments)
 
-    monkeypatch.setattr("skactive.bert._cache._shards.chunk_size", lambda n: 7)
-    monkeypatch.setattr("skactive.bert._cache._shards.np.empty", noting)
+    monkeypatch.setattr("skactive.bert._cache._rows.chunk_size", lambda n: 7)
+    monkeypatch.setattr("skactive.bert._cache._rows.np.empty", noting)
     features, _ = get(POOL[::-1], tmp_path, width=WIDE)
     assert sum(sizes) == len(POOL)
     assert max(sizes) == 7

@@ -9,8 +9,8 @@ from transformers import AutoModel, AutoTokenizer
 
 from skactive._utils._random import fork_torch
 from skactive.bert import clear_cache
-from skactive.bert._inputs import Batches
 from skactive.bert._network import TextNetwork
+from skactive.bert._tokens import Batches
 from skactive.bert._training import adamw
 
 from ._helpers import (

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from skactive.bert import clear_cache
-from skactive.bert._cache._shards import ShardFolder, digest_text
+from skactive.bert._cache._rows import ShardFolder, digest_text
 from skactive.bert._cache._store import open_store
 
 from ._helpers import RECIPE, TEXTS, WIDTH, files_of, get, get_quietly, rows_of
@@ -78,7 +78,7 @@ def test_rows_are_read_in_any_order_and_more_than_once(filled):
 
 @pytest.mark.parametrize("gap", [0, 1, 2, 16])
 def test_rows_far_apart_are_read_one_by_one(tmp_path, monkeypatch, gap):
-    monkeypatch.setattr("skactive.bert._cache._shards._GAP", gap)
+    monkeypatch.setattr("skactive.bert._cache._rows._GAP", gap)
     texts = [f"text {i}" for i in range(50)]
     get(texts, tmp_path)
     clear_cache()

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from skactive.bert import clear_cache
-from skactive.bert._cache._shards import DamagedShard, ShardFolder, digest_text
+from skactive.bert._cache._rows import DamagedShard, ShardFolder, digest_text
 
 from ._helpers import (
     RECIPE,

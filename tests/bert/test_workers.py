@@ -15,8 +15,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from skactive.bert import BertFeatures, clear_cache
-from skactive.bert._features import EncodingRun
-from skactive.bert._workers import count_workers
+from skactive.bert._features import EncodingRun, count_workers
 
 from ..conftest import TEXTS, save_encoder
 from ._helpers import PAIRS, uncached

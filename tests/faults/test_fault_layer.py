@@ -11,9 +11,8 @@ from sklearn.linear_model import LogisticRegression
 
 from skactive import ActiveLearner, LabelingSession
 from skactive._storage import _files
-from skactive._storage import _versions as versions
-from skactive._storage._files import write_atomic
-from skactive._storage._lines import LineWriter, read_lines
+from skactive._storage import _fingerprint as versions
+from skactive._storage._files import LineWriter, read_lines, write_atomic
 from skactive.session import _manifest as manifest
 
 from ._helpers import FaultyDisk

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 from skactive.linear_model import SequentialLogisticRegression
-from skactive.linear_model._loss import PenalizedLogLoss
+from skactive.linear_model._logistic import PenalizedLogLoss
 
 from ._helpers import error, exact, make
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import check_grad
 
-from skactive.linear_model._bfgs import bfgs
-from skactive.linear_model._loss import PenalizedLogLoss
+from skactive.linear_model._logistic import PenalizedLogLoss, bfgs
 
 from ._helpers import make
 

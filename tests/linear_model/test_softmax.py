@@ -12,7 +12,6 @@ from skactive.linear_model import _softmax as module
 from skactive.linear_model._softmax import (
     SoftmaxHessian,
     conjugate_gradients,
-    softmax_hessian,
     span_rows,
 )
 
@@ -92,12 +91,6 @@ def test_intercepts_may_be_penalized(k):
     X, parameters, weight, hessian = make_problem(k, intercept_penalty=0.2)
     expected = differentiate_twice(X, parameters, weight, 0.7, 0.2)
     assert_allclose(hessian.to_dense(), expected, atol=1e-12)
-
-
-def test_the_function_writes_out_the_same_hessian():
-    X, _, weight, hessian = make_problem(3)
-    dense = softmax_hessian(X, hessian.proba, weight, penalty=0.7)
-    assert_allclose(dense, hessian.to_dense(), rtol=1e-15)
 
 
 def test_the_second_of_two_softmax_classes_is_a_single_logit():

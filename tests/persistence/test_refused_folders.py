@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 import skactive
 from skactive import load, save
-from skactive._storage import _versions as versions
+from skactive._storage import _fingerprint as versions
 
 from ._helpers import (
     LABELS,

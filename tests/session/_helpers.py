@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from skactive._storage._lines import read_lines
+from skactive._storage._files import read_lines
 
 
 def events(session):

@@ -14,7 +14,7 @@ import pytest
 from sklearn.base import clone
 
 from skactive import LabelingSession
-from skactive._storage._lock import LockedError
+from skactive._storage._files import LockedError
 from skactive.session import read_labels
 
 from ._helpers import as_version_1

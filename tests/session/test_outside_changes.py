@@ -11,8 +11,7 @@ import weakref
 import pytest
 
 from skactive._storage import _files
-from skactive._storage._lines import LineWriter, read_lines
-from skactive._storage._lock import LockedError
+from skactive._storage._files import LineWriter, LockedError, read_lines
 from skactive.session import read_labels
 
 

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.stats import binomtest, chisquare
 
-from skactive.simulation._initial import Oracle, choose_initial
+from skactive.simulation._simulate import Oracle, choose_initial
 
 y = np.repeat(["a", "b", "c"], [90, 9, 1])
 

@@ -12,8 +12,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from skactive import ActiveLearner, simulate
-from skactive._storage._lock import LockedError
-from skactive._storage._versions import collect_versions
+from skactive._storage._files import LockedError
+from skactive._storage._fingerprint import collect_versions
 
 rng = np.random.default_rng(0)
 X = np.concatenate([rng.normal(-1, 1, (40, 2)), rng.normal(1, 1, (40, 2))])

@@ -22,9 +22,9 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from skactive import ActiveLearner
-from skactive._math._perceptrons import perceptron_proba
 from skactive.registry import resolve
 from skactive.strategies import Committee, PerceptronEnsemble
+from skactive.strategies._committee import perceptron_proba
 from skactive.testing import check_strategy
 from skactive.view import PoolView
 

@@ -19,7 +19,7 @@ from skactive.strategies import (
     Strategy,
 )
 from skactive.testing import (
-    _strategy_kit,
+    _strategy_checks,
     check_strategy,
     parametrize_with_strategy_checks,
     strategy_checks,
@@ -243,12 +243,12 @@ def test_some_checks_apply_by_what_is_required(check, strategy, applies):
 
 
 def test_every_check_states_its_rule():
-    for check in _strategy_kit._CHECKS:
+    for check in _strategy_checks._CHECKS:
         rule = check.__doc__.splitlines()[0]
         assert rule.endswith("."), check.__name__
         assert check.__name__.startswith("check_")
-    assert set(_strategy_kit._APPLIES) <= {
-        check.__name__ for check in _strategy_kit._CHECKS
+    assert set(_strategy_checks._APPLIES) <= {
+        check.__name__ for check in _strategy_checks._CHECKS
     }
 
 
@@ -263,15 +263,15 @@ def test_the_checks_come_in_an_order_that_stays():
     "call", [check_strategy, names_of, parametrize_with_strategy_checks]
 )
 def test_a_kit_that_collects_no_check_fails(monkeypatch, call):
-    monkeypatch.setattr(_strategy_kit, "_CHECKS", ())
+    monkeypatch.setattr(_strategy_checks, "_CHECKS", ())
     with pytest.raises(AssertionError, match="no check was collected for 'margin'"):
         call("margin")
 
 
 def test_a_kit_whose_every_check_is_left_out_fails(monkeypatch):
-    names = [check.__name__ for check in _strategy_kit._CHECKS]
+    names = [check.__name__ for check in _strategy_checks._CHECKS]
     never = dict.fromkeys(names, lambda subject: False)
-    monkeypatch.setattr(_strategy_kit, "_APPLIES", never)
+    monkeypatch.setattr(_strategy_checks, "_APPLIES", never)
     with pytest.raises(AssertionError, match="no check was collected for 'margin'"):
         check_strategy("margin")
 

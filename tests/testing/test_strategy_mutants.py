@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from skactive.testing import strategy_checks
-from skactive.testing._strategy_kit import _CHECKS
+from skactive.testing._strategy_checks import _CHECKS
 
 
 def load(path):

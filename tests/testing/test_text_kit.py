@@ -14,7 +14,7 @@ import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from skactive.testing import (
-    _text_kit,
+    _text_checks,
     check_text_estimator,
     parametrize_with_text_checks,
     text_estimator_checks,
@@ -67,18 +67,18 @@ def test_some_checks_apply_by_kind():
     assert "check_set_output" not in by_kind["Classifier"]
     assert "check_bool_labels" not in by_kind["Regressor"]
     assert "check_lengths_agree" not in by_kind["Transformer"]
-    assert set.union(*by_kind.values()) == {c.__name__ for c in _text_kit._CHECKS}
+    assert set.union(*by_kind.values()) == {c.__name__ for c in _text_checks._CHECKS}
 
 
 def test_every_check_states_its_rule():
-    for check in _text_kit._CHECKS:
+    for check in _text_checks._CHECKS:
         assert check.__doc__.splitlines()[0].endswith("."), check.__name__
-    known = {check.__name__ for check in _text_kit._CHECKS}
-    assert set(_text_kit._APPLIES) <= known
+    known = {check.__name__ for check in _text_checks._CHECKS}
+    assert set(_text_checks._APPLIES) <= known
 
 
 def test_a_kit_without_checks_fails(monkeypatch):
-    monkeypatch.setattr(_text_kit, "_CHECKS", ())
+    monkeypatch.setattr(_text_checks, "_CHECKS", ())
     with pytest.raises(AssertionError, match="no check was collected for 'Regressor'"):
         check_text_estimator(Regressor())
 
@@ -115,7 +115,7 @@ def test_a_mutant_fails_no_other_check(check, estimator, message):
 
 def test_every_check_has_a_mutant():
     mutated = {row.values[0] for row in [*rows("MUTANTS"), *rows("GRAVE")]}
-    assert mutated == {check.__name__ for check in _text_kit._CHECKS}
+    assert mutated == {check.__name__ for check in _text_checks._CHECKS}
 
 
 def test_sparse_features_are_compared_like_dense_ones():

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from skactive._math._selection import top_n
+from skactive._math._scores import top_n
 from skactive.strategies import PointwiseStrategy, Strategy
 
 

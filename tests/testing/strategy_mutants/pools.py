@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import xlogy
 
-from skactive._math._selection import top_n
+from skactive._math._scores import top_n
 from skactive.strategies import PointwiseStrategy, Strategy
 
 

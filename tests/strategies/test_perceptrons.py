@@ -6,7 +6,7 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from skactive._math._perceptrons import (
+from skactive.strategies._committee import (
     loss_gradients,
     perceptron_proba,
     start_perceptrons,

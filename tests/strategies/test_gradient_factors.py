@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from skactive._math import _gradient_factors as factors
-from skactive._math._gradient_factors import (
+from skactive.strategies import _gradient as factors
+from skactive.strategies._gradient import (
     expected_length,
     factored_distances,
     factored_norms,

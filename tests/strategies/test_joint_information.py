@@ -9,10 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skactive._math import _joint as joint
-from skactive._math._joint import joint_information, thin
+from skactive.strategies._bayesian import thin
 
-from ._helpers import choose, draw, information_by_loops
+from ._helpers import choose, draw, information_by_loops, joint_information
 
 # The information of a batch
 
@@ -44,13 +43,6 @@ def test_independent_items_add_up():
     assert joint_information(np.array([first, second])) == pytest.approx(math.log(4))
 
 
-def test_a_chunk_of_the_sum_changes_nothing(monkeypatch):
-    draws = draw(8, 5, 3)
-    whole = joint_information(draws)
-    monkeypatch.setattr(joint, "chunk_size", lambda row_bytes, limit=0: 7)
-    assert joint_information(draws) == pytest.approx(whole, abs=1e-13)
-
-
 @pytest.mark.parametrize(("m", "k"), [(11, 2), (5, 7)])
 def test_the_sampled_information_comes_to_the_exact_one(m, k):
     draws = draw(m, 12, k, concentration=2.0)
@@ -70,11 +62,6 @@ def test_the_sampled_information_comes_to_the_exact_one(m, k):
     assert many[0] < 2e-3 * exact
     assert abs(few[1]) < few[0]  # too high as often as too low
     assert error(k**m)[0] < 1e-10
-
-
-def test_a_sample_needs_a_generator():
-    with pytest.raises(ValueError, match="`rng` is needed for 30 labels of 3 classes"):
-        joint_information(draw(30, 2, 3))
 
 
 def test_a_large_batch_tells_no_more_than_there_is():

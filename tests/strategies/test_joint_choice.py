@@ -7,11 +7,9 @@ import pytest
 import scipy.stats
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skactive._math import _joint as configurations
-from skactive._math import _joint as joint
-from skactive._math._joint import joint_information
+from skactive.strategies import _bayesian as joint
 
-from ._helpers import choose, draw, information_by_loops
+from ._helpers import choose, draw, information_by_loops, joint_information
 
 
 def greedy_by_hand(draws, n):
@@ -56,13 +54,13 @@ def disagree(n, t, k, seed):
 def looked(monkeypatch):
     """Count the candidates that are looked at closely, and make shortlists short."""
     counts = []
-    gains = configurations.Configurations.gains
+    gains = joint.Configurations.gains
 
     def count(self, some, working_bytes, rough=False):
         counts.append(0 if rough else len(some))
         return gains(self, some, working_bytes, rough)
 
-    monkeypatch.setattr(configurations.Configurations, "gains", count)
+    monkeypatch.setattr(joint.Configurations, "gains", count)
     monkeypatch.setattr(joint, "SHORTLIST", 10)
     return counts
 
@@ -115,8 +113,7 @@ def test_working_memory_changes_nothing(n_samples, working_bytes):
 def test_chunks_of_configurations_change_nothing(monkeypatch):
     draws = draw(40, 6, 3)
     expected = choose(draws, 7, n_samples=100)
-    for module in (joint, configurations):
-        monkeypatch.setattr(module, "chunk_size", lambda row_bytes, limit=0: 5)
+    monkeypatch.setattr(joint, "chunk_size", lambda row_bytes, limit=0: 5)
     for found, value in zip(choose(draws, 7, n_samples=100), expected, strict=True):
         assert_allclose(found, value, atol=1e-12)
 
@@ -204,7 +201,6 @@ def test_the_draws_stay_as_they_were():
     before = draws.copy()
     draws.flags.writeable = False
     choose(draws, 5, n_samples=10)
-    joint_information(draws[:3])
     assert_array_equal(draws, before)
 
 
