@@ -4,10 +4,10 @@ import functools
 
 import numpy as np
 import pytest
-from skactive._storage._versions import collect_versions
 from sklearn.linear_model import LogisticRegression
 
 from skactive import ActiveLearner, LabelingSession
+from skactive._storage._fingerprint import collect_versions
 
 collect_once = functools.cache(collect_versions)
 
