@@ -220,7 +220,7 @@ def test_no_text_names_a_library(docstrings):
 
 def test_texts_are_unique_and_have_five_words_or_more(docstrings):
     assert len({text.casefold() for text in docstrings.data}) == len(docstrings.data)
-    assert min(len(text.split()) for text in docstrings.data) >= 5
+    assert min(len(text.split()) for text in docstrings.data) == 5
 
 
 @pytest.mark.slow
