@@ -4,6 +4,8 @@ Scripts in processes of their own import this file, so torch is imported where i
 needed.
 """
 
+import copy
+import functools
 import hashlib
 import os
 import subprocess
@@ -135,8 +137,22 @@ def regressor(folder, **params):
 
 
 def _settings(params):
-    quick = {"max_epochs": 2, "batch_size": 4, "lr": 3e-3, "random_state": 0}
+    quick = {"max_epochs": 2, "batch_size": 8, "lr": 3e-3, "random_state": 0}
     return {**quick, "device": "cpu", **params}
+
+
+_FITTED = {}
+
+
+def fitted_copy(make, model, texts, y, **params):
+    """Return a copy of `make(model, **params)` fitted to texts, trained once.
+
+    For tests of what a fitted estimator does, not of its training.
+    """
+    key = repr((make, model, texts, np.asarray(y).tolist(), sorted(params.items())))
+    if key not in _FITTED:
+        _FITTED[key] = make(model, **params).fit(texts, y)
+    return copy.deepcopy(_FITTED[key])
 
 
 def replaced(values, i, value):
@@ -206,13 +222,17 @@ def network(model, **settings):
         return TextNetwork(model, **{**defaults, **settings}).eval()
 
 
-def padded(model, texts):
-    """Tokenise into one padded batch, past the library."""
+@functools.cache
+def tokenizer_of(model):
+    """Load the tokenizer once, past the library."""
     from transformers import AutoTokenizer
 
-    batch = AutoTokenizer.from_pretrained(model)(
-        list(texts), padding=True, return_tensors="pt"
-    )
+    return AutoTokenizer.from_pretrained(model)
+
+
+def padded(model, texts):
+    """Tokenise into one padded batch, past the library."""
+    batch = tokenizer_of(model)(list(texts), padding=True, return_tensors="pt")
     return {"input_ids": batch["input_ids"], "attention_mask": batch["attention_mask"]}
 
 

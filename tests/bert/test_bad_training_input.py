@@ -10,7 +10,17 @@ from torch import nn
 from skactive.bert._classifier import encode_labels
 from skactive.bert._fitting import Task, split
 
-from ._helpers import CODES, INDICATOR, NUMBERS, X, Y, classifier, regressor, replaced
+from ._helpers import (
+    CODES,
+    INDICATOR,
+    NUMBERS,
+    X,
+    Y,
+    classifier,
+    fitted_copy,
+    regressor,
+    replaced,
+)
 
 # Parameters
 
@@ -218,7 +228,7 @@ def test_a_score_of_one_number_is_refused(tiny_bert):
     ids=["str", "None", "mixed", "surrogate", "column", "empty"],
 )
 def test_bad_texts(tiny_bert, texts, error, message):
-    fitted = classifier(tiny_bert).fit(X, Y)
+    fitted = fitted_copy(classifier, tiny_bert, X, Y)
     before = pickle.dumps(fitted)
     for call in (
         lambda: fitted.fit(texts, Y),

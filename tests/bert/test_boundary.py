@@ -11,6 +11,7 @@ from skactive.bert._heads import deepfool
 
 from ._helpers import REVIEW_LABELS as Y
 from ._helpers import REVIEWS as X
+from ._helpers import fitted_copy
 from ._helpers import review_classifier as classifier
 
 THREE = np.array([0, 1, 2, 0, 1, 2, 0, 1])
@@ -50,6 +51,13 @@ def least_distances(network, x, radius=10.0, step=0.025):
     side = torch.arange(-radius, radius, step)
     grid = torch.cartesian_prod(side, side)
     seen, labels = network(grid).argmax(dim=1), network(x).argmax(dim=1)
+    square = seen.reshape(len(side), len(side))
+    edge = torch.zeros_like(square, dtype=torch.bool)
+    for axis in (0, 1):  # only points next to one of another label can be the nearest
+        differs = square.diff(dim=axis) != 0
+        edge.narrow(axis, 0, len(side) - 1).logical_or_(differs)
+        edge.narrow(axis, 1, len(side) - 1).logical_or_(differs)
+    grid, seen = grid[edge.ravel()], seen[edge.ravel()]
     least = []
     for row, label in zip(x, labels, strict=True):
         others = grid[seen != label]
@@ -60,7 +68,7 @@ def least_distances(network, x, radius=10.0, step=0.025):
 @pytest.mark.parametrize("n_outputs", [2, 3, 7])
 def test_dfal_closed_form_oracle_of_a_linear_head(tiny_bert, n_outputs):
     labels = np.arange(8) % n_outputs
-    trained = classifier(tiny_bert).fit(X, labels)
+    trained = fitted_copy(classifier, tiny_bert, X, labels)
     layer = trained.net_.module_.head.dense[0]
     weight, bias = (t.detach().double().numpy() for t in (layer.weight, layer.bias))
     features = trained.transform(X).astype(float)
@@ -118,18 +126,17 @@ def test_deepfool_finds_a_curved_boundary():
 @pytest.mark.parametrize("head", ["mlp", "cnn", OwnReLU])
 @pytest.mark.parametrize("labels", [Y, THREE], ids=["two", "three"])
 def test_no_move_of_another_direction_flips_earlier(tiny_bert, head, labels):
-    trained = classifier(tiny_bert, head=head, pooling="mean").fit(X, labels)
+    trained = fitted_copy(classifier, tiny_bert, X, labels, head=head, pooling="mean")
     network, distance = trained.net_.module_, trained.boundary_distance(X)
     inputs = taken_by(trained)
     label = through(network, inputs).argmax(dim=1)
     generator = torch.Generator().manual_seed(0)
     assert np.isfinite(distance).all()
     assert (distance > 0).all()
-    for _ in range(200):
-        way = torch.randn(inputs.shape, generator=generator)
-        way *= 0.98 * torch.from_numpy(distance)[:, None] / way.norm(dim=1)[:, None]
-        moved = through(network, inputs + way.float())
-        assert (moved.argmax(dim=1) == label).all()
+    ways = torch.randn(200, *inputs.shape, generator=generator)
+    ways *= 0.98 * torch.from_numpy(distance)[:, None] / ways.norm(dim=2, keepdim=True)
+    moved = through(network, (inputs + ways.float()).flatten(0, 1))
+    assert (moved.argmax(dim=1).reshape(200, -1) == label).all()
 
 
 def taken_by(trained):
@@ -156,28 +163,30 @@ def through(network, inputs):
 @pytest.mark.parametrize("head", ["linear", "mlp", "cnn", OwnReLU])
 @pytest.mark.parametrize("labels", [Y, THREE], ids=["two", "three"])
 def test_dfal_oracle_a_move_of_that_length_flips_the_label(tiny_bert, head, labels):
-    trained = classifier(tiny_bert, head=head).fit(X, labels)
+    trained = fitted_copy(classifier, tiny_bert, X, labels, head=head)
     network, inputs = trained.net_.module_, taken_by(trained)
     outputs = through(network, inputs)
     label = outputs.argmax(dim=1)
     distance = trained.boundary_distance(X)
-    for i in range(len(X)):
+    radius = torch.from_numpy(distance).float()[:, None]
+
+    def lead(way, c):
+        out = through(network, inputs + way)
+        return out.gather(1, label[:, None])[:, 0] - out[:, c]
+
+    leads = []
+    for c in range(outputs.shape[1]):
         # The oracle searches itself: descend on the lead within the sphere.
-        x, a = inputs[i], label[i]
-        leads = []
-        for c in range(outputs.shape[1]):
-            if c == a:
-                continue
-            way = torch.zeros_like(x)
-            for _ in range(60):
-                way.requires_grad_()
-                out = through(network, (x + way)[None])[0]
-                (grad,) = torch.autograd.grad(out[c] - out[a], way)
-                way = way.detach() + 0.2 * distance[i] * grad / grad.norm()
-                way *= min(1.0, 1.02 * distance[i] / way.norm().item())
-            out = through(network, (x + way)[None])[0]
-            leads.append((out[a] - out[c]).item())
-        assert min(leads) <= 0
+        way = torch.zeros_like(inputs)
+        for _ in range(60):
+            way.requires_grad_()
+            (grad,) = torch.autograd.grad(lead(way, c).sum(), way)
+            length = grad.norm(dim=1, keepdim=True).clamp(min=1e-30)  # 0 for the label
+            way = way.detach() - 0.2 * radius * grad / length
+            size = way.norm(dim=1, keepdim=True).clamp(min=1e-30)
+            way *= (1.02 * radius / size).clamp(max=1.0)
+        leads.append(lead(way, c).detach().masked_fill(label == c, torch.inf))
+    assert (torch.stack(leads).amin(dim=0) <= 0).all()
 
 
 class OwnTokens(nn.Module):
@@ -206,7 +215,7 @@ class DeepTokens(OwnTokens):
 
 
 def test_a_head_of_tokens_is_moved_in_the_states_of_all(tiny_bert):
-    trained = classifier(tiny_bert, head=OwnTokens).fit(X, Y)
+    trained = fitted_copy(classifier, tiny_bert, X, Y, head=OwnTokens)
     network = trained.net_.module_
     layer = network.last_linear
     weight, bias = layer.weight.detach(), layer.bias.detach()
@@ -221,7 +230,7 @@ def test_a_head_of_tokens_is_moved_in_the_states_of_all(tiny_bert):
 
 @pytest.mark.parametrize("head", ["linear", "mlp", "cnn", DeepTokens])
 def test_other_texts_and_batches_do_not_matter(tiny_bert, head, monkeypatch):
-    trained = classifier(tiny_bert, head=head).fit(X, THREE)
+    trained = fitted_copy(classifier, tiny_bert, X, THREE, head=head)
     whole = trained.boundary_distance(X)
     order = np.array([5, 0, 0, 7])
     found = trained.boundary_distance([X[i] for i in order])
@@ -279,8 +288,8 @@ def test_several_labels_per_text_are_refused(tiny_bert):
         trained.boundary_distance(X)
 
 
-@pytest.mark.parametrize("max_iter", [0, -1, 2.0, "many"])
-def test_bad_number_of_iterations(tiny_bert, max_iter):
-    trained = classifier(tiny_bert).fit(X, Y)
-    with pytest.raises(ValueError, match="'max_iter' must be an int of at least 1"):
-        trained.boundary_distance(X, max_iter=max_iter)
+def test_bad_number_of_iterations(tiny_bert):
+    trained = fitted_copy(classifier, tiny_bert, X, Y)
+    for max_iter in (0, -1, 2.0, "many"):
+        with pytest.raises(ValueError, match="'max_iter' must be an int of at least 1"):
+            trained.boundary_distance(X, max_iter=max_iter)

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from transformers import AutoTokenizer
 
-from ._helpers import ARCHITECTURES, weights_of
+from ._helpers import ARCHITECTURES, fitted_copy, grid, tokenizer_of, weights_of
 from ._helpers import REVIEW_LABELS as Y
 from ._helpers import REVIEWS as X
 from ._helpers import review_classifier as classifier
@@ -15,13 +14,15 @@ THREE = np.array([0, 1, 2, 0, 1, 2, 0, 1])
 PAIRS = [(a, b) for a, b in zip(X, X[::-1], strict=True)]
 # A word again and again: its gradients add up before their length is taken.
 REPEATED = ["a film film film film of a film", "film of a joy", "the the the the"]
+TEXTS = {"X": X, "again": REPEATED, "pairs": PAIRS}
+FREEZE = [0, 2, "all"]
 
 
 def by_hand(model, trained, text):
     """Differentiate each loss in the whole table of embeddings, for one text."""
     network = trained.net_.module_
     pair = isinstance(text, tuple)
-    batch = AutoTokenizer.from_pretrained(model)(
+    batch = tokenizer_of(model)(
         *(text if pair else (text,)),
         truncation=True,
         max_length=trained.max_length,
@@ -42,12 +43,26 @@ def by_hand(model, trained, text):
     return max((change[i].item() for i in words), default=0.0)
 
 
-@pytest.mark.parametrize("texts", [X, REPEATED, PAIRS], ids=["X", "again", "pairs"])
-@pytest.mark.parametrize("labels", [Y, THREE], ids=["two", "three"])
-@pytest.mark.parametrize("freeze", [0, 2, "all"])
+@pytest.mark.parametrize(
+    ("texts", "labels", "freeze"),
+    grid(
+        [
+            (texts, labels, freeze)
+            for freeze in FREEZE
+            for labels in (Y, THREE)
+            for texts in TEXTS
+        ],
+        # Two cases of each text, label and freeze, so that every value is there.
+        lambda texts, labels, freeze: (
+            (FREEZE.index(freeze) + len(set(labels)) + list(TEXTS).index(texts)) % 3
+            == 0
+        ),
+    ),
+)
 def test_egl_embedding_is_that_of_the_oracle(tiny_bert, texts, labels, freeze):
+    texts = TEXTS[texts]
     kind = PAIRS if texts is PAIRS else X
-    trained = classifier(tiny_bert, freeze=freeze).fit(kind, labels)
+    trained = fitted_copy(classifier, tiny_bert, kind, labels, freeze=freeze)
     expected = [by_hand(tiny_bert, trained, text) for text in texts]
     found = trained.embedding_gradients(texts)
     assert found.shape == (len(texts),)
@@ -63,16 +78,21 @@ def test_egl_embedding_oracle_in_every_architecture(tiny_encoder, kind):
     np.testing.assert_allclose(trained.embedding_gradients(X), expected, rtol=2e-4)
 
 
-@pytest.mark.parametrize("head", ["mlp", "cnn", TwoLinear])
-@pytest.mark.parametrize("pooling", ["cls", "max"])
+@pytest.mark.parametrize(
+    ("head", "pooling"),
+    grid(
+        [(h, pooling) for h in ("mlp", "cnn", TwoLinear) for pooling in ("cls", "max")],
+        lambda head, pooling: (head == "mlp") is (pooling == "max"),
+    ),
+)
 def test_egl_embedding_oracle_for_every_head(tiny_bert, head, pooling):
-    trained = classifier(tiny_bert, head=head, pooling=pooling).fit(X, THREE)
+    trained = fitted_copy(classifier, tiny_bert, X, THREE, head=head, pooling=pooling)
     expected = [by_hand(tiny_bert, trained, text) for text in X]
     np.testing.assert_allclose(trained.embedding_gradients(X), expected, rtol=2e-4)
 
 
 def test_unknown_words_are_words_and_special_tokens_are_none(tiny_bert):
-    trained = classifier(tiny_bert).fit(X, Y)
+    trained = fitted_copy(classifier, tiny_bert, X, Y)
     assert trained.embedding_gradients(["東", ""])[0] > 0
     assert trained.embedding_gradients(["", "[SEP]", "a film"])[:2].tolist() == [0, 0]
     assert trained.embedding_gradients([""]).tolist() == [0]
@@ -85,7 +105,7 @@ def test_what_is_cut_off_has_no_part(tiny_bert):
 
 
 def test_other_texts_and_batches_do_not_matter(tiny_bert, monkeypatch):
-    trained = classifier(tiny_bert, freeze=2).fit(X, THREE)
+    trained = fitted_copy(classifier, tiny_bert, X, THREE, freeze=2)
     whole = trained.embedding_gradients(X)
     order = np.array([5, 0, 0, 7])
     found = trained.embedding_gradients([X[i] for i in order])
@@ -94,8 +114,13 @@ def test_other_texts_and_batches_do_not_matter(tiny_bert, monkeypatch):
     np.testing.assert_allclose(trained.embedding_gradients(X), whole, rtol=1e-4)
 
 
-@pytest.mark.parametrize("freeze", [0, 2, "all"])
-@pytest.mark.parametrize("cached", [True, False])
+@pytest.mark.parametrize(
+    ("freeze", "cached"),
+    grid(
+        [(freeze, cached) for freeze in (0, 2, "all") for cached in (True, False)],
+        lambda freeze, cached: cached is (freeze != 2),
+    ),
+)
 def test_the_network_stays_as_it_was(tiny_bert, freeze, cached):
     trained = classifier(
         tiny_bert, head="cnn", freeze=freeze, dropout=0.5, cache_frozen=cached
@@ -121,7 +146,7 @@ def test_the_network_stays_as_it_was(tiny_bert, freeze, cached):
 
 
 def test_a_confident_model_still_has_an_order(tiny_bert):
-    trained = classifier(tiny_bert).fit(X, THREE)
+    trained = fitted_copy(classifier, tiny_bert, X, THREE)
     layer = trained.net_.module_.last_linear
     with torch.no_grad():
         layer.weight *= 20 / trained._outputs(X).max()
@@ -166,7 +191,7 @@ def test_several_labels_per_text_are_refused(tiny_bert):
 
 @pytest.mark.parametrize("times", [0, 2])
 def test_an_encoder_that_looks_nothing_up_is_refused(tiny_bert, times, monkeypatch):
-    trained = classifier(tiny_bert).fit(X, Y)
+    trained = fitted_copy(classifier, tiny_bert, X, Y)
     encoder = trained.net_.module_.encoder
 
     def refuse():
@@ -191,4 +216,4 @@ def test_before_fit_there_is_nothing(tiny_bert):
     with pytest.raises(NotFittedError):
         classifier(tiny_bert).embedding_gradients(X)
     with pytest.raises(TypeError, match="must be a str"):
-        classifier(tiny_bert).fit(X, Y).embedding_gradients([1, 2])
+        fitted_copy(classifier, tiny_bert, X, Y).embedding_gradients([1, 2])

@@ -1,23 +1,31 @@
 """BertFeatures against a plain forward of one text at a time."""
 
+import functools
 import inspect
 import warnings
 
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModel, AutoTokenizer
+from transformers import AutoModel
 
 from skactive.bert import BertFeatures
 
 from ..conftest import TEXTS, save_encoder, save_tokenizer
-from ._helpers import PAIRS
+from ._helpers import PAIRS, grid, tokenizer_of
+
+POOLINGS = ["mean", "cls", "max"]
+OTHERS = ["Roberta", "DistilBert", "Electra", "MPNet"]
+
+
+@functools.cache
+def module_of(folder):
+    return AutoModel.from_pretrained(folder).eval()
 
 
 def plain(folder, texts, pooling="mean", layers=(-1,), max_length=64):
     """One text at a time, no batch and no padding: what the features should be."""
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    model = AutoModel.from_pretrained(folder).eval()
+    tokenizer, model = tokenizer_of(folder), module_of(folder)
     rows = []
     for text in texts:
         # As a list of one: transformers takes ("a", "") for a text without a pair.
@@ -39,7 +47,7 @@ def plain(folder, texts, pooling="mean", layers=(-1,), max_length=64):
     return np.array(rows)
 
 
-@pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
+@pytest.mark.parametrize("pooling", POOLINGS)
 @pytest.mark.parametrize("layers", [-1, 0, 2, (-4 + 1, 0, -1), [1]])
 def test_equals_a_plain_forward(tiny_bert, exact, pooling, layers):
     exact.set_params(pooling=pooling, layers=layers)
@@ -48,14 +56,24 @@ def test_equals_a_plain_forward(tiny_bert, exact, pooling, layers):
     np.testing.assert_allclose(exact.transform(TEXTS), expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
-@pytest.mark.parametrize("texts", [TEXTS, PAIRS], ids=["texts", "pairs"])
-@pytest.mark.parametrize("kind", ["Roberta", "DistilBert", "Electra", "MPNet"])
-def test_equals_a_plain_forward_for_other_encoders(tmp_path, kind, texts, pooling):
+@pytest.mark.parametrize(
+    ("kind", "texts", "pooling"),
+    grid(
+        [
+            (kind, texts, pooling)
+            for kind in OTHERS
+            for texts in (TEXTS, PAIRS)
+            for pooling in POOLINGS
+        ],
+        # Every architecture has texts and pairs, and meets two poolings.
+        lambda kind, texts, pooling: (
+            POOLINGS.index(pooling) == (OTHERS.index(kind) + (texts is PAIRS)) % 3
+        ),
+    ),
+)
+def test_equals_a_plain_forward_for_other_encoders(tiny_encoder, kind, texts, pooling):
     overrides = {"embedding_size": 8} if kind == "Electra" else {}
-    if kind in ("Roberta", "MPNet"):
-        overrides["type_vocab_size"] = 2
-    folder = save_encoder(tmp_path, kind, **overrides)
+    folder = tiny_encoder(kind, **overrides)
     got = BertFeatures(
         folder, pooling=pooling, precision="float32", cache=None
     ).transform(texts)
@@ -220,6 +238,7 @@ def test_float32_equals_sentence_transformers(minilm):
     np.testing.assert_allclose(features.transform(SENTENCES), expected, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.weights
 def test_bfloat16_is_near_float32_on_real_weights(minilm):
     params = {"max_length": 256, "normalize": True, "cache": None}

@@ -46,6 +46,7 @@ def run(script, *arguments):
     return process.returncode, out, err
 
 
+@pytest.mark.slow
 def test_another_process_finds_everything(tmp_path):
     script = "features, encoded = get(TEXTS, folder); print(len(encoded))"
     assert run(script, tmp_path) == (0, "10\n", "")

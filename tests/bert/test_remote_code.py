@@ -1,5 +1,6 @@
 """Code that comes with a model is never run, and nobody is asked about it."""
 
+import io
 import json
 import shutil
 import subprocess
@@ -55,9 +56,24 @@ def folder(tmp_path):
     return folder
 
 
-@pytest.mark.parametrize(
-    "kind", ["AutoConfig", pytest.param("AutoTokenizer", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("kind", ["AutoConfig", "AutoTokenizer"])
+def test_code_in_a_folder_does_not_run_whatever_the_answer(
+    tmp_path, folder, kind, monkeypatch
+):
+    marker = tmp_path / "marker"
+    add_code(folder, marker, kind)
+    monkeypatch.setattr("builtins.input", lambda *args: "y")
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n" * 9))
+    message = "'model' must be a model that transformers runs with its own"
+    with pytest.raises(ValueError, match=message) as caught:
+        BertFeatures(folder, cache=None).transform(["a"])
+    assert f"got {str(folder)!r}, whose" in str(caught.value)
+    assert not marker.exists()
+    assert not (folder / "it_ran").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["AutoConfig", "AutoTokenizer"])
 def test_code_in_a_folder_does_not_run_whatever_stdin_says(tmp_path, folder, kind):
     marker = tmp_path / "marker"
     add_code(folder, marker, kind)

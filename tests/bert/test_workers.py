@@ -1,6 +1,7 @@
 """A pool encoded by worker processes: the same features, in the same words."""
 
 import os
+import pickle
 import warnings
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 
 from skactive.bert import BertFeatures, clear_cache
 from skactive.bert._features import EncodingRun, count_workers
+from skactive.bert._pretrained import Checkpoint
 
 from ..conftest import TEXTS, save_encoder
 from ._helpers import PAIRS, uncached
@@ -29,22 +31,48 @@ def no_workers(*args):
     raise AssertionError("in workers")
 
 
+@pytest.fixture(params=["in turn", pytest.param("processes", marks=pytest.mark.slow)])
+def only_workers(request, monkeypatch):
+    """Let only workers encode: processes, or this one as one, the last part first."""
+    in_a_worker = []
+    module = Checkpoint.module
+
+    def guarded(*args, **kwargs):
+        assert in_a_worker, "in this process"
+        return module(*args, **kwargs)
+
+    def in_turn(function, parts, n_jobs):
+        for number, arguments in reversed([*enumerate(parts)]):
+            in_a_worker.append(number)
+            result = function(*pickle.loads(pickle.dumps(arguments)))
+            in_a_worker.clear()
+            yield number, pickle.loads(pickle.dumps(result))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpoint, "module", guarded)
+        if request.param == "in turn":
+            patch.setattr("skactive.bert._features.spread", in_turn)
+        yield patch
+
+
 # The same features -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("X", [TEXTS, PAIRS, TEXTS * 3], ids=["texts", "pairs", "many"])
 @pytest.mark.parametrize("cache", ["memory", "folder", None])
-def test_workers_give_the_same_rows_in_order(tiny_bert, tmp_path, here, X, cache):
+def test_workers_give_the_same_rows_in_order(
+    tiny_bert, tmp_path, only_workers, X, cache
+):
     cache = str(tmp_path) if cache == "folder" else cache
     features = BertFeatures(tiny_bert, precision="float32", cache=cache, n_jobs=2)
     got = features.transform(X)
-    here.undo()
+    only_workers.undo()
     np.testing.assert_array_equal(got, uncached(tiny_bert).transform(X))
     assert got.flags.writeable is False
 
 
 @pytest.mark.parametrize("layers", [-1, (0, 2)])
-def test_every_parameter_reaches_the_workers(tiny_bert, layers):
+def test_every_parameter_reaches_the_workers(tiny_bert, only_workers, layers):
     params = {
         "pooling": "max",
         "layers": layers,
@@ -56,11 +84,12 @@ def test_every_parameter_reaches_the_workers(tiny_bert, layers):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         got = uncached(tiny_bert, n_jobs=2, **params).transform(TEXTS)
+        only_workers.undo()
         expected = uncached(tiny_bert, **params).transform(TEXTS)
     np.testing.assert_array_equal(got, expected)
 
 
-def test_what_is_cached_needs_no_workers(features, here, monkeypatch):
+def test_what_is_cached_needs_no_workers(features, only_workers, monkeypatch):
     got = features.set_params(n_jobs=2).transform(TEXTS)
     monkeypatch.setattr("skactive.bert._features.encode_in_workers", no_workers)
     assert features.transform(list(TEXTS)) is got
@@ -71,6 +100,7 @@ def test_what_is_cached_needs_no_workers(features, here, monkeypatch):
         np.testing.assert_array_equal(features.transform(TEXTS), got)
 
 
+@pytest.mark.slow
 def test_a_grid_search_in_workers_has_no_workers_of_its_own(tiny_bert, cache):
     X = [f"{text} {i}" for i in range(3) for text in UNIQUE]
     y = ["film" if "film" in text else "other" for text in X]
@@ -87,14 +117,14 @@ def test_a_grid_search_in_workers_has_no_workers_of_its_own(tiny_bert, cache):
 # Where -------------------------------------------------------------------------------
 
 
-def test_joblib_says_where_without_n_jobs(tiny_bert, here):
+def test_joblib_says_where_without_n_jobs(tiny_bert, only_workers):
     with pytest.raises(AssertionError, match="in this process"):
         uncached(tiny_bert).transform(TEXTS)
     with parallel_config("loky", n_jobs=2):
         got = uncached(tiny_bert).transform(TEXTS)
         with pytest.raises(AssertionError, match="in this process"):
             uncached(tiny_bert, n_jobs=1).transform(TEXTS)
-    here.undo()
+    only_workers.undo()
     np.testing.assert_array_equal(got, uncached(tiny_bert).transform(TEXTS))
 
 
@@ -160,7 +190,7 @@ def test_a_backend_that_gives_all_results_at_once(tiny_bert, here):
 # What is told ------------------------------------------------------------------------
 
 
-def test_cut_texts_are_counted_over_all_workers(tiny_bert):
+def test_cut_texts_are_counted_over_all_workers(tiny_bert, only_workers):
     # With the special tokens the seven different texts have 7, 7, 7, 2, 17, 18 and 3.
     message = "5 of the 7 texts encoded have more than 6 tokens"
     with pytest.warns(UserWarning, match=message) as caught:
@@ -181,7 +211,7 @@ def test_a_warning_of_the_workers_is_told_once(tmp_path, here):
     assert len(caught) == 1
 
 
-def test_progress_over_all_workers(tiny_bert, capfd):
+def test_progress_over_all_workers(tiny_bert, only_workers, capfd):
     uncached(tiny_bert, n_jobs=2, verbose=1).transform(TEXTS)
     out, err = capfd.readouterr()
     assert out == ""
@@ -191,7 +221,7 @@ def test_progress_over_all_workers(tiny_bert, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_nothing_else_moves_here(tiny_bert):
+def test_nothing_else_moves_here(tiny_bert, only_workers):
     np.random.seed(3)  # noqa: NPY002
     torch.manual_seed(3)
     numpy_before = np.random.get_state()[1].copy()  # noqa: NPY002
