@@ -13,9 +13,9 @@ from sklearn.utils.estimator_checks import check_estimator_cloneable, check_mixi
 from skactive.bert import BertClassifier, BertFeatures, BertRegressor
 from skactive.testing import check_text_estimator
 
-from ._helpers import X, Y, assert_equal_outputs, classifier
+from ._helpers import X, Y, assert_equal_outputs, classifier, fitted_copy
 
-QUICK = {"max_epochs": 2, "lr": 1e-3, "batch_size": 4, "device": "cpu"}
+QUICK = {"max_epochs": 1, "lr": 1e-3, "batch_size": 8, "device": "cpu"}
 UNDER_TEST = {
     "features": (BertFeatures, {"precision": "float32", "device": "cpu"}),
     "features without cache": (
@@ -30,6 +30,7 @@ UNDER_TEST = {
         # A third, so that the validation part has both classes, or all three.
         | {"validation_fraction": 0.34},
     ),
+    "wholly frozen classifier": (BertClassifier, QUICK | {"freeze": "all"}),
     "wholly frozen CNN": (
         BertClassifier,
         QUICK | {"freeze": "all", "head": "cnn", "mc_dropout": "full"},
@@ -37,7 +38,7 @@ UNDER_TEST = {
     "regressor": (BertRegressor, QUICK),
     "frozen regressor": (BertRegressor, QUICK | {"freeze": 3, "pooling": "mean"}),
 }
-QUICK_LABELS = ("features", "classifier")
+QUICK_LABELS = ("features", "wholly frozen classifier")
 COUNTS = {"BertFeatures": 28, "BertClassifier": 41, "BertRegressor": 36}
 
 
@@ -80,15 +81,21 @@ def test_tags():
 
 
 @pytest.mark.parametrize(
-    "parallel",
+    ("parallel", "grid"),
     [
-        pytest.param({"n_jobs": 2}, marks=pytest.mark.slow),
-        {"n_jobs": 2, "backend": "threading"},
+        pytest.param(
+            {"n_jobs": 2},
+            {"freeze": [0, 1, -1, 3, -3, "all"], "max_epochs": [1, 3]},
+            marks=pytest.mark.slow,
+        ),
+        (
+            {"n_jobs": 2, "backend": "threading"},
+            {"freeze": [0, 1, -1, "all"], "max_epochs": [1]},
+        ),
     ],
     ids=["processes", "threads"],
 )
-def test_a_grid_over_freeze_scores_alike_for_every_n_jobs(tiny_bert, parallel):
-    grid = {"freeze": [0, 1, -1, 3, -3, "all"], "max_epochs": [1, 3]}
+def test_a_grid_over_freeze_scores_alike_for_every_n_jobs(tiny_bert, parallel, grid):
     settings = {"cv": 2, "scoring": ["accuracy", "neg_log_loss"], "refit": False}
     one = GridSearchCV(classifier(tiny_bert), grid, **settings).fit(X, Y)
     with joblib.parallel_config(**parallel):
@@ -102,7 +109,8 @@ def test_a_grid_over_freeze_scores_alike_for_every_n_jobs(tiny_bert, parallel):
             np.testing.assert_allclose(
                 scores, two.cv_results_[key], rtol=1e-4, atol=1e-6
             )
-    assert len(set(one.cv_results_["mean_test_neg_log_loss"])) > 6
+    losses = one.cv_results_["mean_test_neg_log_loss"]
+    assert len(set(losses)) > len(losses) / 2
 
 
 def test_a_search_refits_the_best(tiny_bert):
@@ -147,7 +155,7 @@ def test_a_grid_over_the_steps_of_a_pipeline(tiny_bert):
 def test_as_the_last_step_of_a_pipeline(tiny_bert):
     pipe = make_pipeline("passthrough", classifier(tiny_bert))
     pipe.fit(X, Y, bertclassifier__sample_weight=np.ones(len(X)))
-    assert_equal_outputs(pipe, classifier(tiny_bert).fit(X, Y))
+    assert_equal_outputs(pipe, fitted_copy(classifier, tiny_bert, X, Y))
     assert cross_val_score(pipe, X, Y, cv=2).shape == (2,)
 
 

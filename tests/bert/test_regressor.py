@@ -11,7 +11,9 @@ from skactive.bert import spearman_score
 from ._helpers import NUMBERS, X, fitted_copy, regressor
 
 
-@pytest.mark.parametrize("pooling", ["cls", "mean"])
+@pytest.mark.parametrize(
+    "pooling", ["cls", pytest.param("mean", marks=pytest.mark.slow)]
+)
 def test_learns_in_the_unit_of_the_targets(tiny_bert, pooling):
     model = regressor(tiny_bert, max_epochs=20, lr=1e-2, pooling=pooling, dropout=0.0)
     model.fit(X, NUMBERS)
