@@ -230,6 +230,14 @@ def tokenizer_of(model):
     return AutoTokenizer.from_pretrained(model)
 
 
+@functools.cache
+def module_of(model):
+    """Load the encoder once, past the library."""
+    from transformers import AutoModel
+
+    return AutoModel.from_pretrained(model).eval()
+
+
 def padded(model, texts):
     """Tokenise into one padded batch, past the library."""
     batch = tokenizer_of(model)(list(texts), padding=True, return_tensors="pt")
@@ -237,10 +245,8 @@ def padded(model, texts):
 
 
 def pretrained(model):
-    """Load the encoder's weights anew, past the library."""
-    from transformers import AutoModel
-
-    state = AutoModel.from_pretrained(model).state_dict()
+    """Return the encoder's weights, read past the library."""
+    state = module_of(model).state_dict()
     return {f"encoder.{name}": t for name, t in state.items() if "pooler" not in name}
 
 

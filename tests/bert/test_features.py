@@ -1,26 +1,19 @@
 """BertFeatures against a plain forward of one text at a time."""
 
-import functools
 import inspect
 import warnings
 
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModel
 
 from skactive.bert import BertFeatures
 
 from ..conftest import TEXTS, save_encoder, save_tokenizer
-from ._helpers import PAIRS, grid, tokenizer_of
+from ._helpers import PAIRS, grid, module_of, tokenizer_of
 
 POOLINGS = ["mean", "cls", "max"]
 OTHERS = ["Roberta", "DistilBert", "Electra", "MPNet"]
-
-
-@functools.cache
-def module_of(folder):
-    return AutoModel.from_pretrained(folder).eval()
 
 
 def plain(folder, texts, pooling="mean", layers=(-1,), max_length=64):

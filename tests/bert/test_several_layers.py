@@ -12,6 +12,7 @@ from ._helpers import (
     ARCHITECTURES,
     NO_DROPOUT,
     assert_same_weights,
+    fitted_copy,
     grid,
     network,
     padded,
@@ -71,17 +72,28 @@ def test_cached_and_plain_states_are_those_of_the_encoder(
             torch.testing.assert_close(found[real], expected[real])
 
 
-@pytest.mark.parametrize("head", ["linear", "cnn"])
 @pytest.mark.parametrize(
-    ("kind", "layers", "freeze"),
+    ("kind", "layers", "freeze", "head"),
     grid(
         [
-            (kind, layers, freeze)
+            (kind, layers, freeze, head)
             for kind in ("Bert", "DistilBert")  # packed and padded
             for layers in ((-1, 0, 2), (1,))
             for freeze in (1, 2, "all")
+            for head in ("linear", "cnn")
         ],
-        lambda kind, layers, freeze: freeze == 2 or (kind, len(layers)) == ("Bert", 3),
+        # Every kind with every choice of layers, and all depths with both heads.
+        lambda kind, layers, freeze, head: (
+            (kind, len(layers), freeze, head)
+            in {
+                ("Bert", 3, 1, "linear"),
+                ("Bert", 3, 2, "cnn"),
+                ("Bert", 1, "all", "cnn"),
+                ("DistilBert", 3, "all", "linear"),
+                ("DistilBert", 3, 1, "cnn"),
+                ("DistilBert", 1, 2, "linear"),
+            }
+        ),
     ),
 )
 def test_cached_activations_train_alike(tiny_encoder, kind, layers, freeze, head):
@@ -113,7 +125,8 @@ def test_caches_of_other_layers_are_apart(tiny_bert):
 
 def test_the_last_layer_is_the_default(tiny_bert):
     assert_same_weights(
-        classifier(tiny_bert).fit(X, Y), classifier(tiny_bert, layers=(3,)).fit(X, Y)
+        fitted_copy(classifier, tiny_bert, X, Y),
+        classifier(tiny_bert, layers=(3,)).fit(X, Y),
     )
 
 
@@ -125,12 +138,12 @@ def test_layers_above_the_highest_are_left_alone(tiny_bert):
 
 
 def test_draws_and_gradients_have_the_width_of_all_layers(tiny_bert):
-    model = classifier(tiny_bert, layers=(-1, -2), mc_dropout="full").fit(X, Y)
+    model = fitted_copy(classifier, tiny_bert, X, Y, layers=(-1, -2), mc_dropout="full")
     residuals, inputs = model.gradient_factors(X)
     assert residuals.shape == (8, 2)
     assert inputs.shape == (
         8,
-        2 * classifier(tiny_bert).fit(X, Y).transform(X).shape[1],
+        2 * fitted_copy(classifier, tiny_bert, X, Y).transform(X).shape[1],
     )
     assert model.sample_proba(X, 3).shape == (8, 3, 2)
     assert (model.embedding_gradients(X) > 0).all()

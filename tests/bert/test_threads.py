@@ -27,7 +27,7 @@ def in_new_thread(function):
 
 
 def classifier(model, **params):
-    defaults = {"max_epochs": 2, "n_draws": 3, "lr": 1e-3, "random_state": 0}
+    defaults = {"max_epochs": 1, "n_draws": 3, "lr": 1e-3, "random_state": 0}
     return BertClassifier(model, **{**defaults, **params})
 
 
@@ -122,5 +122,5 @@ def test_what_a_classifier_tells(fitted, same_for_all_threads, method):
     ids=str,
 )
 def test_draws(tiny_bert, same_for_all_threads, params):
-    model = classifier(tiny_bert, max_epochs=1, **params).fit(TEXTS_80, LABELS_80)
+    model = classifier(tiny_bert, **params).fit(TEXTS_80, LABELS_80)
     same_for_all_threads(lambda: model.sample_proba(TEXTS_80))
