@@ -220,7 +220,7 @@ def test_single_precision_gives_what_double_does(strategy):
     assert_array_equal(ask(strategy, X, 5), again)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 @given(
     rows=st.lists(st.tuples(*[st.integers(0, 2)] * 3), min_size=1, max_size=20),
     n=st.integers(1, 20),

@@ -1,6 +1,7 @@
 """Committees and perceptron ensembles against members trained one by one."""
 
 import copy
+import functools
 import math
 
 import numpy as np
@@ -58,16 +59,24 @@ def score(strategy, X, X_labeled, y, seed=0):
 # Committee
 
 
-def disagreement_of_item(x, members, how):
-    """Plain Python: one item, one member after the other."""
-    t = len(members)
-    votes = [member.predict([x])[0] for member in members]
-    counts = [votes.count(c) for c in members[0].classes_]
+@functools.cache
+def train_apart(name):
+    """Votes and probabilities of the members for one item after the other."""
+    X_labeled, y, X = load(name)
+    members = [clone(member).fit(X_labeled, y) for member in MEMBERS]
+    votes = [[member.predict([x])[0] for member in members] for x in X]
+    proba = [[member.predict_proba([x])[0] for member in members] for x in X]
+    return members[0].classes_, votes, proba
+
+
+def disagreement_of_item(classes, votes, proba, how):
+    """Plain Python: one item."""
+    t = len(votes)
+    counts = [votes.count(c) for c in classes]
     if how == "vote_entropy":
         return -sum(c / t * math.log(c / t) for c in counts if c)
     if how == "variation_ratio":
         return 1 - max(counts) / t
-    proba = [member.predict_proba([x])[0] for member in members]
     mean = sum(proba) / t
     if how == "consensus_entropy":
         return scipy.stats.entropy(mean)
@@ -81,8 +90,11 @@ def disagreement_of_item(x, members, how):
 def test_committee_by_the_oracle_of_members_trained_apart(name, how):
     X_labeled, y, X = load(name)
     scores = score(Committee(MEMBERS, disagreement=how), X, X_labeled, y)
-    members = [clone(member).fit(X_labeled, y) for member in MEMBERS]
-    expected = [disagreement_of_item(x, members, how) for x in X]
+    classes, votes, proba = train_apart(name)
+    expected = [
+        disagreement_of_item(classes, v, p, how)
+        for v, p in zip(votes, proba, strict=True)
+    ]
     assert_allclose(scores, expected, rtol=1e-7, atol=1e-12)
     assert np.ptp(scores) > 0.1
 

@@ -145,8 +145,8 @@ def nearest_to_the_best_centres(rows, n):
     """The rows nearest the centers of the best partition, by trying every one."""
     best = None
     for labels in product(range(n), repeat=len(rows)):
-        if set(labels) != set(range(n)):
-            continue
+        if list(dict.fromkeys(labels)) != list(range(n)):
+            continue  # not n clusters, or another numbering of the same ones
         total, picks = 0.0, []
         for name in range(n):
             own = [i for i, label in enumerate(labels) if label == name]
