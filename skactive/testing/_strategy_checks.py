@@ -195,7 +195,7 @@ def check_labels_of_any_kind(subject):
 
 def check_equal_candidates(subject):
     """A pool of equal candidates gets a valid answer."""
-    _answer(subject, _small_case(equal=True))
+    _answer(subject, make_case(equal=True))
 
 
 def check_ties_are_spread(subject):

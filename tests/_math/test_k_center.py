@@ -42,15 +42,11 @@ def tabulate(X, labeled, metric):
 
 def loop(table, n, b):
     """The definition by a double loop; column j of the table is center j."""
-    chosen, picks = list(range(n, len(table[0]))), []
+    nearest, picks = [min(row[n:]) for row in table], []
     for _ in range(b):
-        best, farthest = None, -1.0
-        for i in set(range(n)) - set(picks):
-            nearest = min(table[i][j] for j in chosen)
-            if nearest > farthest:
-                best, farthest = i, nearest
-        picks.append(best)
-        chosen.append(best)
+        picks.append(max(set(range(n)) - set(picks), key=nearest.__getitem__))
+        columns = zip(nearest, table, strict=True)
+        nearest = [min(known, row[picks[-1]]) for known, row in columns]
     return picks
 
 

@@ -67,7 +67,7 @@ def test_neighbors_are_those_of_a_full_sort_whatever_the_blocks(
 @each_dtype
 @pytest.mark.parametrize("blocks", [(1, 1), (7, 13), (1024, 64), (1024, 2048)])
 def test_the_bits_do_not_depend_on_the_blocks(monkeypatch, blocks, dtype):
-    X, Y = draw(60, 48, 0, dtype), draw(300, 48, 1, dtype)
+    X, Y = draw(24, 48, 0, dtype), draw(120, 48, 1, dtype)
     expected = nearest(X, Y, 20)
     monkeypatch.setattr(neighbors, "QUERIES", blocks[0])
     monkeypatch.setattr(neighbors, "TARGETS", blocks[1])

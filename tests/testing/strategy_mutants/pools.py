@@ -215,7 +215,7 @@ MUTANTS = {
         (DividesByTheSpread(), "ValueError: .*robabilities contain NaN"),
     ],
     "check_duplicate_rows": [
-        (ChoosesAmongDifferent(), "on 36 candidates gave 12 positions; return exact"),
+        (ChoosesAmongDifferent(), "on 18 candidates gave 6 positions; return exact"),
     ],
     "check_floats_of_32_and_64_bits": [
         (InsistsOnDoubles(), "ValueError: probabilities are off by .*e-0"),
