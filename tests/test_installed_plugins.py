@@ -386,7 +386,7 @@ say(None)
 
 
 def test_the_command_says_what_collides(command):
-    status, rows = command("--check", plugins=["example", "colliding"])
+    status, rows = command(plugins=["example", "colliding"])
     assert status == 0
     state = "collides with skactive-rival: use skactive-example:gini"
     assert rows["skactive-example:gini"][-1] == state
