@@ -28,19 +28,19 @@ PRACTICAL = "imbalanced-practical"
 LEVEL = 0.05
 RULES = (
     "The verdicts are computed. A score is the mean over the rounds after the first "
-    "labels. *Units*: a data set is one value, the mean over its seeds and, where a "
-    "row names no scenario, over its scenarios; the interval (95 %, Student's, in "
-    "brackets) is over data sets, and n is their number. A claim holds where the "
-    "interval lies above (or below) 0, does not hold where it lies on the other side,"
-    " and we cannot tell where it holds 0; three data sets decide little. Rows over "
-    "several scenarios take F1 of the wanted class in all of them; accuracy and F1 "
-    "are never averaged. *Better than random in most data sets*: Wilcoxon's signed "
-    "ranks over pairs of data set and scenario, with Bonferroni's correction for six "
-    "strategies; the sign where p < 0.05, otherwise cannot tell. *Differ*: Friedman's"
-    " test at p < 0.05, of scores over pairs, of seconds over data sets. The "
-    "scenarios of one data set share texts, so p over pairs are too small rather than"
-    " too large. *In most data sets*: the exact interval of the share of data sets "
-    f"against one half, which fewer than six data sets cannot decide. {UNCORRECTED}"
+    "labels. *Units*: each data set is one value, the mean over its seeds and, if the "
+    "row names no scenario, over its scenarios. The interval in brackets (95 %, "
+    "Student's t) is over data sets, and n is their number. A claim holds if the "
+    "interval is on its side of 0, and does not hold if it is on the other side. If "
+    'the interval contains 0, the verdict is "cannot tell"; this is likely with three '
+    "data sets. Rows over several scenarios use F1 of the wanted class; accuracy and "
+    "F1 are never averaged. *Better than random in most data sets*: Wilcoxon's signed-"
+    "rank test over pairs of data set and scenario, with Bonferroni's correction for "
+    "six strategies. The sign decides if p < 0.05. *Differ*: Friedman's test at p < "
+    "0.05, of scores over pairs and of seconds over data sets. The scenarios of one "
+    "data set share texts, so p-values over pairs tend to be too small. *In most data "
+    "sets*: the exact interval of the share of data sets, compared with one half; at "
+    f"least six data sets are needed for a decision. {UNCORRECTED}"
 )
 
 

@@ -42,55 +42,65 @@ def page(records, settings):
     parts = [
         "# Ein-Dor et al.: active learning for BERT",
         "The paper fine-tunes BERT after every batch of labels and compares six ways "
-        "of choosing the batch with random choice, for two classes, of which one is "
-        "wanted. Tasks here: " + _tasks(records, settings) + ". *Balanced*: the first "
+        "of choosing the batch with random choice. The tasks have two classes, one of "
+        "which is the wanted one. Tasks here: "
+        + _tasks(records, settings)
+        + ". *Balanced*: the first "
         "labels are random. *Imbalanced*: the wanted class is sub-sampled to "
         f"{settings.sizes['prior']:.0%}{_rarity(records)}; the first labels "
-        "are a fair sample of it, with as many random texts assumed to be of the other "
-        "class. *Imbalanced-practical*: the sample comes from a search for keywords.",
-        "Available is a summary of the paper without its figures, so the claims below "
-        "stand without numbers of the paper. Scenarios, strategies, the 10% and five "
-        "epochs are from the summary. What else is said of the paper's runs is from "
-        f"their [published program]({PROGRAM}): its lists of data sets, and what its "
-        "runners and its model are set to. How many seeds the paper took, neither "
-        "says.",
+        "are a random sample of it and the same number of random texts, which are "
+        "assumed to be of the other class. *Imbalanced-practical*: the sample is drawn "
+        "from the results of a keyword search.",
+        "Only a summary of the paper without its figures was available, so the claims "
+        "below have no numbers of the paper. The scenarios, the strategies, the 10% "
+        "and the five epochs are from the summary. All other statements about the "
+        f"paper's runs are from the [published program]({PROGRAM}): its lists of data "
+        "sets and the settings of its runners and its model. Neither states the number "
+        "of seeds.",
         _scaled_down(settings) if settings.scale != "paper" else "",
         "## Claims",
         claims_table(claims(records)),
         RULES,
         _left_out(records),
         "## Against random choice",
-        "Mean lead over random choice in points, with its interval over data sets, in "
-        "each scenario by its own score and in all by F1. Then Wilcoxon's test of F1 "
-        f"over the {len(judged(records))} pairs of data set and scenario.",
+        "Mean difference from random choice in points, with its interval over data "
+        "sets. Each scenario uses its own score, and the column for all scenarios uses "
+        "F1. The last columns are Wilcoxon's test of F1 over the "
+        f"{len(judged(records))} pairs of data set and scenario.",
         leads(records),
         "![Scores against labels](images/eindor2020_curves.png)",
         f"Means over {settings.seeds} seeds. Labels include the assumed ones. Dotted: "
         "the trivial score.",
         "## Scores after the last round",
         "Percent, accuracy / F1 of the wanted class, means ± standard deviation over "
-        f"{settings.seeds} seeds. *Trivial* is the accuracy of always naming the more "
-        "frequent class, and the F1 of calling every text wanted.",
+        f"{settings.seeds} seeds. *Trivial* is the accuracy of always predicting the "
+        "more frequent class, and the F1 of predicting the wanted class for every "
+        "text.",
         *(
             f"### {scenario.capitalize()}\n\n{scores(records, scenario)}"
             for scenario in SCENARIOS
         ),
-        "## What the batches are like",
+        "## Properties of the batches",
         "Diversity and representativeness (KNN density, ten neighbors) in percent "
-        "above those of random batches of the same seed, in the pretrained encoder's "
-        "space, so that one measure serves all. "
-        "Diversity is how near the pool is to the batch: a batch of outliers has "
-        "little. Then the share of the wanted class among what was asked for. All are "
-        "means over data sets, those pairs left out on which nothing was learned.",
+        "above those of random batches of the same seed, computed on the features of "
+        "the pretrained encoder for all strategies. "
+        "Diversity measures how near the pool is to the batch, so a batch of outliers "
+        "has a low value. The last columns are the share of the wanted class among the "
+        "queried texts. All values are means over data sets, without the pairs on "
+        "which nothing was learned.",
         batches(records),
         "![Diversity and representativeness](images/eindor2020_batches.png)",
         "## Run time",
-        "Seconds of one query on the wall, medians over scenarios, rounds and seeds, "
-        "the pass of the pool through the trained layers included"
-        + (" (what lies below is kept). " if settings.training["freeze"] else ". ")
-        + f"Of {len(records)} loops, the {len(undisturbed(records))} count that had at "
-        f"least {SHARE:.0%} of a core; how many that are of each strategy stands in "
-        "the table. Run time has nothing to do with learning, so all data sets count.",
+        "Wall time of one query in seconds, as medians over scenarios, rounds and "
+        "seeds. It includes the pass of the pool through the trained layers"
+        + (
+            " (activations of the frozen layers are cached). "
+            if settings.training["freeze"]
+            else ". "
+        )
+        + f"Of {len(records)} loops, the {len(undisturbed(records))} that had at least "
+        f"{SHARE:.0%} of a core are counted; the table has their number for each "
+        "strategy. Run time does not depend on learning, so all data sets are counted.",
         times(records, settings),
         "## How it was measured",
         settings.provenance,
@@ -107,7 +117,7 @@ def _rarity(records):
         parts = [100 * r[key] for r in rare]
         ranges.append(f"{min(parts):.1f} to {max(parts):.1f}% of the {what}")
     return (
-        " (the cut to size comes after that, so that it makes up "
+        " (the pool is cut to size after that, so the class makes up "
         f"{' and '.join(ranges)})"
     )
 
@@ -117,19 +127,19 @@ def _left_out(records):
     kept = [pair for pair in pairs(records) if is_learnt(records, pair)]
     out = [pair for pair in pairs(records) if pair not in kept]
     below = [pair for pair in kept if not beats_trivial(records, pair, "random")]
-    found = f"That leaves out {_listed(out)}, of which only the seconds count."
+    found = f"This excludes {_listed(out)}, of which only the seconds are used."
     if not kept:
-        found = "That is so on all, so all stay, and the verdicts mean nothing."
+        found = "This is true of all pairs, so all are kept and no verdict is valid."
     if kept and below:
         found += (
-            " Where something was learned, random choice alone did not get above the "
-            f"trivial F1 on {_listed(below)}."
+            " Of the other pairs, only random choice did not exceed the trivial F1 on "
+            f"{_listed(below)}."
         )
     return (
-        "*Left out*: pairs of data set and scenario on which nothing was learned. The "
-        "rule: F1 after the last round, in the mean over seeds, is for none of the "
-        "seven strategies (random choice too) above the trivial one, that of calling "
-        f"every text wanted. {found}"
+        "*Left out*: pairs of data set and scenario on which nothing was learned. "
+        "These are the pairs for which no strategy, including random choice, has a "
+        "mean F1 after the last round above the trivial one, that of predicting the "
+        f"wanted class for every text. {found}"
     )
 
 
@@ -154,17 +164,17 @@ def _scaled_down(settings):
     last = first["balanced"] + rounds * batch
     return (
         "Scaled down: all-MiniLM-L6-v2 (six layers, mean pooling) instead of "
-        f"BERT-base, its first {training['freeze']} layers frozen, so that they run "
-        f"once; texts cut at {training['max_length']} tokens; pools of "
+        f"BERT-base, with its first {training['freeze']} layers frozen and cached; "
+        f"texts cut at {training['max_length']} tokens; pools of "
         f"{sizes['n_pool']:,} texts and at most {sizes['n_test']:,} test texts; "
         f"{first['balanced']} first labels ({first['wanted']} and as many assumed "
-        f"ones where a class is rare) instead of 100 (100), {rounds} rounds of {batch} "
-        f"instead of 50, so {last} in the end; {training['max_epochs']} epochs at "
+        f"ones if a class is rare) instead of 100 (100), {rounds} rounds of {batch} "
+        f"instead of 50, so {last} labels in total; {training['max_epochs']} epochs at "
         f"{training['lr']:g}, {training['head_lr']:g} for the head, in batches of "
-        f"{training['batch_size']}, the last epoch kept; dropout in the head alone, "
+        f"{training['batch_size']}, keeping the last epoch; dropout in the head only, "
         f"{settings.n_draws} passes; {settings.seeds} seeds; four data sets, of which "
-        "the paper's program has AG News and CoLA; and CoLA, whose wanted "
-        "sentences no keyword finds, without the practical scenario."
+        "the paper's program has AG News and CoLA. CoLA has no practical scenario, "
+        "because no keyword finds its wanted sentences."
     )
 
 
@@ -173,11 +183,11 @@ def _busy(records):
     shares = [share(r) for r in records]
     quarter, median = np.quantile(shares, [0.25, 0.5])
     return (
-        f"All loops took {processor / 60:.0f} minutes of the processor and "
-        f"{wall / 60:.0f} on the wall, on one thread; other work on the machine makes "
-        "the second longer. The share that a loop got of its core was "
-        f"{median:.0%} in the median, and below {quarter:.0%} for a quarter of the "
-        "loops. The records hold the share of whole loops (`processor` by `wall`), not "
+        f"All loops took {processor / 60:.0f} minutes of processor time and "
+        f"{wall / 60:.0f} minutes of wall time on one thread; other work on the "
+        "machine increases the wall time. The median share of a core that a loop had "
+        f"was {median:.0%}, and a quarter of the loops had less than {quarter:.0%}. "
+        " The records hold the share of whole loops (`processor` by `wall`), not "
         "that of single queries."
     )
 

@@ -28,8 +28,8 @@ def page(records, settings):
     parts = [
         "# Grießhaber, Maucher, Vu: few labels, BALD and frozen layers",
         "The paper fine-tunes BERT under a CNN on up to 910 labels of four GLUE tasks, "
-        "which BALD or chance chooses in rounds of 100, and freezes the first or the "
-        f"last 3 or 6 of 12 layers. Here: {_sizes(records, settings)}.",
+        "which are selected by BALD or at random in rounds of 100, and freezes the "
+        f"first or the last 3 or 6 of 12 layers. Here: {_sizes(records, settings)}.",
         _scaled_down(settings) if settings.scale != "paper" else "",
         _cut(records, settings),
         "## Claims",
@@ -39,28 +39,27 @@ def page(records, settings):
         f"Percent after {_last(records)} labels by BALD, mean ± standard deviation "
         f"over {settings.seeds} seeds; F > 0 freezes the first layers (and the "
         "embeddings), F < 0 the last ones. The paper's figures are those of 910 "
-        "labels. *Largest class*: what a model gets that names the most frequent class "
-        "of the test texts for every text.",
+        "labels. *Largest class*: the accuracy of always predicting the most frequent "
+        "class of the test texts.",
         _accuracies(records, settings),
         _room(records, settings),
         "## Width of the band (table 2)",
-        "Upper less lower limit of the bootstrap interval over seeds, in points, in "
-        "the mean over the label counts; with three seeds this is the range of the "
-        "runs.",
+        "Width of the bootstrap interval over seeds, in points, averaged over the "
+        "label counts. With three seeds this is the range of the runs.",
         _widths(records, settings),
         _test_of_paper(),
         "![Accuracy against labels by what is frozen]"
         "(images/griesshaber2020_freezing.png)",
-        "The paper's figure 5. Bands are bootstrap intervals of the mean: the range "
-        "of the runs where there are three.",
+        "This is figure 5 of the paper. Bands are bootstrap intervals of the mean. "
+        "With three runs they are the range of the runs.",
         "## What freezing saves",
         (
             "Seconds of all trainings and queries of a run. "
             if settings.scale == "paper"
-            else "Seconds of the processor for a whole run: all trainings, predictions "
-            "on the test texts and on the pool. "
+            else "Processor seconds of a whole run: all training, and predictions on "
+            "the test texts and the pool. "
         )
-        + "What lies below the first trained layer is computed once for each text.",
+        + "The activations below the first trained layer are computed once per text.",
         _seconds(records, settings),
         "## BALD against random labels (figure 3)",
         _strategies(records, settings),
@@ -72,22 +71,22 @@ def page(records, settings):
         _shares(records, settings),
         "![Accuracy with all labels and with a part]"
         "(images/griesshaber2020_shares.png)",
-        "## How far training moves the layers (figure 4)",
+        "## Changes of the layers in training (figure 4)",
         f"Mean absolute change of the parameters from the pretrained ones (of the head "
         f"from its random ones) in the training on {_last(records)} labels, mean over "
-        "seeds; thin lines are one standard deviation within the layer. A 0 marks "
-        "layers that have not changed at all, as frozen ones must not. The paper shows "
-        "QNLI. The table has the same in thousandths, since the picture cannot show "
-        "differences this small. AdamW's steps hardly depend on how large a gradient "
-        "is, which may be why the layers of the encoder move so alike.",
+        "seeds. Thin lines are one standard deviation within the layer. A 0 marks "
+        "layers that did not change. The paper shows QNLI. The table has the same "
+        "values in thousandths, because the differences are too small for the picture. "
+        "The layers of the encoder change by similar amounts, perhaps because the "
+        "steps of AdamW hardly depend on the size of the gradient.",
         "![Change of each layer](images/griesshaber2020_layers.png)",
         _changes(records, settings),
         "## Classes among the labels (table 3)",
-        "Labels of the largest class less those of the smallest, mean ± standard "
-        "deviation over seeds. *Pool*: the same for labels that have the classes' "
-        "shares of the pool. The paper's premise is that the classes of a pool are "
-        "equal. Where they are not, random labels are not balanced either; the claims "
-        "therefore set BALD against random labels of the same seed.",
+        "Labels of the largest class minus those of the smallest, mean ± standard "
+        "deviation over seeds. *Pool*: the same for labels with the class proportions "
+        "of the pool. The paper assumes that the classes of the pool have equal sizes. "
+        "If they do not, random labels are not balanced either, so the claims compare "
+        "BALD with random labels of the same seed.",
         _classes(records, settings),
         "## How it was measured",
         settings.provenance,
@@ -127,16 +126,16 @@ def _scaled_down(settings):
     counts = settings.schedule
     return (
         f"Scaled down: all-MiniLM-L6-v2 with {settings.depth} layers instead of "
-        f"BERT-base with 12, so frozen are {' and '.join(found)}; a pool of "
+        f"BERT-base with 12, so {' and '.join(found)} are frozen; a pool of "
         f"{sizes['n_pool']:,} texts instead of 20,000, of train files that are "
         "samples themselves (QNLI 2,000 texts, MNLI 9,888, SNLI 19,999); "
         f"{counts['n_rounds']} rounds "
         f"of {counts['batch_size']} labels instead of 9 of 100; "
         f"{sizes['n_test']} test texts; rates "
         f"of {training['lr']:g} for the encoder and {training['head_lr']:g} for the "
-        "head, falling to 0 (the paper names none). The rates were chosen by a few "
-        "trials that were scored on these test texts too, which flatters all settings "
-        "somewhat. *All* labels (figure 2) are those "
+        "head, decreasing to 0 (the paper states none). The rates were chosen by a few "
+        "trials on the same test texts, so all scores are slightly optimistic. *All* "
+        "labels (figure 2) are those "
         f"of {settings.n_whole} texts, not of the whole training file."
     )
 
@@ -148,8 +147,8 @@ def _cut(records, settings):
         for data in settings.data
     ]
     return (
-        f"Texts (pairs count as one) are cut at {settings.sizes['max_length']} tokens. "
-        f"Of the pools this cuts: {', '.join(found)}."
+        f"Texts (or pairs) are cut at {settings.sizes['max_length']} tokens. This "
+        f"affects the following shares of the pools: {', '.join(found)}."
     )
 
 
@@ -168,7 +167,7 @@ def _room(records, settings):
         return ""
     return (
         f"With nothing frozen, the models end less than {ROOM} points above the "
-        f"largest class on {', '.join(near)}. Differences have little room there."
+        f"largest class on {', '.join(near)}, so differences are small there."
     )
 
 
@@ -177,8 +176,8 @@ def _test_of_paper():
     found = [compare_scatter(widths_of_paper(freeze, 0))[0] for freeze in (3, -3)]
     first, last = (text.split(", n =")[0] for text in found)
     return (
-        "The test of the claims, put to the paper's own table: freezing the first 3 "
-        f"gives {first}; the last 3, {last}."
+        "The same test on the values of the paper's table: freezing the first 3 layers "
+        f"gives {first}; freezing the last 3 gives {last}."
     )
 
 
@@ -308,4 +307,4 @@ def _shares(records, settings):
 def _spent_in_all(records):
     """Say how long the loops took."""
     minutes = sum(r["processor"] for r in records if r["part"] != "pool") / 60
-    return f"All runs took {minutes:.0f} minutes of the processor."
+    return f"All runs took {minutes:.0f} minutes of processor time."

@@ -25,15 +25,15 @@ PAPER_TESTS = {
 MARGIN = 0.01
 FAR = (PAPER_TUNED["frozen"][1] - PAPER_SPARSE["TF-IDF"][1]) / 2
 RULES = (
-    "The verdicts are computed. *Better* and *more*: p < 0.05 and the sign. *No "
-    "difference* and *about the same*: p < 0.05 refutes the first, an interval beyond"
-    " ± 0.01 the second; an interval within ± 0.01 shows either; anything else cannot"
-    " tell. *By far*: the interval lies above half of the paper's gap (holds) or "
-    "below it (does not hold), or across it (cannot tell); there is no verdict where "
-    "the paper's F1 cannot be that of the disasters. Folds are compared in pairs "
-    "(their training texts overlap, so these p are too small rather than too large), "
-    "initializations by Welch's test, spreads by that of Brown and Forsythe. "
-    f"Differences stand with their 95 % intervals. {UNCORRECTED}"
+    "The verdicts are computed. *Better* and *more* are decided by the sign if p < "
+    "0.05. *No difference* does not hold if p < 0.05, and *about the same* does not "
+    "hold if the interval is beyond ± 0.01; both hold if the interval is within ± "
+    "0.01. *By far* holds if the interval is above half of the gap in the paper, and "
+    'does not hold if it is below. Otherwise the verdict is "cannot tell". There is '
+    "no verdict if the paper's F1 cannot be that of the disasters. Folds are compared "
+    "in pairs (their training texts overlap, so these p-values tend to be too small), "
+    "initializations by Welch's test, and variances by the test of Brown and Forsythe. "
+    f"Differences have 95 % intervals. {UNCORRECTED}"
 )
 
 

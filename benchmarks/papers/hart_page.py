@@ -31,9 +31,10 @@ def page(records, settings):
     parts = [
         "# Hart: the benefits of fine-tuning BERT",
         f"Data: {', '.join(settings.data)}, {whole:,} texts without repeated ones. "
-        "The paper asks whether fine-tuning pays on a small task: are tweets about "
-        "disasters? Its models are logistic regression on sparse features, and BERT "
-        "frozen, unfrozen, or unfrozen in its last two layers, under one dense layer.",
+        "The paper asks whether fine-tuning pays on a small task, which is to find "
+        "tweets about disasters. Its models are logistic regression on sparse "
+        "features, and BERT frozen, unfrozen, or unfrozen in its last two layers, "
+        "under one dense layer.",
         _scaled_down(settings, split) if settings.scale != "paper" else "",
         "## Claims",
         claims_table(claims(records, folds, scores, tests)),
@@ -53,14 +54,14 @@ def page(records, settings):
                 for m in linear
             ],
         ),
-        "The features of the last layer and of the last four, each pooled and set side "
-        "by side, come from the encoder as it is, without fine-tuning.",
+        "The features of the last layer, and of the last four layers pooled and "
+        "concatenated, are those of the encoder without fine-tuning.",
         f"## Fine-tuning (table 2), {split['n_train']:,} labeled texts",
         f"Means ± standard deviation over {settings.seeds} initializations, on "
-        f"{split['n_test']:,} texts that are the same for all. Linear models on the "
-        "same texts have one result. F1 is that of the disasters, behind it that of "
-        "the others. Seconds of the processor for one run: encoding, training and "
-        "prediction. Each run begins with nothing encoded yet.",
+        f"the same {split['n_test']:,} test texts. Linear models have one result. F1 "
+        "is that of the disasters, followed by that of the other class. Seconds are "
+        "processor seconds of one run, with encoding, training and prediction. Each "
+        "run begins with an empty cache.",
         table(
             [
                 *("model", "accuracy", "best", "F1", "F1 of the others", "seconds"),
@@ -68,14 +69,14 @@ def page(records, settings):
             ],
             [_tuned_row(records, m) for m in [*tuned, *linear]],
         ),
-        "| tested against frozen (frozen less the other) | here | paper |\n"
+        "| compared with frozen (frozen minus the other) | here | paper |\n"
         "|---|---|---|\n"
         + "\n".join(
             f"| {m} | {said(test)} | {PAPER_TESTS[m]} |" for m, test in tests.items()
         ),
         _on_f1(split["share"]),
         "![Accuracy and F1 of all models](images/hart_scores.png)",
-        "Left of the line the folds of all texts, right of it the initializations.",
+        "Left of the line: folds of all texts. Right of the line: initializations.",
         "## How it was measured",
         settings.provenance,
         BUSY if settings.scale == "cpu" else "",
@@ -114,7 +115,7 @@ def _scaled_down(settings, split):
 
 
 def _limits(split, settings):
-    """Say what the tests of table 2 are blind to."""
+    """Describe the limits of the tests of table 2."""
     error = 100 * np.sqrt(split["accuracy"] * (1 - split["accuracy"]) / split["n_test"])
     uneven = (
         f" Also, the frozen model gets {settings.frozen_epochs} epochs and the others "
@@ -123,12 +124,12 @@ def _limits(split, settings):
         else ""
     )
     return (
-        "The initializations share one split. So their p and intervals speak of other "
-        "initializations, not of other training or test texts: an accuracy measured on "
-        f"{split['n_test']:,} texts has a standard error of about {error:.1f} points "
-        f"by the drawing of these texts alone.{uneven} The paper's section 4.2 "
+        "The initializations share one split. Their p-values and intervals therefore "
+        "describe other initializations, not other training or test texts: the "
+        f"sampling of {split['n_test']:,} test texts alone gives an accuracy a "
+        f"standard error of about {error:.1f} points.{uneven} The paper's section 4.2 "
         'unfreezes "the first two encoders", its section 5.2 and its table 2 "the last '
-        'two layers"; we took the last two.'
+        'two layers"; we used the last two.'
     )
 
 
@@ -142,11 +143,11 @@ def _on_f1(share):
         "*On the paper's F1*: with an accuracy of 0.824, an F1 of 0.872 needs "
         f"{frozen} of the texts to be true positives (F1 (1 - accuracy) / (2 - 2 F1)). "
         f"{share:.0%} of our test texts are disasters, and 43% of the paper's tweets; "
-        "so it can be F1 of neither class of such a test set, and those of the other "
-        f"two models ({', '.join(tuned.values())}) only that of the other class. The "
-        f"0.742 of TF-IDF needs {needed(PAPER_SPARSE['TF-IDF'])}, which fits the "
-        "disasters. So the paper's gap lies between scores of different kinds, and "
-        "the claim on F1 gets no verdict. Hence F1 of both classes here."
+        "so it cannot be the F1 of either class of such a test set. The F1 of the "
+        f"other two models ({', '.join(tuned.values())}) can only be that of the other "
+        f"class. The 0.742 of TF-IDF needs {needed(PAPER_SPARSE['TF-IDF'])}, which "
+        "fits the disasters. The paper therefore compares different scores, and the "
+        "claim on F1 gets no verdict. This page has the F1 of both classes."
     )
 
 

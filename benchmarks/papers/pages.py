@@ -14,8 +14,8 @@ import numpy as np
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "results"
 BUSY = (
-    "Other work shared the two cores. So seconds are those of the processor, on one "
-    "thread; a busy neighbor makes them longer, ratios hardly."
+    "Other work ran on the two cores, so seconds are processor seconds of one thread. "
+    "The load increases them, but has little influence on their ratios."
 )
 
 

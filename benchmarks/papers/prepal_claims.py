@@ -305,11 +305,11 @@ def rules():
     return (
         "The verdicts are computed. Differences are in points of accuracy between runs "
         "of one seed, with Student's 95 % interval of their mean in brackets. A claim "
-        "holds if the interval lies on its side of the limit that it names (0 where it "
-        "names none), does not hold if it lies on the other side; otherwise our runs "
-        "cannot tell. Where a row names several data sets, the mean of each is one "
-        "value. Of ratios of seconds, all runs of AL+FT have to reach the limit, or "
-        "all to miss it. A data set on which no function ends more than "
-        f"{MARGIN:g} points above the commonest class decides nothing, as nothing was "
-        f"learned there. {UNCORRECTED}"
+        "holds if the interval is on its side of the limit (0 by default), and does "
+        'not hold if it is on the other side. Otherwise the verdict is "cannot '
+        'tell". If a row has several data sets, the mean of each is one value. A '
+        "claim on a ratio of seconds holds if all runs of AL+FT reach the limit, and "
+        "does not hold if none does. A data set on which no function ends more than "
+        f"{MARGIN:g} points above the most frequent class is ignored, because nothing "
+        f"was learned. {UNCORRECTED}"
     )

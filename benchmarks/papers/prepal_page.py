@@ -27,29 +27,29 @@ def page(records, settings):
         "## Accuracy by acquisition function and protocol (tables 2 and 3, figure 2)",
         _accuracies_said(records, settings),
         accuracy_table(records, settings),
-        "## Where the seconds go (figure 1)",
+        "## Seconds of each phase (figure 1)",
         _ledger_said(records),
         ledger(records, looped),
         "![Seconds of the protocols](images/prepal_ledger.png)",
-        f"## Curves, and what both ask for ({_figures(looped)})",
-        "Above, accuracy on the test texts; the line of PRepAL joins models that "
-        "were fine-tuned on what had been labeled by then, the gray one is of random "
-        "labels, fine-tuned. Below, the Jaccard similarity of what a loop "
-        "has asked for with what AL+FT has, initial labels left out; dotted, what "
-        "chance gives. Bands are ± one standard deviation over the seeds.",
+        f"## Curves and overlap ({_figures(looped)})",
+        "Top: accuracy on the test texts. The points of PRepAL are models that were "
+        "fine-tuned on the labels so far; the gray line is fine-tuning on random "
+        "labels. Bottom: Jaccard similarity between the queries of a loop and those of "
+        "AL+FT, without the initial labels; the dotted line is the value expected by "
+        "chance. Bands are ± one standard deviation over the seeds.",
         "\n".join(
             f"![{name_of(data)}: accuracy and overlap against labels]"
             f"(images/prepal_loops_{data}.png)"
             for data in looped
         ),
         overlap_table(records),
-        "## Another encoder in the end (Transfer)",
-        "The second encoder is fine-tuned on what logistic regression on the "
-        "first one's representations asked for, or on its own; accuracy in percent.",
+        "## Another final encoder (Transfer)",
+        "The second encoder is fine-tuned on the queries of logistic regression on the "
+        "representations of the first encoder, or on its own. Accuracy in percent.",
         transfer_table(records),
-        "## One by one (figure 5)",
-        "Entropy, PRepAL, with one label in a round or with many: accuracy in percent "
-        "of the logistic regression, and of the encoder fine-tuned on the labels.",
+        "## One label per round (figure 5)",
+        "PRepAL with entropy, with one or many labels per round. Accuracy in percent "
+        "of the logistic regression and of the encoder fine-tuned on the labels.",
         batch_table(records, settings),
         "![One label in a round, and many](images/prepal_batch.png)",
         "## How it was measured",
@@ -186,20 +186,20 @@ def _scaled_down(settings):
         f"RoBERTa; {last} labels instead of 2,000, in {schedule['n_rounds']} rounds of "
         f"{schedule['batch_size']} instead of 39; pools of {sizes['n_pool']:,} texts "
         f"instead of 8,551 to 102,671, and {sizes['n_test']:,} test texts; "
-        f"texts cut at {sizes['max_length']} tokens, which leaves of a review of IMDb "
-        f"its beginning. QNLI's pool and test texts both come from its dev set. "
+        f"texts cut at {sizes['max_length']} tokens, so only the beginning of an IMDb "
+        f"review is used. QNLI's pool and test texts both come from its dev set. "
         f"Fine-tuning: {sizes['max_epochs']} epochs in batches of 16 as in the paper, "
         f"without early stopping, at {rates['lr']:g} for the encoder and "
-        f"{rates['head_lr']:g} for the head, down to 0 linearly (the paper prints 1e-6 "
-        "and 2e-5), chosen of three rates by one run each on SST-2 and QNLI, scored on "
-        "the test texts. "
-        f"{settings.seeds} seeds; AL+FT only with entropy on two data sets, "
-        "fine-tuning in the end only after the functions that the table shows. With "
-        "pools this small a loop labels a good part of them, so chance alone makes "
-        "overlaps that the paper has not. Not tested at this scale: that DAL is the "
-        "one that beats random labels with AL+FT, that these beat BALD and BatchBALD "
-        "with AL+FT, that DAL's and CoreSet's overlap shrinks, and curves of other "
-        "functions than entropy."
+        f"{rates['head_lr']:g} for the head, decreasing linearly to 0 (the paper "
+        "states 1e-6 and 2e-5). The rates are the best of three by one run each on "
+        "SST-2 and QNLI, scored on the test texts. "
+        f"{settings.seeds} seeds. AL+FT was run with entropy only, on two data sets; "
+        "the final fine-tuning only for the functions in the table. A loop labels a "
+        "large part of such small pools, so overlaps by chance are larger than in the "
+        "paper. Not tested at this scale: that DAL is better than random labels with "
+        "AL+FT, that random labels are better than BALD and BatchBALD with AL+FT, that "
+        "the overlap of DAL and CoreSet decreases, and the curves of functions other "
+        "than entropy."
     )
 
 
@@ -207,20 +207,19 @@ def _accuracies_said(records, settings):
     runs = select(records, "run")
     last = max(r["n_labeled"][-1] for r in runs)
     return (
-        f"Percent, mean ± standard deviation over the seeds, at {last} labels; in "
-        "brackets the paper's for BERT at 2,000. AL+LR and PRepAL are one loop. Random "
-        "labeling asks for the same whatever is trained, so PRepAL's random row is "
-        "AL+FT's too, and is compared with the paper's AL+FT."
+        f"Percent, mean ± standard deviation over the seeds, at {last} labels. "
+        "Brackets hold the paper's values for BERT at 2,000 labels. AL+LR and PRepAL "
+        "are the same loop. Random labels do not depend on the model, so the random "
+        "row of PRepAL is also that of AL+FT, and is compared with the paper's AL+FT."
     )
 
 
 def _ledger_said(records):
     return (
-        "Seconds on the wall by entropy, in the mean over the seeds whose run had its "
-        f"core to itself for {UNDISTURBED:.0%} of the time. Precomputation "
-        "is the encoding of the pool, scoring is not counted; the last model of AL+FT "
-        "is trained in its last round; the accuracy is that of the model that is kept, "
-        "over all seeds. "
+        "Wall seconds with entropy, averaged over the seeds whose run had a core for "
+        f"at least {UNDISTURBED:.0%} of the time. Precomputation is the encoding of "
+        "the pool. Scoring is not counted. The last model of AL+FT is trained in its "
+        "last round. The accuracy is that of the final model, over all seeds. "
         "The paper measured 39 rounds on a V100 and five cores."
     )
 
@@ -235,7 +234,7 @@ def _busy(records):
     }
     each = ", ".join(f"{share:.0%} in {name}" for name, share in shares.items())
     return (
-        f"All runs took {processor:.0f} minutes of the processor and {wall:.0f} on the "
-        "wall, because other work ran on the machine. Seconds in the tables are those "
-        f"on the wall; the share that a run got of its core was {each} (median)."
+        f"All runs took {processor:.0f} minutes of processor time and {wall:.0f} "
+        "minutes of wall time, because other work ran on the machine. The tables have "
+        f"wall seconds. The median share of a core that a run had was {each}."
     )

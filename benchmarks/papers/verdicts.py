@@ -7,9 +7,8 @@ import numpy as np
 from scipy.stats import t as student
 
 UNCORRECTED = (
-    "Rows for which nothing else is said stand alone: they are not corrected for the "
-    "number of rows on the page, and a row whose claim is not true still holds in one "
-    "case of 40."
+    "Unless stated otherwise, rows are not corrected for the number of rows on the "
+    "page, so a claim that is not true still holds in one case of 40."
 )
 
 

@@ -36,15 +36,15 @@ _RULES = (
     "does not hold where it begins above that. *Gain next to nothing*: holds where the "
     "lead ends below {point:g} point, does not hold where it begins above that. "
     "*About 60 %*: within {tenth:g}. *Longer*, *better*, *spoils*: by the sign. "
-    "Anything else cannot tell. Costs are points of 100; whether the paper's per cent "
-    "are points or parts of the score it does not say."
+    'Otherwise the verdict is "cannot tell". Costs are points of 100. The paper does '
+    "not state whether its percentages are points or shares of the score."
 )
 _SECONDS = (
-    "Time saved and leads at equal time are judged as in the paper, with every layer "
-    "run in every epoch: the epochs of a run times the seconds of such an epoch, which "
-    "were measured apart (below). By default skactive keeps the outputs of the frozen "
-    "layers, so that these run only once. The paper does not, so the saving with the "
-    "bottom kept has rows of its own."
+    "As in the paper, the time saved and the leads at equal time assume that every "
+    "layer runs in every epoch: the time of a run is its number of epochs times the "
+    "seconds of such an epoch, which were measured separately (below). By default "
+    "skactive caches the outputs of the frozen layers, so these run only once. The "
+    "paper does not, so the savings with cached layers are in separate rows."
 )
 
 
@@ -55,9 +55,9 @@ def page(records, settings):
     parts = [
         "# Wang: training the last layers against training all",
         "The paper trains the last 1 to 4 of BERT's 12 layers on GLUE tasks and asks "
-        "what that costs in score and saves in time. Tasks here, with texts for "
-        f"training (a tenth of them for validation): {_sizes(records, settings)}. "
-        + _on_tasks(settings),
+        "how much score this costs and how much time it saves. Tasks here, with the "
+        f"number of training texts (a tenth is for validation): "
+        f"{_sizes(records, settings)}. " + _on_tasks(settings),
         _scaled_down(settings) if scaled else "",
         f"{_on_metrics(settings)} {_on_test_texts(settings)}".strip(),
         "## Claims",
@@ -68,42 +68,43 @@ def page(records, settings):
         _on_size() if scaled else "",
         "## Rates",
         "Score of each setting at both rates, with the first "
-        f"{settings.rate_seeds} seed(s). In bold is the rate that is better on the "
-        "validation part, which the rest of the page takes. *Trivial* is the most "
-        "frequent class, or the mean.",
+        f"{settings.rate_seeds} seed(s). The rate that is better on the validation "
+        "part is bold; the rest of the page uses it. *Trivial* is the most frequent "
+        "class, or the mean.",
         rates_table(records, settings),
         "## Score and time until training stops",
         "Dev score of the epoch that was best on the validation part, means ± standard "
-        f"deviation over {settings.seeds} seeds. *Saved*: every layer run, where the "
-        f"task counts. *Bottom kept*: seconds {cpu}as they were spent, with the layers "
-        "below computed once.",
+        f"deviation over {settings.seeds} seeds. *Saved*: time saved if every layer "
+        f"runs in every epoch, for tasks that count. *Bottom kept*: measured seconds "
+        f"{cpu}with cached frozen layers.",
         *(task_table(records, settings, data) for data in settings.data),
-        "In the mean over the tasks that count, large in the paper and small:",
+        "Means over the tasks that count, for tasks that are large and small in the "
+        "paper:",
         means_table(records, settings),
         "## After each epoch (tables 2 to 9)",
-        f"Dev score / seconds {cpu}since the start, with the bottom kept. Means over "
-        "the runs that came so far; their number is in brackets where some had "
+        f"Dev score / seconds {cpu}since the start, with cached frozen layers. Means "
+        "over the runs that reached the epoch; brackets hold their number if some had "
         "stopped.",
         *(epochs_table(records, settings, data) for data in settings.data),
         "## Seconds of an epoch",
         "Seconds of an epoch as a share of those with all layers trained, means ± "
         f"standard deviation over {settings.seeds} seeds. *Every layer run*: one "
         f"epoch of at most {settings.n_plain} texts; the paper says about 0.6. "
-        "*Bottom kept*: all epochs of the runs above; the layers below are computed "
-        "once, before the first epoch, and are not counted here.",
+        "*Bottom kept*: all epochs of the runs above. The frozen layers are computed "
+        "once, before the first epoch, and are not counted.",
         shares_table(records, settings),
         "## At equal time (figures 3 to 6)",
         "Dev score of the epoch that was best so far on the validation part, after a "
-        "quarter, half and all of the seconds that all layers take until they stop. "
-        "Means over seeds; - where a run has finished no epoch yet. The leads in the "
-        "claims are means over the budgets within which both have a model.",
+        "quarter, half and all of the seconds that training all layers takes. Means "
+        'over seeds; "-" if a run has not finished an epoch. The leads in the claims '
+        "are means over the budgets within which both have a model.",
         *(
             equal_time_table(records, settings, data)
             for data in counted(records, settings)
         ),
         "![Score against seconds of training](images/wang_time.png)",
-        "Seconds with the bottom kept. Means over seeds, as many epochs as the "
-        "shortest run of a setting has. Dotted: the trivial score.",
+        "Seconds with cached frozen layers. Means over seeds, up to the last epoch of "
+        "the shortest run of a setting. Dotted: the trivial score.",
         "## How it was measured",
         settings.provenance,
         BUSY if settings.scale == "cpu" else "",
@@ -126,9 +127,8 @@ def _on_tasks(settings):
     text = ""
     if "snli" in settings.data:
         text += (
-            "SNLI is not one of the paper's tasks. It stands in for MNLI, which asks "
-            "the same of longer texts, because a small encoder learns something of it "
-            "from few texts. "
+            "SNLI is not one of the paper's tasks. It replaces MNLI, the same task "
+            "with longer texts, because a small encoder can learn it from few texts. "
         )
     left = [title_of(data) for data in AT_HAND if data not in settings.data]
     if left:
@@ -143,8 +143,13 @@ def _scaled_down(settings):
     extra = [f"the last {n}" for n in settings.last if n not in found.values()]
     return (
         f"Scaled down: all-MiniLM-L6-v2 with {settings.depth} layers instead of "
-        f"BERT-base with 12 (by share: last {shares}; {none} of 12 have no equal here"
-        + (f", and {', '.join(extra)} of {settings.depth} none there" if extra else "")
+        f"BERT-base with 12 (by share: last {shares}; {none} of 12 have no equivalent "
+        "here"
+        + (
+            f", and {', '.join(extra)} of {settings.depth} have none there"
+            if extra
+            else ""
+        )
         + "); mean pooling; at most "
         f"{settings.max_length} tokens and {settings.max_epochs} epochs instead of 30; "
         f"batches of {settings.batch_size} instead of 1; at most {settings.n_test} dev "
@@ -169,8 +174,8 @@ def _on_metrics(settings):
     return (
         "The paper stops training by the task's metric. Here the score of the "
         "estimator on the validation part stops training and chooses epoch and rate: "
-        f"{', '.join(other)}. A tenth of so few texts makes that score coarse. Dev "
-        "scores are those of the task's metric."
+        f"{', '.join(other)}. The validation part is small, so that score is coarse. "
+        "Dev scores use the task's metric."
     )
 
 
@@ -187,14 +192,14 @@ def _on_what_counts(records, settings):
     """Name the rule by which tasks enter the verdicts, and those that do not."""
     idle = [d for d in settings.data if d not in counted(records, settings)]
     rule = (
-        "A task counts if some setting beats the trivial answer there: the interval "
-        "over seeds of what its score has more than that answer begins above "
+        "A task counts if some setting is better than the trivial answer: the interval "
+        "over seeds of the difference is above "
         f"{POINT:g} point. "
     )
     if not idle:
         return rule + "All do."
     names = ", ".join(map(title_of, idle))
-    return rule + f"Nothing was learned in this sense of {names}: left out of verdicts."
+    return rule + f"{names} do not count and are not used in verdicts."
 
 
 def _on_the_limit(records, settings):
@@ -209,16 +214,16 @@ def _on_the_limit(records, settings):
         f" Of {len(runs)} runs at the better rate {full} reach the limit of "
         f"{settings.max_epochs} epochs, {unmet} of them without having met the "
         f"stopping rule ({PATIENCE} epochs in a row without a gain): these were *cut "
-        "off*. So *until training stops* means here: or until the limit, and savings "
-        "would change with longer runs."
+        "off*. *Until training stops* therefore includes stopping at the limit, and "
+        "the savings could differ with longer runs."
     )
 
 
 def _on_size():
     return (
-        "*Large* names the tasks that are large in the paper, with 67,000 texts and "
-        "more. Here they have no more than the small ones had there, so what comes out "
-        "for them says nothing against the paper's large tasks. A row that names only "
-        "one task of a group rests on that data set and on one depth of a small "
-        "encoder: it says nothing of the other tasks of the group. " + UNCORRECTED
+        "*Large* tasks are those that are large in the paper, with 67,000 texts or "
+        "more. Here they are no larger than the small tasks of the paper, so the "
+        "results do not apply to the paper's large tasks. A row with only one task of "
+        "a group depends on one data set and one depth of a small encoder; it does not "
+        "apply to the other tasks of the group. " + UNCORRECTED
     )

@@ -1,4 +1,4 @@
-"""What runs show: curves, overlap, batches, tests, time, and whether it pays."""
+"""Analysis of runs: learning curves, overlap, batches, tests and time."""
 
 from ._areas import area_under_curve, deficiency, labels_to_reach
 from ._batches import describe_batches, diversity, redundancy, representativeness

@@ -1,4 +1,4 @@
-"""A learning curve as one number."""
+"""Summaries of a learning curve by one number."""
 
 from numbers import Real
 
@@ -24,11 +24,10 @@ def area_under_curve(
     start: float | None = None,
     stop: float | None = None,
 ) -> float:
-    """Compute the area under a learning curve, divided by that of a score of 1.
+    """Compute the area under a learning curve, divided by the range of label counts.
 
-    This is the integral of the score over the label counts by the trapezoidal rule,
-    divided by their range: the mean score over the curve. It depends on the range, so
-    compare curves over the same range.
+    This is the mean score over the curve, by the trapezoidal rule. It depends on the
+    range, so compare curves over the same range.
 
     Parameters
     ----------
@@ -47,7 +46,7 @@ def area_under_curve(
     Raises
     ------
     ValueError
-        If the range is empty or not covered.
+        If the range is empty, or the curve does not cover it.
 
     Examples
     --------
@@ -63,9 +62,9 @@ def area_under_curve(
     stop = n_labeled[-1] if stop is None else stop
     if not n_labeled[0] <= start < stop <= n_labeled[-1]:
         raise ValueError(
-            "'start' and 'stop' must be two numbers of labels that the curve covers, "
-            f"the smaller first; got {start} and {stop} for a curve from "
-            f"{n_labeled[0]} to {n_labeled[-1]}."
+            "'start' and 'stop' must be two label counts within the curve, the smaller "
+            f"one first; got {start} and {stop} for a curve from {n_labeled[0]} to "
+            f"{n_labeled[-1]}."
         )
     inside = n_labeled[(n_labeled > start) & (n_labeled < stop)]
     grid = np.concatenate([[start], inside, [stop]])
@@ -81,23 +80,25 @@ def deficiency(
     *,
     best: float | None = None,
 ) -> float:
-    """Compute the area left to the best score, relative to that of the baseline.
+    """Compute the area below the best score, relative to that of a baseline.
 
-    The area between the best score and a learning curve, divided by the same area of
-    the baseline (random sampling) [1]_:
+    This is the area between the best score and a learning curve, divided by the same
+    area for the baseline (random sampling) [1]_:
 
         sum_t (best - score_t) / sum_t (best - baseline_t)
 
-    Below 1 is better than the baseline, and 0 is perfect. Curves are means over
-    runs, areas are by the trapezoidal rule over the label counts that both cover.
+    A value below 1 is better than the baseline, and 0 is perfect. Curves are means
+    over runs. Areas are computed by the trapezoidal rule over the label counts that
+    both curves cover.
 
     Parameters
     ----------
     runs, baseline_runs : Run, sequence of Run, or LearningCurve
+        The runs of a strategy and of the baseline.
     metric : str or None, default=None
-        Defaults to the first metric of the first run.
+        Metric to compare. Defaults to the first metric of the first run.
     best : float or None, default=None
-        The score to reach. Defaults to the last score of the baseline, as in the
+        The best score. Defaults to the last score of the baseline, as in the
         paper.
 
     Returns
@@ -142,9 +143,9 @@ def deficiency(
     )
     if theirs <= 0:
         raise ValueError(
-            f"'best' is {best:.4g}, and the baseline is not below it on average. Pass "
-            "a score that it does not reach, such as that of a model trained on all "
-            "labels."
+            f"'best' must be above the mean of the baseline, got {best:.4g}. Pass a "
+            "score that the baseline does not reach, such as that of a model trained "
+            "on all labels."
         )
     return float(ours / theirs)
 
@@ -169,19 +170,19 @@ def labels_to_reach(
     *,
     interpolate: bool = False,
 ) -> float | None:
-    """Return the number of labels after which a score is first reached.
+    """Return the smallest number of labels with which a score is reached.
 
     Parameters
     ----------
     curve : Run or LearningCurve
-        A mean curve is steadier than a run, which may reach a score by chance.
+        A single run may reach a score by chance, so a mean curve is preferable.
     score : float
-        Higher is better.
+        The score to reach. Higher is better.
     metric : str or None, default=None
         Metric of a run. Defaults to the first.
     interpolate : bool, default=False
-        Whether to interpolate linearly between two points, which gives a fraction of a
-        batch. Otherwise, the count of a trained model is returned.
+        Whether to interpolate linearly between two points. If False, the label count of
+        a trained model is returned.
 
     Returns
     -------

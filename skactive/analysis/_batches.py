@@ -1,4 +1,4 @@
-"""Measures of the batches that a strategy chose from a pool."""
+"""Measures of the batches that a strategy selects from a pool."""
 
 from collections.abc import Sequence
 from numbers import Integral
@@ -22,8 +22,8 @@ from ._curves import as_runs
 def diversity(batch: ArrayLike, pool: Any, *, n_jobs: int | None = 1) -> float:
     """Compute how well a batch covers the pool.
 
-    This is one over the mean distance of the pool's items to the nearest item of the
-    batch [1]_:
+    This is the inverse of the mean distance of the items of the pool to the nearest
+    item of the batch [1]_:
 
         D(B) = (1 / |U| sum_{x in U} min_{b in B} ||x - b||)^-1
 
@@ -32,15 +32,15 @@ def diversity(batch: ArrayLike, pool: Any, *, n_jobs: int | None = 1) -> float:
     batch : array-like of int, or bool mask
         Positions of the batch in `pool`.
     pool : ndarray or sparse matrix of shape (n, d)
-        Features of U: the unlabeled items, including those of the batch.
+        Features of the unlabeled items, including those of the batch.
     n_jobs : int, default=1
-        Threads.
+        Number of threads.
 
     Returns
     -------
     diversity : float
-        Higher is more diverse; infinite if every item equals one of the batch. It
-        has the unit of 1 / distance, so compare within one set of features.
+        Higher is more diverse. Infinite if every item equals an item of the batch. The
+        unit is 1 / distance, so compare values for the same features only.
 
     References
     ----------
@@ -70,36 +70,36 @@ def representativeness(
 ) -> float:
     """Compute the KNN density of the pool around the items of a batch.
 
-    This is one over the mean, over the batch, of an item's mean distance to its k
-    nearest others in the pool [1]_. The item itself is not among them; items equal to
-    it are. Distances are averaged before they are inverted, as the published code
-    does. This is the harmonic mean of the items' densities, not their arithmetic mean.
+    This is the inverse of the mean distance of the items of the batch to their k
+    nearest neighbors in the pool [1]_. An item is not its own neighbor, but its
+    duplicates are neighbors. Distances are averaged before they are inverted, as in
+    the published code: the result is the harmonic mean of the items' densities.
 
     Parameters
     ----------
     batch : array-like of int, or bool mask
         Positions of the batch in `pool`.
     pool : ndarray or sparse matrix of shape (n, d)
-        Features of U: the unlabeled items, including those of the batch.
+        Features of the unlabeled items, including those of the batch.
     k : int, default=10
-        Number of neighbors; all others if the pool has fewer.
+        Number of neighbors. If the pool has fewer other items, all of them are used.
     n_jobs : int, default=1
-        Threads.
+        Number of threads.
 
     Returns
     -------
     density : float
-        Higher is more representative, lower means outliers. It has the unit of
-        1 / distance, so compare within one set of features.
+        Higher is more representative; a batch with outliers has a low value. The unit
+        is 1 / distance, so compare values for the same features only.
 
     Notes
     -----
-    The harmonic mean stays finite where an item has k copies, at distance 0. In
-    return a single outlier decides: a batch of a dense and a lone item has a low
-    value, whereas the arithmetic mean of the densities would hide the lone one.
+    The harmonic mean stays finite if an item has k duplicates, at distance 0. A single
+    outlier lowers it much; the arithmetic mean of the densities would hide the
+    outlier.
 
-    The published code of [1]_ counts the item itself, at distance 0, as an eleventh
-    neighbor; its values are 11/10 of these.
+    The published code of [1]_ counts the item itself as an eleventh neighbor, at
+    distance 0. Its values are 11/10 of those returned here.
 
     References
     ----------
@@ -187,23 +187,25 @@ _MEASURES = ("diversity", "representativeness", "redundancy")
 def describe_batches(
     run: Run, features: Any, *, measures: Sequence[str] | None = None, k: int = 10
 ) -> dict[str, NDArray[np.float64]]:
-    """Measure each batch of a run among the items that were unlabeled at that time.
+    """Measure each batch of a run against the items that were unlabeled at that time.
 
     Parameters
     ----------
     run : Run
+        The run whose batches are measured.
     features : ndarray or sparse matrix of shape (n, d)
         Features of the whole pool, row i for position i.
     measures : sequence of str or None, default=None
-        Some of "diversity", "representativeness" and "redundancy". Defaults to all
-        three. The first two compute distances over the whole pool in every round.
+        The measures to compute: "diversity", "representativeness" and "redundancy".
+        Defaults to all three. The first two compute distances over the whole pool in
+        every round.
     k : int, default=10
         Number of neighbors for "representativeness".
 
     Returns
     -------
     measured : dict of str to ndarray of shape (r,)
-        One value per round, from the initial labels; NaN for empty batches.
+        One value per round. Round 0 is the initial labels. NaN for empty batches.
 
     Examples
     --------

@@ -16,20 +16,20 @@ from ._curves import student
 
 @dataclass(frozen=True)
 class TestResult:
-    """What a test of a difference found.
+    """Result of a test of a difference.
 
     Attributes
     ----------
     test : str
-        Its name.
+        Name of the test.
     statistic : float
-        t, or W of the signed-rank test (the smaller of the two sums of ranks).
+        t, or W of the signed-rank test (the smaller sum of ranks).
     df : float or None
         Degrees of freedom of a t test.
     p_value : float
-        Two-sided.
+        Two-sided p-value.
     difference : float
-        The first mean less the second; for the signed-rank test the median of the
+        First mean minus second mean; for the signed-rank test, the median of the
         differences.
     interval : tuple of (float, float) or None
         95% confidence interval of the difference by a t test.
@@ -55,18 +55,18 @@ class TestResult:
 
 
 def welch_t(a: ArrayLike, b: ArrayLike) -> TestResult:
-    """Test whether two groups of runs differ in their means: Welch's t.
+    """Compare the means of two groups of runs by Welch's t test.
 
     t = (mean_a - mean_b) / sqrt(v_a + v_b) with v = s² / n, and
 
-    df = (v_a + v_b)² / (v_a² / (n_a - 1) + v_b² / (n_b - 1)) [1]_: the variances
-    need not be equal. For scores of different seeds; use `paired_t` where the runs
-    share theirs.
+    df = (v_a + v_b)² / (v_a² / (n_a - 1) + v_b² / (n_b - 1)) [1]_. The variances
+    need not be equal. Use this test if the runs have different seeds, and `paired_t`
+    if they have the same ones.
 
     Parameters
     ----------
     a, b : array-like of shape (n,) and (m,)
-        One score for each run, at least two.
+        One score per run. At least two.
 
     Returns
     -------
@@ -88,12 +88,12 @@ def welch_t(a: ArrayLike, b: ArrayLike) -> TestResult:
 
 
 def paired_t(a: ArrayLike, b: ArrayLike) -> TestResult:
-    """Test whether paired scores differ on average: Student's t.
+    """Compare the means of paired scores by Student's t test.
 
     Parameters
     ----------
     a, b : array-like of shape (n,)
-        Scores of runs that share a seed, in one order; at least two.
+        Scores of runs with the same seeds, in the same order. At least two.
 
     Returns
     -------
@@ -110,16 +110,16 @@ def paired_t(a: ArrayLike, b: ArrayLike) -> TestResult:
 
 
 def wilcoxon(a: ArrayLike, b: ArrayLike) -> TestResult:
-    """Test whether one strategy is better over data sets: Wilcoxon's signed ranks.
+    """Compare two strategies over data sets by Wilcoxon's signed-rank test.
 
-    Ranks the sizes of the differences, so scores of easy and of hard data sets need
-    not be comparable in size [1]_. Differences of 0 are left out.
+    The test uses the ranks of the differences, so the scores of different data sets
+    need not be on one scale [1]_. Differences of 0 are ignored.
 
     Parameters
     ----------
     a, b : array-like of shape (n_datasets,)
-        One score for each data set, such as the mean over runs, in one order. With
-        fewer than six, p cannot fall below 0.05.
+        One score per data set, such as the mean over runs, in the same order. With
+        fewer than six data sets, p cannot be below 0.05.
 
     Returns
     -------
@@ -139,7 +139,7 @@ def wilcoxon(a: ArrayLike, b: ArrayLike) -> TestResult:
     Wilcoxon signed-rank test: difference +0.035, W = 0.00, p = 0.031
     """
     a, b = _as_pairs(a, b)
-    # 0.82 - 0.80 and 0.84 - 0.82 differ in their last bits and are ties all the same.
+    # 0.82 - 0.80 and 0.84 - 0.82 differ in their last bits but are ties.
     scale = max(np.abs(a).max(), np.abs(b).max())
     differences = np.round((a - b) / scale, 12) if scale else a - b
     if differences.any():
@@ -189,9 +189,10 @@ def _as_scores(values, name):
             f"{name!r} must be at least two scores in one dimension, got an array of "
             f"shape {values.shape}. Run more seeds."
         )
-    if not np.isfinite(values).all():
+    bad = np.flatnonzero(~np.isfinite(values)).tolist()
+    if bad:
         raise ValueError(
-            f"{name!r} has no number at {np.flatnonzero(~np.isfinite(values)).tolist()}"
+            f"{name!r} must hold finite numbers, got NaN or infinity at {bad}"
             ". Leave those runs out."
         )
     return values
@@ -209,18 +210,20 @@ def _as_pairs(a, b) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 def holm(p_values: ArrayLike) -> NDArray[np.float64]:
     """Adjust p-values for several tests by Holm's step-down procedure.
 
-    The i-th smallest of m is multiplied by m - i + 1, and none falls below a smaller
-    one's. Rejecting those of at most alpha keeps the chance of any false rejection
-    at alpha or less [1]_; it finds all that Bonferroni's correction finds.
+    The i-th smallest of m p-values is multiplied by m - i + 1, and the results are made
+    monotonic. Rejecting the hypotheses with an adjusted p-value of at most alpha keeps
+    the probability of any false rejection at or below alpha [1]_. The procedure
+    rejects every hypothesis that Bonferroni's correction rejects.
 
     Parameters
     ----------
     p_values : array-like of shape (m,)
+        The p-values of m tests.
 
     Returns
     -------
     adjusted : ndarray of shape (m,)
-        In the order given, at most 1.
+        The adjusted p-values in the given order, at most 1.
 
     References
     ----------
@@ -247,11 +250,12 @@ def bonferroni(p_values: ArrayLike) -> NDArray[np.float64]:
     Parameters
     ----------
     p_values : array-like of shape (m,)
+        The p-values of m tests.
 
     Returns
     -------
     adjusted : ndarray of shape (m,)
-        Each times m, at most 1.
+        Each p-value times m, at most 1.
 
     Examples
     --------
@@ -268,13 +272,13 @@ _CORRECTIONS = {"holm": holm, "bonferroni": bonferroni}
 
 @dataclass(frozen=True)
 class Comparison:
-    """Strategies against a baseline over data sets.
+    """Comparison of strategies with a baseline over data sets.
 
     Attributes
     ----------
     baseline, correction : str
     results : dict of str to TestResult
-        Uncorrected.
+        The uncorrected test of each strategy.
     adjusted : dict of str to float
         p-values corrected for the number of strategies.
     """
@@ -318,15 +322,17 @@ def compare_over_datasets(
 ) -> Comparison:
     """Compare strategies with a baseline over data sets.
 
-    A signed-rank test for each strategy, corrected for their number.
+    Each strategy is compared by a signed-rank test. The p-values are corrected for the
+    number of strategies.
 
     Parameters
     ----------
     scores : dict of str to array-like of shape (n_datasets,)
-        For each strategy the score on each data set, in the same order.
+        For each strategy, one score per data set, in the same order.
     baseline : str, default="random"
         The strategy that the others are compared with.
     correction : {"holm", "bonferroni"}, default="holm"
+        How p-values are corrected.
 
     Returns
     -------
@@ -356,7 +362,7 @@ def compare_over_datasets(
         if name != baseline
     }
     if not results:
-        raise ValueError(f"'scores' must hold another strategy than {baseline!r}.")
+        raise ValueError(f"'scores' must hold a strategy other than {baseline!r}.")
     adjusted = _CORRECTIONS[correction]([r.p_value for r in results.values()])
     return Comparison(
         baseline,

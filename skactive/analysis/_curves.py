@@ -22,18 +22,19 @@ Groups = Mapping[str, Runs] | Runs
 
 @dataclass(frozen=True, eq=False)
 class LearningCurve:
-    """Mean of a score over runs at each number of labels, and a band around it.
+    """Mean score over runs at each number of labels, with a band.
 
     Attributes
     ----------
     n_labeled : ndarray of shape (r,)
         Label counts.
     mean, std : ndarray of shape (r,)
-        Over the runs; `std` divides by n - 1 and is NaN for a single run.
+        Mean and standard deviation over the runs. `std` divides by n - 1 and is NaN for
+        a single run.
     low, high : ndarray of shape (r,)
-        Limits of the band, point by point; NaN for a single run.
+        Pointwise limits of the band. NaN for a single run.
     scores : ndarray of shape (n_runs, r)
-        The runs themselves.
+        The scores of the runs.
     metric, method : str
     confidence : float
     """
@@ -77,10 +78,11 @@ def align_runs(
 ) -> tuple[NDArray[Any], NDArray[np.float64]]:
     """Interpolate the scores of runs at the same numbers of labels.
 
-    Runs with equal label counts keep their points. Otherwise, the grid holds every
-    count of any run within the range that all runs cover, and each run is interpolated
-    linearly between its own points. Nothing is extrapolated, so a run that ended early
-    ends the grid. Points without a score are ignored.
+    If the label counts of the runs are equal, the points are returned unchanged.
+    Otherwise, the grid holds every label count of any run within the range that all
+    runs cover, and each run is interpolated linearly between its own points. Nothing
+    is extrapolated, so the grid ends where the shortest run ends. Points without a
+    score are ignored.
 
     Parameters
     ----------
@@ -88,7 +90,8 @@ def align_runs(
     metric : str or None, default=None
         Defaults to the first metric of the first run.
     grid : array-like of shape (r,) or None, default=None
-        Label counts to interpolate at, within the common range.
+        Label counts to interpolate at, within the common range. Defaults to the grid
+        described above.
 
     Returns
     -------
@@ -98,7 +101,7 @@ def align_runs(
     Raises
     ------
     ValueError
-        If no count is covered by all runs, or the grid leaves the common range.
+        If no label count is covered by all runs, or the grid leaves the common range.
 
     Examples
     --------
@@ -120,8 +123,8 @@ def align_runs(
     stop = min(n_labeled[-1] for n_labeled, _ in points)
     if start > stop:
         raise ValueError(
-            f"'runs' have no number of labels in common: one begins at {start} and "
-            f"another ends at {stop}. Compare runs of one budget."
+            f"'runs' must have label counts in common, got one run that begins at "
+            f"{start} and one that ends at {stop}. Compare runs with the same budget."
         )
     if grid is None:
         counts = np.unique(np.concatenate([n_labeled for n_labeled, _ in points]))
@@ -136,15 +139,15 @@ def _as_grid(grid, start, stop) -> NDArray[Any]:
     grid = np.asarray(grid)
     if grid.ndim != 1 or grid.size == 0 or grid.dtype.kind not in "iuf":
         raise ValueError(
-            "'grid' must be numbers of labels in one dimension, got an array of shape "
+            "'grid' must be label counts in one dimension, got an array of shape "
             f"{grid.shape} and dtype {grid.dtype}."
         )
     if not (np.diff(grid) > 0).all():
-        raise ValueError("'grid' must increase from number to number.")
+        raise ValueError(f"'grid' must be increasing, got {grid}.")
     if not (grid[0] >= start and grid[-1] <= stop):
         raise ValueError(
-            f"'grid' must lie in [{start}, {stop}], the numbers of labels that all "
-            f"runs cover; it goes from {grid[0]} to {grid[-1]}."
+            f"'grid' must lie in [{start}, {stop}], the range that all runs cover, got "
+            f"{grid[0]} to {grid[-1]}."
         )
     return grid
 
@@ -171,22 +174,22 @@ def learning_curve(
     Parameters
     ----------
     runs : Run or sequence of Run
-        Of one strategy, with several seeds. Brought together as by `align_runs`.
+        Runs of one strategy with several seeds. They are aligned by `align_runs`.
     metric : str or None, default=None
         Defaults to the first metric of the first run.
     grid : array-like or None, default=None
-        Label counts; None takes those of the runs.
+        Label counts to interpolate at. Defaults to those of the runs.
     confidence : float, default=0.95
         Level of the band; "std" does not use it.
     method : {"bootstrap", "t", "std", "percentile"}, default="bootstrap"
-        "bootstrap": interval of the mean from redrawing whole runs, by percentiles
-        that are widened for few runs [1]_. "t": mean ± t s / sqrt(n), by Student's t
+        "bootstrap": interval of the mean, from percentiles of resampled runs that are
+        widened for few runs [1]_. "t": mean ± t s / sqrt(n), by Student's t
         with n - 1 degrees of freedom. "std": mean ± s, the spread of single runs.
         "percentile": the range of the middle `confidence` of the runs.
     n_resamples : int, default=9999
-        Redrawn groups of the bootstrap.
+        Number of bootstrap samples.
     random_state : int, RandomState instance or None, default=0
-        Of the bootstrap.
+        Seed of the bootstrap.
 
     Returns
     -------
@@ -194,10 +197,10 @@ def learning_curve(
 
     Notes
     -----
-    Bands hold point by point, not for a whole curve at once. With two to four runs
-    the 95% bootstrap interval is the range from the worst to the best run, as nothing
-    beyond can be redrawn; it then covers the mean in about 50, 75 and 88% of the
-    cases. "t" is the choice for so few, if scores scatter normally.
+    Bands are pointwise: they do not cover a whole curve at once. With two, three and
+    four runs, the 95% bootstrap interval is the range from the worst to the best run,
+    which covers the mean in about 50, 75 and 88% of the cases. For so few runs, "t" is
+    preferable if scores are normally distributed.
 
     References
     ----------
@@ -253,11 +256,12 @@ def band_width(
     n_resamples: int = 9999,
     random_state: int | np.random.RandomState | None = 0,
 ) -> float:
-    """Mean width of the band over the rounds: how stable training is.
+    """Compute the mean width of the band, a measure of the stability of training.
 
-    The difference between the upper and the lower limit of the interval over runs,
-    in the mean over the label counts [1]_. The paper does not say how its intervals
-    were made; with its three runs, the bootstrap's are the range of the runs.
+    This is the difference between the upper and the lower limit of the interval over
+    runs, averaged over the label counts [1]_. The paper does not state how its
+    intervals were computed. For three runs, as in the paper, the bootstrap interval is
+    the range of the runs.
 
     Parameters
     ----------
@@ -290,7 +294,7 @@ def band_width(
     """
     runs = as_runs(runs)
     if len(runs) < 2:
-        raise ValueError("'runs' must be at least two to have a band; got one.")
+        raise ValueError("'runs' must hold at least two runs, got one. Run more seeds.")
     curve = learning_curve(
         runs,
         metric,
@@ -319,7 +323,7 @@ def as_runs(runs, name="runs") -> list[Run]:
     for i, run in enumerate(runs):
         if not isinstance(run, Run):
             raise TypeError(
-                f"{name!r} must hold runs only, got a {type(run).__name__} at {i}. "
+                f"{name!r} must hold Run objects, got a {type(run).__name__} at {i}. "
                 "Read a file with Run.from_json and a dict with Run.from_dict."
             )
     if not runs:
@@ -331,20 +335,20 @@ def as_runs(runs, name="runs") -> list[Run]:
 def group_runs(
     runs: Groups, by: str | Sequence[str] = "strategy"
 ) -> dict[str, list[Run]]:
-    """Sort runs into groups by what they say of themselves.
+    """Group runs by their `info`.
 
     Parameters
     ----------
     runs : dict of str to list of Run, or sequence of Run
-        A dict is taken as the groups.
+        A dict is returned as the groups.
     by : str or sequence of str, default="strategy"
-        One key of `info`, or several.
+        One or several keys of `info`.
 
     Returns
     -------
     groups : dict of str to list of Run
-        In the order in which they first appear. The names of groups by several keys
-        are joined by commas.
+        The groups, in the order of their first run. If there are several keys, their
+        values are joined by commas.
 
     Raises
     ------
@@ -395,7 +399,7 @@ def _as_keys(by):
 
 
 def sort_runs(runs, by="strategy"):
-    """Sort runs into groups, and refuse to average what does not belong together."""
+    """Group runs, and raise an error if a group mixes data sets or learners."""
     groups = group_runs(runs, by)
     if isinstance(runs, Mapping):
         return groups
@@ -414,7 +418,7 @@ def sort_runs(runs, by="strategy"):
 
 
 def pair_runs(runs_a, runs_b):
-    """Find the runs of two groups that began alike."""
+    """Return the pairs of runs of two groups with the same data and seed, or None."""
     keys_a, keys_b = (
         [
             json.dumps([run.info.get("data"), run.info.get("seed")], sort_keys=True)
@@ -442,8 +446,8 @@ def name_metric(runs, metric=None):
     for i, run in enumerate(runs):
         if metric not in run.metrics:
             raise ValueError(
-                f"'metric' {metric!r} is not held by the run at {i}, which has "
-                f"{run.metrics}. Name one that all runs hold."
+                f"'metric' must be a metric of all runs, got {metric!r}. The run at "
+                f"{i} has {run.metrics}."
             )
     return metric
 
@@ -466,14 +470,15 @@ def known_points(curve, metric=None):
     known = ~np.isnan(scores)
     if not known.any():
         raise ValueError(
-            f"the run {curve!r} has no score known. Pass X_test and y_test when you "
+            f"the run {curve!r} has no scores. Pass X_test and y_test when you "
             "simulate."
         )
     n_labeled, scores = n_labeled[known], scores[known]
     steps = np.diff(n_labeled)
     if (steps < 0).any():
         raise ValueError(
-            f"'n_labeled' must not fall from round to round, got {n_labeled.tolist()}."
+            "'n_labeled' must not decrease from round to round, got "
+            f"{n_labeled.tolist()}."
         )
     last = np.append(steps > 0, True)
     return n_labeled[last], scores[last]
@@ -507,7 +512,7 @@ def find_band(values, method, confidence, n_resamples, random_state):
 def bootstrap_mean(values, confidence, n_resamples, random_state):
     """Percentile bootstrap interval of the mean over runs.
 
-    Runs are redrawn whole, so the points of one curve stay together. The levels of
+    Whole runs are resampled, so the points of one curve stay together. The levels of
     the percentiles are those of `widened_tail`.
 
     Returns `low, high` (r,).
@@ -519,7 +524,7 @@ def bootstrap_mean(values, confidence, n_resamples, random_state):
 def bootstrap_difference(a, b, confidence, n_resamples, random_state):
     """Percentile bootstrap interval of the difference of two means over runs.
 
-    Each group is redrawn by itself. The levels are widened as for the smaller one.
+    Each group is resampled separately. The levels are widened as for the smaller one.
 
     Returns `low, high` (r,).
     """
@@ -550,8 +555,8 @@ def student(a, b, paired):
 def widened_tail(confidence, n):
     """Probability to cut off at each end of a bootstrap distribution.
 
-    The plain percentiles of the mean of n values come out too narrow by
-    sqrt((n - 1) / n) and by z instead of t; this undoes both [1]_.
+    The plain percentiles of the mean of n values are too narrow by a factor of
+    sqrt((n - 1) / n), and use z instead of t. This corrects both.
     """
     t = stats.t.isf((1 - confidence) / 2, n - 1)
     return float(stats.norm.sf(t * np.sqrt(n / (n - 1))))
@@ -578,10 +583,10 @@ def _percentiles(parts, confidence, n):
 
 
 def check_options(confidence, n_resamples):
-    """Refuse a confidence or a number of resamples that means nothing."""
+    """Raise an error if the confidence or the number of resamples is invalid."""
     if not isinstance(confidence, Real) or not 0 < confidence < 1:
         raise ValueError(
-            "'confidence' must lie between 0 and 1, such as 0.95 for 95%; got "
+            "'confidence' must be between 0 and 1, such as 0.95 for 95%; got "
             f"{confidence!r}."
         )
     if not isinstance(n_resamples, Integral) or n_resamples < 1:

@@ -1,4 +1,4 @@
-"""The verdict whether active learning pays, compared with random sampling."""
+"""The verdict on whether active learning pays, compared with random sampling."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -31,7 +31,7 @@ PAYS = "pays"
 DOES_NOT_PAY = "does not pay"
 UNDECIDED = "undecided: more seeds needed"
 WHERE = {"curve": "over the curve", "end": "at the end"}
-FEWEST = 5  # runs; all of fewer lie on one side of 0 too often by chance
+FEWEST = 5  # runs; with fewer, all lie on one side of 0 too often by chance
 
 
 @dataclass(frozen=True)
@@ -42,35 +42,38 @@ class Diagnosis:
     ----------
     verdict : {"pays", "does not pay", "undecided: more seeds needed"}
     reason : str
-        In a few words.
+        The reason in a few words.
     metric, baseline : str
-        The score, and the name of what was compared with.
+        The metric, and the name of the baseline.
     n_runs, n_baseline_runs : int
+        Number of runs.
     paired : bool
-        Whether runs were compared within a seed.
+        Whether runs with the same seed were compared in pairs.
     labels : tuple of (int, int)
         The first and the last label count of the comparison.
     by, confidence, worthwhile : str, float, float
-        As they were passed.
+        The parameters that were passed.
     gap, gap_interval : float and tuple of (float, float) or None
-        Mean score over the curve less the baseline's, with its interval; None for a
-        single run.
+        Mean score over the curve minus that of the baseline, and its interval. The
+        interval is None for a single run.
     gap_end, gap_end_interval : float and tuple of (float, float) or None
         The same for the last score.
     target : float
-        The baseline's last mean score.
+        The last mean score of the baseline.
     labels_to_target, baseline_labels_to_target : float or None
-        Labels at which the mean curves first reach it; None for never.
+        Number of labels with which the mean curves first reach the target. None if
+        they do not reach it.
     labels_saved : float or None
-        The difference.
+        The difference of the two.
     seeds_needed : int or None
-        If undecided for width: about how many runs would decide, should the gap stay.
+        Estimated number of runs that would decide if the gap stays the same. None if
+        the verdict is decided.
     coverage : dict or None
-        Where `y` was given: the classes that were met, the labels until all were,
-        and the share of the pool's rarest class among the labels; each for the runs
-        and for the baseline, in the mean.
+        If `y` was given: the number of classes found, the number of labels until all
+        were found, and the share of the pool's rarest class among the labels; means
+        over the runs and over those of the baseline.
     redundancy : dict or None
-        Where `features` were given: mean redundancy of the batches of both.
+        If `features` were given: mean redundancy of the batches of both.
     """
 
     verdict: str
@@ -183,53 +186,57 @@ def diagnose(
 ) -> Diagnosis:
     """Decide whether active learning pays, compared with a baseline.
 
-    The gap is the mean score over the curve (the area under it, by the trapezoidal
-    rule, over the range of labels) less the baseline's, or that of the last scores.
-    Its interval over runs decides, at each end the wider one of the bootstrap and of
-    Student's t (Welch's, where runs are not paired):
+    The gap is the difference of the mean scores over the curve (by the trapezoidal
+    rule over the range of labels) or of the last scores. Its interval over runs decides.
+    Each limit is the wider one of the bootstrap's and of Student's t (Welch's if the
+    runs are not paired):
 
-    - all of it below `worthwhile`: does not pay;
-    - else all of it above 0: pays;
-    - else, or with fewer than five runs on a side: undecided.
+    - does not pay: the whole interval is below `worthwhile`;
+    - pays: otherwise, if the whole interval is above 0;
+    - undecided: otherwise, or if a side has fewer than five runs.
 
     Parameters
     ----------
     runs : sequence of Run
-        Of one strategy, with several seeds.
+        Runs of one strategy with several seeds.
     baseline_runs : sequence of Run
-        Of random sampling on the same data. If both name the same seeds in `info`,
-        runs are compared within a seed, which is sharper.
+        Runs of random sampling on the same data. If both groups have the same seeds in
+        `info`, runs are compared in pairs, which gives a narrower interval.
     metric : str or None, default=None
-        A score for which higher is better. Defaults to the first of the first run.
+        A metric for which higher is better. Defaults to the first metric of the first
+        run.
     features : ndarray or sparse matrix of shape (n, d) or None, default=None
-        Of the pool; with them the batches' redundancy is compared.
+        Features of the pool, to compare the redundancy of the batches.
     y : array-like of shape (n,) or None, default=None
-        True labels of the pool, to compare which classes were found.
+        True labels of the pool, to compare the classes that were found.
     by : {"curve", "end"}, default="curve"
-        The gap that decides: over the curve if the number of labels is not known yet,
-        at the end if it is fixed. Both are shown.
+        The gap that decides. Use "curve" if the number of labels is not known yet, and
+        "end" if it is fixed. Both gaps are shown.
     worthwhile : float, default=0.005
         The smallest gain in the score that matters.
     confidence : float, default=0.95
+        Level of the interval.
     n_resamples : int, default=9999
+        Number of bootstrap samples.
     random_state : int, RandomState instance or None, default=0
         Seed of the bootstrap.
 
     Returns
     -------
     diagnosis : Diagnosis
-        `print` shows a few lines; `to_dict` gives all of it.
+        `print` shows a summary, and `to_dict` returns all values.
 
     Notes
     -----
-    The verdict holds for this data, model and range of labels; the interval speaks of
-    other seeds, not of other data. Of several strategies, the best looks better than
-    it is: use `holm` on their tests.
+    The verdict is for this data, model and range of labels. The interval describes the
+    variation between seeds, not between data sets. The best of several strategies looks
+    better than it is: correct their tests with `holm`.
 
-    At a confidence of 95%, a strategy that is no better than the baseline should pay
-    in 2.5% of the cases. In a simulation it did in 2.5% with five pairs of runs and
-    2.4% with six, where differences scatter normally; the bootstrap alone gave 4.1%
-    and 3.4%. Where single runs fall far below the others, five pairs gave 10%.
+    At a confidence of 95%, the verdict for a strategy that equals the baseline should
+    be "pays" in 2.5% of the cases. In a simulation with normally distributed
+    differences it was in 2.5% with five pairs of runs and in 2.4% with six; with the
+    bootstrap alone, in 4.1% and 3.4%. If single runs are far below the others, it was
+    in 10% with five pairs.
 
     Examples
     --------
@@ -296,7 +303,7 @@ def diagnose(
 
 
 def _summarize(scores, grid):
-    """Mean over the curve and last score of each run, (n, 2)."""
+    """Return the mean over the curve and the last score of each run, (n, 2)."""
     end = scores[:, -1]
     if len(grid) == 1:
         return np.stack([end, end], axis=1)
@@ -305,7 +312,7 @@ def _summarize(scores, grid):
 
 
 def _compare(ours, theirs, pairs, options):
-    """Gaps over the curve and at the end, and their intervals or None."""
+    """Return the gaps over the curve and at the end, and their intervals or None."""
     gaps = ours.mean(axis=0) - theirs.mean(axis=0)
     gaps = dict(zip(WHERE, gaps.tolist(), strict=True))
     if min(len(ours), len(theirs)) < 2:
@@ -316,7 +323,7 @@ def _compare(ours, theirs, pairs, options):
         low, high = bootstrap_mean(ours - theirs, *options)
     else:
         low, high = bootstrap_difference(ours, theirs, *options)
-    # Of few runs the bootstrap is too narrow, of skewed scores Student's interval.
+    # The bootstrap is too narrow for few runs, Student's interval for skewed scores.
     gap, error, df = student(ours, theirs, paired=pairs is not None)
     half = stats.t.isf((1 - options[0]) / 2, df) * error
     low, high = np.minimum(low, gap - half), np.maximum(high, gap + half)
@@ -350,7 +357,7 @@ def _judge(n, intervals, by, worthwhile, baseline):
 
 
 def _count_seeds(n, gap, interval, worthwhile, verdict):
-    """Guess how many runs decide, as intervals shrink by 1 / sqrt(n)."""
+    """Estimate how many runs decide, as intervals shrink by 1 / sqrt(n)."""
     if verdict != UNDECIDED or n < FEWEST:
         return None
     low, high = interval
@@ -378,7 +385,7 @@ def count_labels(curve, baseline_curve):
 
 
 def compare_coverage(runs, baseline_runs, y):
-    """Compare which classes two groups of runs met, in the mean over runs."""
+    """Compare the classes that two groups of runs found, as means over runs."""
     ours = [class_coverage(run, y) for run in runs]
     theirs = [class_coverage(run, y) for run in baseline_runs]
     classes = ours[0].classes.tolist()
@@ -402,7 +409,7 @@ def compare_coverage(runs, baseline_runs, y):
 
 
 def _labels_to_meet_all(coverages):
-    """In the mean over runs; None if a run did not meet them all."""
+    """Return the mean over runs, or None if a run did not find all classes."""
     last = [list(coverage.first.values()) for coverage in coverages]
     if any(None in firsts for firsts in last):
         return None
@@ -410,7 +417,7 @@ def _labels_to_meet_all(coverages):
 
 
 def compare_redundancy(runs, baseline_runs, features):
-    """Compare how alike the items of the batches are."""
+    """Compare the redundancy of the batches."""
     return {
         "runs": _mean_redundancy(runs, features),
         "baseline": _mean_redundancy(baseline_runs, features),
@@ -418,7 +425,7 @@ def compare_redundancy(runs, baseline_runs, features):
 
 
 def _mean_redundancy(runs, features):
-    """Of the batches after the initial labels; None if all are of one item."""
+    """Return the mean without the initial labels; None if all batches hold one item."""
     values = np.concatenate(
         [
             describe_batches(run, features, measures=["redundancy"])["redundancy"][1:]

@@ -1,4 +1,4 @@
-"""Which classes a run has found, and when."""
+"""The classes that a run has found."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -20,15 +20,14 @@ class ClassCoverage:
     Attributes
     ----------
     n_labeled : ndarray of shape (r,)
-        Items asked for so far.
+        Number of items queried so far.
     classes : ndarray of shape (k,)
         The classes of the pool.
     counts : ndarray of shape (r, k)
-        Labels of each class so far.
+        Number of labels of each class so far.
     first : dict of class to int or None
-        How many labels it took until the first of each class, that one included: for
-        the positive class of a binary task, the cost of the first positive. None if
-        the run never met it.
+        Number of labels up to and including the first one of each class. None if the
+        run has not found the class.
     """
 
     n_labeled: np.ndarray
@@ -38,19 +37,19 @@ class ClassCoverage:
 
     @property
     def n_seen(self) -> NDArray[np.intp]:
-        """Classes with a label after each round, ndarray of shape (r,)."""
+        """Number of classes with a label after each round, ndarray of shape (r,)."""
         return (self.counts > 0).sum(axis=1)
 
     @property
     def imbalance(self) -> NDArray[np.intp]:
-        """Labels of the largest class less those of the smallest, ndarray (r,).
+        """Labels of the largest class minus those of the smallest, ndarray (r,).
 
-        As in table 3 of Grießhaber, Maucher, Vu (2020).
+        This is the measure of table 3 of Grießhaber, Maucher, Vu (2020).
         """
         return self.counts.max(axis=1) - self.counts.min(axis=1)
 
     def to_frame(self) -> Any:
-        """Tabulate as a pandas.DataFrame: a row for each round, a column a class."""
+        """Return a pandas.DataFrame with a row per round and a column per class."""
         columns = {"n_labeled": self.n_labeled, "n_seen": self.n_seen}
         by_class = zip(self.classes.tolist(), self.counts.T, strict=True)
         return make_frame({**columns, **dict(by_class)})
@@ -67,8 +66,9 @@ def class_coverage(run: Run, y: ArrayLike) -> ClassCoverage:
     Parameters
     ----------
     run : Run
+        The run to describe.
     y : array-like of shape (n,)
-        True labels of the pool, one for each position.
+        True labels of the pool, one per position.
 
     Returns
     -------

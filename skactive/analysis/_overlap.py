@@ -18,26 +18,26 @@ from ._curves import Runs, as_runs, pair_runs
 def jaccard(
     run_a: Run, run_b: Run, *, cumulative: bool = True, include_initial: bool = False
 ) -> NDArray[np.float64]:
-    """Jaccard similarity of what two runs asked for, round by round.
+    """Compute the Jaccard similarity of the queries of two runs after each round.
 
-    |A ∩ B| / |A ∪ B| of the two sets of positions: 1 for equal sets, 0 for disjoint
-    ones.
+    This is |A ∩ B| / |A ∪ B| of the two sets of positions: 1 for equal sets, 0 for
+    disjoint sets.
 
     Parameters
     ----------
     run_a, run_b : Run
-        Over one pool. The longer one is cut to the rounds of the shorter one.
+        Runs on the same pool. Only the rounds that both have are compared.
     cumulative : bool, default=True
-        Whether a round's set is everything asked so far, as in [1]_, or its batch.
+        Whether to compare all items queried so far, as in [1]_, or the batch of each
+        round.
     include_initial : bool, default=False
-        Whether the initial labels, which no strategy chose, count. Runs of one seed
-        share them, which looks like agreement.
+        Whether to include the initial labels. Runs with the same seed share them, which
+        increases the similarity.
 
     Returns
     -------
     similarity : ndarray of shape (r,)
-        For each round, the initial labels being round 0; NaN where both sets are
-        empty.
+        One value per round. Round 0 is the initial labels. NaN if both sets are empty.
 
     References
     ----------
@@ -77,18 +77,19 @@ def jaccard(
 
 @dataclass(frozen=True, eq=False)
 class Overlap:
-    """Jaccard similarity of two protocols over pairs of runs.
+    """Jaccard similarity of two protocols, averaged over pairs of runs.
 
     Attributes
     ----------
     n_labeled : ndarray of shape (r,)
-        Labels after each round, in the mean over the runs.
+        Number of labels after each round, averaged over the runs.
     mean, std : ndarray of shape (r,)
-        Over the pairs; `std` divides by n - 1 and is NaN for a single pair.
+        Mean and standard deviation over the pairs. `std` divides by n - 1 and is NaN
+        for a single pair.
     chance : ndarray of shape (r,) or None
-        What random choices of the same sizes would share, from the pool less the
-        initial labels if these do not count and are the same; None if the runs do
-        not say how large the pool is.
+        Expected similarity of random choices of the same sizes. None if the runs have
+        no `info["pool_size"]`. Initial labels that both share and that are not
+        compared are left out of the pool.
     similarity : ndarray of shape (n_pairs, r)
     """
 
@@ -126,20 +127,20 @@ def mean_jaccard(
     cumulative: bool = True,
     include_initial: bool = False,
 ) -> Overlap:
-    """Jaccard similarity of two protocols, in the mean over pairs of runs.
+    """Compute the Jaccard similarity of two protocols, averaged over pairs of runs.
 
     Parameters
     ----------
     runs_a, runs_b : Run or sequence of Run
-        Paired by the seed (and data) that they name in `info`. Where they name none,
-        in the order given, and then both must be equally many.
+        Runs are paired by the seed and data in their `info`. Runs without seeds are
+        paired in the given order, and both groups must have the same length.
     cumulative, include_initial : bool
         As in `jaccard`.
 
     Returns
     -------
     overlap : Overlap
-        As many rounds as the shortest run has.
+        The number of rounds is that of the shortest run.
 
     Raises
     ------
@@ -192,7 +193,7 @@ def mean_jaccard(
 
 
 def _chance(pairs, rounds, cumulative, include_initial):
-    """Mean over pairs of what random choices of the same sizes would share."""
+    """Return the expected similarity of random choices, averaged over pairs."""
     chances = []
     for run_a, run_b in pairs:
         n_pool = run_a.info.get("pool_size")
@@ -220,8 +221,8 @@ def _set_sizes(run, rounds, cumulative, include_initial):
 def chance_jaccard(n_a: int, n_b: int, n_pool: int) -> float:
     """Compute the expected Jaccard similarity of two random subsets of a pool.
 
-    The overlap i of two independent uniform subsets is hypergeometric, and the
-    similarity is i / (n_a + n_b - i); its exact expectation.
+    The overlap i of two independent uniform subsets has a hypergeometric distribution.
+    The result is the exact expectation of i / (n_a + n_b - i).
 
     Parameters
     ----------

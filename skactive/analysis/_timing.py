@@ -1,4 +1,4 @@
-"""What scores cost in seconds."""
+"""Scores and seconds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ PHASES = ("precomputation", "retraining", "acquisition")
 def score_against_time(
     run: Run, metric: str | None = None, *, phases: Sequence[str] = ("retraining",)
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Score of each round's model against the seconds spent until it was trained.
+    """Return the score of each round, and the seconds until its model was trained.
 
     Parameters
     ----------
@@ -27,14 +27,15 @@ def score_against_time(
     metric : str or None, default=None
         Defaults to the first metric of the run.
     phases : sequence of str, default=("retraining",)
-        What counts: "retraining", summed over the rounds; "acquisition", summed too;
-        "precomputation", in full from the start.
+        The phases whose seconds are counted. "retraining" and "acquisition" are summed
+        over the rounds; "precomputation" is counted in full from the first round.
 
     Returns
     -------
     seconds : ndarray of shape (p,)
-        For each round with a score.
+        Seconds at each round with a score.
     scores : ndarray of shape (p,)
+        The scores.
 
     Examples
     --------
@@ -79,10 +80,10 @@ class EqualTime:
     names : list of str
         Strategies or protocols.
     seconds : ndarray of shape (t,)
-        Budgets.
+        Time budgets.
     scores : ndarray of shape (s, t)
-        The score of the best model that a run had in that time, in the mean over
-        runs; NaN where a run had no model yet.
+        The score of the best model of a run within each budget, averaged over runs. NaN
+        if a run has no model yet.
     metric : str
     """
 
@@ -92,7 +93,7 @@ class EqualTime:
     metric: str
 
     def to_frame(self) -> Any:
-        """Tabulate as a pandas.DataFrame: a row for each budget, a column a name."""
+        """Return a pandas.DataFrame with a row per budget and a column per name."""
         columns = dict(zip(self.names, self.scores, strict=True))
         return make_frame({"seconds": self.seconds, **columns})
 
@@ -125,17 +126,18 @@ def equal_time(
     Parameters
     ----------
     runs : dict of str to list of Run, or sequence of Run
-        A sequence is grouped by the strategy that each run names.
+        A sequence is grouped by the strategy in the `info` of each run.
     seconds : array-like of shape (t,) or None, default=None
-        Time budgets. Defaults to five, evenly spaced up to the time of the slowest run.
+        Time budgets. Defaults to five budgets, evenly spaced up to the time of the
+        slowest run.
     metric : str or None, default=None
         Defaults to the first metric of the first run.
     chosen_by : str or None, default=None
-        Metric by which a run's best model so far is chosen, such as the score on
-        validation texts; the first of equals. Defaults to `metric` itself, which is
+        Metric that selects the best model so far, such as the score on validation
+        texts; among equal models, the first one. Defaults to `metric`, which is
         optimistic if that is a test score.
     phases : sequence of str, default=("retraining",)
-        What counts as time, as in `score_against_time`.
+        The phases whose seconds are counted, as in `score_against_time`.
 
     Returns
     -------
@@ -188,7 +190,7 @@ def equal_time(
 
 
 def _candidates(run, metric, chosen_by, phases):
-    """Seconds, scores and merits of the models of which both are known."""
+    """Return seconds, scores and merits of the models that have both."""
     times, scores = score_against_time(run, metric, phases=phases)
     merits = run.curve(chosen_by)[~np.isnan(run.curve(metric))]
     known = ~np.isnan(merits)
@@ -196,7 +198,7 @@ def _candidates(run, metric, chosen_by, phases):
 
 
 def _best_within(budgets, times, scores, merits):
-    """Look up the score of the model with the most merit within each budget."""
+    """Return the score of the model with the most merit within each budget."""
     before = np.maximum.accumulate(np.concatenate([[-np.inf], merits]))[:-1]
     places = np.where(merits > before, np.arange(len(merits)), 0)
     best = np.concatenate([[np.nan], scores[np.maximum.accumulate(places)]])
@@ -212,9 +214,9 @@ class LedgerTable:
     names : list of str
         Strategies or protocols.
     phases : list of str
-        Out of "precomputation", "retraining", "acquisition", "final_training".
+        Some of "precomputation", "retraining", "acquisition", "final_training".
     mean, std : ndarray of shape (s, n_phases)
-        Seconds of a run; `std` divides by n - 1 and is NaN for a single run.
+        Seconds per run. `std` divides by n - 1 and is NaN for a single run.
     n_runs : list of int
     """
 
@@ -230,7 +232,7 @@ class LedgerTable:
         return self.mean.sum(axis=1)
 
     def to_frame(self) -> Any:
-        """Tabulate the means as a pandas.DataFrame, a row for each strategy."""
+        """Return the means as a pandas.DataFrame with a row per strategy."""
         columns = dict(zip(self.phases, self.mean.T, strict=True))
         return make_frame({"strategy": self.names, **columns, "total": self.total})
 
@@ -247,15 +249,15 @@ class LedgerTable:
 
 @validate_params({"phases": [str, list, tuple, None]})
 def ledger_table(runs: Groups, *, phases: Sequence[str] | None = None) -> LedgerTable:
-    """Seconds of each phase of the loop, in the mean over runs.
+    """Compute the mean seconds of each phase of the loop.
 
     Parameters
     ----------
     runs : dict of str to list of Run, or sequence of Run
-        A sequence is grouped by the strategy that each run names.
+        A sequence is grouped by the strategy in the `info` of each run.
     phases : sequence of str or None, default=None
-        The phases to tabulate. Defaults to all four. Leave "precomputation" out where
-        runs share it, since each of them counts it in full.
+        The phases to tabulate. Defaults to all four. Omit "precomputation" if the runs
+        share it, because each run counts it in full.
 
     Returns
     -------

@@ -316,7 +316,7 @@ class BertClassifier(ClassifierMixin, BertEstimator):
         A word is an entry of the tokenizer's vocabulary; special tokens do not count.
         A word that occurs several times in a text has one embedding, whose gradient is
         the sum over its places. The cost is one forward pass and k backward passes
-        through the whole network, one for two classes, whatever is frozen.
+        (one for two classes) through the whole network, including frozen layers.
 
         References
         ----------

@@ -288,8 +288,8 @@ class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         ----------
         X : sequence of n str, or of (str, str)
         random_state : int, RandomState instance or None, default=None
-            Seed of the targets. With the same int a text has the same targets in every
-            call, whatever the other texts.
+            Seed of the targets. With the same int, a text has the same targets in every
+            call. They do not depend on the other texts.
 
         Returns
         -------

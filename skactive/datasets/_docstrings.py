@@ -6,8 +6,7 @@ import re
 import warnings
 from pathlib import Path
 
-# Tests and vendored copies of other projects document something else than the
-# library they lie in.
+# Tests and vendored copies of other projects do not document the library itself.
 _FOREIGN = re.compile(r"(^|_)(tests?|testing|testutils)($|_)|^(conftest|externals)$")
 # numpy keeps its public functions in a private folder; elsewhere a private folder
 # holds private code, while a private file often holds public names.
@@ -78,7 +77,7 @@ def _names_pattern(names):
 
 def _source_files(root):
     for folder, subfolders, names in os.walk(root):
-        # Assigning into the list is how os.walk is told where not to go.
+        # os.walk visits only the subfolders that are left in the list.
         subfolders[:] = sorted(filter(_is_public_folder, subfolders))
         for name in sorted(names):
             if name.endswith(".py") and not _FOREIGN.search(name[:-3]):
@@ -115,14 +114,14 @@ def _inner_docstrings(node):
 
 
 def _added_docstring(call):
-    """Yield the text that a call such as ``add_newdoc`` gives compiled code."""
+    """Yield the docstring that a call such as ``add_newdoc`` adds to compiled code."""
     if not isinstance(call, ast.Call):
         return
     function = getattr(call.func, "attr", getattr(call.func, "id", ""))
     if not function.lstrip("_").startswith(("add_newdoc", "add_docstr")):
         return
     # add_newdoc(place, object, text), add_newdoc(place, object, (name, text)) and
-    # add_docstr(object, text): whatever precedes the text names what it documents.
+    # add_docstr(object, text): the argument before the text names the object.
     *owners, last = call.args or [None]
     if isinstance(last, ast.Tuple) and len(last.elts) == 2:
         owners, last = [*owners, last.elts[0]], last.elts[1]

@@ -1,4 +1,4 @@
-"""Labeled texts: a data set on every machine, and tables of the user."""
+"""Loaders of labeled texts: a built-in data set, and tables from files."""
 
 import hashlib
 import importlib.metadata
@@ -53,20 +53,19 @@ def load_docstrings(
 ) -> Any:
     """Load docstrings of numpy, scipy, scikit-learn and torch, labeled by library.
 
-    Real texts with real labels on every machine that can run skactive, without a
-    download. The first paragraphs of the docstrings of public modules, classes,
-    functions and methods are read from the installed source files, which are parsed
-    and never imported. The names of the libraries are masked, so that a classifier
-    has to know what the libraries are about.
+    The data set needs no download. The texts are the first paragraphs of the
+    docstrings of public modules, classes, functions and methods. They are read from
+    the installed source files, which are parsed and never imported. The names of the
+    libraries are masked, so a classifier must learn the subjects of the libraries.
 
     Parameters
     ----------
     max_per_library : int or None, default=2500
-        Keep this many texts per library, so that no class is many times larger than
-        another. Of torch, which has about four times the texts of numpy, this keeps
-        a part. None keeps all. Which texts are kept depends on their content alone.
+        Largest number of texts per library, so that the classes are similar in size.
+        None keeps all texts; torch then has about four times as many as numpy. The
+        selection depends on the content of the texts only.
     return_X_y : bool, default=False
-        Return ``(data, target)`` in place of a Bunch.
+        Whether to return ``(data, target)`` instead of a Bunch.
 
     Returns
     -------
@@ -74,32 +73,31 @@ def load_docstrings(
         Dictionary-like, with the following attributes.
 
         data : list of str, length n_samples
-            The texts, in an order that mixes the libraries and is the same on every
-            call.
+            The texts, in a mixed order that is the same on every call.
         target : ndarray of str, shape (n_samples,)
             The library of each text.
         target_names : list of str
             The libraries, in alphabetical order.
         DESCR : str
-            What the data set holds, with the versions of the libraries.
+            A description of the data set, with the versions of the libraries.
 
     (data, target) : tuple if `return_X_y` is True
 
     Raises
     ------
     ValueError
-        If `max_per_library` is no positive integer and not None.
+        If `max_per_library` is neither None nor a positive int.
     ModuleNotFoundError
         If one of the libraries is not installed as source files.
 
     Notes
     -----
-    The texts depend on the installed versions, which `DESCR` names: numbers from two
-    machines compare only where these are the same.
+    The texts depend on the installed versions, which are in `DESCR`. Results from two
+    machines are comparable only if the versions are the same.
 
-    A module counts as public unless it lies in a private folder, in tests, or in a
-    vendored copy of another project. A private file in a public folder counts, since
-    these libraries define most of their public names there.
+    A module is public unless it is in a private folder, in tests, or in a vendored copy
+    of another project. A private file in a public folder is public, because these
+    libraries define most of their public names in such files.
 
     Examples
     --------
@@ -110,7 +108,7 @@ def load_docstrings(
     >>> len(docstrings.data), docstrings.target.shape
     (400, (400,))
     """
-    # Find all packages before any is parsed: an error comes at once.
+    # Find all packages before any is parsed, so that an error is raised at once.
     folders = {label: _package_folder(label) for label in _LIBRARIES}
 
     texts: dict[str, str] = {}
@@ -123,8 +121,8 @@ def load_docstrings(
                 texts.setdefault(key, text)
                 owners.setdefault(key, set()).add(label)
 
-    # A digest of the text is a shuffle without a generator: it mixes the libraries,
-    # and a text that a new version adds moves no other.
+    # Sorting by a digest shuffles without a random generator: a text that a new version
+    # adds does not change the order of the others.
     rows: dict[str, list[tuple[bytes, str, str]]] = {label: [] for label in _LIBRARIES}
     for key, labels in owners.items():
         if len(labels) == 1:
@@ -150,7 +148,7 @@ def load_docstrings(
 
 def _package_folder(label):
     package = _LIBRARIES[label]
-    # For a top-level name, find_spec only looks for the files.
+    # For a top-level name, find_spec imports nothing.
     spec = importlib.util.find_spec(package)
     if spec is None or spec.origin is None or not Path(spec.origin).is_file():
         raise ModuleNotFoundError(
@@ -192,19 +190,19 @@ def load_table(
     Parameters
     ----------
     path : str or Path
-        The file. Its suffix tells the format: ``.csv`` (comma, quoted fields),
+        The file. Its suffix determines the format: ``.csv`` (comma, quoted fields),
         ``.tsv`` (tab, quotes are text), ``.jsonl`` or ``.ndjson`` (one JSON object
         per line), ``.parquet`` (needs pyarrow). Text is UTF-8.
     text : str or pair of str
-        The column that holds the texts, or the two columns of text pairs.
+        The column of texts, or the two columns of pairs of texts.
     label : str, default=None
-        The column that holds the labels. By default, none are read.
+        The column of labels. By default, no labels are read.
     missing_labels : {"raise", "drop", "keep"}, default="raise"
-        What to do with rows that have a text but no label. "raise" is an error that
-        names them. "drop" leaves them out. "keep" reads None as their label, in a
-        target of dtype object, so that they can serve as the unlabeled pool.
+        How to handle rows with a text but no label. "raise" raises an error that names
+        the rows. "drop" omits the rows. "keep" returns None as their label, in a
+        target of dtype object, so that they can be the unlabeled pool.
     return_X_y : bool, default=False
-        Return ``(data, target)`` in place of a Bunch. Needs `label`.
+        Whether to return ``(data, target)`` instead of a Bunch. Needs `label`.
 
     Returns
     -------
@@ -214,14 +212,14 @@ def load_table(
         data : list of str or list of tuple of (str, str), length n_samples
             The texts, in the order of the file.
         target : ndarray of shape (n_samples,), or None without `label`
-            The labels. In CSV and TSV files they are str, or int if every one of them
-            is an integer literal such as ``12`` or ``-1``. In the other formats they
+            The labels. In CSV and TSV files they are str, or int if all of them are
+            integer literals such as ``12`` or ``-1``. In the other formats they
             keep their type: str, int, float or bool.
         target_names : list of str or None
-            The different labels as text, in sorted order. None without `label` and
-            for labels of type float.
+            The sorted distinct labels as str. None without `label` and for labels of
+            type float.
         DESCR : str
-            Where the data come from.
+            The number of rows and the path.
 
     (data, target) : tuple if `return_X_y` is True
 
@@ -230,15 +228,15 @@ def load_table(
     FileNotFoundError
         If there is no such file.
     ValueError
-        For an unknown suffix or column, a file without rows, a malformed row and
-        missing texts or labels, with the line or row.
+        If the suffix or a column is unknown, the file has no rows, a row is malformed,
+        or texts or labels are missing. The message names the line or row.
     ImportError
-        If a Parquet file is to be read and pyarrow is not installed.
+        If the file is a Parquet file and pyarrow is not installed.
 
     Notes
     -----
-    An empty field of a CSV or TSV file is a missing value, as a null or absent value
-    is in the other formats.
+    An empty field of a CSV or TSV file is a missing value, as is a null or absent value
+    in the other formats.
 
     Examples
     --------

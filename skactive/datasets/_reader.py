@@ -1,4 +1,4 @@
-"""Read columns of CSV, TSV, JSONL and Parquet files, or say what is wrong where."""
+"""Readers of columns of CSV, TSV, JSONL and Parquet files."""
 
 import csv
 import json
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 
-_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")  # what fits into 64 bits for sure
+_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")  # always fits into 64 bits
 
 
 def read_columns(path, *, texts, label=None, missing_labels="raise"):
@@ -73,7 +73,7 @@ def read_cells(path, wanted, optional=()):
     if not path.is_file():
         kind = "a folder" if path.is_dir() else "no file"
         raise FileNotFoundError(
-            f"'path' is {kind}: {str(path)!r}. Name a table, as seen from "
+            f"'path' is {kind}: {str(path)!r}. Relative paths start at "
             f"{str(Path.cwd())!r}."
         )
     try:
@@ -89,7 +89,7 @@ def read_cells(path, wanted, optional=()):
 
 
 def is_untyped(path):
-    """Whether a format knows texts only, so that numbers are a matter of looks."""
+    """Whether a format has no types, so that all cells are texts."""
     return _READERS.get(path.suffix.lower()) in _UNTYPED
 
 
@@ -121,8 +121,8 @@ def _read_delimited(path, wanted, optional, **dialect):
                 if row and len(row) != len(header):
                     raise ValueError(
                         f"line {start} of {str(path)!r} has {len(row)} fields, but the "
-                        f"header has {len(header)}. Is a delimiter not quoted, or the "
-                        "suffix not that of the format?"
+                        f"header has {len(header)}. Quote fields that hold the "
+                        "delimiter, and check that the suffix matches the format."
                     )
                 if row:  # an empty line is no row
                     values.append([row[i] or None for i in positions])
@@ -223,7 +223,7 @@ def _delimiter_hint(header):
 
 
 def _position(column, names, path, more=""):
-    """Find a column, or say which ones there are."""
+    """Return the position of a column, or raise an error that lists the columns."""
     if names.count(column) == 1:
         return names.index(column)
     if column in names:
@@ -271,7 +271,7 @@ def _one_type(labels, column, path, places, place):
     raise ValueError(
         f"column {column!r} of {str(path)!r} must hold labels of one type, str, int, "
         f"float or bool; got {', '.join(sorted(t.__name__ for t in types))}, "
-        f"{place.removesuffix('s')} {other} among them. Write them in one way."
+        f"for example at {place.removesuffix('s')} {other}. Use one type."
     )
 
 
@@ -282,7 +282,7 @@ def _shorten(places, shown=5):
 
 @contextmanager
 def _large_fields():
-    """Allow fields of any size while a file is read: the limit is csv's global one."""
+    """Lift the global field size limit of csv while a file is read."""
     before = csv.field_size_limit(2**31 - 1)
     try:
         yield

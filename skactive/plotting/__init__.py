@@ -1,7 +1,7 @@
-"""Pictures of runs and models, in the form of scikit-learn's displays.
+"""Display classes for runs and models, as in scikit-learn.
 
-Each class has `from_*` methods that compute and draw, `plot(ax=None)` that draws again,
-and the artists as attributes, to change them. matplotlib is imported when something is
+The `from_*` methods of a class compute and draw, `plot(ax=None)` draws again, and the
+artists are attributes that can be changed. matplotlib is imported when something is
 drawn.
 """
 

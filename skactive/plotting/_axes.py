@@ -21,8 +21,8 @@ def open_axes(ax, figsize, caller):
         return plt.subplots(figsize=figsize, layout="constrained")[1]
     if not (hasattr(ax, "fill_between") and hasattr(ax, "figure")):
         raise TypeError(
-            "'ax' must be one matplotlib Axes or None, which opens a figure; got a "
-            f"{type(ax).__name__}. Of several axes, pass one."
+            "'ax' must be a matplotlib Axes or None, which opens a figure; got a "
+            f"{type(ax).__name__}. If you have several axes, pass one of them."
         )
     return ax
 
@@ -85,7 +85,7 @@ def label_axes(ax, x, y):
 def add_legend(ax, handles, labels, title=None, most_inside=4, **options):
     """Add a legend inside the axes, or outside if it has many entries; return it.
 
-    Outside the axes there is room if they are wide and the layout of the figure is
+    The legend is outside only if the axes are wide and the layout of the figure is
     "constrained", which reserves space for legends.
     """
     place = {"loc": "best"}
@@ -127,8 +127,8 @@ def _break(label):
 def as_mapping(value, name, is_one, default="model"):
     """Return a dict by name: `value` itself, or `value` alone under `default`.
 
-    `is_one` is a function that tells a single value that is a dict from a dict of
-    several; `name` is the argument in error messages.
+    `is_one` returns whether a dict is a single value instead of several by name. `name`
+    is the argument in error messages.
     """
     if not isinstance(value, Mapping) or is_one(value):
         return {default: value}

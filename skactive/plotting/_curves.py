@@ -21,17 +21,17 @@ _BANDS = {
 
 
 class ActiveLearningCurveDisplay:
-    """Score against the number of labels, in the mean over runs.
+    """Learning curves: score against the number of labels, averaged over runs.
 
-    Use :meth:`from_runs` to create one.
+    Create a display with :meth:`from_runs`.
 
     Parameters
     ----------
     curves : dict of str to LearningCurve
-        By name, from :func:`skactive.analysis.learning_curve`.
+        Curves by name, from :func:`skactive.analysis.learning_curve`.
     reference : float, dict of str to float or None, default=None
-        Scores to draw as horizontal lines, by name: what a model trained on all
-        labels reaches.
+        Scores to draw as horizontal lines, such as that of a model trained on all
+        labels.
     baseline : str or None, default="random"
         The name that is drawn in dashed gray, if it is among the curves.
 
@@ -42,14 +42,15 @@ class ActiveLearningCurveDisplay:
     lines_ : dict of str to matplotlib Line2D
         The mean curves.
     bands_ : dict of str to matplotlib PolyCollection, LineCollection or None
-        Bands, or whiskers of more than four curves; None for a single run.
+        Bands, or whiskers if there are more than four curves. None for a single run.
     references_ : dict of str to matplotlib Line2D
+        The horizontal lines.
     legend_ : matplotlib Legend
-        In the order in which the curves end.
+        The names, in the order of the last scores.
 
     See Also
     --------
-    skactive.analysis.learning_curve : What is drawn, as numbers.
+    skactive.analysis.learning_curve : The numbers of the picture.
 
     Examples
     --------
@@ -109,14 +110,14 @@ class ActiveLearningCurveDisplay:
         Parameters
         ----------
         runs : dict of str to list of Run, or sequence of Run
-            A list is sorted by what the runs say of themselves.
+            A list is grouped by the `info` of the runs.
         metric : str or None, default=None
-            A metric of all runs. Defaults to the first of the first run.
+            A metric of all runs. Defaults to the first metric of the first run.
         by : str or sequence of str, default="strategy"
-            The key of `info` that a list is sorted by, or several keys.
+            One or several keys of `info` that a list is grouped by.
         band : {"bootstrap", "t", "std", "percentile"} or None, default="bootstrap"
-            What surrounds the mean, as `method` of
-            :func:`skactive.analysis.learning_curve`; None draws none.
+            The band around the mean, as `method` of
+            :func:`skactive.analysis.learning_curve`. None draws no band.
         confidence : float, default=0.95
             Level of the band; "std" does not use it.
         reference, baseline
@@ -131,8 +132,8 @@ class ActiveLearningCurveDisplay:
         Raises
         ------
         ValueError
-            If there are no runs, they hold no such score, or a list mixes data sets
-            or learners under one name.
+            If there are no runs, the runs lack the metric, or a list mixes data sets
+            or learners in one group.
         """
         if band is not None and band not in _BANDS:
             raise ValueError(
@@ -167,12 +168,12 @@ class ActiveLearningCurveDisplay:
         Parameters
         ----------
         ax : matplotlib Axes or None, default=None
-            Where to draw; None opens a figure.
+            The axes. Defaults to those of a new figure.
         score_name : str or None, default=None
             Label of the vertical axis. Defaults to the name of the metric.
         band : bool, default=True
-            Whether to draw the bands that the curves hold. More than four would hide
-            each other, so each is then a whisker next to the end of its curve.
+            Whether to draw the bands. If there are more than four curves, whiskers at
+            the ends of the curves are drawn instead.
         line_kw, band_kw : dict or None, default=None
             Arguments for all lines (`Axes.plot`) and bands (`Axes.fill_between`) or
             whiskers (`Axes.vlines`).
@@ -193,7 +194,7 @@ class ActiveLearningCurveDisplay:
             self.lines_[name] = draw_line(
                 ax, curve.n_labeled, curve.mean, name, style, number, **(line_kw or {})
             )
-        # In the order in which they end, the legend is read beside the curves.
+        # The order of the last scores makes the legend match the curves.
         order = sorted(curves, key=lambda name: -curves[name].mean[-1])
         draw = _draw_whiskers if len(curves) > _MOST_BANDS else _draw_bands
         self.bands_ = dict.fromkeys(curves)
@@ -227,8 +228,8 @@ class ActiveLearningCurveDisplay:
         metrics = list(dict.fromkeys(curve.metric for curve in curves.values()))
         if len(metrics) > 1:
             raise ValueError(
-                f"'curves' must be of one metric, got {metrics}: they have no axis in "
-                "common."
+                f"'curves' must have the same metric, got {metrics}. Draw one display "
+                "per metric."
             )
         return {str(name): curve for name, curve in curves.items()}
 

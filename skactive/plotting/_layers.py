@@ -1,4 +1,4 @@
-"""Changes of each layer in training."""
+"""The change of each layer in training."""
 
 from collections.abc import Mapping
 from typing import Any, Self
@@ -23,26 +23,26 @@ class LayerChangeDisplay:
     Layers of the encoder are counted from 1, as in the parameter `layers` of
     :class:`skactive.bert.BertFeatures`: `freeze=3` freezes the layers 1 to 3.
 
-    Use :meth:`from_estimator` or :meth:`from_changes` to create one.
+    Create a display with :meth:`from_estimator` or :meth:`from_changes`.
 
     Parameters
     ----------
     changes : dict of str to dict
-        By name, what :attr:`skactive.bert.BertClassifier.layer_changes_` holds:
-        "layer", "part", "mean" and "variance", of equal lengths. All of one
-        architecture.
+        By name, the value of :attr:`skactive.bert.BertClassifier.layer_changes_`:
+        "layer", "part", "mean" and "variance", of equal lengths. All models must have
+        the same architecture.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
     bars_ : dict of str to matplotlib BarContainer
-        The means; the thin lines are one standard deviation of the changes within
-        the layer (the square root of the variance) to each side, cut at 0.
+        The means. The thin lines are ± one standard deviation of the changes within
+        the layer, cut at 0.
     zeros_ : list of matplotlib Text
-        A "0" for each layer that has not changed at all, such as frozen ones.
+        A "0" for each layer that did not change, such as a frozen one.
     border_ : matplotlib Line2D or None
-        Between encoder and head (the decoder).
+        The line between encoder and head.
     legend_ : matplotlib Legend or None
         None for one model.
 
@@ -74,13 +74,13 @@ class LayerChangeDisplay:
     def from_estimator(
         cls, estimator: Any, *, ax: Any = None, log: bool = False
     ) -> Self:
-        """Draw what training has changed in fitted estimators.
+        """Draw the changes of the layers of fitted estimators.
 
         Parameters
         ----------
         estimator : estimator, or dict of str to estimator
-            Fitted :class:`skactive.bert.BertClassifier` or `BertRegressor`, also as
-            the last step of a pipeline, or in an ActiveLearner or a grid search.
+            A fitted :class:`skactive.bert.BertClassifier` or `BertRegressor`, or a
+            pipeline, ActiveLearner or grid search that holds one.
         ax, log
             As in :meth:`plot`.
 
@@ -105,12 +105,12 @@ class LayerChangeDisplay:
         }
     )
     def from_changes(cls, changes: Any, *, ax: Any = None, log: bool = False) -> Self:
-        """Draw changes that were kept.
+        """Draw stored changes.
 
         Parameters
         ----------
         changes : dict of arrays, data frame, or dict of str to one of these
-            From `layer_changes_`.
+            Values of `layer_changes_`.
         ax, log
             As in :meth:`plot`.
 
@@ -121,7 +121,7 @@ class LayerChangeDisplay:
         Raises
         ------
         ValueError
-            If something is missing in them, or several have other layers.
+            If a key is missing, or the layers of several models differ.
         """
         changes = as_mapping(changes, "changes", lambda value: "layer" in value)
         return cls(changes=changes).plot(ax, log=log)
@@ -132,9 +132,9 @@ class LayerChangeDisplay:
         Parameters
         ----------
         ax : matplotlib Axes or None, default=None
-            Where to draw; None opens a figure.
+            The axes. Defaults to those of a new figure.
         log : bool, default=False
-            Whether changes are on a logarithmic axis, as for a head with a larger
+            Whether to use a logarithmic axis, for example for a head with a larger
             learning rate.
 
         Returns
@@ -145,9 +145,7 @@ class LayerChangeDisplay:
         layers, parts = _check_layers(changes)
         moved = np.concatenate([each["mean"] for each in changes.values()])
         if log and not moved.any():
-            raise ValueError(
-                "'log' must be False where no layer has changed: 0 has no logarithm."
-            )
+            raise ValueError("'log' must be False if no layer has changed, got True.")
         n = len(layers)
         inches = max(5.4, 2.4 + 0.4 * n) + 1.6 * (len(changes) > 1)
         ax = open_axes(ax, (inches, 4.2), type(self).__name__)
@@ -186,7 +184,7 @@ class LayerChangeDisplay:
 
 
 def _find_changes(estimator):
-    """Find `layer_changes_`, through whatever stands around the model."""
+    """Return `layer_changes_` of the model inside an estimator."""
     model = estimator
     while not hasattr(model, "layer_changes_"):
         if isinstance(model, Pipeline):
@@ -234,7 +232,7 @@ def _check_layers(changes):
         same = [np.array_equal(one[key], other[key]) for key in ("layer", "part")]
         if not all(same):
             raise ValueError(
-                "'changes' must be of one architecture, to stand side by side: "
+                "'changes' must be of one architecture: "
                 f"{first!r} has the layers {one['layer'].tolist()} and {name!r} has "
                 f"{other['layer'].tolist()}."
             )
@@ -288,7 +286,7 @@ def _draw_border(ax, parts):
 
 
 def _name_layers(ax, layers, parts):
-    """Write the layers' names below them, the longer ones upwards."""
+    """Write the names of the layers, long names vertically."""
     names = [
         str(int(layer) + 1) if part == "encoder" and str(layer).isdecimal() else layer
         for layer, part in zip(layers, parts, strict=True)

@@ -1,4 +1,4 @@
-"""Where the seconds of loops went."""
+"""The seconds of each phase of the loop."""
 
 import textwrap
 from collections.abc import Sequence
@@ -21,26 +21,26 @@ _LOOKS = dict(zip(Run().ledger, zip(PHASE_COLORS, HATCHES, strict=True), strict=
 class LedgerDisplay:
     """Seconds of precomputation, retraining, acquisition and final training.
 
-    Use :meth:`from_runs` to create one.
+    Create a display with :meth:`from_runs`.
 
     Parameters
     ----------
     table : LedgerTable
-        From :func:`skactive.analysis.ledger_table`.
+        Table of :func:`skactive.analysis.ledger_table`.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
     bars_ : dict of str to matplotlib BarContainer
-        By phase, a bar for each name; phases that took no time are left out.
+        Bars by phase, one per name. Phases that took no time are left out.
     texts_ : list of matplotlib Text
         The seconds next to the bars.
     legend_ : matplotlib Legend
 
     See Also
     --------
-    skactive.analysis.ledger_table : What is drawn, as numbers.
+    skactive.analysis.ledger_table : The numbers of the picture.
 
     Examples
     --------
@@ -74,9 +74,9 @@ class LedgerDisplay:
         Parameters
         ----------
         runs : dict of str to list of Run, or sequence of Run
-            A list is sorted by what the runs say of themselves.
+            A list is grouped by the `info` of the runs.
         by : str or sequence of str, default="strategy"
-            The key of `info` that a list is sorted by, such as "protocol", or several.
+            One or several keys of `info` that a list is grouped by, such as "protocol".
         phases : sequence of str or None, default=None
             The phases to draw, as in :func:`skactive.analysis.ledger_table`. Defaults
             to all. Leave "precomputation" out if runs share it.
@@ -101,11 +101,10 @@ class LedgerDisplay:
         Parameters
         ----------
         ax : matplotlib Axes or None, default=None
-            Where to draw; None opens a figure.
+            The axes. Defaults to those of a new figure.
         log : bool, default=False
-            Whether the seconds are on a logarithmic axis, for phases that differ by
-            orders of magnitude. Bars then stand side by side: the lengths of stacked
-            ones would mean nothing.
+            Whether to use a logarithmic axis, for phases that differ by orders of
+            magnitude. Bars are then drawn side by side instead of stacked.
 
         Returns
         -------
@@ -115,8 +114,8 @@ class LedgerDisplay:
         used = [i for i in range(len(self.table.phases)) if mean[:, i].any()]
         if not used:
             raise ValueError(
-                "'table' holds no seconds: every phase of every run took none. Were "
-                "these runs made by hand?"
+                "'table' must hold a time above 0, got none. Use runs that record "
+                "seconds, such as those of simulate."
             )
         n = len(self.table.names)
         height = 1.4 + n * (0.22 * len(used) + 0.15 if log else 0.45)

@@ -1,4 +1,4 @@
-"""What protocols ask for that another one asks for too."""
+"""The overlap of the queries of protocols with those of a reference."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
@@ -13,18 +13,18 @@ from ._style import GRAY, assign_styles
 
 
 class OverlapDisplay:
-    """Jaccard similarity of protocols with another one, round by round [1]_.
+    """Jaccard similarity of protocols with a reference after each round [1]_.
 
-    Use :meth:`from_runs` to create one.
+    Create a display with :meth:`from_runs`.
 
     Parameters
     ----------
     overlaps : dict of str to Overlap
-        By name, from :func:`skactive.analysis.mean_jaccard`.
+        Overlaps by name, from :func:`skactive.analysis.mean_jaccard`.
     reference_name : str or None, default=None
-        What all of them are compared with.
+        Name of the reference.
     baseline : str or None, default="random"
-        The name that is drawn in dashed gray, if it is among them.
+        The name that is drawn in dashed gray, if it is among the overlaps.
 
     Attributes
     ----------
@@ -32,16 +32,15 @@ class OverlapDisplay:
     figure_ : matplotlib Figure
     lines_ : dict of str to matplotlib Line2D
     bands_ : dict of str to matplotlib PolyCollection or None
-        One standard deviation over the pairs of runs to each side; None for a single
-        pair.
+        ± one standard deviation over the pairs of runs. None for a single pair.
     chance_ : list of matplotlib Line2D
-        What random choices would share; empty where runs do not say how large the
-        pool is.
+        Expected similarity of random choices. Empty if the runs do not hold the size
+        of the pool.
     legend_ : matplotlib Legend
 
     See Also
     --------
-    skactive.analysis.mean_jaccard : What is drawn, as numbers.
+    skactive.analysis.mean_jaccard : The numbers of the picture.
 
     References
     ----------
@@ -95,17 +94,17 @@ class OverlapDisplay:
         line_kw: dict[str, Any] | None = None,
         band_kw: dict[str, Any] | None = None,
     ) -> Self:
-        """Compare runs with those of a reference and draw.
+        """Compare runs with those of a reference, and draw the similarities.
 
         Parameters
         ----------
         runs : dict of str to list of Run, or sequence of Run
-            A list is sorted by what the runs say of themselves.
+            A list is grouped by the `info` of the runs.
         reference : str, Run or list of Run
-            The name of one of the groups, which is then not compared with itself; or
-            other runs, paired with the others by their seed.
+            The name of one of the groups, or other runs. Runs are paired with those of
+            the reference by their seed.
         by : str or sequence of str, default="strategy"
-            The key of `info` that a list is sorted by, or several keys.
+            One or several keys of `info` that a list is grouped by.
         cumulative, include_initial : bool
             As in :func:`skactive.analysis.jaccard`.
         baseline
@@ -120,8 +119,8 @@ class OverlapDisplay:
         Raises
         ------
         ValueError
-            If there are no runs, none is called `reference`, or runs and reference do
-            not form pairs of one seed.
+            If there are no runs, there is no group `reference`, or the runs cannot be
+            paired by their seed.
         """
         groups = sort_runs(runs, by)
         against: Any = reference
@@ -135,8 +134,8 @@ class OverlapDisplay:
             name, against = reference, groups.pop(reference)
             if not groups:
                 raise ValueError(
-                    f"'runs' hold nothing but the reference {name!r}: there is "
-                    "nothing to compare."
+                    f"'runs' must hold a group other than the reference {name!r}, got "
+                    "none."
                 )
         overlaps = {}
         for other, group in groups.items():
@@ -161,12 +160,12 @@ class OverlapDisplay:
     ) -> Self:
         """Draw the similarities.
 
-        Rounds in which nothing was asked are left out.
+        Rounds without queries are left out.
 
         Parameters
         ----------
         ax : matplotlib Axes or None, default=None
-            Where to draw; None opens a figure.
+            The axes. Defaults to those of a new figure.
         line_kw, band_kw : dict or None, default=None
             Arguments for all lines (`Axes.plot`) and bands (`Axes.fill_between`).
 

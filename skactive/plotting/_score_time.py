@@ -17,9 +17,9 @@ _SPAN = 100
 
 
 class ScoreTimeDisplay:
-    """Score against training time, of models or of whole loops [1]_.
+    """Score of models or loops against time [1]_.
 
-    Use :meth:`from_history` or :meth:`from_runs` to create one.
+    Create a display with :meth:`from_history` or :meth:`from_runs`.
 
     Parameters
     ----------
@@ -28,7 +28,9 @@ class ScoreTimeDisplay:
     finals : dict of str to tuple of (float, float) or None, default=None
         Seconds and score of a model trained after the curve, by the curve's name.
     score_name : str, default="score"
+        Label of the vertical axis.
     time_name : str, default="seconds"
+        Label of the horizontal axis.
     baseline : str or None, default="random"
         The name that is drawn in dashed gray, if it is among the curves.
 
@@ -38,10 +40,11 @@ class ScoreTimeDisplay:
     figure_ : matplotlib Figure
     lines_ : dict of str to matplotlib Line2D
     finals_ : dict of str to matplotlib Line2D
-        From the end of the curve to the final model.
+        The line from the end of the curve to the final model.
     budgets_ : list of matplotlib Line2D
+        The vertical lines.
     legend_ : matplotlib Legend
-        In the order of the last scores.
+        The names, in the order of the last scores.
 
     See Also
     --------
@@ -95,11 +98,11 @@ class ScoreTimeDisplay:
         Parameters
         ----------
         histories : estimator, list of dict, or dict of str to one of these
-            Fitted :class:`skactive.bert.BertClassifier` or `BertRegressor`, or their
+            A fitted :class:`skactive.bert.BertClassifier` or `BertRegressor`, or its
             `history_`.
         score : str, default="valid_score"
-            The key of the histories to draw: "valid_score" is there after training
-            with early stopping, "train_loss" always.
+            The key of the histories to draw. "valid_score" requires training with early
+            stopping; "train_loss" is always available.
         budgets, ax, xscale
             As in :meth:`plot`.
 
@@ -110,7 +113,7 @@ class ScoreTimeDisplay:
         Raises
         ------
         ValueError
-            If a history has no epochs or no such score.
+            If a history has no epochs or lacks the score.
         """
         histories = as_mapping(histories, "histories", lambda value: False)
         curves = {
@@ -150,22 +153,23 @@ class ScoreTimeDisplay:
         ax: Any = None,
         xscale: str = "auto",
     ) -> Self:
-        """Draw the scores of loops against the seconds that they took.
+        """Draw the scores of loops against their seconds.
 
-        A point is a round, in the mean over the runs of both seconds and score; the
-        shortest run says how many there are. Where a final model was trained after
-        the loop, it is drawn too, as an open marker after the seconds of its training.
+        Each point is a round: the mean seconds and the mean score over the runs. The
+        number of points is that of the shortest run. A final model that was trained
+        after the loop is drawn as an open marker.
 
         Parameters
         ----------
         runs : dict of str to list of Run, or sequence of Run
-            A list is sorted by what the runs say of themselves.
+            A list is grouped by the `info` of the runs.
         metric : str or None, default=None
-            A metric of all runs. Defaults to the first of the first run.
+            A metric of all runs. Defaults to the first metric of the first run.
         by : str or sequence of str, default="strategy"
-            The key of `info` that a list is sorted by, or several keys.
+            One or several keys of `info` that a list is grouped by.
         phases : sequence of str, default=("retraining",)
-            What counts as time, of "precomputation", "retraining" and "acquisition".
+            The phases whose seconds are counted: "precomputation", "retraining",
+            "acquisition".
         baseline
             As in the class.
         budgets, ax, xscale
@@ -178,7 +182,7 @@ class ScoreTimeDisplay:
         Raises
         ------
         ValueError
-            If there are no runs, or they hold no such score.
+            If there are no runs, or they lack the metric.
         """
         curves, finals = {}, {}
         for name, group in sort_runs(runs, by).items():
@@ -228,13 +232,13 @@ class ScoreTimeDisplay:
         Parameters
         ----------
         ax : matplotlib Axes or None, default=None
-            Where to draw; None opens a figure.
+            The axes. Defaults to those of a new figure.
         budgets : sequence of float or None, default=None
             Seconds to mark with vertical lines, such as those of
             :func:`skactive.analysis.equal_time`.
         xscale : {"auto", "linear", "log"}, default="auto"
-            "auto" is "log" where the last point of all comes 100 times as late as the
-            first one or later.
+            "auto" is "log" if the time of the last point is at least 100 times that of
+            the first point.
         line_kw : dict or None, default=None
             Arguments for all lines (`Axes.plot`).
 
@@ -266,7 +270,7 @@ class ScoreTimeDisplay:
         ]
 
         if xscale == "linear":
-            ax.set_xlim(left=0)  # as much time as lies between the origin and a point
+            ax.set_xlim(left=0)  # distances from the origin are times
         label_axes(ax, self.time_name, self.score_name)
         labels = sorted(curves, key=lambda name: -curves[name][1][-1])
         handles = [self.lines_[name] for name in labels]
@@ -295,7 +299,7 @@ class ScoreTimeDisplay:
         finals = {str(name): final for name, final in (self.finals or {}).items()}
         if unknown := set(finals) - set(curves):
             raise ValueError(
-                f"'finals' must be called as the curves, {list(curves)}; got "
+                f"'finals' must have the names of the curves, {list(curves)}; got "
                 f"{sorted(unknown)[0]!r}."
             )
         return curves, finals
@@ -370,14 +374,14 @@ def read_history(history, name, score):
             f"list of one dict for each epoch; got a {type(history).__name__}."
         )
     if not history:
-        raise ValueError(f"the history of {name!r} has no epochs: there was no fit.")
+        raise ValueError(f"the history of {name!r} has no epochs. Fit it first.")
     missing = [i for i, epoch in enumerate(history) if epoch.get(score) is None]
     if missing:
         remedy = ""
         if score in ("valid_score", "valid_loss"):
             remedy = (
-                " It is measured on texts set aside with early_stopping=True. Train "
-                "so, or pass score='train_loss'."
+                " It is measured on texts that early_stopping=True holds out. Train "
+                "with it, or pass score='train_loss'."
             )
         raise ValueError(
             f"'score' must be one that every epoch holds; the history of {name!r} has "

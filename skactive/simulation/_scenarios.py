@@ -20,9 +20,9 @@ class Seed(NamedTuple):
     Attributes
     ----------
     positions : ndarray of int, shape (m,)
-        In the pool; the ones found first, then the ones assumed.
+        Positions in the pool: first the items that were found, then the assumed ones.
     assumed : ndarray of bool, shape (m,)
-        Those that nobody looks at: they are taught as `negative`, right or wrong.
+        Whether the label of an item is assumed to be `negative` without looking at it.
     negative : label or None
         The assumed label.
 
@@ -128,8 +128,8 @@ def unbiased_seed(
     negative : label or None, default=None
         Label that is assumed for the other items. Defaults to the other of two classes.
     n_assumed : int or None, default=None
-        Number of other items, drawn from the rest of the pool whatever their class.
-        Defaults to `n`. If the target class is rare, few of them are positive.
+        Number of other items, drawn from the rest of the pool regardless of their
+        class. Defaults to `n`. If the target class is rare, few of them are positive.
     random_state : int, RandomState instance or None, default=None
 
     Returns
@@ -194,8 +194,8 @@ def keyword_seed(
 ) -> Seed:
     r"""Draw texts that match a keyword, and assume that others are negative.
 
-    This is what a person without labels can do: search for the target class. The
-    matches still need their labels, and they are a biased sample of that class.
+    Without labels, a person can search for the target class. The matches must still be
+    labeled, and they are a biased sample of that class.
 
     Parameters
     ----------

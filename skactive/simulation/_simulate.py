@@ -208,8 +208,8 @@ def simulate(
     initial : {"random", "stratified", "first"}, array-like or None, default=None
         The initial items: `n_initial` random ones (also None); a sample that is
         stratified by class, with at least one item of each class; the first ones of the
-        pool; or the given positions or mask. "stratified" uses labels that nobody has
-        before labeling, so it is for simulations only.
+        pool; or the given positions or mask. "stratified" uses the labels of the whole
+        pool, so it is for simulations only.
     batch_size : int or None, default=None
         Number of labels per round. Defaults to the learner's `batch_size`.
     pool_size : int or None, default=None

@@ -288,8 +288,8 @@ class OverallUncertainty(StopSetRule):
     Parameters
     ----------
     threshold : float, default=0.05
-        Value between 0 and 1 below which to stop. No value suits every model, as
-        certainty is not accuracy; look at `uncertainties_` of a first run.
+        Value between 0 and 1 below which to stop. The best value depends on the
+        calibration of the model; see `uncertainties_` of a first run.
     stop_set : int, array-like or None, default=None
         Items to predict. An int is the number of items drawn at random from those
         unlabeled when the first model exists; an array holds positions or is a mask;

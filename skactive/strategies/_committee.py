@@ -44,7 +44,7 @@ class Committee(PointwiseStrategy):
     estimators : list of classifiers or of (name, classifier), classifier or None, \
     default=None
         The members. Clones of those in a list are trained on all labeled features.
-        A single classifier stands for `n_members` clones of it, each trained on a
+        A single classifier is cloned `n_members` times, and each clone is trained on a
         bootstrap sample of the labeled features (query by bagging). Defaults to
         `LogisticRegression(max_iter=1000)`.
     n_members : int, default=5

@@ -118,7 +118,12 @@ def test_scores_that_do_not_vary_do_not_differ():
     [
         (welch_t, [0.8], [0.7, 0.8], "'a' must be at least two scores"),
         (welch_t, [0.8, 0.9], [[0.7, 0.8]], "'b' must be at least two .* one dim"),
-        (paired_t, [0.8, 0.9], [0.7, np.nan], r"'b' has no number at \[1\]"),
+        (
+            paired_t,
+            [0.8, 0.9],
+            [0.7, np.nan],
+            r"'b' must hold finite numbers, got .* at \[1\]",
+        ),
         (paired_t, [0.8, 0.9], [0.7, 0.8, 0.9], "must be paired, got 2 and 3"),
         (wilcoxon, [0.8, 0.9], [0.7, 0.8, 0.9], "must be paired, got 2 and 3"),
     ],
@@ -196,7 +201,7 @@ def test_bad_comparisons_are_refused():
         compare_over_datasets(SCORES, "coreset")
     with pytest.raises(ValueError, match="'correction' must be one of"):
         compare_over_datasets(SCORES, correction="fdr")
-    with pytest.raises(ValueError, match="must hold another strategy than 'random'"):
+    with pytest.raises(ValueError, match="must hold a strategy other than 'random'"):
         compare_over_datasets({"random": [1, 2]})
 
 

@@ -171,7 +171,7 @@ def test_another_metric():
         [{"asked": [i], "scores": {"accuracy": 0.5, "f1": i / 4}} for i in range(3)]
     )
     assert_array_equal(learning_curve(run, "f1").mean, [0, 0.25, 0.5])
-    with pytest.raises(ValueError, match=r"'metric' 'auc' is not held .* at 0"):
+    with pytest.raises(ValueError, match=r"metric of all runs, got 'auc'. .* at 0"):
         learning_curve(run, "auc")
 
 
@@ -209,15 +209,19 @@ def test_of_equal_counts_the_last_model_counts():
     [
         ([], {}, "'runs' is empty"),
         ("run", {}, "'runs' must be a Run or a list of them, got a str"),
-        ([{"rounds": []}], {}, "hold runs only, got a dict at 0"),
+        ([{"rounds": []}], {}, "hold Run objects, got a dict at 0"),
         ([Run([{"asked": [0]}])], {}, "'runs' hold no scores. Pass X_test"),
-        ([make([None])], {}, "has no score known"),
-        ([make([0.1]), make([0.1], start=20)], {}, "in common: one begins at 20"),
-        ([make([0.1, 0.2], step=-5)], {}, "must not fall .* got \\[10, 5\\]"),
+        ([make([None])], {}, "has no scores"),
+        (
+            [make([0.1]), make([0.1], start=20)],
+            {},
+            "in common, got one run that begins at 20",
+        ),
+        ([make([0.1, 0.2], step=-5)], {}, "must not decrease .* got \\[10, 5\\]"),
         (THREE, {"grid": [5, 20]}, r"'grid' must lie in \[10, 30\]"),
-        (THREE, {"grid": [20, 20]}, "'grid' must increase"),
+        (THREE, {"grid": [20, 20]}, "'grid' must be increasing"),
         (THREE, {"grid": [[20]]}, r"shape \(1, 1\)"),
-        (THREE, {"confidence": 95}, "'confidence' must lie between 0 and 1"),
+        (THREE, {"confidence": 95}, "'confidence' must be between 0 and 1"),
         (THREE, {"method": "normal"}, "'method' must be one of"),
         (THREE, {"n_resamples": 0}, "'n_resamples' must be a positive int"),
     ],
@@ -239,7 +243,7 @@ def test_band_width_as_in_table_2_of_griesshaber():
 
 
 def test_band_width_needs_two_runs():
-    with pytest.raises(ValueError, match="at least two to have a band"):
+    with pytest.raises(ValueError, match="at least two runs, got one"):
         band_width(THREE[:1])
 
 
@@ -261,7 +265,7 @@ def test_area_by_hand():
 
 @pytest.mark.parametrize("limits", [(5, 20), (10, 31), (20, 20), (20, 15)])
 def test_area_over_a_range_without_points(limits):
-    with pytest.raises(ValueError, match="two numbers of labels that the curve covers"):
+    with pytest.raises(ValueError, match="two label counts within the curve"):
         area_under_curve(THREE[0], start=limits[0], stop=limits[1])
 
 
@@ -290,7 +294,7 @@ def test_deficiency_over_what_both_cover():
 
 def test_deficiency_of_a_baseline_that_falls():
     with pytest.raises(
-        ValueError, match=r"'best' is 0\.5, and the baseline is not below"
+        ValueError, match=r"'best' must be above the mean of the baseline, got 0\.5"
     ):
         deficiency(make([0.5, 0.9]), make([0.9, 0.5]))
 

@@ -209,7 +209,7 @@ def test_a_plugin_of_a_built_in_name_is_warned_of_once(capsys, monkeypatch):
     states = [re.split(r" {2,}", line)[-1] for line in out.splitlines()[1:]]
     assert states == ["ok, as other-package:margin", "ok"]
     assert len(err.splitlines()) == 1
-    assert "which mean the built-in ones" in err
+    assert "The names mean the built-in ones" in err
     assert "'other-package:margin'" in err
 
 

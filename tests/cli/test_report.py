@@ -106,7 +106,7 @@ def test_shared_encoding_is_counted_once():
     assert "precomputation" not in summary["strategies"]["margin"]["seconds"]
     text = format_report({"table": summary})
     assert "| retraining, s | acquisition, s |" in text
-    assert "Encoding took 2.0 s, once for all runs; no row counts it." in text
+    assert "Encoding took 2.0 s once for all runs. The rows do not include it." in text
 
 
 @pytest.mark.parametrize("names", [["margin"], ["random"]])

@@ -71,7 +71,7 @@ def test_a_simulation_reports_continues_and_keeps_its_settings(
 ):
     assert main(command) == 0
     first = capsys.readouterr()
-    assert "80 texts to choose from, 40 to measure on" in first.err
+    assert "80 texts in the pool, 40 test texts" in first.err
     names = {path.name for path in (tmp_path / "out").iterdir()}
     pictures = {"curves.png", "ledger.png", "overlap.png"}
     assert names >= pictures | {"runs.jsonl", "report.md", "report.json", "features"}
@@ -108,7 +108,7 @@ def test_the_demo_is_a_simulation_of_docstrings(
     assert main(["demo", *LOOP, "--test", "30", "--out", str(tmp_path)]) == 0
     out, err = capsys.readouterr()
     assert "Reading docstrings" in err
-    assert "90 texts to choose from, 30 to measure on" in err
+    assert "90 texts in the pool, 30 test texts" in err
     assert out.startswith("## docstrings\n")
     assert "| coreset |" in out
     report = json.loads((tmp_path / "report.json").read_text())
@@ -121,7 +121,7 @@ def test_texts_of_the_test_file_leave_the_pool(command, table, tmp_path, capsys)
     part = tmp_path / "test.csv"
     part.write_text("".join(table.read_text().splitlines(keepends=True)[:31]))
     assert main([*command, "--test-file", str(part)]) == 1
-    assert "90 texts to choose from, 30 to measure on" in capsys.readouterr().err
+    assert "90 texts in the pool, 30 test texts" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("no_runs")
@@ -130,9 +130,9 @@ def test_labels_that_only_the_test_part_has_are_left_out(command, tmp_path, caps
     part.write_text("text,label\na new one,ugly\nanother good,good\n")
     assert main([*command, "--test-file", str(part)]) == 1
     error = capsys.readouterr().err
-    assert "1 of the texts to measure on are left out: no text to choose" in error
+    assert "1 test texts are left out, because no text of the pool" in error
     assert "has their labels, 'ugly'." in error
-    assert "120 texts to choose from, 1 to measure on" in error
+    assert "120 texts in the pool, 1 test texts" in error
 
 
 @pytest.mark.usefixtures("no_runs")
@@ -146,7 +146,7 @@ def test_rows_without_a_label_and_repeated_texts_are_left_out(
     assert main(command) == 1
     err = capsys.readouterr().err
     assert "30 of 170 rows have no 'label' and are left out" in err
-    assert "80 texts to choose from, 40 to measure on" in err
+    assert "80 texts in the pool, 40 test texts" in err
 
 
 def test_texts_are_cut_at_max_length(command, no_runs):

@@ -65,7 +65,7 @@ def test_a_class_that_says_too_little_is_refused():
         def select(self, view, n):
             return []
 
-    message = "Silent must say its cost and when to use and source"
+    message = "Silent must state its cost and when to use and source"
     with pytest.raises(ValueError, match=message):
         describe(Silent())
 

@@ -236,7 +236,7 @@ def test_a_text_column_without_texts(tmp_path, suffix):
 def test_labels_of_several_types(tmp_path):
     rows = [{"text": "a", "label": 1}, {"text": "b", "label": "x"}]
     path = _write(tmp_path / "t.jsonl", "\n".join(map(json.dumps, rows)))
-    match = "labels of one type, .*; got int, str, line 2 among them"
+    match = "labels of one type, .*; got int, str, for example at line 2"
     with pytest.raises(ValueError, match=match):
         load_table(path, text="text", label="label")
 

@@ -226,7 +226,7 @@ def test_no_scores():
 
 
 def test_an_unknown_metric(three_strategies):
-    with pytest.raises(ValueError, match=r"'metric' 'auc' is not held .*f1_macro"):
+    with pytest.raises(ValueError, match=r"metric of all runs, got 'auc'.*f1_macro"):
         _draw(three_strategies, metric="auc")
     assert plt.get_fignums() == []
 
@@ -241,7 +241,7 @@ def test_curves_of_two_metrics_have_no_axis_in_common(three_strategies):
         metric: learning_curve(three_strategies[:3], metric)
         for metric in ("accuracy", "f1_macro")
     }
-    with pytest.raises(ValueError, match="'curves' must be of one metric"):
+    with pytest.raises(ValueError, match="'curves' must have the same metric"):
         ActiveLearningCurveDisplay(curves=curves).plot()
     assert plt.get_fignums() == []
 

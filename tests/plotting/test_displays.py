@@ -87,7 +87,7 @@ def test_plot_draws_again(draw, ax):
 
 @pytest.mark.parametrize("ax", [0, "ax", np.empty(2, dtype=object)], ids=type)
 def test_what_is_no_axes(draw, ax):
-    with pytest.raises(TypeError, match="'ax' must be one matplotlib Axes or None"):
+    with pytest.raises(TypeError, match="'ax' must be a matplotlib Axes or None"):
         draw(ax)
 
 

@@ -170,7 +170,7 @@ def _without(key):
         ({key: [] for key in CHANGES}, "at least one layer"),
         (
             {"a": CHANGES, "b": {**CHANGES, "layer": list("01234")}},
-            "one architecture, .* 'a' has the layers .* 'b' has",
+            "one architecture: 'a' has the layers .* 'b' has",
         ),
     ],
     ids=["empty", "incomplete", "by name", "lengths", "no layers", "architectures"],

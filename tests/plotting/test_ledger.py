@@ -115,7 +115,7 @@ def test_texts_lie_within_the_axes(runs):
 
 @pytest.mark.parametrize("log", [False, True])
 def test_no_seconds(log):
-    with pytest.raises(ValueError, match="'table' holds no seconds"):
+    with pytest.raises(ValueError, match="'table' must hold a time above 0"):
         LedgerDisplay.from_runs({"a": Run()}, log=log)
     assert plt.get_fignums() == []
 

@@ -111,7 +111,7 @@ def test_an_unknown_reference(runs):
 
 
 def test_nothing_but_the_reference(runs):
-    with pytest.raises(ValueError, match="nothing but the reference"):
+    with pytest.raises(ValueError, match="a group other than the reference"):
         _draw(runs[:2])
 
 

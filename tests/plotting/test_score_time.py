@@ -210,7 +210,7 @@ def test_bad_histories(histories, error, message):
             {"a": Run([{"asked": [0], "scores": {"auc": None}}])},
             "no round with a score",
         ),
-        ({"a": _run(1, 0.5), "b": Run()}, "'metric' 'accuracy' is not held"),
+        ({"a": _run(1, 0.5), "b": Run()}, "metric of all runs, got 'accuracy'"),
     ],
     ids=["none", "no scores", "all unknown", "one without"],
 )
@@ -226,7 +226,7 @@ def test_bad_runs(runs, message):
         ({"curves": {}}, "'curves' must be a dict"),
         ({"curves": {"a": ([1, 2], [1])}}, "as many scores as seconds"),
         ({"curves": {"a": ([], [])}}, "at least one"),
-        ({"curves": {"a": ([1], [1])}, "finals": {"b": (1, 1)}}, "'finals' must be"),
+        ({"curves": {"a": ([1], [1])}, "finals": {"b": (1, 1)}}, "'finals' must have"),
     ],
 )
 def test_bad_curves(params, message):
