@@ -115,7 +115,7 @@ def test_models_that_nothing_chooses():
     run = make_chosen([1, 1], [0.5, 0.9], [0.6, None])
     table = equal_time({"a": run}, [1, 2], "test", chosen_by="valid")
     assert_allclose(table.scores, [[0.5, 0.5]])
-    with pytest.raises(ValueError, match="got 'F1'. The run at 0 has"):
+    with pytest.raises(ValueError, match=r"got 'F1'\. The run at 0 has"):
         equal_time({"a": run}, [1], "test", chosen_by="F1")
 
 
