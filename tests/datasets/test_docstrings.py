@@ -218,6 +218,22 @@ def test_no_text_names_a_library(docstrings):
     assert named == []
 
 
+def test_texts_of_several_libraries_or_of_few_words_are_left_out(monkeypatch):
+    def read(folder):
+        own = f"Five words of only {folder.name[::-1]}."
+        return [own, "Five words that all have.", "Just four words here."]
+
+    monkeypatch.setattr(datasets, "read_docstrings", read)
+    X, y = load_docstrings(return_X_y=True)
+    owners = {text.split()[-1][-2::-1]: label for text, label in zip(X, y, strict=True)}
+    assert owners == {
+        "numpy": "numpy",
+        "scipy": "scipy",
+        "sklearn": "scikit-learn",
+        "torch": "torch",
+    }
+
+
 def test_texts_are_unique_and_have_five_words_or_more(docstrings):
     assert len({text.casefold() for text in docstrings.data}) == len(docstrings.data)
     assert min(len(text.split()) for text in docstrings.data) == 5

@@ -38,6 +38,13 @@ class FitReplacesAParameter(Regressor):
         return self
 
 
+class FitCopiesAParameter(Regressor):
+    def fit(self, X, y, sample_weight=None):
+        super().fit(X, y, sample_weight)
+        self.words = list(self.words)
+        return self
+
+
 class FitFillsAParameter(Regressor):
     def fit(self, X, y, sample_weight=None):
         super().fit(X, y, sample_weight)
@@ -202,6 +209,7 @@ MUTANTS = {
     "check_fit_returns_self": [(FitReturnsNothing(), "return self")],
     "check_parameters_are_untouched": [
         (FitReplacesAParameter(), r"changed the parameters \['words'\]"),
+        (FitCopiesAParameter(words=["the"]), r"changed the parameters \['words'\]"),
         (FitFillsAParameter(words=["the"]), r"changed the parameters \['words'\]"),
     ],
     "check_unfitted_is_refused": [
