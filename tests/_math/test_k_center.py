@@ -71,7 +71,7 @@ def choose(X, b, seed=0, **kwargs):
 blocks = st.tuples(st.integers(1, 60), st.integers(1, 20))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     seed=st.integers(0, 2**16),
     n=st.integers(1, 50),

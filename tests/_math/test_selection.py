@@ -174,14 +174,17 @@ def chances(weights, n):
     ],
 )
 @pytest.mark.parametrize(("scores", "n"), [([1.0, 2.0, 0.5], 1), ([0.3, 2, 1, 1], 2)])
-def test_each_draw_is_as_likely_as_it_should_be(method, coldness, weight, scores, n):
+@pytest.mark.parametrize("draws", [2000, pytest.param(6000, marks=pytest.mark.slow)])
+def test_each_draw_is_as_likely_as_it_should_be(
+    method, coldness, weight, scores, n, draws
+):
     expected = chances([weight(s) for s in scores], n)
     rng = np.random.default_rng(0)
     counts = dict.fromkeys(expected, 0)
-    for _ in range(6000):
+    for _ in range(draws):
         picks = stochastic_n(np.array(scores), n, rng, method=method, coldness=coldness)
         counts[tuple(picks.tolist())] += 1
-    likely = 6000 * np.array(list(expected.values()))
+    likely = draws * np.array(list(expected.values()))
     assert scipy.stats.chisquare(list(counts.values()), likely).pvalue > 1e-3
 
 

@@ -255,6 +255,7 @@ def test_the_description_names_versions_and_counts(docstrings):
     assert f": {counts[1]}\n" in docstrings.DESCR
 
 
+@pytest.mark.slow
 def test_another_process_gives_the_same_texts_in_the_same_order(
     docstrings, other_process
 ):
@@ -262,6 +263,7 @@ def test_another_process_gives_the_same_texts_in_the_same_order(
     assert other_process["target"] == docstrings.target.tolist()
 
 
+@pytest.mark.slow
 def test_the_libraries_are_not_imported(other_process):
     # skactive itself imports the others.
     assert not other_process["has_imported_torch"]

@@ -75,7 +75,7 @@ def rounds_on_disk(folder):
 @pytest.mark.parametrize(
     ("seed", "n_kills"),
     [
-        (0, 6),
+        (0, 3),
         *(pytest.param(seed, 12, marks=pytest.mark.slow) for seed in range(3)),
     ],
 )

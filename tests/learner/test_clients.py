@@ -18,7 +18,7 @@ from imblearn.under_sampling import RandomUnderSampler
 from mapie.classification import SplitConformalClassifier
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import StackingClassifier, VotingClassifier
+from sklearn.ensemble import AdaBoostClassifier, StackingClassifier, VotingClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import learning_curve
@@ -110,7 +110,9 @@ def test_an_estimator_that_predicts_only_once_fitted():
             8, sampling_strategy="all", replacement=True, bootstrap=False
         ),
         BalancedBaggingClassifier(n_estimators=8),
-        EasyEnsembleClassifier(n_estimators=8),
+        EasyEnsembleClassifier(
+            n_estimators=8, estimator=AdaBoostClassifier(n_estimators=3)
+        ),
     ],
     ids=lambda ensemble: type(ensemble).__name__,
 )

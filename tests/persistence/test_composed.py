@@ -208,6 +208,7 @@ def test_what_cannot_be_saved_is_named_by_its_place(tmp_path, strategy, match):
 # Copies in other processes
 
 
+@pytest.mark.slow
 def test_a_search_over_instances_in_other_processes():
     strategies = [
         Subsample(SEALS(Margin(), k=5), size=30),
@@ -235,6 +236,7 @@ def _ask(strategy):
     return learner.fit(X[:20], Y[:20]).query(X[20:], 5)
 
 
+@pytest.mark.slow
 def test_other_processes_ask_the_same():
     from joblib import Parallel, delayed
 

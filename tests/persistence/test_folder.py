@@ -205,7 +205,7 @@ def _save_interrupted(folder, at):
     return tracer.n_lines >= at
 
 
-@pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [19, pytest.param(1, marks=pytest.mark.slow)])
 def test_an_interrupted_save_leaves_nothing_after_the_next(tmp_path, monkeypatch, step):
     monkeypatch.setattr(folder_module, "_sync", lambda path: None)
     at = n_left = 0

@@ -303,6 +303,7 @@ def test_the_same_versions_and_missing_packages_raise_no_warning(saved, monkeypa
     load(saved)
 
 
+@pytest.mark.slow
 def test_saving_and_loading_by_themselves_import_nothing_heavy(tmp_path):
     # skops is: with it comes torch, where that is installed.
     code = """

@@ -122,9 +122,7 @@ def test_long_names_are_broken_into_lines(draw):
 slow = pytest.mark.slow
 
 
-@pytest.mark.parametrize(
-    "n", [pytest.param(1, marks=slow), 4, pytest.param(5, marks=slow), 12]
-)
+@pytest.mark.parametrize("n", [*(pytest.param(n, marks=slow) for n in (1, 4, 5)), 12])
 def test_the_legend_of_an_own_figure_lies_within_it(draw, n):
     display = draw(names=[f"strategy {i}" for i in range(n)])
     display.figure_.draw_without_rendering()

@@ -174,11 +174,19 @@ def test_the_same_texts_in_another_container_are_the_same_pool(tmp_path, learner
             assert told == {2: label}
 
 
-def test_a_second_writer_is_refused_with_the_name_of_the_first(open_session, data):
+def test_a_second_writer_is_refused_with_the_name_of_the_first(open_session):
     session = open_session()
     who = f"is open for writing in process {os.getpid()} on .*, since 20"
     with pytest.raises(LockedError, match=who):
         open_session()
+    session.ask()  # the first goes on
+    session.close()
+    open_session()
+
+
+@pytest.mark.slow
+def test_a_second_process_is_refused_with_the_name_of_the_first(open_session):
+    session = open_session()
     code = f"""
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -191,9 +199,6 @@ except RuntimeError as exc:
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert f"in process {os.getpid()} on" in done.stdout
-    session.ask()  # the first goes on
-    session.close()
-    open_session()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")

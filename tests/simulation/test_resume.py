@@ -20,6 +20,7 @@ X = np.concatenate([rng.normal(-1, 1, (40, 2)), rng.normal(1, 1, (40, 2))])
 y = np.repeat(["no", "yes"], 40)
 
 collect_once = functools.cache(collect_versions)
+slow = pytest.mark.slow
 
 
 @pytest.fixture(autouse=True)
@@ -87,14 +88,21 @@ class Interrupting(ActiveLearner):
 @pytest.mark.parametrize(
     "options",
     [
-        {},
-        {"stopping": Changes()},
-        {"final_estimator": GaussianNB()},
-        {"n_initial": 0},
-        {"noise": lambda positions, labels, rng: rng.permutation(labels)},
-        {"scoring": ["neg_log_loss", "accuracy"], "initial": "stratified"},
+        pytest.param({}, id="plain", marks=slow),
+        pytest.param({"stopping": Changes()}, id="rule"),
+        pytest.param({"final_estimator": GaussianNB()}, id="final"),
+        pytest.param({"n_initial": 0}, id="cold", marks=slow),
+        pytest.param(
+            {"noise": lambda positions, labels, rng: rng.permutation(labels)},
+            id="noise",
+            marks=slow,
+        ),
+        pytest.param(
+            {"scoring": ["neg_log_loss", "accuracy"], "initial": "stratified"},
+            id="scores",
+            marks=slow,
+        ),
     ],
-    ids=["plain", "rule", "final", "cold", "noise", "scores"],
 )
 def test_interrupted_anywhere_the_run_is_the_same(options, tmp_path):
     learner = Interrupting(

@@ -44,7 +44,14 @@ def test_rules_can_be_cloned_compared_and_pickled(rule):
         assert getattr(type(rule)(**{**rule.get_params(deep=False)}), name) is value
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda r: type(r).__name__)
+@pytest.mark.parametrize(
+    "rule",
+    [
+        *(pytest.param(rule, marks=pytest.mark.slow) for rule in RULES[:6]),
+        *RULES[6:],
+    ],
+    ids=lambda r: type(r).__name__,
+)
 def test_a_rule_is_the_same_in_every_simulation(data, rule):
     before = copy.deepcopy(vars(rule))
     first = _simulate(data, rule)

@@ -226,24 +226,31 @@ def exact_chances(X, n):
 SPREAD = np.array([[1.0, 0.0], [2.0, 0.7], [0.5, 0.6], [-0.2, 1.0], [0.1, -0.8]])
 
 
+each_number_of_draws = pytest.mark.parametrize(
+    "draws", [1000, pytest.param(3000, marks=pytest.mark.slow)]
+)
+
+
+@each_number_of_draws
 @pytest.mark.parametrize("at_once", [1, 64])
-def test_one_shot_by_the_oracle_of_exact_chances(at_once, monkeypatch):
+def test_one_shot_by_the_oracle_of_exact_chances(at_once, draws, monkeypatch):
     monkeypatch.setattr(typiclust, "AT_ONCE", at_once)
     chances = exact_chances(SPREAD, 3)
     strategy = OneShot()
     view = make_view(SPREAD, None, strategy)
     counts = dict.fromkeys(chances, 0)
-    for _ in range(3000):
+    for _ in range(draws):
         counts[tuple(strategy.select(view, 3).tolist())] += 1
-    frequent = [batch for batch, p in chances.items() if 3000 * p >= 5]
+    frequent = [batch for batch, p in chances.items() if draws * p >= 5]
     observed = [counts[batch] for batch in frequent]
-    expected = [3000 * chances[batch] for batch in frequent]
-    observed.append(3000 - sum(observed))
-    expected.append(3000 - sum(expected))
+    expected = [draws * chances[batch] for batch in frequent]
+    observed.append(draws - sum(observed))
+    expected.append(draws - sum(expected))
     assert scipy.stats.chisquare(observed, expected).pvalue > 1e-3
 
 
-def test_long_batches_follow_the_exact_chances_too():
+@each_number_of_draws
+def test_long_batches_follow_the_exact_chances_too(draws):
     # Pairs of opposite rows: the chances of the last pick show every earlier update.
     rng = np.random.default_rng(1)
     X = rng.normal(size=(6, 3))
@@ -252,9 +259,9 @@ def test_long_batches_follow_the_exact_chances_too():
     for batch, p in chances.items():
         last[batch[4]] += p
     counts = np.zeros(6)
-    for _ in range(3000):
+    for _ in range(draws):
         counts[spread_sample(X, 5, rng)[4]] += 1
-    assert scipy.stats.chisquare(counts, 3000 * last).pvalue > 1e-3
+    assert scipy.stats.chisquare(counts, draws * last).pvalue > 1e-3
 
 
 def test_length_does_not_matter_and_copies_come_last():

@@ -141,8 +141,15 @@ def test_two_classes_with_the_same_inputs_are_told_apart_by_their_certainty():
     assert_allclose(counts / 1000, chance / chance.sum(), atol=0.05)
 
 
-@pytest.mark.parametrize("k", [2, 7])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("k", "dtype"),
+    [
+        (7, np.float32),
+        pytest.param(2, np.float32, marks=pytest.mark.slow),
+        pytest.param(2, np.float64, marks=pytest.mark.slow),
+        pytest.param(7, np.float64, marks=pytest.mark.slow),
+    ],
+)
 def test_copies_are_not_asked_for_twice(k, dtype):
     model, X = load(k)
     X = np.random.default_rng(0).permutation(np.repeat(X, 3, axis=0)).astype(dtype)

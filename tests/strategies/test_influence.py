@@ -115,8 +115,17 @@ def trained_influence(model, others, goal):
 
 
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("goal", ["entropy", "loss", "entropy of validation"])
-@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize(
+    ("k", "goal"),
+    [
+        (2, "entropy"),
+        (3, "loss"),
+        (3, "entropy of validation"),
+        pytest.param(2, "loss", marks=pytest.mark.slow),
+        pytest.param(2, "entropy of validation", marks=pytest.mark.slow),
+        pytest.param(3, "entropy", marks=pytest.mark.slow),
+    ],
+)
 def test_goral_by_the_oracle_of_training_again(k, goal, name):
     (X, pool, X_val), (y, _, y_val) = make_data(k)
     model, others = train_all(k, name)

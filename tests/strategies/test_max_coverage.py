@@ -45,7 +45,7 @@ def choose(X, b, radius, seed=0, **kwargs):
     return ball_cover(X, b, radius, np.random.default_rng(seed), **kwargs).tolist()
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     seed=st.integers(0, 2**16),
     n=st.integers(1, 50),

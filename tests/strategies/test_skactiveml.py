@@ -273,6 +273,7 @@ def test_without_the_package_the_error_names_it(monkeypatch):
         pick(FromSkactiveml(ModelRecorder()))
 
 
+@pytest.mark.slow
 def test_the_package_is_not_imported_before_it_is_used():
     code = (
         "import sys; from skactive.strategies import FromSkactiveml;"

@@ -46,7 +46,18 @@ SMALL = {
 }
 
 
-@pytest.mark.parametrize("name", get_strategy_names())
+# The kit takes seconds with them, and others of their family are in the default run.
+COSTLY = {"alps", "class_balanced", "committee", "dal", "prefilter", "typiclust"}
+COSTLY |= {"representative", "whole_cluster"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name in COSTLY else [])
+        for name in get_strategy_names()
+    ],
+)
 def test_every_registered_strategy_passes(name):
     strategy = get_strategy(name, **SMALL[name]) if name in SMALL else name
     assert check_strategy(strategy) == names_of(name)

@@ -6,8 +6,6 @@ of the check. Those in `MUTANTS` fail one check only, those in `GRAVE` several.
 
 import pickle
 import random
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -171,15 +169,3 @@ def test_the_kit_leaves_the_global_generators_and_the_estimator_alone():
     after = pickle.dumps((np.random.get_state(), random.getstate()))  # noqa: NPY002
     assert after == before
     assert vars(estimator) == vars(Classifier())
-
-
-def test_the_kit_needs_neither_torch_nor_pytest():
-    code = """
-import sys
-import skactive.testing
-assert not {"torch", "transformers", "pytest"} & set(sys.modules)
-"""
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
-    )
-    assert result.returncode == 0, result.stderr

@@ -94,7 +94,7 @@ def test_what_a_view_gives_is_an_array(rows, everything_is_large):
     ("name", "copies"),
     [("margin", 0), ("bald", 0), ("dfal", 0), ("egl", 1), ("badge", 1), ("coreset", 1)],
 )
-@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("masked", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_a_large_pool_is_not_converted_as_a_whole(name, copies, masked, monkeypatch):
     monkeypatch.setattr(_chunks, "LARGE", 2**24)
     rng = np.random.default_rng(0)
