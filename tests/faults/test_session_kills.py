@@ -162,12 +162,12 @@ def kill(tmp_path, n_kills):
         (tmp_path / "log").unlink()
 
     for i in range(10_000):
-        if counts["kills"] >= n_kills:
+        if counts["resumed"] >= n_kills:
             break
         refit = i % 2 == 0
         expected, seconds, journal = whole[refit]
         path, log_path = tmp_path / f"s{i}", tmp_path / f"log{i}"
-        while counts["kills"] < n_kills:
+        for _ in range(n_kills // 2):  # both kinds of sessions are killed
             child = run_child(path, log_path, refit)
             # Often soon after the start: opening, resuming and refitting die too.
             time.sleep(rng.choice([0.05, 0.2, 0.6]) * seconds * rng.random())
@@ -203,8 +203,7 @@ def kill(tmp_path, n_kills):
         assert strip(path) == journal
         counts["sessions ended as the uninterrupted one"] += 1
 
-    assert counts["kills"] >= n_kills
-    assert counts["resumed"] > n_kills // 3
+    assert counts["resumed"] >= n_kills
     return ", ".join(f"{n} {what}" for what, n in counts.items())
 
 

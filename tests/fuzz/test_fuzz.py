@@ -22,7 +22,7 @@ from .values import wrong_values
 if "SKACTIVE_FUZZ_CALLS" in os.environ:
     N_CALLS = [int(os.environ["SKACTIVE_FUZZ_CALLS"])]
 else:
-    N_CALLS = [400, pytest.param(2000, marks=pytest.mark.slow)]
+    N_CALLS = [200, pytest.param(2000, marks=pytest.mark.slow)]
 SEED = os.environ.get("SKACTIVE_FUZZ_SEED", "0")
 # Share of obscure errors that a group may have. No call may be silently wrong.
 LIMIT = 0.02
