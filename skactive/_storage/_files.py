@@ -350,11 +350,13 @@ class Lock:
 
     def _acquire(self):
         try:
-            self._lock = _acquire(FileLock, self._path)
+            # FileLock would empty a file that is a lock itself, on a disk without flock.
+            kind = SoftFileLock if _is_marker(self._path) else FileLock
+            self._lock = _acquire(kind, self._path, timeout=0.1 * (kind is SoftFileLock))
         except OSError as exc:
             if exc.errno not in _FLOCK_UNSUPPORTED:
                 raise
-            if os.path.exists(self._path) and not os.path.getsize(self._path):
+            if os.path.exists(self._path) and not _is_marker(self._path):
                 os.unlink(self._path)  # made by the attempt
             # The first attempt may only remove the marker of a dead process.
             self._lock = _acquire(SoftFileLock, self._path, timeout=0.1)
@@ -402,6 +404,11 @@ class Lock:
             return "process {pid} on {host}, since {since}".format(**holder)
         except (OSError, ValueError, LookupError, TypeError):
             return "another process"  # that is about to write who it is
+
+
+def _is_marker(path):
+    """Whether a file names the process that made it, so that its existence locks."""
+    return os.path.exists(path) and os.path.getsize(path) > 0
 
 
 def _acquire(kind, path, timeout=0):

@@ -263,7 +263,8 @@ def find_moves(before, pool, labeled, others):
         hint = ". Pass the ids of the session as ids="
     keys = hash_ids(pool.ids)
     column, now = (1, pool.contents) if by_position else (0, keys)
-    if not np.isin(before[:, column], now).any():
+    # By sorting: the other way of numpy 2.0 overflows for hashes above 2**63.
+    if not np.isin(before[:, column], now, kind="sort").any():
         what = "items" if by_position else "ids"
         raise ValueError(f"none of its {len(pool)} {what} was in that pool{hint}")
     if not by_position:
