@@ -350,9 +350,11 @@ class Lock:
 
     def _acquire(self):
         try:
-            # FileLock would empty a file that is a lock itself, on a disk without flock.
-            kind = SoftFileLock if _is_marker(self._path) else FileLock
-            self._lock = _acquire(kind, self._path, timeout=0.1 * (kind is SoftFileLock))
+            # On a disk without flock, FileLock would empty the file that is the lock.
+            if _is_marker(self._path):
+                self._lock = _acquire(SoftFileLock, self._path, timeout=0.1)
+            else:
+                self._lock = _acquire(FileLock, self._path)
         except OSError as exc:
             if exc.errno not in _FLOCK_UNSUPPORTED:
                 raise

@@ -44,7 +44,7 @@ def test_scikit_learn_checks(estimator, check):
         raise
 
 
-# A change means that the tags of an estimator or the checks of scikit-learn have changed.
+# A change means that the tags of an estimator or scikit-learn's checks have changed.
 @pytest.mark.skipif(
     parse_version(sklearn.__version__) < parse_version("1.9"),
     reason="the numbers are those of scikit-learn 1.9",
