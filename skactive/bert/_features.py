@@ -50,7 +50,10 @@ class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     ----------
     model : str or path-like, default="bert-base-uncased"
         Any encoder that `transformers.AutoModel` loads: a name on the hub, or a local
-        folder with the model and its tokenizer. Code from the hub is never run.
+        folder with the model and its tokenizer. Code from the hub is never run. Good
+        features without training come from "sentence-transformers/all-MiniLM-L6-v2"
+        (fast), "BAAI/bge-small-en-v1.5" and "sentence-transformers/all-mpnet-base-v2"
+        (best, slow).
     pooling : {"mean", "cls", "max", "last", "auto"}, default="mean"
         How the states of a text's tokens become one row: the mean, the state of the
         first token, the maximum of each dimension, or the state of the last token.

@@ -146,11 +146,23 @@ class Margin(PointwiseStrategy):
 
     Examples
     --------
-    >>> from skactive import ActiveLearner
-    >>> from sklearn.svm import LinearSVC
-    >>> learner = ActiveLearner(LinearSVC(), strategy="margin")
-    >>> learner.fit([[-1.0], [1.0]], [0, 1]).query([[-2.0], [0.1], [3.0]], 1)
-    array([1])
+    180 labels of handwritten digits, random ones and those of small margin:
+
+    >>> from skactive import ActiveLearner, simulate
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import train_test_split
+    >>> X, y = load_digits(return_X_y=True)
+    >>> X, X_test, y, y_test = train_test_split(X / 16, y, random_state=0)
+    >>> test = {"X_test": X_test, "y_test": y_test}
+    >>> for strategy in ["random", "margin"]:
+    ...     learner = ActiveLearner(
+    ...         LogisticRegression(), strategy, batch_size=20, random_state=0
+    ...     )
+    ...     run = simulate(learner, X, y, n_initial=20, n_rounds=8, **test)
+    ...     print(strategy, "above 93 %:", bool(run.scores[-1] > 0.93))
+    random above 93 %: False
+    margin above 93 %: True
     """
 
     requires = frozenset({"class_scores"})
