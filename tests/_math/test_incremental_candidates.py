@@ -165,9 +165,14 @@ def learners(strategy):
 
 
 @pytest.mark.parametrize(
-    "strategy", [get_strategy("seals", k=4), get_strategy("density", n_neighbors=5)]
+    ("strategy", "batch_size"),
+    [
+        (get_strategy("seals", k=4), 1),
+        (get_strategy("density", n_neighbors=5), 3),
+        pytest.param(get_strategy("seals", k=4), 3, marks=pytest.mark.slow),
+        pytest.param(get_strategy("density", n_neighbors=5), 1, marks=pytest.mark.slow),
+    ],
 )
-@pytest.mark.parametrize("batch_size", [1, 3])
 def test_a_loop_asks_what_one_without_memory_asks(strategy, batch_size, searched):
     learner, X, y, labeled = learners(strategy)
     work = []

@@ -35,7 +35,7 @@ def draw_grid(n, d, seed=0, dtype=np.float64):
     return np.random.default_rng(seed).integers(-2, 3, (n, d)).astype(dtype)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     seed=st.integers(0, 2**16),
     n=st.integers(1, 30),

@@ -71,7 +71,7 @@ def oracle(events):
     }
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(STEP, max_size=25))
 def test_folding_events_one_by_one_or_at_once_is_the_same(steps):
     events = make_events(steps)

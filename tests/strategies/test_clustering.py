@@ -220,7 +220,7 @@ def test_single_precision_gives_what_double_does(strategy):
     assert_array_equal(ask(strategy, X, 5), again)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=12)
 @given(
     rows=st.lists(st.tuples(*[st.integers(0, 2)] * 3), min_size=1, max_size=20),
     n=st.integers(1, 20),
@@ -239,7 +239,7 @@ def test_any_pool_gives_a_valid_batch(rows, n, seed):
         ask(strategy, X, n, seed)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=8)
 @given(seed=st.integers(0, 99))
 def test_the_same_items_are_asked_for_in_any_order_of_the_pool(seed):
     X, _ = draw_blobs([9, 14, 20, 11], seed, scale=0.02)

@@ -79,7 +79,7 @@ def assert_as_likely(counts, expected):
     assert scipy.stats.chisquare(counts[some], expected[some]).pvalue > 1e-3
 
 
-@pytest.mark.parametrize("k", [2, 3, 7])
+@pytest.mark.parametrize("k", [2, pytest.param(3, marks=pytest.mark.slow), 7])
 def test_badge_by_the_oracle_of_explicit_gradients(k):
     model, X = load(k)
     X = X[:7]
@@ -100,7 +100,7 @@ def test_badge_by_the_oracle_of_explicit_gradients(k):
     assert_as_likely(counts, runs * np.array(likely))
 
 
-@pytest.mark.parametrize("k", [2, 3, 7])
+@pytest.mark.parametrize("k", [2, pytest.param(3, marks=pytest.mark.slow), 7])
 def test_badge_draws_later_picks_by_the_oracle_too(k):
     """Given all earlier picks, the probability of the next is uniformly spread.
 

@@ -75,11 +75,12 @@ def test_a_large_batch_tells_no_more_than_there_is():
 # The sample of configurations
 
 
-def test_thinning_keeps_every_sum_right_on_average():
+@pytest.mark.parametrize("draws", [1500, pytest.param(4000, marks=pytest.mark.slow)])
+def test_thinning_keeps_every_sum_right_on_average(draws):
     values = np.random.default_rng(0).gamma(0.3, size=60)
     other = np.random.default_rng(1).normal(size=60)
     sums = []
-    for seed in range(4000):
+    for seed in range(draws):
         kept, shares = thin(values, 20, np.random.default_rng(seed))
         assert len(kept) == 20
         assert_allclose((values[kept] / shares).sum(), values.sum(), rtol=1e-9)

@@ -48,7 +48,8 @@ SMALL = {
 
 # The kit takes seconds with them, and others of their family are in the default run.
 COSTLY = {"alps", "class_balanced", "committee", "dal", "prefilter", "typiclust"}
-COSTLY |= {"representative", "whole_cluster"}
+COSTLY |= {"badge", "batchbald", "embedding_kmeans", "representative", "seals"}
+COSTLY |= {"whole_cluster"}
 
 
 @pytest.mark.parametrize(
