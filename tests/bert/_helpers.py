@@ -22,12 +22,19 @@ from skactive.bert._cache._store import open_store
 
 def grid(cases, is_quick):
     """Mark the cases as slow for which `is_quick(*case)` is false."""
+    return [case if is_quick(*case) else slow(*case) for case in cases]
+
+
+def some(values, *quick):
+    """Mark the values as slow that are not among the quick ones."""
+    return [value if value in quick else slow(value) for value in values]
+
+
+def slow(*case):
+    """Return a case that only the slow tests run."""
     import pytest
 
-    return [
-        case if is_quick(*case) else pytest.param(*case, marks=pytest.mark.slow)
-        for case in cases
-    ]
+    return pytest.param(*case, marks=pytest.mark.slow)
 
 
 # The cache of features ---------------------------------------------------------------

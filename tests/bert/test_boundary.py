@@ -11,10 +11,11 @@ from skactive.bert._heads import deepfool
 
 from ._helpers import REVIEW_LABELS as Y
 from ._helpers import REVIEWS as X
-from ._helpers import fitted_copy
+from ._helpers import fitted_copy, grid, slow
 from ._helpers import review_classifier as classifier
 
 THREE = np.array([0, 1, 2, 0, 1, 2, 0, 1])
+LABELS = {2: Y, 3: THREE}
 
 
 class OwnReLU(nn.Module):
@@ -65,7 +66,7 @@ def least_distances(network, x, radius=10.0, step=0.025):
     return np.array(least)
 
 
-@pytest.mark.parametrize("n_outputs", [2, 3, 7])
+@pytest.mark.parametrize("n_outputs", [2, 3, slow(7)])
 def test_dfal_closed_form_oracle_of_a_linear_head(tiny_bert, n_outputs):
     labels = np.arange(8) % n_outputs
     trained = fitted_copy(classifier, tiny_bert, X, labels)
@@ -101,7 +102,7 @@ def test_deepfool_is_exact_where_all_is_linear(n_outputs):
 
 
 @pytest.mark.parametrize("n_outputs", [2, 3])
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [slow(0), slow(1), 2])
 def test_deepfool_is_near_the_least_distance_in_the_plane(n_outputs, seed):
     network, x = random_layers(2, 16, n_outputs, seed=seed), points(40, 2) * 2
     found = deepfool(lambda x, rows: network(x), x).numpy()
@@ -123,10 +124,17 @@ def test_deepfool_finds_a_curved_boundary():
     np.testing.assert_allclose(found, abs(x.norm(dim=1) - 1), rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("head", ["mlp", "cnn", OwnReLU])
-@pytest.mark.parametrize("labels", [Y, THREE], ids=["two", "three"])
-def test_no_move_of_another_direction_flips_earlier(tiny_bert, head, labels):
-    trained = fitted_copy(classifier, tiny_bert, X, labels, head=head, pooling="mean")
+@pytest.mark.parametrize(
+    ("n_labels", "head"),
+    grid(
+        [(n, head) for n in LABELS for head in ("mlp", "cnn", OwnReLU)],
+        lambda n_labels, head: (n_labels, head) in {(3, "mlp"), (2, OwnReLU)},
+    ),
+)
+def test_no_move_of_another_direction_flips_earlier(tiny_bert, head, n_labels):
+    trained = fitted_copy(
+        classifier, tiny_bert, X, LABELS[n_labels], head=head, pooling="mean"
+    )
     network, distance = trained.net_.module_, trained.boundary_distance(X)
     inputs = taken_by(trained)
     label = through(network, inputs).argmax(dim=1)
@@ -160,10 +168,16 @@ def through(network, inputs):
     return head.dense[-1](inputs)
 
 
-@pytest.mark.parametrize("head", ["linear", "mlp", "cnn", OwnReLU])
-@pytest.mark.parametrize("labels", [Y, THREE], ids=["two", "three"])
-def test_dfal_oracle_a_move_of_that_length_flips_the_label(tiny_bert, head, labels):
-    trained = fitted_copy(classifier, tiny_bert, X, labels, head=head)
+@pytest.mark.parametrize(
+    ("n_labels", "head"),
+    grid(
+        [(n, head) for n in LABELS for head in ("linear", "mlp", "cnn", OwnReLU)],
+        # Every head once.
+        lambda n_labels, head: (n_labels == 2) is (head in ("linear", "cnn")),
+    ),
+)
+def test_dfal_oracle_a_move_of_that_length_flips_the_label(tiny_bert, head, n_labels):
+    trained = fitted_copy(classifier, tiny_bert, X, LABELS[n_labels], head=head)
     network, inputs = trained.net_.module_, taken_by(trained)
     outputs = through(network, inputs)
     label = outputs.argmax(dim=1)
@@ -228,7 +242,7 @@ def test_a_head_of_tokens_is_moved_in_the_states_of_all(tiny_bert):
     np.testing.assert_allclose(trained.boundary_distance(X), expected, rtol=1e-4)
 
 
-@pytest.mark.parametrize("head", ["linear", "mlp", "cnn", DeepTokens])
+@pytest.mark.parametrize("head", [*map(slow, ("linear", "cnn")), "mlp", DeepTokens])
 def test_other_texts_and_batches_do_not_matter(tiny_bert, head, monkeypatch):
     trained = fitted_copy(classifier, tiny_bert, X, THREE, head=head)
     whole = trained.boundary_distance(X)
@@ -240,7 +254,7 @@ def test_other_texts_and_batches_do_not_matter(tiny_bert, head, monkeypatch):
     np.testing.assert_allclose(trained.boundary_distance(X), whole, rtol=2e-3)
 
 
-@pytest.mark.parametrize("head", ["mlp", "cnn"])
+@pytest.mark.parametrize("head", [slow("mlp"), "cnn"])
 def test_the_network_stays_as_it_was(tiny_bert, head):
     trained = classifier(tiny_bert, head=head, dropout=0.5).fit(X, Y)
     network, proba = trained.net_.module_, trained.predict_proba(X)

@@ -16,6 +16,8 @@ from ._helpers import (
     classifier,
     fitted_copy,
     grid,
+    slow,
+    some,
     weights_of,
 )
 
@@ -32,7 +34,7 @@ INDICATOR = np.array([[1, 0, 0], [0, 1, 1], [1, 1, 0], [0, 0, 0]])[
     ("pooling", "freeze"),
     grid(
         [(p, freeze) for p in ("cls", "mean", "max") for freeze in (0, 1, -1, "all")],
-        lambda *case: case in {("cls", 0), ("mean", 1), ("max", -1), ("cls", "all")},
+        lambda *case: case in {("mean", 1), ("cls", "all")},
     ),
 )
 def test_learns(tiny_bert, freeze, pooling):
@@ -48,7 +50,10 @@ def test_learns(tiny_bert, freeze, pooling):
 
 @pytest.mark.parametrize(
     "labels",
-    [["no", "yes"], [3, 8], [-1, 1], [0, 2], [False, True], [0.0, 1.0]],
+    some(
+        [["no", "yes"], [3, 8], [-1, 1], [0, 2], [False, True], [0.0, 1.0]],
+        *(["no", "yes"], [3, 8]),
+    ),
     ids=str,
 )
 def test_labels_come_back_as_they_were(tiny_bert, labels):
@@ -123,7 +128,7 @@ def test_texts_of_weight_zero_teach_nothing(tiny_encoder):
     np.testing.assert_array_equal(model.predict(X), Y)
 
 
-@pytest.mark.parametrize("class_weight", ["balanced", {"good": 1.0, "bad": 5.0}])
+@pytest.mark.parametrize("class_weight", ["balanced", slow({"good": 1.0, "bad": 5.0})])
 def test_class_weights_are_sample_weights(tiny_bert, class_weight):
     y = np.where(np.arange(len(X)) < 12, "good", "bad")
     given = compute_sample_weight(class_weight, y)
@@ -169,7 +174,7 @@ def test_the_parts_of_a_pair_have_token_types(tiny_bert):
     assert np.abs(model.predict_proba(PAIRS) - pairs).max() > 1e-3
 
 
-@pytest.mark.parametrize("form", ["lists", "array", "pandas", "polars"])
+@pytest.mark.parametrize("form", ["lists", *map(slow, ("array", "pandas", "polars"))])
 def test_pairs_in_every_form(tiny_bert, form):
     expected = fitted_copy(classifier, tiny_bert, PAIRS, Y).predict_proba(PAIRS)
     pairs = {"lists": [list(p) for p in PAIRS], "array": np.array(PAIRS)}.get(form)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from ._helpers import ARCHITECTURES, fitted_copy, grid, tokenizer_of, weights_of
+from ._helpers import ARCHITECTURES, fitted_copy, grid, some, tokenizer_of, weights_of
 from ._helpers import REVIEW_LABELS as Y
 from ._helpers import REVIEWS as X
 from ._helpers import review_classifier as classifier
@@ -52,10 +52,10 @@ def by_hand(model, trained, text):
             for labels in (Y, THREE)
             for texts in TEXTS
         ],
-        # Two cases of each text, label and freeze, so that every value is there.
+        # Every text, label and freeze once at least.
         lambda texts, labels, freeze: (
-            (FREEZE.index(freeze) + len(set(labels)) + list(TEXTS).index(texts)) % 3
-            == 0
+            (texts, len(set(labels)), freeze)
+            in {("X", 3, 0), ("again", 3, "all"), ("pairs", 2, 2)}
         ),
     ),
 )
@@ -70,7 +70,7 @@ def test_egl_embedding_is_that_of_the_oracle(tiny_bert, texts, labels, freeze):
     np.testing.assert_allclose(found, expected, rtol=2e-4)
 
 
-@pytest.mark.parametrize("kind", ARCHITECTURES)
+@pytest.mark.parametrize("kind", some(ARCHITECTURES, "Roberta", "ModernBert"))
 def test_egl_embedding_oracle_in_every_architecture(tiny_encoder, kind):
     model = tiny_encoder(kind)
     trained = classifier(model, freeze="all", pooling="mean").fit(X, THREE)
@@ -82,7 +82,7 @@ def test_egl_embedding_oracle_in_every_architecture(tiny_encoder, kind):
     ("head", "pooling"),
     grid(
         [(h, pooling) for h in ("mlp", "cnn", TwoLinear) for pooling in ("cls", "max")],
-        lambda head, pooling: (head == "mlp") is (pooling == "max"),
+        lambda *case: case in {("mlp", "max"), (TwoLinear, "cls")},
     ),
 )
 def test_egl_embedding_oracle_for_every_head(tiny_bert, head, pooling):
@@ -118,7 +118,7 @@ def test_other_texts_and_batches_do_not_matter(tiny_bert, monkeypatch):
     ("freeze", "cached"),
     grid(
         [(freeze, cached) for freeze in (0, 2, "all") for cached in (True, False)],
-        lambda freeze, cached: cached is (freeze != 2),
+        lambda freeze, cached: freeze == 2 and cached,
     ),
 )
 def test_the_network_stays_as_it_was(tiny_bert, freeze, cached):

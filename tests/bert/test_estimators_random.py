@@ -8,14 +8,14 @@ import pytest
 import torch
 from sklearn.base import clone
 
-from ._helpers import X, Y, assert_same_weights, classifier, grid
+from ._helpers import X, Y, assert_same_weights, classifier, grid, slow
 
 
 @pytest.mark.parametrize(
     ("head", "freeze"),
     grid(
         [(h, freeze) for h in ("linear", "mlp", "cnn") for freeze in (0, 2, "all")],
-        lambda *case: case in {("linear", 0), ("mlp", "all"), ("cnn", 2)},
+        lambda *case: case in {("mlp", "all"), ("cnn", 2)},
     ),
 )
 def test_a_seed_gives_the_same_bits(tiny_bert, freeze, head):
@@ -55,7 +55,7 @@ def global_states():
     return pickle.dumps(states)
 
 
-@pytest.mark.parametrize("seed", [0, None])
+@pytest.mark.parametrize("seed", [slow(0), None])
 def test_no_call_moves_a_global_generator(tiny_bert, seed):
     before = global_states()
     model = classifier(tiny_bert, random_state=seed, head="cnn").fit(X, Y)

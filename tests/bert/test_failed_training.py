@@ -20,6 +20,7 @@ from ._helpers import (
     Y,
     classifier,
     fitted_copy,
+    grid,
     regressor,
     replaced,
 )
@@ -126,8 +127,13 @@ def fail_in_the_second_epoch():
     return Fail()
 
 
-@pytest.mark.parametrize("warm_start", [False, True])
-@pytest.mark.parametrize("make", [classifier, regressor])
+@pytest.mark.parametrize(
+    ("make", "warm_start"),
+    grid(
+        [(make, warm) for make in (classifier, regressor) for warm in (False, True)],
+        lambda make, warm_start: warm_start is (make is classifier),
+    ),
+)
 def test_a_fit_that_fails_midway_changes_nothing(tiny_bert, make, warm_start):
     y = Y if make is classifier else NUMBERS
     model = make(tiny_bert, warm_start=warm_start).fit(X, y)

@@ -44,9 +44,13 @@ def autograd(model, trained):
     ("head", "labels", "freeze"),
     grid(
         [(h, labels, freeze) for h in HEADS for labels in CLASSES for freeze in (0, 2)],
-        # Every head once with each depth, and all kinds of labels.
+        # Every head once, both depths, and all kinds of labels.
         lambda head, labels, freeze: (
-            (HEADS.index(head) + list(CLASSES).index(labels) + freeze) % 3 == 0
+            (head, labels, freeze)
+            in {
+                *(("linear", "three", 2), ("mlp", "names", 0)),
+                *(("cnn", "names", 2), (TwoLinear, "two", 0)),
+            }
         ),
     ),
 )

@@ -22,6 +22,7 @@ from ._helpers import (
     network,
     padded,
     pretrained,
+    some,
 )
 from ._helpers import REVIEW_LABELS as Y
 from ._helpers import REVIEWS as X
@@ -37,6 +38,12 @@ BY_ARCHITECTURE = [
 ]
 USUAL = (1, -1, "all")
 CUTS = [(k, cut) for k, cut in BY_ARCHITECTURE if cut in (1, 2, 3)]
+# Whose layers are called and found differently from those of BERT.
+VARIED = ("DistilBert", "DebertaV2", "ModernBert")
+BELOW_THE_TOP = grid(
+    [(kind, cut) for kind, cut in CUTS if cut < DEPTH],
+    lambda kind, cut: kind == "Bert" or (kind in VARIED and cut == 2),
+)
 
 
 def is_frozen(name, freeze):
@@ -55,7 +62,14 @@ def is_frozen(name, freeze):
 
 @pytest.mark.parametrize(
     ("kind", "freeze"),
-    grid(BY_ARCHITECTURE, lambda kind, freeze: kind == "Bert" or freeze in (1, -1, 3)),
+    grid(
+        BY_ARCHITECTURE,
+        lambda kind, freeze: (
+            kind == "Bert"
+            or (kind in VARIED and freeze == 1)
+            or (kind, freeze) == ("Albert", 3)
+        ),
+    ),
 )
 def test_freeze_says_which_parameters_train(tiny_encoder, kind, freeze):
     parameters = dict(network(tiny_encoder(kind), freeze=freeze).named_parameters())
@@ -76,11 +90,11 @@ def test_freeze_says_which_parameters_train(tiny_encoder, kind, freeze):
             if freeze in (*USUAL, 0, -3)
             for cached in (True, False)
         ],
-        # Bottoms of every architecture; Albert's layers are frozen together.
+        # Albert's layers are frozen together.
         lambda kind, freeze, cached: (
             cached or freeze == 1
             if kind == "Bert"
-            else cached and freeze == (-3 if kind == "Albert" else 1)
+            else cached and (kind, freeze) in {("Albert", -3), ("ModernBert", 1)}
         ),
     ),
 )
@@ -106,8 +120,11 @@ def test_freeze_says_which_parameters_move(tiny_encoder, kind, freeze, cached):
     grid(
         [(*case, head) for case in CUTS for head in ("linear", "cnn")],
         lambda kind, freeze, head: (
-            (freeze == 2 if kind == "Bert" else (freeze, head) == (2, "linear"))
-            or (kind, freeze, head) in {("Bert", 1, "linear"), ("Bert", 3, "cnn")}
+            (kind, freeze, head)
+            in {
+                *(("Bert", 1, "linear"), ("Bert", 3, "cnn")),
+                *(("DebertaV2", 2, "linear"), ("ModernBert", 2, "linear")),
+            }
         ),
     ),
 )
@@ -131,7 +148,7 @@ def frozen_network(model, cut, pooling="mean"):
     return network(model, freeze=cut, pooling=pooling)
 
 
-@pytest.mark.parametrize(("kind", "cut"), [(k, cut) for k, cut in CUTS if cut < DEPTH])
+@pytest.mark.parametrize(("kind", "cut"), BELOW_THE_TOP)
 def test_freeze_cut_keeps_what_enters_the_layer(tiny_encoder, kind, cut):
     model = tiny_encoder(kind)
     batch = padded(model, X)
@@ -147,7 +164,11 @@ def test_freeze_cut_keeps_what_enters_the_layer(tiny_encoder, kind, cut):
     ("kind", "cut", "pooling"),
     grid(
         [(*case, pooling) for case in CUTS for pooling in ("mean", "cls", "max")],
-        lambda kind, cut, pooling: kind == "Bert" or (cut > 1 and pooling == "mean"),
+        lambda kind, cut, pooling: (
+            ("mean", "cls", "max").index(pooling) == cut - 1
+            if kind == "Bert"
+            else kind in VARIED and (cut, pooling) == (2, "mean")
+        ),
     ),
 )
 def test_freeze_cut_and_the_rest_make_the_whole(tiny_encoder, kind, cut, pooling):
@@ -160,7 +181,7 @@ def test_freeze_cut_and_the_rest_make_the_whole(tiny_encoder, kind, cut, pooling
         torch.testing.assert_close(whole(activations=activations, **batch), expected)
 
 
-@pytest.mark.parametrize(("kind", "cut"), [(k, cut) for k, cut in CUTS if cut < DEPTH])
+@pytest.mark.parametrize(("kind", "cut"), BELOW_THE_TOP)
 def test_freeze_cut_ignores_what_stands_for_padding(tiny_encoder, kind, cut):
     model = tiny_encoder(kind)
     batch = padded(model, X)
@@ -173,7 +194,9 @@ def test_freeze_cut_ignores_what_stands_for_padding(tiny_encoder, kind, cut):
         )
 
 
-@pytest.mark.parametrize("kind", [k for k in ARCHITECTURES if k != "Albert"])
+@pytest.mark.parametrize(
+    "kind", some([k for k in ARCHITECTURES if k != "Albert"], "Bert", *VARIED)
+)
 def test_freeze_cut_gives_the_layers_above_their_gradients(tiny_encoder, kind):
     model = tiny_encoder(kind)
     batch = padded(model, X)

@@ -56,9 +56,8 @@ def test_another_process_finds_everything(tmp_path):
     np.testing.assert_array_equal(features, rows_of(TEXTS))
 
 
-@pytest.mark.parametrize(
-    "n_encoded", [*(pytest.param(n, marks=pytest.mark.slow) for n in (2, 4, 10)), 6]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("n_encoded", [2, 4, 6, 10])
 def test_killed_while_encoding(tmp_path, n_encoded):
     script = (
         "class Killed(CountingEncoder):\n"

@@ -8,7 +8,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from skactive.bert import spearman_score
 
-from ._helpers import NUMBERS, X, fitted_copy, regressor
+from ._helpers import NUMBERS, X, fitted_copy, regressor, slow
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ def test_learns_in_the_unit_of_the_targets(tiny_bert, pooling):
     assert np.abs(model.predict(X) - NUMBERS).mean() < NUMBERS.std()
 
 
-@pytest.mark.parametrize(("shift", "scale"), [(0.0, 1000.0), (-7.0, 1e-3)])
+@pytest.mark.parametrize(("shift", "scale"), [slow(0.0, 1000.0), (-7.0, 1e-3)])
 def test_the_unit_of_the_targets_does_not_matter(tiny_bert, shift, scale):
     expected = fitted_copy(regressor, tiny_bert, X, NUMBERS).predict(X) * scale + shift
     found = regressor(tiny_bert).fit(X, NUMBERS * scale + shift).predict(X)
@@ -32,11 +32,11 @@ def test_the_unit_of_the_targets_does_not_matter(tiny_bert, shift, scale):
 @pytest.mark.parametrize(
     "convert",
     [
-        np.ndarray.tolist,
-        lambda y: y.astype(int),
+        slow(np.ndarray.tolist),
+        slow(lambda y: y.astype(int)),
         lambda y: y.astype(np.float32),
         lambda y: pytest.importorskip("pandas").Series(y, index=range(5, 5 + len(y))),
-        lambda y: pytest.importorskip("polars").Series(y),
+        slow(lambda y: pytest.importorskip("polars").Series(y)),
     ],
     ids=["list", "int", "float32", "pandas", "polars"],
 )

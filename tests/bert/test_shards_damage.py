@@ -190,6 +190,7 @@ def test_damage_is_reported_by_the_folder_itself(filled):
         shards.check(path.stem, WIDTH)
 
 
+@pytest.mark.slow
 def test_a_shard_truncated_after_it_was_read_is_computed_again(tmp_path):
     # In a process of its own: reading a mapped file that was truncated kills it.
     script = """

@@ -10,6 +10,7 @@ from skactive._utils._threads import in_torch_threads, one_torch_thread
 from skactive.bert import BertClassifier, BertFeatures
 
 from ..conftest import TEXTS
+from ._helpers import slow
 
 pytestmark = pytest.mark.usefixtures("fresh_cache")
 
@@ -86,13 +87,15 @@ def test_the_calling_thread_does_it_alone(set_threads, n_threads, device):
 # The bits ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["Bert", "DistilBert", "Albert", "MPNet"])
+@pytest.mark.parametrize("kind", ["Bert", "DistilBert", slow("Albert"), slow("MPNet")])
 def test_features(tiny_encoder, same_for_all_threads, kind):
     features = BertFeatures(tiny_encoder(kind), precision="float32", batch_tokens=64)
     same_for_all_threads(lambda: features.transform(TEXTS_80))
 
 
-@pytest.mark.parametrize("params", [{}, {"freeze": 2}, {"head": "cnn"}], ids=str)
+@pytest.mark.parametrize(
+    "params", [slow({}), {"freeze": 2}, slow({"head": "cnn"})], ids=str
+)
 def test_training(tiny_bert, same_for_all_threads, params):
     def fit():
         model = classifier(tiny_bert, **params).fit(TEXTS_80, LABELS_80)
@@ -118,7 +121,7 @@ def test_what_a_classifier_tells(fitted, same_for_all_threads, method):
 
 @pytest.mark.parametrize(
     "params",
-    [{"mc_dropout": "full"}, {"mc_dropout": "gaussian"}, {"head": "mlp"}],
+    [{"mc_dropout": "full"}, {"mc_dropout": "gaussian"}, slow({"head": "mlp"})],
     ids=str,
 )
 def test_draws(tiny_bert, same_for_all_threads, params):

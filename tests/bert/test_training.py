@@ -11,7 +11,7 @@ from transformers import get_polynomial_decay_schedule_with_warmup
 from skactive._utils._random import fork_torch
 from skactive.bert._training import learning_rate
 
-from ._helpers import NO_DROPOUT, assert_same_weights, layer_of, weights_of
+from ._helpers import NO_DROPOUT, assert_same_weights, layer_of, slow, weights_of
 from ._helpers import REVIEW_LABELS as Y
 from ._helpers import REVIEWS as X
 from ._helpers import review_classifier as classifier
@@ -116,12 +116,12 @@ def test_the_rate_of_the_head_is_that_of_the_encoder_unless_told(tiny_bert):
 @pytest.mark.parametrize(
     ("schedule", "warmup", "expected"),
     [
-        (None, 0.0, [1] * 8),
+        slow(None, 0.0, [1] * 8),
         (None, 0.25, [1 / 2, 1, 1, 1, 1, 1, 1, 1]),
-        (None, 0.01, [1] * 8),
-        ("linear", 0.0, [8 / 8, 7 / 8, 6 / 8, 5 / 8, 4 / 8, 3 / 8, 2 / 8, 1 / 8]),
+        slow(None, 0.01, [1] * 8),
+        slow("linear", 0.0, [8 / 8, 7 / 8, 6 / 8, 5 / 8, 4 / 8, 3 / 8, 2 / 8, 1 / 8]),
         ("linear", 0.5, [1 / 4, 2 / 4, 3 / 4, 1, 1, 3 / 4, 2 / 4, 1 / 4]),
-        ("linear", 1.0, [n / 8 for n in range(1, 9)]),
+        slow("linear", 1.0, [n / 8 for n in range(1, 9)]),
         ("polynomial", 0.0, [n / 8 for n in range(8, 0, -1)]),
     ],
 )
@@ -203,7 +203,7 @@ def test_history_records_each_epoch(tiny_bert):
     assert total[-1] >= sum(seconds) > 0
 
 
-@pytest.mark.parametrize("batch_size", [3, 8, 100])
+@pytest.mark.parametrize("batch_size", [3, slow(8), slow(100)])
 def test_the_loss_is_the_mean_over_texts(tiny_encoder, batch_size):
     model = classifier(
         tiny_encoder("Bert", **NO_DROPOUT),
