@@ -20,7 +20,7 @@ from skactive.bert._network import TextNetwork
 from ..conftest import save_encoder
 from ._helpers import REVIEW_LABELS as Y
 from ._helpers import REVIEWS as X
-from ._helpers import assert_same_weights, grid
+from ._helpers import assert_same_weights, grid, slow
 from ._helpers import review_classifier as classifier
 
 pytestmark = pytest.mark.usefixtures("fresh_cache")
@@ -163,7 +163,7 @@ def computed(monkeypatch):
     return counts
 
 
-@pytest.mark.parametrize("freeze", [2, "all"])
+@pytest.mark.parametrize("freeze", [slow(2), "all"])
 def test_each_text_goes_below_the_cut_once(tiny_bert, computed, freeze):
     model = classifier(tiny_bert, freeze=freeze, max_epochs=3)
     model.fit(X[:6], Y[:6])

@@ -1,5 +1,6 @@
 """BERT estimators in an ActiveLearner."""
 
+import copy
 import pickle
 
 import numpy as np
@@ -50,9 +51,14 @@ def test_a_loop_may_begin_with_one_class(tiny_bert):
     assert isinstance(learner.estimator_, BertClassifier)
 
 
-def test_a_loop_with_texts_in_every_container(tiny_bert, texts):
+@pytest.fixture(scope="module")
+def learner(tiny_bert):
     learner = ActiveLearner(classifier(tiny_bert), batch_size=2, random_state=0)
-    learner.fit(X[:4], Y[:4])
+    return learner.fit(X[:4], Y[:4])
+
+
+def test_a_loop_with_texts_in_every_container(learner, texts):
+    learner = copy.deepcopy(learner)
     picks = learner.query(texts, len(texts))
     items = list(map(str, texts))  # one of them occurs twice
     assert sorted(items[i] for i in picks) == sorted(set(items))

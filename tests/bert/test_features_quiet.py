@@ -4,6 +4,7 @@ import os
 import warnings
 
 import numpy as np
+import pytest
 import torch
 
 from skactive.bert import BertFeatures
@@ -71,6 +72,7 @@ def test_random_pooler_does_not_move_the_generator(tmp_path):
     assert torch.equal(torch.get_rng_state(), before)
 
 
+@pytest.mark.slow
 def test_constructing_cloning_and_unpickling_import_no_torch(tiny_bert):
     script = (
         "import pickle, sys\n"

@@ -15,6 +15,7 @@ from skactive.view import PoolView
 from ._helpers import REVIEW_LABELS as Y
 from ._helpers import REVIEWS as X
 from ._helpers import review_classifier as classifier
+from ._helpers import slow
 
 NUMBERS = np.array([0.5, -1.0, 2.0, -2.0, 1.0, 0.0, 1.5, -0.5])
 INDICATOR = np.array([[1, 0, 1], [0, 1, 1], [1, 1, 0], [0, 0, 1]] * 2)
@@ -187,7 +188,7 @@ def test_without_dropout_there_is_no_spread(tiny_encoder):
     np.testing.assert_allclose(draws, np.repeat(proba[:, None], 5, axis=1), atol=1e-6)
 
 
-@pytest.mark.parametrize("head", ["mlp", "cnn"])
+@pytest.mark.parametrize("head", ["mlp", slow("cnn")])
 def test_other_heads_are_refused(tiny_encoder, head):
     model = classifier(tiny_encoder("Bert"), head=head, mc_dropout="gaussian")
     model.fit(X, Y)

@@ -15,7 +15,7 @@ from ._helpers import NUMBERS, X, fitted_copy, regressor, slow
     "pooling", ["cls", pytest.param("mean", marks=pytest.mark.slow)]
 )
 def test_learns_in_the_unit_of_the_targets(tiny_bert, pooling):
-    model = regressor(tiny_bert, max_epochs=20, lr=1e-2, pooling=pooling, dropout=0.0)
+    model = regressor(tiny_bert, max_epochs=12, lr=1e-2, pooling=pooling, dropout=0.0)
     model.fit(X, NUMBERS)
     assert model.score(X, NUMBERS) > 0.8
     assert spearman_score(NUMBERS, model.predict(X)) > 0.6

@@ -26,6 +26,13 @@ def dense(out, activation):
         return Dense(16, out, activation_function=activation)
 
 
+@pytest.fixture(scope="module")
+def mean_and_dense(tmp_path_factory):
+    """Folder of a model with a mean and a dense layer, for tests that copy it."""
+    folder = tmp_path_factory.mktemp("sentences")
+    return save_sentences(folder, "mean", dense(8, torch.nn.Tanh()))
+
+
 def save_sentences(folder, pooling, *modules, kind="Bert", max_length=None, **options):
     """Save a tiny model of sentence-transformers."""
     base = folder / "base"
@@ -211,24 +218,25 @@ def change_module(folder, number, filename="modules.json", **entries):
     ],
 )
 def test_auto_refuses_modules_that_it_cannot_follow(
-    tmp_path, number, filename, entries, message
+    mean_and_dense, tmp_path, number, filename, entries, message
 ):
-    folder = save_sentences(tmp_path, "mean", dense(8, torch.nn.Tanh()))
-    change_module(tmp_path / "saved", number, filename, **entries)
+    folder = shutil.copytree(mean_and_dense, tmp_path / "saved")
+    change_module(folder, number, filename, **entries)
+    folder = str(folder)
     with pytest.raises(ValueError, match=f"'pooling' must be .*has {message}"):
         uncached(folder, pooling="auto").transform(WORDS)
     with pytest.warns(UserWarning, match="Pass pooling='auto'"):
         uncached(folder).transform(WORDS)
 
 
-def test_auto_refuses_other_layers_than_the_last(tmp_path):
-    folder = save_sentences(tmp_path, "mean")
+def test_auto_refuses_other_layers_than_the_last(mean_and_dense):
+    folder = mean_and_dense
     with pytest.raises(ValueError, match=r"'layers' must be -1 with pooling='auto'.*2"):
         uncached(folder, pooling="auto", layers=2).transform(WORDS)
 
 
-def test_auto_names_a_dense_layer_without_weights(tmp_path):
-    folder = save_sentences(tmp_path, "mean", dense(8, torch.nn.Tanh()))
+def test_auto_names_a_dense_layer_without_weights(mean_and_dense, tmp_path):
+    folder = str(shutil.copytree(mean_and_dense, tmp_path / "saved"))
     (tmp_path / "saved" / "2_Dense" / "model.safetensors").unlink()
     with pytest.raises(ValueError, match=r"'model'.*module in '2_Dense' cannot be"):
         uncached(folder, pooling="auto").transform(WORDS)

@@ -211,8 +211,12 @@ INTERRUPTIONS = [
     ("method", "error", "freeze"),
     grid(
         [(*case, freeze) for case in INTERRUPTIONS for freeze in (0, 2)],
-        lambda method, error, freeze: (
-            freeze == (2 if method == "on_batch_begin" else 0)
+        lambda *case: (
+            case
+            in {
+                ("on_batch_begin", KeyboardInterrupt, 2),
+                ("on_epoch_end", ZeroDivisionError, 0),
+            }
         ),
     ),
 )

@@ -225,7 +225,9 @@ def test_a_model_that_is_its_own_base_runs_as_a_whole(masked_lm, monkeypatch):
             for kind in ("Bert", "Roberta", "DistilBert", "Electra", "Albert")
             for make in ESTIMATORS
         ],
-        lambda kind, make: make is BertFeatures or kind == "Bert",
+        lambda kind, make: (
+            kind == "Bert" or (make is BertFeatures and kind == "DistilBert")
+        ),
     ),
 )
 def test_a_checkpoint_without_the_head_is_refused(tiny_encoder, kind, make):

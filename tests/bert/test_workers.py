@@ -20,7 +20,7 @@ from skactive.bert._features import EncodingRun, count_workers
 from skactive.bert._pretrained import Checkpoint
 
 from ..conftest import TEXTS, save_encoder
-from ._helpers import PAIRS, uncached
+from ._helpers import PAIRS, slow, uncached
 
 pytestmark = pytest.mark.usefixtures("fresh_cache", "parts_of_two")
 
@@ -58,8 +58,10 @@ def only_workers(request, monkeypatch):
 # The same features -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("X", [TEXTS, PAIRS, TEXTS * 3], ids=["texts", "pairs", "many"])
-@pytest.mark.parametrize("cache", ["memory", "folder", None])
+@pytest.mark.parametrize(
+    "X", [slow(TEXTS), PAIRS, TEXTS * 3], ids=["texts", "pairs", "many"]
+)
+@pytest.mark.parametrize("cache", ["memory", "folder", slow(None)])
 def test_workers_give_the_same_rows_in_order(
     tiny_bert, tmp_path, only_workers, X, cache
 ):
