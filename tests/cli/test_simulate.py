@@ -96,6 +96,7 @@ def test_a_simulation_reports_continues_and_keeps_its_settings(
     assert error.endswith("choose another folder for the new ones.")
 
 
+@pytest.mark.slow
 def test_the_demo_is_a_simulation_of_docstrings(
     monkeypatch, rows, tiny_bert, tmp_path, capsys
 ):

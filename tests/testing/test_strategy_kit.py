@@ -387,6 +387,7 @@ def test_the_kit_leaves_the_global_generators_alone():
     assert after == before
 
 
+@pytest.mark.slow
 def test_the_kit_needs_neither_torch_nor_pytest():
     code = """
 import sys
