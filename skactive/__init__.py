@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ._text_classifier import make_text_classifier
     from .learner import ActiveLearner
     from .persistence import load, save
     from .registry import get_strategy, get_strategy_names
@@ -22,6 +23,7 @@ _HOME = {
     "get_strategy": "registry",
     "get_strategy_names": "registry",
     "load": "persistence",
+    "make_text_classifier": "_text_classifier",
     "save": "persistence",
     "simulate": "simulation",
 }
@@ -37,6 +39,7 @@ _SUBMODULES = (
     "plotting",
     "posterior",
     "registry",
+    "semi_supervised",
     "session",
     "simulation",
     "stopping",
@@ -52,6 +55,7 @@ __all__ = [
     "get_strategy",
     "get_strategy_names",
     "load",
+    "make_text_classifier",
     "save",
     "simulate",
 ]

@@ -34,6 +34,8 @@ from ._utils._pipelines import (
     find_sample_weight,
     fresh_estimator,
     needs_classes,
+    takes_unlabeled,
+    unlabeled_params,
 )
 from ._utils._random import base_seed, round_rng
 from ._utils._sklearn import (
@@ -44,7 +46,7 @@ from ._utils._sklearn import (
     check_bool,
     fit_context,
 )
-from ._utils._texts import drop_known_texts, name_bad_texts
+from ._utils._texts import drop_known_texts, name_bad_texts, read_unlabeled
 from ._utils._threads import one_blas_thread
 from .registry import resolve
 from .strategies._base import check_gives_scores
@@ -283,7 +285,9 @@ class ActiveLearner(
         self.random_state = random_state
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: ArrayLike, **fit_params: Any) -> Self:
+    def fit(
+        self, X: Any, y: ArrayLike, *, X_unlabeled: Any = None, **fit_params: Any
+    ) -> Self:
         """Forget earlier labels and train a clone of `estimator` on these.
 
         Parameters
@@ -292,6 +296,10 @@ class ActiveLearner(
             Items that `estimator` accepts.
         y : array-like of shape (n,)
             Their labels: `str`, `int` or `bool`. The label -1 is a class.
+        X_unlabeled : container of items or None, default=None
+            Items without labels, for an `estimator` whose `fit` has a parameter of this
+            name, such as :class:`skactive.semi_supervised.SelfTraining`, alone or as
+            the last step of a pipeline. Labeled texts are left out. They are not kept.
         **fit_params : dict
             Passed to the `fit` of `estimator`, or routed if metadata routing is
             enabled. Parameters with one value per item are kept for later rounds.
@@ -305,10 +313,17 @@ class ActiveLearner(
         labels = read_labels(y, n, self.estimator)
         kept = join_fit_params({}, 0, fit_params, n)
         data = _LabeledData(snapshot(X), labels, kept, 0, base_seed(self.random_state))
-        return self._train(data, fit_params)._store(data, forget=True)
+        self._train(data, fit_params, X_unlabeled=X_unlabeled)
+        return self._store(data, forget=True)
 
     def teach(
-        self, X: Any, y: ArrayLike, *, refit: bool = True, **fit_params: Any
+        self,
+        X: Any,
+        y: ArrayLike,
+        *,
+        refit: bool = True,
+        X_unlabeled: Any = None,
+        **fit_params: Any,
     ) -> Self:
         """Add labels and, by default, train on all labels.
 
@@ -323,6 +338,8 @@ class ActiveLearner(
         refit : bool, default=True
             Whether to train now. Otherwise the labels are only stored, and `query`
             uses the previous model.
+        X_unlabeled : container of items or None, default=None
+            As in `fit`; not used with `refit=False`.
         **fit_params : dict
             As in `fit`. Sample weights that are not given are 1.
 
@@ -352,12 +369,13 @@ class ActiveLearner(
             data = _LabeledData(snapshot(X), labels, kept, 1, self._seed())
         last = getattr(self, "estimator_", None)
         if refit:
-            self._train(data, {**fit_params, **data.fit_params}, last)
+            params = {**fit_params, **data.fit_params}
+            self._train(data, params, last, X_unlabeled)
         else:
             self._resolve()
         return self._store(data, forget=last is None)
 
-    def refit(self, **fit_params: Any) -> Self:
+    def refit(self, *, X_unlabeled: Any = None, **fit_params: Any) -> Self:
         """Train a fresh clone of the current `estimator` on all labels.
 
         A last step with `warm_start` and a method `continue_from`, such as
@@ -366,6 +384,8 @@ class ActiveLearner(
 
         Parameters
         ----------
+        X_unlabeled : container of items or None, default=None
+            As in `fit`.
         **fit_params : dict
             Passed to the `fit` of `estimator` in this call only. Parameters aligned
             with items have one value per item of `y_labeled_`.
@@ -385,7 +405,7 @@ class ActiveLearner(
             self._base_seed,
         )
         last = getattr(self, "estimator_", None)
-        self._train(data, {**self._kept_params, **fit_params}, last)
+        self._train(data, {**self._kept_params, **fit_params}, last, X_unlabeled)
         return self._store(data, forget=last is None)
 
     @overload
@@ -514,9 +534,11 @@ class ActiveLearner(
         resolve(self.cold_start, argument="cold_start")
         return strategy
 
-    def _train(self, data, fit_params, last=None):
+    def _train(self, data, fit_params, last=None, X_unlabeled=None):
         """Train a fresh estimator, which may continue from the last one."""
         strategy = self._resolve()
+        if X_unlabeled is not None:
+            X_unlabeled = self._check_unlabeled(data.X, X_unlabeled)
         fit_params = self._route("fit", check_weights(fit_params, len(data.y)))
         if needs_classes(self.estimator, data.y):
             estimator, fit_params = DummyClassifier(strategy="most_frequent"), {}
@@ -527,11 +549,24 @@ class ActiveLearner(
             continue_from(estimator, last)
         # More threads would change rounding, and wait for each other.
         with one_blas_thread(), name_bad_texts(data.X):
+            if X_unlabeled is not None and not isinstance(estimator, DummyClassifier):
+                pool = unlabeled_params(estimator, data.X, data.y, X_unlabeled)
+                fit_params = {**fit_params, **pool}
             estimator.fit(data.X, data.y, **fit_params)
         self.estimator_ = estimator
         self.strategy_ = strategy
         self._trained = len(data.y), find_sample_weight(estimator, fit_params)
         return self
+
+    def _check_unlabeled(self, X, X_unlabeled):
+        """Return the unlabeled items without labeled texts, or None if none is left."""
+        if not takes_unlabeled(self.estimator):
+            raise TypeError(
+                "'X_unlabeled' must be None for an estimator whose fit has no such "
+                f"parameter, got items for {self.estimator!r}. Wrap its last step in "
+                "skactive.semi_supervised.SelfTraining to use them."
+            )
+        return read_unlabeled(X_unlabeled, X)
 
     def _store(self, data, forget):
         """Store the labels, after training on them has succeeded."""
@@ -542,10 +577,11 @@ class ActiveLearner(
             self._memory = {}  # distances between queries, which are checked when used
         return self
 
-    def _resume(self, X, y, n_rounds):
+    def _resume(self, X, y, n_rounds, X_unlabeled=None):
         """Store the labels of an earlier process and train as it did last."""
         data = _LabeledData(X, y, {}, n_rounds, self._seed())
-        return self._train(data, {})._store(data, forget=True)
+        self._train(data, {}, X_unlabeled=X_unlabeled)
+        return self._store(data, forget=True)
 
     def _model(self):
         """Return the fitted estimator, or None while it has a single class."""

@@ -5,6 +5,7 @@ from sklearn import get_config
 from sklearn.base import clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import has_fit_parameter
 
 from ._random import round_seed
 
@@ -79,6 +80,31 @@ def find_sample_weight(estimator, params):
     requests = getattr(final.get_metadata_routing(), "fit", None)
     name = None if requests is None else requests.requests.get("sample_weight")
     return params.get("sample_weight" if name is True else name)
+
+
+def takes_unlabeled(estimator):
+    """Whether the `fit` of an estimator, or of a pipeline's last step, uses a pool."""
+    final = _last_step(estimator)
+    return hasattr(final, "fit") and has_fit_parameter(final, "X_unlabeled")
+
+
+def unlabeled_params(estimator, X, y, X_unlabeled):
+    """Return the `fit` parameter that passes unlabeled items to the last step.
+
+    The steps before it are fitted to `X` and `y`, as they will be in the pipeline, and
+    transform the items.
+    """
+    name, front = "", []
+    while isinstance(estimator, Pipeline):
+        front += estimator.steps[:-1]
+        step, estimator = estimator.steps[-1]
+        name += f"{step}__"
+    if front:
+        named = [(str(i), step) for i, (_, step) in enumerate(front)]
+        X_unlabeled = clone(Pipeline(named)).fit(X, y).transform(X_unlabeled)
+    if get_config()["enable_metadata_routing"]:
+        name = ""
+    return {f"{name}X_unlabeled": X_unlabeled}
 
 
 def carries_over(estimator):

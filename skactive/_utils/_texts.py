@@ -6,7 +6,15 @@ from traceback import walk_tb
 import numpy as np
 from scipy import sparse
 
-from ._containers import NothingToAskError, take_rows
+from ._containers import (
+    NothingToAskError,
+    as_container,
+    concatenate,
+    count_items,
+    refuse_unordered,
+    take_rows,
+)
+from ._sklearn import num_samples
 
 _HINT = "Pass a sequence of str, or of (str, str) pairs."
 
@@ -62,6 +70,32 @@ def drop_known_texts(X, candidates, X_labeled=None):
         )
     kept = np.sort(np.fromiter(first.values(), np.intp, len(first)))
     return kept if candidates is None else candidates[kept]
+
+
+def read_unlabeled(X_unlabeled, X):
+    """Return unlabeled items without the texts that are in `X`, or None for no items.
+
+    Raise a TypeError or ValueError for items of another kind than those of `X`.
+    """
+    if X_unlabeled is None:
+        return None
+    pool = as_container(X_unlabeled)
+    refuse_unordered(pool, "X_unlabeled")
+    if num_samples(pool) == 0:
+        return None
+    n = count_items(pool, name="X_unlabeled")
+    first = take_rows(pool, np.arange(1))
+    if (_find_texts(X) is None) != (_find_texts(first) is None):
+        raise TypeError(
+            "'X_unlabeled' must hold items of the kind of 'X', got texts for one of "
+            "them only. Pass the pool as it is passed to query."
+        )
+    concatenate(X, first, name="X_unlabeled")
+    try:
+        rows = drop_known_texts(pool, np.arange(n), X)
+    except NothingToAskError:
+        return None
+    return pool if len(rows) == n else take_rows(pool, rows)
 
 
 def _find_texts(X, positions=None):

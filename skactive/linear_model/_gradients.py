@@ -7,7 +7,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC, NuSVC
 
 from .._utils._chunks import as_floats, chunk_size, float_rows, map_chunks
-from ._logistic import SequentialLogisticRegression
+from ._logistic import LinearLogistic
 
 
 def check_gradient_factors(estimator):
@@ -118,7 +118,7 @@ def is_linear_logistic(estimator):
     if isinstance(estimator, SGDClassifier):
         return estimator.loss == "log_loss"
     # Includes LogisticRegressionCV.
-    return isinstance(estimator, LogisticRegression | SequentialLogisticRegression)
+    return isinstance(estimator, LogisticRegression | LinearLogistic)
 
 
 def _layer(estimator):

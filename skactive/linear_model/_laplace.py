@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._utils._chunks import chunk_size, chunks
 from .._utils._sklearn import check_sample_weight
-from ._logistic import SequentialLogisticRegression
+from ._logistic import LinearLogistic, SequentialLogisticRegression
 from ._softmax import SoftmaxHessian
 
 _L2 = "Use an l2 penalty alone (l1_ratio=0, or penalty='l2' before scikit-learn 1.8)."
@@ -35,6 +35,8 @@ def find_obstacle(estimator):
 def _find_obstacle_logistic(estimator):
     if isinstance(estimator, SequentialLogisticRegression):
         return None
+    if isinstance(estimator, LinearLogistic):
+        return "is not at the minimum of a log loss. Use LogisticRegression."
     penalty = getattr(estimator, "penalty", "deprecated")
     ratio = getattr(estimator, "l1_ratio_", getattr(estimator, "l1_ratio", None))
     if penalty is None or np.max(_inverse_penalty(estimator)) == np.inf:

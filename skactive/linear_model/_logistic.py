@@ -181,9 +181,104 @@ _LIMIT = 2048  # maximum number of parameters for which an inverse Hessian is ke
 _SMALL = 2**22  # maximum number of values of X for which BLAS uses one thread
 
 
-class SequentialLogisticRegression(
-    QuickParamsMixin, LinearClassifierMixin, BaseEstimator
-):
+class LinearLogistic(LinearClassifierMixin):
+    """Predictions of `coef_` and `intercept_` by a softmax, in the dtype of `X`."""
+
+    def _set(self, classes, coef, intercept):
+        """Store a softmax layer, (k, d) and (k,); one logit for two classes."""
+        if len(classes) == 2:
+            coef, intercept = coef[1:] - coef[:1], intercept[1:] - intercept[:1]
+        self.classes_, self.coef_, self.intercept_ = classes, coef, intercept
+        return self
+
+    def decision_function(self, X: Any) -> NDArray:
+        """Return the logits.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            Items to predict.
+
+        Returns
+        -------
+        logits : ndarray of shape (n,) for two classes, else (n, k)
+            In the dtype of `X`.
+        """
+        check_is_fitted(self)
+        if not self._is_checked(X):
+            X = validate_data(
+                self,
+                _widen(X),
+                reset=False,
+                accept_sparse="csr",
+                dtype=_FLOATS,
+                ensure_all_finite=False,
+            )
+        coef = self.coef_.astype(X.dtype, copy=False)
+        with np.errstate(over="ignore", invalid="ignore"):
+            logits = X @ (coef[0] if len(coef) == 1 else coef.T)
+            logits += self.intercept_.astype(X.dtype, copy=False)
+        # A value that is not finite makes its row's logits not finite.
+        if not np.isfinite(logits).all():
+            assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
+        return logits
+
+    def predict_proba(self, X: Any) -> NDArray:
+        """Return the class probabilities.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            Items to predict.
+
+        Returns
+        -------
+        proba : ndarray of shape (n, k)
+            In the dtype of `X`.
+        """
+        logits = self.decision_function(X)
+        if logits.ndim == 2:
+            return softmax(logits, axis=1)
+        # One exponential for both classes, of the less likely one.
+        ratio = np.exp(-np.abs(logits))
+        best = 1 / (1 + ratio)
+        second = ratio * best
+        proba = np.empty((len(logits), 2), dtype=logits.dtype)
+        for column, wins in enumerate((logits < 0, logits >= 0)):
+            proba[:, column] = np.where(wins, best, second)
+        return proba
+
+    def predict_log_proba(self, X: Any) -> NDArray:
+        """Return the logarithms of the class probabilities.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            Items to predict.
+
+        Returns
+        -------
+        log_proba : ndarray of shape (n, k)
+            In the dtype of `X`.
+        """
+        logits = self.decision_function(X)
+        if logits.ndim == 2:
+            return logits - logsumexp(logits, axis=1, keepdims=True)
+        return np.stack([log_expit(-logits), log_expit(logits)], axis=1)
+
+    def _is_checked(self, X):
+        """Whether type and shape of `X` show that only finiteness is unchecked."""
+        return (
+            type(X) is np.ndarray
+            and X.dtype in _FLOATS
+            and X.ndim == 2
+            and len(X) > 0
+            and X.shape[1] == getattr(self, "n_features_in_", None)
+            and not hasattr(self, "feature_names_in_")
+        )
+
+
+class SequentialLogisticRegression(QuickParamsMixin, LinearLogistic, BaseEstimator):
     r"""Logistic regression with warm starts, which predicts in float32.
 
     The model of :class:`~sklearn.linear_model.LogisticRegression` with its l2 penalty:
@@ -358,92 +453,6 @@ class SequentialLogisticRegression(
                 if name.endswith("_") or name == "_inverse":
                     setattr(self, name, value)
         return self
-
-    def decision_function(self, X: Any) -> NDArray:
-        """Return the logits.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-            Items to predict.
-
-        Returns
-        -------
-        logits : ndarray of shape (n,) for two classes, else (n, k)
-            In the dtype of `X`.
-        """
-        check_is_fitted(self)
-        if not self._is_checked(X):
-            X = validate_data(
-                self,
-                _widen(X),
-                reset=False,
-                accept_sparse="csr",
-                dtype=_FLOATS,
-                ensure_all_finite=False,
-            )
-        coef = self.coef_.astype(X.dtype, copy=False)
-        with np.errstate(over="ignore", invalid="ignore"):
-            logits = X @ (coef[0] if len(coef) == 1 else coef.T)
-            logits += self.intercept_.astype(X.dtype, copy=False)
-        # A value that is not finite makes its row's logits not finite.
-        if not np.isfinite(logits).all():
-            assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
-        return logits
-
-    def predict_proba(self, X: Any) -> NDArray:
-        """Return the class probabilities.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-            Items to predict.
-
-        Returns
-        -------
-        proba : ndarray of shape (n, k)
-            In the dtype of `X`.
-        """
-        logits = self.decision_function(X)
-        if logits.ndim == 2:
-            return softmax(logits, axis=1)
-        # One exponential for both classes, of the less likely one.
-        ratio = np.exp(-np.abs(logits))
-        best = 1 / (1 + ratio)
-        second = ratio * best
-        proba = np.empty((len(logits), 2), dtype=logits.dtype)
-        for column, wins in enumerate((logits < 0, logits >= 0)):
-            proba[:, column] = np.where(wins, best, second)
-        return proba
-
-    def predict_log_proba(self, X: Any) -> NDArray:
-        """Return the logarithms of the class probabilities.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-            Items to predict.
-
-        Returns
-        -------
-        log_proba : ndarray of shape (n, k)
-            In the dtype of `X`.
-        """
-        logits = self.decision_function(X)
-        if logits.ndim == 2:
-            return logits - logsumexp(logits, axis=1, keepdims=True)
-        return np.stack([log_expit(-logits), log_expit(logits)], axis=1)
-
-    def _is_checked(self, X):
-        """Whether type and shape of `X` show that only finiteness is unchecked."""
-        return (
-            type(X) is np.ndarray
-            and X.dtype in _FLOATS
-            and X.ndim == 2
-            and len(X) > 0
-            and X.shape[1] == getattr(self, "n_features_in_", None)
-            and not hasattr(self, "feature_names_in_")
-        )
 
     def _find_start(self, classes, shape, dtype):
         """Return the previous solution and its inverse Hessian, or zeros and None."""

@@ -137,8 +137,12 @@ _HOMES = {
     "BertFeatures": "skactive.bert",
     "BertRegressor": "skactive.bert",
     "FeatureUnion": "sklearn.pipeline",
+    "FewLabelClassifier": "skactive.linear_model",
     "FrozenEstimator": "sklearn.frozen",
     "Pipeline": "sklearn.pipeline",
+    "PrototypeClassifier": "skactive.linear_model",
+    "SelfTraining": "skactive.semi_supervised",
+    "SequentialLogisticRegression": "skactive.linear_model",
 }
 _DATA = ("X_labeled_", "y_labeled_", "_kept_params", "_trained")  # of an ActiveLearner
 _FINE_TUNED = ("BertClassifier", "BertRegressor")

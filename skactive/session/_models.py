@@ -9,6 +9,7 @@ import sklearn
 from sklearn.base import clone
 
 from .._utils._containers import NothingToAskError, check_picks, take_rows
+from .._utils._pipelines import takes_unlabeled
 from .._utils._random import round_seed
 from .._utils._texts import drop_known_texts
 from .._utils._threads import synchronized
@@ -190,7 +191,12 @@ def train(base, pool, task):
         learner.teach(items, list(task.labels.values()), refit=False)
     if hasattr(learner, "X_labeled_"):
         learner.n_rounds_ = task.round
-        learner.refit()
+        unlabeled = {}
+        if takes_unlabeled(getattr(learner, "estimator", None)):
+            rest = np.ones(len(pool), dtype=bool)
+            rest[pool.positions(task.labels)] = False
+            unlabeled["X_unlabeled"] = take_rows(pool.X, np.flatnonzero(rest))
+        learner.refit(**unlabeled)
     return Model(learner, task.seq, task.labels)
 
 

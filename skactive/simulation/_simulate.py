@@ -16,7 +16,7 @@ from tqdm import tqdm
 from .._storage._fingerprint import to_text
 from .._utils._containers import NothingToAskError, as_positions, count_items, take_rows
 from .._utils._labels import as_labels
-from .._utils._pipelines import carries_over
+from .._utils._pipelines import carries_over, takes_unlabeled
 from .._utils._random import base_seed, round_rng
 from .._utils._sklearn import (
     HasMethods,
@@ -315,7 +315,7 @@ def simulate(
         stopped_by = run_loop(
             learner, X, oracle, queried, n_rounds, recorder, **options
         )
-        final = _train_final(learner, final_estimator, score)
+        final = _train_final(learner, final_estimator, X, run, score)
         recorder.record("end", stopped_by=stopped_by, **final)
     return run
 
@@ -337,7 +337,7 @@ def run_loop(
         # single training replaces those of an earlier process.
         first = n_done
         unlabeled[run.asked] = False
-        _take_over(learner, X, oracle, run)
+        _take_over(learner, X, oracle, run, unlabeled)
 
     seen = Run(info=run.info, ledger={"precomputation": run.ledger["precomputation"]})
     rounds = range(first, n_rounds + 1)
@@ -363,7 +363,8 @@ def run_loop(
             start = perf_counter()
             if len(queried):
                 train = learner.fit if number == 0 else learner.teach
-                train(take_rows(X, queried), labels)
+                pool = _pool_for(learner, X, unlabeled)
+                train(take_rows(X, queried), labels, **pool)
             fit_seconds = perf_counter() - start
 
             # Score and record, before the next round begins.
@@ -387,26 +388,37 @@ def run_loop(
     return None
 
 
-def _take_over(learner, X, oracle, run):
+def _take_over(learner, X, oracle, run, unlabeled):
     """Train `learner` on the labels of all rounds of `run`, as its last round did."""
     rounds = [_positions(record) for record in run.rounds]
     labels = [oracle.label(asked, number) for number, asked in enumerate(rounds)]
     labels = [part for part in labels if len(part)]
     if labels:
+        pool = _pool_for(learner, X, unlabeled)
         X = take_rows(X, run.asked)
-        learner._resume(X, np.concatenate(labels), len(rounds) - 1)
+        learner._resume(X, np.concatenate(labels), len(rounds) - 1, **pool)
+
+
+def _pool_for(learner, X, unlabeled):
+    """Return the unlabeled items of a pool for an estimator that learns from them."""
+    if not takes_unlabeled(learner.estimator):
+        return {}
+    return {"X_unlabeled": take_rows(X, np.flatnonzero(unlabeled))}
 
 
 def _positions(record):
     return np.array(record["asked"], dtype=np.intp)
 
 
-def _train_final(learner, estimator, score):
+def _train_final(learner, estimator, X, run, score):
     """Train the final model on all labels; return its scores and the seconds."""
     if estimator is None or not hasattr(learner, "X_labeled_"):
         return {"final_scores": {}, "seconds": 0.0}
     start = perf_counter()
-    learner.set_params(estimator=clone(estimator)).refit()
+    unlabeled = np.ones(count_items(X), dtype=bool)
+    unlabeled[run.asked] = False
+    learner.set_params(estimator=clone(estimator))
+    learner.refit(**_pool_for(learner, X, unlabeled))
     seconds = perf_counter() - start
     return {"final_scores": score(learner), "seconds": seconds}
 

@@ -1,0 +1,56 @@
+"""The recommended pipeline for the active learning loop."""
+
+import os
+from typing import Any
+
+from sklearn.pipeline import Pipeline, make_pipeline
+
+from .bert._features import BertFeatures
+from .linear_model import FewLabelClassifier
+from .semi_supervised import SelfTraining
+
+
+def make_text_classifier(
+    model: str | os.PathLike = "sentence-transformers/all-MiniLM-L6-v2", **options: Any
+) -> Pipeline:
+    """Return the recommended text classifier for few labels.
+
+    The pipeline computes features of unit length with a pretrained encoder, which it
+    does not train, and classifies them with a linear model that is chosen by
+    cross-validation on the labels. If it gets unlabeled texts, it learns from them as
+    well, where this helps on held-out labels. An :class:`ActiveLearner` in a
+    :func:`~skactive.simulate` loop or a :class:`~skactive.LabelingSession` gets them
+    from the pool.
+
+    Parameters
+    ----------
+    model : str or path-like, default="sentence-transformers/all-MiniLM-L6-v2"
+        The encoder: a name on the hub or a local folder.
+    **options : dict
+        Other parameters of :class:`skactive.bert.BertFeatures`, such as `max_length`,
+        `cache` or `device`.
+
+    Returns
+    -------
+    pipeline : Pipeline
+        Its steps are a `BertFeatures` and a `SelfTraining`. `random_state` inside is
+        None: an `ActiveLearner` seeds it.
+
+    See Also
+    --------
+    skactive.linear_model.FewLabelClassifier : The choice of the linear model.
+    skactive.semi_supervised.SelfTraining : The use of unlabeled texts.
+
+    Examples
+    --------
+    >>> from skactive import ActiveLearner, make_text_classifier
+    >>> learner = ActiveLearner(make_text_classifier(max_length=64), batch_size=20)
+    >>> [name for name, _ in learner.estimator.steps]
+    ['bertfeatures', 'selftraining']
+    """
+    options = {"normalize": True, **options}
+    student = FewLabelClassifier(candidates=["balanced logistic C=10"])
+    return make_pipeline(
+        BertFeatures(model, **options),
+        SelfTraining(student, teacher=FewLabelClassifier()),
+    )

@@ -1,0 +1,486 @@
+"""Linear classifiers for few labels: prototypes, and a choice by cross-validation."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import cho_factor, cho_solve
+from scipy.optimize import minimize, minimize_scalar
+from scipy.special import log_softmax
+from sklearn.base import BaseEstimator
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from .._utils._random import base_seed
+from .._utils._sklearn import Interval, check_sample_weight, fit_context
+from .._utils._threads import one_blas_thread
+from ._logistic import LinearLogistic
+
+# Inverse temperature of the prototypes before calibration: cosines of sentence
+# embeddings of one topic differ by a few tenths.
+_SHARPNESS = 10.0
+# Inverse strengths of the l2 penalty that are tried, for rows of unit length.
+_STRENGTHS = (1.0, 10.0, 100.0)
+
+
+def _logistic(C):
+    """Return the names of the logistic regressions of a strength."""
+    return f"logistic C={C:g}", f"balanced logistic C={C:g}"
+
+
+_LOGISTIC = {
+    name: (C, i == 1) for C in _STRENGTHS for i, name in enumerate(_logistic(C))
+}
+CANDIDATES = ("prototypes", "lda", "balanced lda", *_LOGISTIC)
+
+
+class PrototypeClassifier(LinearLogistic, BaseEstimator):
+    r"""Classify by the cosine similarity to the mean of each class.
+
+    The prototype of a class is the mean of its rows, scaled to unit length first, and
+    the logit of a class is the cosine with its prototype over `temperature`. One
+    example per class suffices.
+
+    Parameters
+    ----------
+    temperature : float, default=0.1
+        The cosines are divided by it. It does not change predictions, only their
+        probabilities.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (k,)
+        The classes.
+    prototypes_ : ndarray of shape (k, d)
+        The prototypes, of unit length.
+    coef_ : ndarray of shape (1, d) or (k, d)
+        The coefficients of the logits. Two classes have one row, the difference.
+    intercept_ : ndarray of shape (1,) or (k,)
+        Zeros.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features. Defined only if the columns of `X` have names.
+
+    See Also
+    --------
+    FewLabelClassifier : Chooses between prototypes and other models.
+
+    Notes
+    -----
+    The model is linear: rows whose length differs from the quadratic mean of the
+    training rows get the same prediction, with probabilities that are flatter or
+    sharper. The cost is O(n d).
+
+    References
+    ----------
+    J. Snell, K. Swersky, R. Zemel (2017). Prototypical networks for few-shot learning.
+    NeurIPS.
+
+    Examples
+    --------
+    >>> from skactive.linear_model import PrototypeClassifier
+    >>> model = PrototypeClassifier().fit([[1, 0], [0, 2]], ["east", "north"])
+    >>> model.predict([[3, 1], [1, 2]])
+    array(['east', 'north'], dtype='<U5')
+    """
+
+    _parameter_constraints = {
+        "temperature": [Interval(Real, 0, None, closed="neither")]
+    }
+
+    def __init__(self, temperature: float = 0.1) -> None:
+        self.temperature = temperature
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Compute the prototypes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Training data.
+        y : array-like of shape (n,)
+            Labels of at least two classes.
+        sample_weight : array-like of shape (n,) or None, default=None
+            Weight of each row in the mean of its class. Defaults to 1.
+
+        Returns
+        -------
+        self : PrototypeClassifier
+            The fitted estimator.
+        """
+        data = _read(self, X, y, sample_weight)
+        self.prototypes_, intercept = _fit_prototypes(data)
+        coef = self.prototypes_ / (self.temperature * _length(data))
+        return self._set(data.classes, coef, intercept)
+
+
+class FewLabelClassifier(LinearLogistic, BaseEstimator):
+    r"""Linear classifier chosen by cross-validation on the labels.
+
+    The candidates are prototypes, linear discriminant analysis with a shrunk covariance
+    and logistic regression with three strengths, the last two with the class
+    frequencies of the labels or with equal ones. The one with the lowest log loss on
+    held-out labels is trained on all labels. A temperature, fitted to the same held-out
+    logits, calibrates its probabilities.
+
+    With few labels per class prototypes tend to win, with more the others: the model
+    changes as the labels grow, and nothing has to be set.
+
+    Parameters
+    ----------
+    candidates : sequence of str or None, default=None
+        Names of the candidates: "prototypes", "lda", "balanced lda", "logistic C=1",
+        "balanced logistic C=1", and the last two with 10 and 100. Defaults to all. A
+        single one is trained without cross-validation or temperature.
+    n_splits : int, default=5
+        Number of folds. They keep the proportions of the classes. A class with a single
+        example is never held out.
+    random_state : int, RandomState instance or None, default=None
+        Determines the folds.
+
+    Attributes
+    ----------
+    chosen_ : str
+        Name of the candidate that was chosen: a key of `scores_`, or the first of
+        `candidates` if no class has two examples.
+    scores_ : dict of str to float
+        Log loss of each candidate on held-out labels, in nats. Empty if nothing was
+        compared.
+    temperature_ : float
+        The logits of the chosen candidate are divided by it.
+    classes_ : ndarray of shape (k,)
+        The classes.
+    coef_ : ndarray of shape (1, d) or (k, d)
+        The coefficients of the logits. Two classes have one row.
+    intercept_ : ndarray of shape (1,) or (k,)
+        The intercepts.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features. Defined only if the columns of `X` have names.
+
+    See Also
+    --------
+    skactive.semi_supervised.SelfTraining : Uses unlabeled data as well.
+
+    Notes
+    -----
+    It is meant for embeddings of about unit length, such as those of
+    ``BertFeatures(normalize=True)``. Other features are divided by the quadratic mean
+    of the lengths of the training rows; they should have comparable scales.
+
+    Ledoit and Wolf's formula gives the shrinkage of the covariance. All folds and
+    strengths of the logistic regressions are one optimization, in which each product
+    with `X` serves all of them.
+
+    References
+    ----------
+    O. Ledoit, M. Wolf (2004). A well-conditioned estimator for large-dimensional
+    covariance matrices. Journal of Multivariate Analysis.
+
+    C. Guo, G. Pleiss, Y. Sun, K. Q. Weinberger (2017). On calibration of modern neural
+    networks. ICML.
+
+    Examples
+    --------
+    >>> from skactive.linear_model import FewLabelClassifier
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = FewLabelClassifier(random_state=0).fit(X[:50], y[:50])
+    >>> len(model.scores_), model.chosen_ == min(model.scores_, key=model.scores_.get)
+    (9, True)
+    >>> bool(model.score(X[50:], y[50:]) > 0.75)
+    True
+    """
+
+    _parameter_constraints = {
+        "candidates": ["array-like", None],
+        "n_splits": [Interval(Integral, 2, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        *,
+        candidates: Sequence[str] | None = None,
+        n_splits: int = 5,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.candidates = candidates
+        self.n_splits = n_splits
+        self.random_state = random_state
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Choose a model by cross-validation and train it on all labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Training data.
+        y : array-like of shape (n,)
+            Labels of at least two classes. One example per class suffices.
+        sample_weight : array-like of shape (n,) or None, default=None
+            Weight of each row's loss, in training and in the choice. Defaults to 1.
+
+        Returns
+        -------
+        self : FewLabelClassifier
+            The fitted estimator.
+        """
+        names = self._check_candidates()
+        data = _read(self, X, y, sample_weight)
+        length = _length(data)
+        data = replace(data, X=data.X / length)
+        folds = assign_folds(data.codes, self.n_splits, base_seed(self.random_state))
+        held = np.flatnonzero(folds >= 0)
+        found = {}
+        with one_blas_thread():
+            if held.size and len(names) > 1:
+                for name, logits in _hold_out(data, folds, names):
+                    found[name] = calibrate(
+                        logits[held], data.codes[held], data.weight[held]
+                    )
+            self.scores_ = {name: loss for name, (loss, _) in found.items()}
+            self.chosen_ = min(found, key=self.scores_.get, default=names[0])
+            self.temperature_ = found[self.chosen_][1] if found else 1.0
+            coef, intercept = _fit_candidate(data, self.chosen_)
+        sharpness = 1 / self.temperature_
+        return self._set(
+            data.classes, coef * (sharpness / length), intercept * sharpness
+        )
+
+    def _check_candidates(self):
+        """Return the names of the candidates, in the order of `CANDIDATES`."""
+        if self.candidates is None:
+            return CANDIDATES
+        given = list(self.candidates)
+        unknown = [name for name in given if name not in CANDIDATES]
+        if unknown or not given:
+            raise ValueError(
+                f"'candidates' must be names among {', '.join(map(repr, CANDIDATES))}, "
+                f"got {given!r}. Leave it out to try all."
+            )
+        return [name for name in CANDIDATES if name in given]
+
+
+@dataclass(frozen=True)
+class _Data:
+    """Rows `X` (n, d), `codes` (n,) of their classes (k,) and weights (n,)."""
+
+    X: NDArray
+    codes: NDArray
+    weight: NDArray
+    classes: NDArray
+
+    @property
+    def k(self):
+        return len(self.classes)
+
+    def take(self, rows):
+        return replace(
+            self, X=self.X[rows], codes=self.codes[rows], weight=self.weight[rows]
+        )
+
+
+def _read(estimator, X, y, sample_weight):
+    """Return the training data of an estimator, checked."""
+    X, y = validate_data(estimator, X, y, dtype=[np.float64, np.float32])
+    check_classification_targets(y)
+    weight = check_sample_weight(
+        sample_weight, X, dtype=X.dtype, ensure_non_negative=True
+    )
+    used = weight > 0
+    X, y, weight = X[used], y[used], weight[used]
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        found = f"one class, {classes[0]!r}" if len(classes) else "no weight above 0"
+        raise ValueError(
+            f"'y' must hold at least two classes with weights above 0, got {found}. "
+            "Label more items."
+        )
+    return _Data(X, codes, weight, classes)
+
+
+def _unit(X):
+    """Scale rows to length 1; rows of zeros stay."""
+    lengths = np.linalg.norm(X, axis=1, keepdims=True)
+    return X / np.where(lengths == 0, 1, lengths)
+
+
+def _length(data):
+    """Return the quadratic mean of the lengths of rows, 1 if all are 0."""
+    mean = np.average(np.square(data.X).sum(axis=1), weights=data.weight)
+    return np.sqrt(mean) or 1.0
+
+
+def _means(data):
+    """Return the weighted mean (k, d) of each class."""
+    share = np.zeros((data.k, len(data.X)), dtype=data.X.dtype)
+    share[data.codes, np.arange(len(data.X))] = data.weight
+    return (share / share.sum(axis=1, keepdims=True)) @ data.X
+
+
+def _fit_prototypes(data):
+    """Return coefficients (k, d) and intercepts (k,) of the cosines."""
+    coef = _unit(_means(replace(data, X=_unit(data.X))))
+    return coef, np.zeros(data.k, dtype=coef.dtype)
+
+
+def _fit_lda(data):
+    """Return coefficients (k, d) and intercepts (k,) for classes of equal frequency."""
+    means = _means(data)
+    residuals = data.X - means[data.codes]
+    covariance = _shrink(residuals, data.weight)
+    coef = cho_solve(cho_factor(covariance, check_finite=False), means.T).T
+    return coef, -0.5 * (coef * means).sum(axis=1)
+
+
+def _shrink(residuals, weight):
+    """Return Ledoit and Wolf's estimate (d, d) of the covariance of centered rows."""
+    total = weight.sum()
+    n, d = total**2 / np.square(weight).sum(), residuals.shape[1]
+    covariance = (residuals * (weight / total)[:, None]).T @ residuals
+    scale = np.trace(covariance) / d
+    size = np.square(covariance).sum()
+    spread = size - d * scale**2
+    noise = (weight / total) @ np.square(np.square(residuals).sum(axis=1)) - size
+    shrinkage = 1.0 if spread <= 0 else min(1.0, max(0.0, noise) / (n * spread))
+    covariance *= 1 - shrinkage
+    # The last term only matters if all rows of each class are equal.
+    covariance[np.diag_indices(d)] += shrinkage * scale + 1e-6
+    return covariance
+
+
+def _fit_logistic(data, weights, C, max_iter=200, tol=1e-7):
+    """Return coefficients (m, k, d) and intercepts (m, k) of m logistic regressions.
+
+    Regression j has the weights `weights` (m, n)[j] and the strength `C` (m,)[j]. They
+    are one problem for L-BFGS: the sum of their objectives, each divided by its total
+    weight.
+    """
+    X, k, m = data.X.astype(np.float32), data.k, len(weights)
+    n, d = X.shape
+    weights = (weights / weights.sum(axis=1, keepdims=True)).T.astype(np.float32)
+    penalty = 1 / (np.asarray(C) * data.weight.sum())
+    own = np.arange(n), slice(None), data.codes
+
+    def evaluate(x):
+        parameters = x.reshape(m, k, d + 1)
+        coef = parameters[:, :, :d].reshape(m * k, d).astype(np.float32)
+        logits = (X @ coef.T).reshape(n, m, k) + parameters[:, :, d].astype(np.float32)
+        logits -= logits.max(axis=2, keepdims=True)
+        losses = -logits[own]
+        proba = np.exp(logits, out=logits)
+        total = proba.sum(axis=2, keepdims=True)
+        losses += np.log(total[:, :, 0])
+        proba /= total
+        proba[own] -= 1
+        proba *= weights[:, :, None]
+        gradient = np.empty_like(parameters)
+        gradient[:, :, :d] = (proba.reshape(n, m * k).T @ X).reshape(m, k, d)
+        gradient[:, :, :d] += penalty[:, None, None] * parameters[:, :, :d]
+        gradient[:, :, d] = proba.sum(axis=0)
+        size = np.square(parameters[:, :, :d]).sum(axis=(1, 2))
+        value = (weights * losses).sum(dtype=np.float64) + 0.5 * penalty @ size
+        return value, gradient.ravel()
+
+    start = np.zeros(m * k * (d + 1))
+    options = {"maxiter": max_iter, "ftol": tol, "gtol": 0, "maxcor": 5}
+    found = minimize(evaluate, start, method="L-BFGS-B", jac=True, options=options)
+    parameters = found.x.reshape(m, k, d + 1).astype(data.X.dtype)
+    return parameters[:, :, :d], parameters[:, :, d]
+
+
+def _log_shares(data):
+    """Return the logarithms of the shares of the classes (k,) in the weights."""
+    shares = np.bincount(data.codes, weights=data.weight) / data.weight.sum()
+    return np.log(shares).astype(data.X.dtype)
+
+
+def _fit_candidate(data, name):
+    """Return coefficients (k, d) and intercepts (k,) of a candidate on all labels."""
+    if name == "prototypes":
+        coef, intercept = _fit_prototypes(data)
+        return _SHARPNESS * coef, intercept
+    if name in _LOGISTIC:
+        C, balanced = _LOGISTIC[name]
+        coef, intercept = _fit_logistic(data, data.weight[None], [C])
+        return coef[0], intercept[0] - balanced * _log_shares(data)
+    coef, intercept = _fit_lda(data)
+    return coef, intercept + (name == "lda") * _log_shares(data)
+
+
+def _hold_out(data, folds, names):
+    """Yield the names of candidates and their logits (n, k) on held-out labels.
+
+    Rows of fold -1 are never held out; their logits are NaN.
+    """
+    numbers = range(folds.max() + 1)
+    log_shares = _log_shares(data)
+    for fit, sharpness, shifts in (
+        (_fit_prototypes, _SHARPNESS, {"prototypes": 0}),
+        (_fit_lda, 1, {"lda": log_shares, "balanced lda": 0}),
+    ):
+        if shifts.keys().isdisjoint(names):
+            continue
+        parts = (fit(data.take(folds != fold)) for fold in numbers)
+        logits = sharpness * _predict_folds(data, folds, parts)
+        yield from ((name, logits + shifts[name]) for name in shifts if name in names)
+
+    # All folds and strengths at once.
+    strengths = [C for C in _STRENGTHS if {*_logistic(C)} & {*names}]
+    if not strengths:
+        return
+    masks = np.array([folds != fold for fold in numbers])
+    weights = np.tile(masks * data.weight, (len(strengths), 1))
+    repeated = np.repeat(strengths, len(masks))
+    models = _fit_logistic(data, weights, repeated, max_iter=30, tol=1e-4)
+    models = zip(*models, strict=True)
+    for C in strengths:
+        logits = _predict_folds(data, folds, islice(models, len(masks)))
+        plain, balanced = _logistic(C)
+        for name, shift in ((plain, 0), (balanced, log_shares)):
+            if name in names:
+                yield name, logits - shift
+
+
+def _predict_folds(data, folds, models):
+    """Return logits (n, k) of each fold by its model, a pair of (k, d) and (k,)."""
+    logits = np.full((len(folds), data.k), np.nan)
+    for fold, (coef, intercept) in enumerate(models):
+        test = folds == fold
+        logits[test] = data.X[test] @ coef.T + intercept
+    return logits
+
+
+def assign_folds(codes, n_splits, seed):
+    """Return the fold (n,) of each row, -1 for classes with a single example."""
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(codes))
+    order = order[np.argsort(codes[order], kind="stable")]  # class by class
+    counts = np.bincount(codes)
+    folds = np.empty(len(codes), dtype=np.intp)
+    # Classes follow one another, so that folds are of about equal size.
+    n_splits = min(n_splits, int((counts > 1) @ counts) or 1)
+    folds[order] = np.arange(len(codes)) % n_splits
+    folds[counts[codes] == 1] = -1
+    return folds
+
+
+def calibrate(logits, codes, weight):
+    """Return the log loss at the best temperature, and this temperature."""
+    rows = np.arange(len(codes))
+
+    def loss(log_temperature):
+        log_proba = log_softmax(logits * np.exp(-log_temperature), axis=1)
+        return -(weight @ log_proba[rows, codes]) / weight.sum()
+
+    found = minimize_scalar(loss, bounds=(-5, 5), method="bounded")
+    return float(found.fun), float(np.exp(found.x))

@@ -1,0 +1,420 @@
+"""SelfTraining: pseudo-labels of unlabeled data, used where they help."""
+
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import log_softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from .._utils._containers import concatenate, count_items, read_items, take_rows
+from .._utils._labels import as_labels
+from .._utils._pipelines import seeded_clone
+from .._utils._random import base_seed, round_rng
+from .._utils._sklearn import (
+    HasMethods,
+    Interval,
+    check_sample_weight,
+    fit_context,
+)
+from .._utils._texts import read_unlabeled
+from ..linear_model._few_label import assign_folds, calibrate
+from ..linear_model._gradients import (
+    boundary_distance,
+    check_boundary,
+    check_gradient_factors,
+    gradient_factors,
+)
+
+
+def _estimator_has(method):
+    """Whether the fitted estimator, or else the one to fit, has a method."""
+
+    def check(self):
+        getattr(getattr(self, "estimator_", self.estimator), method)
+        return True
+
+    return check
+
+
+def _passes(check):
+    """Whether a function that raises accepts the fitted estimator."""
+
+    def accepts(self):
+        check(getattr(self, "estimator_", self.estimator))
+        return True
+
+    return accepts
+
+
+class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """Classifier that learns from unlabeled data as well, where this helps.
+
+    A teacher, trained on the labels, predicts the unlabeled items. Its most confident
+    predictions, equally many of each class, become pseudo-labels, and `estimator` is
+    trained on labels and pseudo-labels together. Cross-validation on the labels decides
+    whether the result is used: if the pseudo-labels do not lower the log loss of
+    held-out labels, the better one of the teacher and of `estimator` on the labels
+    alone is used.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Trained on labels and pseudo-labels. Its `fit` takes `sample_weight`.
+    teacher : classifier or None, default=None
+        Predicts the pseudo-labels. Defaults to `estimator`, trained on the labels.
+    pseudo_per_label : float, default=10.0
+        Number of pseudo-labels per label. At most half of the unlabeled items get one.
+    weight : float, default=1.0
+        Total weight of the pseudo-labels, relative to that of the labels.
+    max_unlabeled : int, default=2000
+        Number of unlabeled items that are used. They are drawn at random if there are
+        more.
+    cv : int or None, default=3
+        Number of folds of the choice. With None nothing is compared: pseudo-labels are
+        used if there are unlabeled items, else `estimator` on the labels.
+    random_state : int, RandomState instance or None, default=None
+        Determines the folds, the unlabeled items that are used and each `random_state`
+        of `estimator` and `teacher` that is None.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        The fitted classifier that predicts.
+    chosen_ : {"pseudo-labels", "labels", "teacher"}
+        What `estimator_` was trained on or, for "teacher", that it is the teacher.
+    scores_ : dict of str to float
+        Log loss on held-out labels, in nats, at the best temperature; a key for each of
+        the choices. Empty if nothing was compared.
+    temperature_ : float
+        The logarithms of the probabilities of `estimator_` are divided by it. It is the
+        best one for the held-out labels, 1 if nothing was compared.
+    pseudo_labels_ : ndarray of shape (n_pseudo_labels,)
+        The pseudo-labels, empty if none were used.
+    classes_ : ndarray of shape (k,)
+        The classes.
+
+    See Also
+    --------
+    sklearn.semi_supervised.SelfTrainingClassifier : Adds confident pseudo-labels in
+        several rounds, without weights or a comparison.
+
+    Notes
+    -----
+    The comparison trains the teacher and the estimator `cv` times on parts of the
+    labels. Classes with a single example are never held out; without two examples of a
+    class nothing is compared and no pseudo-labels are used.
+
+    References
+    ----------
+    D.-H. Lee (2013). Pseudo-label: the simple and efficient semi-supervised learning
+    method for deep neural networks. ICML workshop on challenges in representation
+    learning.
+
+    C. Schröder, G. Heyer (2024). Self-training for sample-efficient active learning for
+    text classification with pre-trained language models. EMNLP.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from skactive.semi_supervised import SelfTraining
+    >>> X, y = load_digits(return_X_y=True)
+    >>> X /= 16
+    >>> model = SelfTraining(LogisticRegression(), random_state=0)
+    >>> model = model.fit(X[:40], y[:40], X_unlabeled=X[40:1000])
+    >>> model.chosen_
+    'pseudo-labels'
+    >>> bool(model.score(X[1000:], y[1000:]) > 0.8)
+    True
+    """
+
+    _parameter_constraints = {
+        "estimator": [HasMethods(["fit", "predict_proba"])],
+        "teacher": [HasMethods(["fit", "predict_proba"]), None],
+        "pseudo_per_label": [Interval(Real, 0, None, closed="neither")],
+        "weight": [Interval(Real, 0, None, closed="neither")],
+        "max_unlabeled": [Interval(Integral, 1, None, closed="left")],
+        "cv": [Interval(Integral, 2, None, closed="left"), None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        teacher: Any = None,
+        pseudo_per_label: float = 10.0,
+        weight: float = 1.0,
+        max_unlabeled: int = 2000,
+        cv: int | None = 3,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.teacher = teacher
+        self.pseudo_per_label = pseudo_per_label
+        self.weight = weight
+        self.max_unlabeled = max_unlabeled
+        self.cv = cv
+        self.random_state = random_state
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        X_unlabeled: Any = None,
+    ) -> Self:
+        """Train on labels and, where they help, on pseudo-labels.
+
+        Parameters
+        ----------
+        X : container of n items
+            Items that `estimator` accepts.
+        y : array-like of shape (n,)
+            Their labels.
+        sample_weight : array-like of shape (n,) or None, default=None
+            Weights of the labels. Defaults to 1.
+        X_unlabeled : container of items or None, default=None
+            Items without labels, in a container of the same kind. Texts that are in `X`
+            are left out. By default, or without items, only the labels are used.
+
+        Returns
+        -------
+        self : SelfTraining
+            The fitted estimator.
+        """
+        seed = base_seed(self.random_state)
+        X, n = read_items(X)
+        y = as_labels(y, n)
+        check_classification_targets(y)
+        self.classes_ = np.unique(y)
+        weight = check_sample_weight(sample_weight, np.empty((n, 0)))
+        labels = X, y, weight
+        pool = self._draw_pool(X, X_unlabeled, seed)
+
+        # Compare on held-out labels, then train what was best on all labels.
+        self.scores_, self.temperature_ = {}, 1.0
+        self.chosen_ = "labels" if pool is None or self.cv else "pseudo-labels"
+        if self.cv:
+            self._compare(labels, pool, seed)
+        self.pseudo_labels_ = y[:0]
+        if self.chosen_ == "pseudo-labels":
+            teacher = self._train("teacher", labels, seed)
+            rows, self.pseudo_labels_ = self._choose(teacher, pool, n)
+            labels = self._join(labels, pool, rows, self.pseudo_labels_)
+        part = "teacher" if self.chosen_ == "teacher" else "estimator"
+        self.estimator_ = self._train(part, labels, seed)
+        return self
+
+    def _draw_pool(self, X, X_unlabeled, seed):
+        """Return at most `max_unlabeled` items without labels, or None."""
+        pool = read_unlabeled(X_unlabeled, X)
+        if pool is None or (n := count_items(pool)) <= self.max_unlabeled:
+            return pool
+        rng = round_rng(seed, 0, "unlabeled")
+        rows = rng.choice(n, self.max_unlabeled, replace=False)
+        return take_rows(pool, np.sort(rows))
+
+    def _train(self, part, labels, seed):
+        """Return a fitted clone of "estimator" or "teacher"."""
+        model = self.estimator
+        if part == "teacher" and self.teacher is not None:
+            model = self.teacher
+        X, y, weight = labels
+        rng = np.random.default_rng([seed, part == "teacher"])
+        plain = (weight == 1).all()
+        params = {} if plain else {"sample_weight": weight}
+        return seeded_clone(model, rng).fit(X, y, **params)
+
+    def _choose(self, teacher, pool, n):
+        """Return rows of the pool and their pseudo-labels, equally many per class."""
+        proba = teacher.predict_proba(pool)
+        best, k = proba.argmax(axis=1), proba.shape[1]
+        n_each = max(1, int(min(self.pseudo_per_label * n, len(proba) / 2) / k))
+        # Items of each class by their probability, highest first.
+        order = np.lexsort([-proba[np.arange(len(best)), best], best])
+        first = np.searchsorted(best[order], np.arange(k))
+        rank = np.arange(len(best)) - first[best[order]]
+        rows = np.sort(order[rank < n_each])
+        return rows, teacher.classes_[best[rows]]
+
+    def _join(self, labels, pool, rows, pseudo_labels):
+        """Return items, labels and weights with the pseudo-labels."""
+        X, y, weight = labels
+        share = self.weight * weight.sum() / len(rows)
+        return (
+            concatenate(X, take_rows(pool, rows)),
+            np.concatenate([y, pseudo_labels]),
+            np.concatenate([weight, np.full(len(rows), share)]),
+        )
+
+    def _compare(self, labels, pool, seed):
+        """Set `scores_`, `temperature_` and `chosen_`."""
+        X, y, weight = labels
+        codes = np.searchsorted(self.classes_, y)
+        folds = assign_folds(codes, self.cv, seed)
+        held = np.flatnonzero(folds >= 0)
+        if held.size == 0:
+            return
+        names = [] if self.teacher is None else ["teacher"]
+        names += ["labels"] if pool is None else ["labels", "pseudo-labels"]
+        log_proba = {name: np.empty((len(y), len(self.classes_))) for name in names}
+        for fold in range(folds.max() + 1):
+            train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+            part = take_rows(X, train), y[train], weight[train]
+            models = {"labels": self._train("estimator", part, seed)}
+            models["teacher"] = models["labels"]
+            if self.teacher is not None:
+                models["teacher"] = self._train("teacher", part, seed)
+            if pool is not None:
+                rows = self._choose(models["teacher"], pool, len(train))
+                part = self._join(part, pool, *rows)
+                models["pseudo-labels"] = self._train("estimator", part, seed)
+            for name in names:
+                proba = models[name].predict_proba(take_rows(X, test))
+                log_proba[name][test] = _log(proba)
+        found = {
+            name: calibrate(values[held], codes[held], weight[held])
+            for name, values in log_proba.items()
+        }
+        self.scores_ = {name: loss for name, (loss, _) in found.items()}
+        self.chosen_ = min(self.scores_, key=self.scores_.get)
+        self.temperature_ = found[self.chosen_][1]
+
+    def predict(self, X: Any) -> NDArray:
+        """Predict labels.
+
+        Parameters
+        ----------
+        X : container of n items
+
+        Returns
+        -------
+        y : ndarray of shape (n,)
+        """
+        check_is_fitted(self)
+        return self.estimator_.predict(X)
+
+    def predict_proba(self, X: Any) -> NDArray:
+        """Predict class probabilities, calibrated by `temperature_`.
+
+        Parameters
+        ----------
+        X : container of n items
+
+        Returns
+        -------
+        proba : ndarray of shape (n, k)
+        """
+        check_is_fitted(self)
+        proba = self.estimator_.predict_proba(X)
+        if self.temperature_ == 1:
+            return proba
+        return np.exp(log_softmax(_log(proba) / self.temperature_, axis=1))
+
+    @available_if(_estimator_has("decision_function"))
+    def decision_function(self, X: Any) -> NDArray:
+        """Return the decision values of `estimator_`.
+
+        Parameters
+        ----------
+        X : container of n items
+
+        Returns
+        -------
+        decision : ndarray of shape (n,) or (n, k)
+        """
+        check_is_fitted(self)
+        return self.estimator_.decision_function(X)
+
+    @available_if(_estimator_has("transform"))
+    def transform(self, X: Any) -> NDArray:
+        """Return the features of `estimator_`.
+
+        Parameters
+        ----------
+        X : container of n items
+
+        Returns
+        -------
+        features : ndarray of shape (n, d)
+        """
+        check_is_fitted(self)
+        return self.estimator_.transform(X)
+
+    @available_if(_estimator_has("sample_proba"))
+    def sample_proba(
+        self, X: Any, n_draws: int | None = None, random_state: Any = None
+    ) -> NDArray:
+        """Return posterior samples of `estimator_`.
+
+        Parameters
+        ----------
+        X : container of n items
+        n_draws : int or None, default=None
+            Number of samples. Defaults to that of `estimator_`.
+        random_state : int, RandomState instance or None, default=None
+            Seeds the samples.
+
+        Returns
+        -------
+        draws : ndarray of shape (n, n_draws, k)
+        """
+        check_is_fitted(self)
+        return self.estimator_.sample_proba(X, n_draws, random_state)
+
+    @available_if(_passes(check_gradient_factors))
+    def gradient_factors(self, X: Any) -> tuple[NDArray, NDArray]:
+        """Return the factors of the gradient of the log loss at the predicted label.
+
+        Parameters
+        ----------
+        X : container of n items
+
+        Returns
+        -------
+        residuals : ndarray of shape (n, k)
+            Probabilities minus the indicator of the predicted class.
+        inputs : ndarray of shape (n, d)
+            Inputs of the last linear layer of `estimator_`.
+        """
+        check_is_fitted(self)
+        return gradient_factors(self.estimator_, X)
+
+    @available_if(_passes(check_boundary))
+    def boundary_distance(self, X: Any) -> NDArray:
+        """Return the distance to the nearest decision boundary of `estimator_`.
+
+        Parameters
+        ----------
+        X : container of n items
+
+        Returns
+        -------
+        distance : ndarray of shape (n,)
+        """
+        check_is_fitted(self)
+        return boundary_distance(self.estimator_, X)
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features seen in `fit`, if `estimator_` has it."""
+        return self.estimator_.n_features_in_
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self.estimator).input_tags
+        return tags
+
+
+def _log(proba):
+    """Return the logarithm of probabilities, finite for those of 0."""
+    return np.log(np.maximum(proba, 1e-9))

@@ -1,0 +1,314 @@
+"""SelfTraining: pseudo-labels of unlabeled items, gated by held-out labels."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skactive import ActiveLearner, LabelingSession, load, save, simulate
+from skactive.linear_model import FewLabelClassifier, PrototypeClassifier
+from skactive.linear_model._few_label import assign_folds
+from skactive.semi_supervised import SelfTraining
+from skactive.simulation import SimulatedLearner
+
+LINEAR = LogisticRegression(C=10)
+
+
+def draw(n, seed=0, spread=0.7, k=3, d=20):
+    """Return rows around k directions and their classes."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(k, size=n)
+    return 2 * np.eye(k, d)[y] + spread * rng.normal(size=(n, d)), y
+
+
+class Spy(ClassifierMixin, BaseEstimator):
+    """Keeps what it is trained on, and predicts with prototypes."""
+
+    seen = []
+
+    def fit(self, X, y, sample_weight=None):
+        Spy.seen.append((np.array(X), np.array(y), sample_weight))
+        self.model_ = PrototypeClassifier().fit(X, y, sample_weight)
+        self.classes_ = self.model_.classes_
+        return self
+
+    def predict(self, X):
+        return self.model_.predict(X)
+
+    def predict_proba(self, X):
+        return self.model_.predict_proba(X)
+
+
+@pytest.fixture
+def spy():
+    Spy.seen.clear()
+    return Spy()
+
+
+REPEATED = "a repeated row may be in two folds of the cross-validation"
+
+
+@parametrize_with_checks(
+    [SelfTraining(LogisticRegression(), random_state=0)],
+    expected_failed_checks=lambda estimator: {
+        "check_sample_weight_equivalence_on_dense_data": REPEATED,
+        "check_sample_weight_equivalence_on_sparse_data": REPEATED,
+    },
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def test_pseudo_labels_are_the_most_confident_of_each_class(spy):
+    X, y = draw(9)
+    pool, _ = draw(60, seed=1)
+    model = SelfTraining(spy, pseudo_per_label=2, cv=None, random_state=0)
+    model.fit(X, y, X_unlabeled=pool)
+    (X_1, _, weight_1), (X_2, y_2, weight_2) = Spy.seen
+    assert_array_equal(X_1, X)
+    assert weight_1 is None
+    # An oracle of loops: 2 * 9 / 3 for each class, or all that have this prediction.
+    proba = PrototypeClassifier().fit(X, y).predict_proba(pool)
+    expected = []
+    for c in range(3):
+        rows = [i for i in range(60) if proba[i].argmax() == c]
+        expected += sorted(rows, key=lambda i: -proba[i, c])[:6]
+    expected = sorted(expected)
+    assert_array_equal(X_2[9:], pool[expected])
+    assert_array_equal(y_2[9:], proba[expected].argmax(axis=1))
+    assert_array_equal(model.pseudo_labels_, y_2[9:])
+    # Together they weigh as much as the labels.
+    assert_allclose(weight_2[:9], 1)
+    assert weight_2[9:].sum() == pytest.approx(9)
+
+
+def test_at_most_half_of_the_pool_gets_a_pseudo_label(spy):
+    X, y = draw(30)
+    pool, _ = draw(20, seed=1)
+    model = SelfTraining(spy, cv=None).fit(X, y, X_unlabeled=pool)
+    assert 3 <= len(model.pseudo_labels_) <= 10
+
+
+def test_only_a_part_of_a_large_pool_is_used(spy):
+    X, y = draw(12)
+    pool, _ = draw(500, seed=1)
+    one = SelfTraining(spy, cv=None, max_unlabeled=40, random_state=1)
+    one.fit(X, y, X_unlabeled=pool)
+    seen = Spy.seen[-1][0]
+    assert len(seen) <= 12 + 20
+    clone(one).fit(X, y, X_unlabeled=pool)
+    assert_array_equal(Spy.seen[-1][0], seen)
+
+
+def test_sample_weights_and_pseudo_labels_go_together(spy):
+    X, y = draw(12)
+    pool, _ = draw(60, seed=1)
+    weights = np.linspace(1, 3, 12)
+    SelfTraining(spy, weight=0.5, cv=None).fit(X, y, weights, X_unlabeled=pool)
+    used = Spy.seen[-1][2]
+    assert_allclose(used[:12], weights)
+    assert used[12:].sum() == pytest.approx(0.5 * weights.sum())
+
+
+def test_pseudo_labels_are_used_where_they_help():
+    X, y = draw(24, spread=1.0, d=100)
+    pool, _ = draw(1500, seed=1, spread=1.0, d=100)
+    X_test, y_test = draw(1000, seed=2, spread=1.0, d=100)
+    model = SelfTraining(LINEAR, random_state=0).fit(X, y, X_unlabeled=pool)
+    assert model.chosen_ == "pseudo-labels"
+    assert model.scores_["pseudo-labels"] < model.scores_["labels"]
+    plain = clone(LINEAR).fit(X, y)
+    assert model.score(X_test, y_test) > plain.score(X_test, y_test) + 0.02
+
+
+def test_pseudo_labels_are_not_used_where_they_mislead():
+    # The labels follow the second column; the pool clusters along the first.
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2)) * [0.2, 1]
+    y = (X[:, 1] > 0).astype(int)
+    pool = rng.normal(size=(1000, 2)) * 0.01 + [[3.0, 0.0]]
+    pool[::2, 0] *= -1
+    model = SelfTraining(LINEAR, weight=50, random_state=0).fit(X, y, X_unlabeled=pool)
+    assert model.chosen_ == "labels"
+    assert len(model.pseudo_labels_) == 0
+    assert_allclose(model.estimator_.coef_, clone(LINEAR).fit(X, y).coef_)
+
+
+def test_the_teacher_is_used_if_it_is_best():
+    X, y = draw(12, spread=1.0)
+    model = SelfTraining(Inverted(), teacher=PrototypeClassifier(), random_state=0)
+    model.fit(X, y, X_unlabeled=draw(100, seed=1)[0])
+    assert model.chosen_ == "teacher"
+    assert isinstance(model.estimator_, PrototypeClassifier)
+    assert set(model.scores_) == {"teacher", "labels", "pseudo-labels"}
+
+
+class Inverted(PrototypeClassifier):
+    """Predicts the opposite of the prototypes."""
+
+    def predict_proba(self, X):
+        return super().predict_proba(-np.asarray(X))
+
+
+def test_scores_and_temperature_are_those_of_held_out_labels():
+    X, y = draw(30, spread=1.2)
+    model = SelfTraining(LINEAR, random_state=0).fit(X, y)
+    assert set(model.scores_) == {"labels"}
+    # The same folds by hand, and the best temperature of a fine grid.
+    folds = assign_folds(y, 3, 0)
+    log_proba = np.empty((30, 3))
+    for fold in range(3):
+        part = clone(LINEAR).fit(X[folds != fold], y[folds != fold])
+        log_proba[folds == fold] = part.predict_log_proba(X[folds == fold])
+    grid = np.geomspace(0.05, 20, 4000)
+    losses = []
+    for t in grid:
+        scaled = log_proba / t
+        scaled -= np.log(np.exp(scaled).sum(axis=1, keepdims=True))
+        losses.append(-scaled[np.arange(30), y].mean())
+    assert model.scores_["labels"] == pytest.approx(min(losses), rel=1e-3)
+    assert model.temperature_ == pytest.approx(grid[np.argmin(losses)], rel=0.02)
+    proba = model.estimator_.predict_proba(X) ** (1 / model.temperature_)
+    assert_allclose(model.predict_proba(X), proba / proba.sum(axis=1, keepdims=True))
+
+
+def test_one_label_per_class():
+    X, y = np.eye(3, 20), np.arange(3)
+    pool, _ = draw(50)
+    model = SelfTraining(PrototypeClassifier(), random_state=0)
+    model.fit(X, y, X_unlabeled=pool)
+    assert model.chosen_ == "labels"
+    assert model.scores_ == {}
+    assert_array_equal(model.predict(X), y)
+
+
+def test_a_pool_without_one_of_the_classes():
+    X, y = draw(30)
+    pool, classes = draw(200, seed=1)
+    model = SelfTraining(LINEAR, cv=None).fit(X, y, X_unlabeled=pool[classes != 2])
+    assert model.score(X, y) > 0.9
+
+
+@pytest.mark.parametrize("pool", [None, np.empty((0, 20)), []])
+def test_without_unlabeled_items_the_labels_are_used(pool):
+    X, y = draw(20)
+    model = SelfTraining(LINEAR, random_state=0).fit(X, y, X_unlabeled=pool)
+    assert model.chosen_ == "labels"
+
+
+@pytest.mark.parametrize("pool", [["a text"], np.ones((3, 5)), [[1.0, 2.0]]])
+def test_unlabeled_items_of_another_kind_are_refused(pool):
+    X, y = draw(20)
+    with pytest.raises((TypeError, ValueError), match="'X_unlabeled'"):
+        SelfTraining(LINEAR).fit(X, y, X_unlabeled=pool)
+
+
+TEXTS = [f"{word} {other}" for word in ("good", "bad") for other in "abcdefghij"]
+LABELS = ["pos"] * 10 + ["neg"] * 10
+POOL = [f"{word} {i}{j}" for word in ("good", "bad") for i in "abc" for j in range(8)]
+
+
+def of_texts():
+    last = SelfTraining(LogisticRegression(), cv=None, random_state=0)
+    return make_pipeline(TfidfVectorizer(), last)
+
+
+def test_a_learner_passes_unlabeled_texts_through_its_pipeline():
+    learner = ActiveLearner(of_texts(), random_state=0)
+    learner.fit(TEXTS, LABELS, X_unlabeled=POOL)
+    front = TfidfVectorizer().fit(TEXTS)
+    oracle = SelfTraining(LogisticRegression(), cv=None, random_state=0)
+    oracle.fit(front.transform(TEXTS), LABELS, X_unlabeled=front.transform(POOL))
+    last = learner.estimator_[-1]
+    assert last.chosen_ == "pseudo-labels"
+    assert_array_equal(last.pseudo_labels_, oracle.pseudo_labels_)
+    assert_allclose(last.estimator_.coef_, oracle.estimator_.coef_)
+    assert learner.teach(["good y"], ["pos"]).estimator_[-1].chosen_ == "labels"
+    learner.refit(X_unlabeled=POOL)
+    assert learner.estimator_[-1].chosen_ == "pseudo-labels"
+    assert not any(value is POOL for value in vars(learner).values())
+
+
+def test_labeled_texts_are_left_out_of_the_unlabeled_ones(spy):
+    learner = ActiveLearner(of_texts(), random_state=0)
+    learner.fit(TEXTS, LABELS, X_unlabeled=TEXTS)
+    assert learner.estimator_[-1].chosen_ == "labels"
+    learner.fit(TEXTS, LABELS, X_unlabeled=[*TEXTS, *POOL[:4]])
+    assert len(learner.estimator_[-1].pseudo_labels_) <= 2
+
+
+def test_an_estimator_without_use_for_unlabeled_items_is_refused():
+    X, y = draw(20)
+    learner = ActiveLearner(LogisticRegression())
+    with pytest.raises(TypeError, match=r"'X_unlabeled' must be None.*SelfTraining"):
+        learner.fit(X, y, X_unlabeled=X)
+    assert not hasattr(learner, "estimator_")
+
+
+def test_unlabeled_items_of_another_kind_are_refused_by_the_learner():
+    learner = ActiveLearner(of_texts())
+    with pytest.raises((TypeError, ValueError), match="'X_unlabeled'"):
+        learner.fit(TEXTS, LABELS, X_unlabeled=np.ones((3, 4)))
+
+
+def test_labels_of_one_class_are_trained_without_the_pool():
+    learner = ActiveLearner(of_texts())
+    learner.fit(TEXTS[:5], LABELS[:5], X_unlabeled=POOL)
+    assert_array_equal(learner.predict(["bad a"]), ["pos"])
+
+
+def test_a_simulation_passes_the_rest_of_the_pool(monkeypatch):
+    sizes = []
+    fit = SelfTraining.fit
+
+    def record(self, X, y, sample_weight=None, X_unlabeled=None):
+        sizes.append((X.shape[0], X_unlabeled.shape[0]))
+        return fit(self, X, y, sample_weight, X_unlabeled)
+
+    monkeypatch.setattr(SelfTraining, "fit", record)
+    learner = ActiveLearner(of_texts(), "random", batch_size=4, random_state=0)
+    X, y = TEXTS + POOL, LABELS + ["pos"] * 24 + ["neg"] * 24
+    run = simulate(learner, X, y, n_initial=8, n_rounds=2, final_estimator=of_texts())
+    assert sizes == [(8, 60), (12, 56), (16, 52), (16, 52)]
+    assert len(run.asked) == 16
+    sizes.clear()
+    SimulatedLearner(learner, n_initial=8, n_rounds=1).fit(X, y)
+    assert sizes == [(8, 60), (12, 56)]
+
+
+def test_a_session_passes_its_unlabeled_items(tmp_path):
+    learner = ActiveLearner(of_texts(), "random", batch_size=12, random_state=0)
+    answers = dict(zip(TEXTS + POOL, LABELS + ["pos"] * 24 + ["neg"] * 24, strict=True))
+    with LabelingSession(learner, TEXTS + POOL, tmp_path / "session") as session:
+        batch = session.ask()
+        session.tell(batch.ids, [answers[text] for text in batch.items])
+        last = session.learner.estimator_[-1]
+        assert last.chosen_ == "pseudo-labels"
+        predicted = session.learner.predict_proba(POOL)
+    with LabelingSession(learner, TEXTS + POOL, tmp_path / "session") as session:
+        assert_array_equal(session.learner.predict_proba(POOL), predicted)
+
+
+def test_it_is_saved_and_loaded(tmp_path):
+    X, y = draw(40)
+    pool, _ = draw(100, seed=1)
+    model = SelfTraining(LINEAR, teacher=FewLabelClassifier(), random_state=0)
+    model.fit(X, y, X_unlabeled=pool)
+    save(model, tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert_array_equal(again.predict_proba(pool), model.predict_proba(pool))
+    assert again.scores_ == model.scores_
+
+
+def test_strategies_use_its_estimator():
+    X, y = draw(60)
+    learner = ActiveLearner(
+        SelfTraining(LINEAR, random_state=0, cv=None), random_state=0
+    )
+    learner.fit(X[:30], y[:30], X_unlabeled=X[30:])
+    for strategy in ("margin", "badge", "egl", "dfal", "typiclust"):
+        assert len(learner.set_params(strategy=strategy).query(X[30:], 4)) == 4
