@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from .._utils._containers import concatenate, count_items, read_items, take_rows
 from .._utils._labels import as_labels
@@ -199,6 +199,8 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         weight = check_sample_weight(sample_weight, np.empty((n, 0)))
         labels = X, known, weight
         pool = self._draw_pool(X, X_unlabeled, seed)
+        if pool is not None:
+            self._check_takes_weights()
 
         # Compare on held-out labels, then train what was best on all labels.
         self.scores_: dict[str, float] = {}
@@ -214,6 +216,15 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         part = "teacher" if self.chosen_ == "teacher" else "estimator"
         self.estimator_ = self._train(part, labels, seed)
         return self
+
+    def _check_takes_weights(self):
+        """Raise a TypeError unless pseudo-labels can have a weight."""
+        if not has_fit_parameter(self.estimator, "sample_weight"):
+            raise TypeError(
+                "'estimator' must have a fit with sample_weight to learn from pseudo-"
+                f"labels, got {self.estimator!r}. Pass another classifier; of a "
+                "pipeline, wrap only the last step."
+            )
 
     def _draw_pool(self, X, X_unlabeled, seed):
         """Return at most `max_unlabeled` items without labels, or None."""

@@ -7,6 +7,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skactive import ActiveLearner, LabelingSession, load, save, simulate
@@ -205,6 +206,14 @@ def test_unlabeled_items_of_another_kind_are_refused(pool):
     X, y = draw(20)
     with pytest.raises((TypeError, ValueError), match="'X_unlabeled'"):
         SelfTraining(LINEAR).fit(X, y, X_unlabeled=pool)
+
+
+def test_an_estimator_without_sample_weights_is_refused():
+    X, y = draw(20)
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression())
+    with pytest.raises(TypeError, match=r"'estimator' must have.*wrap only the last"):
+        SelfTraining(pipeline).fit(X, y, X_unlabeled=X)
+    assert SelfTraining(pipeline, random_state=0).fit(X, y).chosen_ == "labels"
 
 
 TEXTS = [f"{word} {other}" for word in ("good", "bad") for other in "abcdefghij"]
