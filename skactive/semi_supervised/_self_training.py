@@ -222,7 +222,7 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if not has_fit_parameter(self.estimator, "sample_weight"):
             raise TypeError(
                 "'estimator' must have a fit with sample_weight to learn from pseudo-"
-                f"labels, got {self.estimator!r}. Pass another classifier; of a "
+                f"labels, got {type(self.estimator).__name__}. Pass another one; of a "
                 "pipeline, wrap only the last step."
             )
 
