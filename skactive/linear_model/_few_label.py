@@ -462,15 +462,12 @@ def _predict_folds(data, folds, models):
 
 def assign_folds(codes, n_splits, seed):
     """Return the fold (n,) of each row, -1 for classes with a single example."""
-    rng = np.random.default_rng(seed)
-    order = rng.permutation(len(codes))
-    order = order[np.argsort(codes[order], kind="stable")]  # class by class
-    counts = np.bincount(codes)
-    folds = np.empty(len(codes), dtype=np.intp)
-    # Classes follow one another, so that folds are of about equal size.
-    n_splits = min(n_splits, int((counts > 1) @ counts) or 1)
-    folds[order] = np.arange(len(codes)) % n_splits
-    folds[counts[codes] == 1] = -1
+    order = np.random.default_rng(seed).permutation(len(codes))
+    order = order[np.bincount(codes)[codes[order]] > 1]
+    order = order[np.argsort(codes[order], kind="stable")]
+    # Class after class is dealt out, so that no fold is empty or much larger.
+    folds = np.full(len(codes), -1, dtype=np.intp)
+    folds[order] = np.arange(len(order)) % n_splits
     return folds
 
 

@@ -167,6 +167,17 @@ def test_rare_classes_are_never_held_out():
     assert sorted(np.bincount(folds[:9])) == [1, 2, 2, 2, 2]
 
 
+@pytest.mark.parametrize("codes", [[0, 1, 2, 2], [0, 0, 1, 2, 3], [2, 0, 0, 1, 1]])
+def test_no_fold_is_empty_and_none_holds_a_whole_class(codes):
+    codes = np.array(codes)
+    for n_splits in (2, 3, 5):
+        folds = module.assign_folds(codes, n_splits, 0)
+        assert set(range(folds.max() + 1)) == set(folds[folds >= 0])
+        for c in range(codes.max() + 1):
+            if (codes == c).sum() > 1:
+                assert len(set(folds[codes == c])) == 2
+
+
 def test_the_same_seed_gives_the_same_model():
     X, y = draw(50, spread=1.2)
     one, other, third = (

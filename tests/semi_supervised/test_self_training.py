@@ -187,6 +187,13 @@ def test_one_label_per_class():
     assert_array_equal(model.predict(X), y)
 
 
+def test_a_few_classes_with_several_examples():
+    X, y = np.eye(6, 20)[[0, 1, 2, 2, 5]], np.array(list("abccd"))
+    model = SelfTraining(PrototypeClassifier(), random_state=0)
+    model.fit(X, y, X_unlabeled=draw(50)[0])
+    assert set(model.scores_) == {"labels", "pseudo-labels"}
+
+
 def test_a_pool_without_one_of_the_classes():
     X, y = draw(30)
     pool, classes = draw(200, seed=1)
