@@ -226,7 +226,7 @@ def _check_page(records, settings, text):
     rows = [r for r in make_claims(flat, strict) if "nothing was learned" in r[2]]
     assert rows
     assert all(verdict is None for *_, verdict in rows)
-    assert "left out of verdicts" in page(flat, strict)
+    assert "not used in verdicts" in page(flat, strict)
     better = [
         r | {"score": r["trivial"] + 0.02} if r["part"] == "main" else r
         for r in records
