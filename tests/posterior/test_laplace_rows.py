@@ -48,7 +48,7 @@ def test_sparse_features_give_what_dense_ones_give(k, kind, make):
 
 def test_many_words_and_few_texts():
     rng = np.random.default_rng(0)
-    X = sparse.random(40, 6000, density=0.02, format="csr", rng=rng)
+    X = sparse.random(40, 6000, density=0.02, format="csr", random_state=rng)
     model = LogisticRegression().fit(X, np.arange(40) % 3)
     # Words that no text has are as open as the prior leaves them; seen ones are less.
     word = sparse.csr_array(([3.0], ([0], [_unused_column(X)])), shape=(1, 6000))

@@ -422,7 +422,8 @@ def test_a_folder_of_something_else_is_left_alone(open_session, tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(FileExistsError, match="which is a file"):
         open_session(path=tmp_path / "file")
-    assert sorted(os.listdir(folder)) == ["lock", "manifest.json", "thesis.tex"]
+    # Some versions of filelock remove their file.
+    assert {*os.listdir(folder)} - {"lock"} == {"manifest.json", "thesis.tex"}
 
 
 def test_a_lost_or_newer_manifest_is_refused(open_session, journal):

@@ -7,6 +7,7 @@ import shutil
 import time
 import warnings
 import weakref
+from importlib.metadata import version
 
 import pytest
 
@@ -133,6 +134,10 @@ def test_bytes_of_other_writers_are_not_cut_off(session, folder, monkeypatch, ch
     assert journal.read_bytes() == left
 
 
+@pytest.mark.skipif(
+    int(version("filelock").split(".")[0]) < 4,
+    reason="the release of the first one removes the lock of the second one",
+)
 def test_a_second_writer_let_in_by_a_deleted_lock_loses_nothing(
     session, folder, open_session
 ):
