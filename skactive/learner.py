@@ -308,6 +308,12 @@ class ActiveLearner(
         -------
         self : ActiveLearner
             The fitted learner.
+
+        Raises
+        ------
+        TypeError
+            If `estimator` has no use for `X_unlabeled`, or these items are of another
+            kind than `X`.
         """
         X, n = read_items(X)
         labels = read_labels(y, n, self.estimator)

@@ -113,6 +113,11 @@ class PrototypeClassifier(LinearLogistic, BaseEstimator):
         -------
         self : PrototypeClassifier
             The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            For labels of one class, or a negative weight.
         """
         data = _read(self, X, y, sample_weight)
         self.prototypes_, intercept = _fit_prototypes(data)
@@ -233,6 +238,11 @@ class FewLabelClassifier(LinearLogistic, BaseEstimator):
         -------
         self : FewLabelClassifier
             The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            For labels of one class, a negative weight or an unknown candidate.
         """
         names = self._check_candidates()
         data = _read(self, X, y, sample_weight)

@@ -190,6 +190,12 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         -------
         self : SelfTraining
             The fitted estimator.
+
+        Raises
+        ------
+        TypeError
+            If the unlabeled items are of another kind than `X`, or the `fit` of
+            `estimator` takes no `sample_weight` and there are unlabeled items.
         """
         seed = base_seed(self.random_state)
         X, n = read_items(X)
