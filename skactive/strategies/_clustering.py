@@ -258,8 +258,8 @@ class TypiClust(Strategy):
     >>> from sklearn.linear_model import LogisticRegression
     >>> strategy = TypiClust(n_neighbors=2, min_cluster_size=2)
     >>> learner = ActiveLearner(LogisticRegression(), strategy)
-    >>> learner = learner.fit([[0.0], [1.0]], [0, 1])
-    >>> learner.query([[0.2], [0.9], [20.0], [20.8], [21.0], [21.4]], 1)
+    >>> learner = learner.fit([[0.0], [100.0]], [0, 1])
+    >>> learner.query([[0.2], [99.9], [50.0], [50.8], [51.0], [51.4]], 1)
     array([4])
     """
 
