@@ -114,6 +114,17 @@ def nearest_rows(X, centers, rng, *, normalize=False):
     return found
 
 
+def nearest_to_centers(X, centers, wanted, keys):
+    """Return the rows of highest cosine with each center, best first.
+
+    Squared distances (w, k) of unit-length rows to `centers` (k, d), of length 1, and
+    positions (w, k), w = min(wanted, n). `keys` (n,) break ties within rounding.
+    """
+    blocks = _Blocks(X, centers, normalize=True)
+    wanted, taken = min(wanted, blocks.n), np.zeros(blocks.n, dtype=bool)
+    return _closest(blocks, wanted, keys, taken)
+
+
 def _closest(blocks, wanted, keys, taken):
     """Return the nearest rows not taken of each center, ascending: (wanted, k) each."""
     distances = rows = None
@@ -238,7 +249,7 @@ def k_medoids(X, n_clusters, rng, *, max_iter=20, max_rows=10_000, n_jobs=1):
     part = X[sample]
     if (origin := middle(part)) is not None:
         part -= origin
-    medoids = _spread(part, n_clusters, rng)
+    medoids = draw_spread(part, n_clusters, rng)
     for _ in range(max_iter):
         moved = _move(part, _assign(part, medoids, n_jobs), n_jobs)
         if np.array_equal(moved, medoids):
@@ -261,7 +272,7 @@ def _assign(X, medoids, n_jobs):
     return assign(X, centers, n_jobs=n_jobs)[0]
 
 
-def _spread(X, n_clusters, rng):
+def draw_spread(X, n_clusters, rng):
     """Draw rows by their squared distance to those drawn so far (k-means++)."""
     lengths = squared_norms(X)
     # A row is a copy of a drawn one if they differ within rounding.

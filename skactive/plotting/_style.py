@@ -26,7 +26,7 @@ _STRATEGIES = (
     *("egl", "committee", "density", "alps", "prefilter", "subsample"),
     *("mc_dropout", "variation_ratio", "dfal", "goral", "whole_cluster", "one_shot"),
     *("representative", "preclustering", "perceptron_ensemble", "egl_embedding"),
-    *("seals", "class_balanced", "random"),
+    *("seals", "class_balanced", "random", "switch", "anchoral"),
 )
 _N_STYLES = 36
 

@@ -9,6 +9,7 @@ from ._base import FunctionStrategy, PointwiseStrategy, Strategy
 
 _HOME = {
     "ALPS": "_clustering",
+    "AnchorAL": "_wrappers",
     "BADGE": "_gradient",
     "BALD": "_bayesian",
     "BatchBALD": "_bayesian",
@@ -37,6 +38,7 @@ _HOME = {
     "Representative": "_representative",
     "SEALS": "_wrappers",
     "Subsample": "_wrappers",
+    "Switch": "_wrappers",
     "TypiClust": "_clustering",
     "VariationRatio": "_uncertainty",
     "WholeCluster": "_clustering",

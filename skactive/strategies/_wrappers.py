@@ -9,11 +9,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.preprocessing import normalize
 
+from .._math._clustering import draw_spread, nearest_to_centers
 from .._math._scores import top_n
+from .._utils._chunks import float_rows
 from .._utils._containers import check_picks
+from .._utils._labels import find_target
 from .._utils._sklearn import HasMethods, Interval, RealNotInt, StrOptions
 from ._base import SINGLE_LABEL, TARGETS, Strategy
+
+LABELS_PER_CLASS = 10  # up to which `switch` uses its first strategy by default
+CLASSES = 10  # if the labels are not one class per item
 
 _STRATEGY = [str, HasMethods("select"), callable]
 
@@ -69,6 +77,15 @@ class _Composite(Strategy):
         name = given if isinstance(given, str) else repr(given)
         picks = self._resolve(parameter).select(view, n)
         return check_picks(picks, n, len(view), name)
+
+    def _ask_among(self, parameter, view, rows, n):
+        """Return n positions that a part selects among some rows, filled at random."""
+        picks = rows[self._ask(parameter, view.take(rows), min(n, len(rows)))]
+        if len(picks) < n:
+            others = np.setdiff1d(np.arange(len(view)), rows, assume_unique=True)
+            fill = top_n(view.uniform()[others], n - len(picks), view.rng)
+            picks = np.concatenate([picks, others[fill]])
+        return picks
 
 
 class Subsample(_Composite):
@@ -187,6 +204,95 @@ class Prefilter(_Composite):
         return kept[self._ask("second", view.take(kept), n)]
 
 
+class Switch(_Composite):
+    """Apply the first strategy to few labels, and the second one from then on.
+
+    With typical items first and uncertainty after, it covers the pool while the
+    predictions are not yet reliable, and refines the decision boundary after that.
+
+    Parameters
+    ----------
+    first : str, strategy or callable, default="skactive:typiclust"
+        The strategy to apply to fewer than `after` labels.
+    second : str, strategy or callable, default="skactive:margin"
+        The strategy to apply to `after` labels and more.
+    after : int or None, default=None
+        Number of labels from which on the second strategy is used. Defaults to 10 for
+        each class that has a label. Labels that are not one class per item count as 10
+        classes.
+
+    Notes
+    -----
+    A batch comes from one strategy, the one for the number of labels before the query.
+    Both strategies must suit the estimator. Before there is a model, the learner uses
+    its `cold_start`, so name the first strategy there as well.
+
+    Cost: that of the strategy in use.
+
+    When to use: from the first labels to some hundreds. The number of labels at which
+    uncertainty becomes useful depends on the data; `analysis` compares runs.
+
+    The paper switches from TypiClust to margin sampling, by its own guideline for the
+    point of transition. The default of `after` is not from the paper.
+
+    References
+    ----------
+    P. Doucet, B. Estermann, T. Aczel, R. Wattenhofer, "Bridging diversity and
+    uncertainty in active learning with self-supervised pre-training",
+    arXiv:2403.03728, 2024.
+
+    Examples
+    --------
+    >>> from skactive import ActiveLearner, get_strategy
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> strategy = get_strategy("switch", first="coreset", second="margin", after=3)
+    >>> learner = ActiveLearner(LogisticRegression(), strategy)
+    >>> pool = [[-9.0], [0.1], [4.0]]
+    >>> learner = learner.fit([[-1.0], [1.0]], [0, 1])
+    >>> learner.query(pool, 1)
+    array([0])
+    >>> learner.teach([[-9.0]], [0]).query(pool[1:], 1)
+    array([0])
+    """
+
+    _parameter_constraints = {
+        "first": _STRATEGY,
+        "second": _STRATEGY,
+        "after": [Interval(Integral, 1, None, closed="left"), None],
+    }
+    _parts = ("first", "second")
+
+    def __init__(
+        self,
+        first: Any = "skactive:typiclust",
+        second: Any = "skactive:margin",
+        after: int | None = None,
+    ) -> None:
+        self.first = first
+        self.second = second
+        self.after = after
+
+    @property
+    def optional(self) -> frozenset[str]:  # type: ignore[override]
+        """Quantities that its parts use when available, and the labels to count."""
+        return super().optional | {"labeled"}
+
+    def select(self, view: Any, n: int) -> NDArray:
+        """Select by the strategy for the number of labels."""
+        part = "first" if view.n_labeled < self._count_first(view) else "second"
+        return self._ask(part, view, n)
+
+    def _count_first(self, view):
+        """Return the number of labels from which on the second strategy is used."""
+        if self.after is not None:
+            return self.after
+        if not view.n_labeled:
+            return 1
+        if find_target(view.estimator, view.y_labeled) != "single-label":
+            return LABELS_PER_CLASS * CLASSES
+        return LABELS_PER_CLASS * len(np.unique(view.y_labeled))
+
+
 class SEALS(_Composite):
     """Apply the strategy to the nearest neighbors of the labeled items.
 
@@ -242,13 +348,102 @@ class SEALS(_Composite):
     def select(self, view: Any, n: int) -> NDArray:
         """Select among the neighbors of the labeled items."""
         _, neighbors = view.labeled_neighbors(self.k, self.method)
-        near = np.unique(neighbors)
-        picks = near[self._ask("strategy", view.take(near), min(n, len(near)))]
-        if len(picks) < n:
-            others = np.setdiff1d(np.arange(len(view)), near, assume_unique=True)
-            fill = top_n(view.uniform()[others], n - len(picks), view.rng)
-            picks = np.concatenate([picks, others[fill]])
-        return picks
+        return self._ask_among("strategy", view, np.unique(neighbors), n)
+
+
+class AnchorAL(_Composite):
+    """Apply the strategy to the candidates most similar to anchors of each class.
+
+    The anchors of a class are some of its labeled items, far from each other. Each
+    class has the same number of them, so that a rare class gets as many of the
+    considered candidates as a frequent one. Other anchors are drawn in each query.
+
+    Parameters
+    ----------
+    strategy : str, strategy or callable, default="skactive:margin"
+        The strategy to apply to the most similar candidates.
+    n_anchors : int, default=10
+        Number of anchors of each class, drawn by k-means++ from its labeled items. A
+        class with fewer items uses all of them.
+    k : int, default=50
+        Number of most similar candidates of each anchor, by the cosine.
+    size : int, default=1000
+        Maximum number of candidates that are considered: those with the highest mean
+        cosine to the anchors that they are among the `k` most similar candidates of.
+
+    Notes
+    -----
+    Cost: O(n a d) for a anchors, at most `n_anchors` per class, and that of the
+    strategy on at most `size` candidates. If these are fewer than are queried, the rest
+    is drawn at random.
+
+    When to use: on large pools in which a class is rare, with at least one label of it.
+
+    Anchors by k-means++ and the mean over the anchors are those of the paper. Its
+    program searches an approximate index and can choose the anchors of rare classes in
+    another way; here the search is exact, and all classes are treated alike.
+
+    References
+    ----------
+    P. Lesci, A. Vlachos, "AnchorAL: computationally efficient active learning for large
+    and imbalanced datasets", NAACL 2024, arXiv:2404.05623.
+
+    Examples
+    --------
+    >>> from skactive import ActiveLearner, get_strategy
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> strategy = get_strategy("anchoral", k=1)
+    >>> learner = ActiveLearner(LogisticRegression(), strategy)
+    >>> learner = learner.fit([[5.0, 1.0], [1.0, 5.0]], ["common", "rare"])
+    >>> learner.query([[3.0, 3.1], [4.0, 1.0], [3.0, 6.0], [2.0, 9.0]], 1)
+    array([1])
+    """
+
+    _parameter_constraints = {
+        "strategy": _STRATEGY,
+        "n_anchors": [Interval(Integral, 1, None, closed="left")],
+        "k": [Interval(Integral, 1, None, closed="left")],
+        "size": [Interval(Integral, 1, None, closed="left")],
+    }
+    _needs = frozenset({"features", "labeled"})
+    _targets = SINGLE_LABEL
+
+    def __init__(
+        self,
+        strategy: Any = "skactive:margin",
+        n_anchors: int = 10,
+        k: int = 50,
+        size: int = 1000,
+    ) -> None:
+        self.strategy = strategy
+        self.n_anchors = n_anchors
+        self.k = k
+        self.size = size
+
+    def select(self, view: Any, n: int) -> NDArray:
+        """Select among the candidates most similar to the anchors."""
+        distances, near = nearest_to_centers(
+            view.feature_rows, self._draw_anchors(view), self.k, view.uniform()
+        )
+        rows, place = np.unique(near, return_inverse=True)
+        # Among unit vectors, the squared distance is 2 minus twice the cosine.
+        sums = np.bincount(place.ravel(), weights=distances.ravel())
+        means = sums / np.bincount(place.ravel())
+        best = top_n(-means, self.size, view.uniform()[rows])
+        return self._ask_among("strategy", view, np.sort(rows[best]), n)
+
+    def _draw_anchors(self, view):
+        """Return the anchors of all classes as unit vectors (a, d)."""
+        rows = normalize(float_rows(view.labeled_features)[:])
+        y = np.asarray(view.y_labeled)
+        anchors = []
+        for label in np.unique(y):
+            own = np.flatnonzero(y == label)
+            if len(own) > self.n_anchors:
+                own = own[draw_spread(rows[own], self.n_anchors, view.rng)]
+            anchors.append(own)
+        rows = rows[np.concatenate(anchors)]
+        return rows.toarray() if sparse.issparse(rows) else rows
 
 
 class ClassBalanced(_Composite):

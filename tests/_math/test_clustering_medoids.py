@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from skactive._math._clustering import _spread, k_medoids
+from skactive._math._clustering import draw_spread, k_medoids
 
 
 def squared(a, b):
@@ -132,7 +132,7 @@ def test_rounding_draws_no_copies(dtype):
     rows = np.random.default_rng(0).normal(size=(3, 300)) * 10 + 50
     X = np.repeat(rows, 50, axis=0).astype(dtype)
     for seed in range(5):
-        drawn = _spread(X, 10, np.random.default_rng(seed))
+        drawn = draw_spread(X, 10, np.random.default_rng(seed))
         assert_array_equal(np.sort(drawn // 50), np.arange(3))
 
 

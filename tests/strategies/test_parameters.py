@@ -66,6 +66,13 @@ WRONG = [
     *(("prefilter", "factor", value) for value in [0.5, "10"]),
     *(("seals", "k", value) for value in COUNT),
     ("seals", "method", "annoy"),
+    *(
+        ("anchoral", name, value)
+        for name in ["n_anchors", "k", "size"]
+        for value in COUNT
+    ),
+    *(("switch", "after", value) for value in COUNT),
+    *(("switch", name, value) for name in ["first", "second"] for value in [3, None]),
     *(("class_balanced", "strategy", value) for value in [3, None]),
 ]
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -11,7 +12,9 @@ from sklearn.model_selection import GridSearchCV
 from skactive import ActiveLearner
 from skactive.strategies import (
     SEALS,
+    AnchorAL,
     ClassBalanced,
+    CoreSet,
     Entropy,
     Margin,
     PointwiseStrategy,
@@ -19,6 +22,8 @@ from skactive.strategies import (
     Random,
     Strategy,
     Subsample,
+    Switch,
+    TypiClust,
 )
 from skactive.testing import check_strategy
 from skactive.view import PoolView
@@ -35,8 +40,8 @@ class Noting(PointwiseStrategy):
     seen = None
 
     def score(self, view):
-        Noting.seen = np.array(view.X)
-        return np.asarray(view.X)[:, 0]
+        Noting.seen = view.X.toarray() if sparse.issparse(view.X) else np.array(view.X)
+        return Noting.seen[:, 0]
 
 
 def make_view(strategy, seed=0, pool=X, model=MODEL):
@@ -56,7 +61,11 @@ def ask(strategy, n, **kwargs):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("strategy", [Subsample(size=0.5), SEALS(k=3)], ids=repr)
+@pytest.mark.parametrize(
+    "strategy",
+    [Subsample(size=0.5), SEALS(k=3), AnchorAL(k=3), Switch(after=4)],
+    ids=repr,
+)
 def test_other_parameters_pass_the_kit(strategy):
     assert len(check_strategy(strategy)) > 25
 
@@ -130,6 +139,155 @@ def test_seals_fills_up_where_the_neighbors_are_too_few():
     picks = ask(strategy, 30)
     assert_array_equal(np.sort(picks[: len(near)]), near)
     assert len(set(picks)) == 30
+
+
+def switch_view(strategy, n_labels, y_labeled=None, pool=X):
+    y_labeled = y if y_labeled is None else y_labeled
+    return PoolView(
+        pool,
+        estimator=MODEL,
+        X_labeled=X[:n_labels],
+        y_labeled=y_labeled[:n_labels],
+        requires=strategy.requires,
+        optional=strategy.optional,
+        rng=np.random.default_rng(0),
+    )
+
+
+@pytest.mark.parametrize("n_labels", [1, 19, 20, 21])
+def test_switch_oracle_the_first_below_the_number_of_labels(n_labels):
+    strategy = Switch(lambda view: view.X[:, 0], lambda view: view.X[:, 1], after=20)
+    picks = strategy.select(switch_view(strategy, n_labels), 5)
+    column = 0 if n_labels < 20 else 1
+    assert X[picks, column].tolist() == sorted(X[:, column], reverse=True)[:5]
+
+
+@pytest.mark.parametrize("n_classes", [1, 2, 4])
+def test_switch_waits_for_ten_labels_per_class_by_default(n_classes):
+    labels = np.arange(60) % n_classes
+    strategy = Switch(lambda view: view.X[:, 0], lambda view: view.X[:, 1])
+    used = [
+        strategy.select(switch_view(strategy, m, labels), 1)[0] == X[:, 1].argmax()
+        for m in range(5, 60)
+    ]
+    assert X[:, 0].argmax() != X[:, 1].argmax()
+    assert used == [m >= 10 * n_classes for m in range(5, 60)]
+
+
+def test_switch_counts_other_targets_as_ten_classes():
+    strategy = Switch(lambda view: view.X[:, 0], lambda view: view.X[:, 1])
+    several = np.repeat(np.eye(2, dtype=int), 60, axis=0)
+    pool = np.repeat(X, 2, axis=0)
+    for m, column in [(99, 0), (100, 1)]:
+        view = PoolView(
+            pool,
+            estimator=MODEL,
+            X_labeled=pool[:m],
+            y_labeled=several[:m],
+            requires=strategy.requires,
+            rng=np.random.default_rng(0),
+        )
+        assert X[strategy.select(view, 1)[0] // 2, column] == X[:, column].max()
+
+
+def test_switch_starts_without_labels():
+    learner = ActiveLearner(
+        LogisticRegression(),
+        Switch("coreset", "margin", after=8),
+        cold_start=Switch("coreset", "random", after=8),
+        random_state=0,
+    )
+    plain = ActiveLearner(LogisticRegression(), cold_start="coreset", random_state=0)
+    assert_array_equal(learner.query(X, 6), plain.query(X, 6))
+    learner.fit(X[:7], y[:7])
+    plain.fit(X[:7], y[:7])
+    expected = plain.set_params(strategy="coreset").query(X, 3)
+    assert_array_equal(learner.query(X, 3), expected)
+    learner.teach(X[7:8], y[7:8])
+    plain.teach(X[7:8], y[7:8])
+    expected = plain.set_params(strategy="margin").query(X, 3)
+    assert_array_equal(learner.query(X, 3), expected)
+
+
+def test_switch_needs_what_both_of_its_parts_need():
+    assert Switch().requires == {"features", "class_scores"}
+    assert Switch(CoreSet(), "entropy").requires == {"features", "proba"}
+    assert Switch("random", "entropy").optional == {"labeled"}
+    assert Switch("random", len).requires is None
+    assert Switch(TypiClust(), CoreSet()).targets == CoreSet().targets
+    assert Switch(TypiClust(), "entropy").targets == {"single-label"}
+    learner = ActiveLearner(LogisticRegression(), cold_start=Switch("random", "margin"))
+    with pytest.raises(TypeError, match="needs class probabilities or decision values"):
+        learner.query(X, 2)
+
+
+def unit(rows):
+    return [[v / np.linalg.norm(row) for v in row] for row in rows]
+
+
+@pytest.mark.parametrize(("k", "size"), [(1, 99), (5, 99), (9, 4), (99, 7)])
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
+def test_anchoral_oracle_asks_about_the_most_similar_to_all_labeled(k, size, convert):
+    """With as many anchors as labels nothing is drawn."""
+    strategy = AnchorAL(Noting(), n_anchors=12, k=k, size=size)
+    view = PoolView(
+        convert(X[12:]),
+        estimator=LogisticRegression().fit(convert(X[:12]), y[:12]),
+        X_labeled=convert(X[:12]),
+        y_labeled=y[:12],
+        requires=strategy.requires,
+        rng=np.random.default_rng(0),
+    )
+    picks = strategy.select(view, 2)
+    anchors, pool = unit(X[:12]), unit(X[12:])
+    cosines = {}
+    for anchor in anchors:
+        row = [sum(a * b for a, b in zip(anchor, other, strict=True)) for other in pool]
+        for i in sorted(range(48), key=lambda i: -row[i])[:k]:
+            cosines.setdefault(i, []).append(row[i])
+    means = {i: sum(found) / len(found) for i, found in cosines.items()}
+    near = sorted(means, key=lambda i: -means[i])[:size]
+    assert_allclose(Noting.seen, X[12:][sorted(near)])
+    assert set(picks) <= set(near)
+
+
+def test_anchoral_draws_as_many_anchors_of_each_class():
+    """Three directions of the common class, one of the rare one."""
+    places = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [-1, -1, -1]], dtype=float)
+    labeled = np.repeat(places, [30, 30, 30, 5], axis=0)
+    labels = np.repeat([0, 0, 0, 1], [30, 30, 30, 5])
+    pool = np.repeat(places, 3, axis=0) + 0.01 * X[:12]
+    strategy = AnchorAL(Noting(), n_anchors=2, k=3)
+    model = LogisticRegression().fit(labeled, labels)
+    seen = set()
+    for seed in range(20):
+        view = PoolView(
+            pool,
+            estimator=model,
+            X_labeled=labeled,
+            y_labeled=labels,
+            requires=strategy.requires,
+            rng=np.random.default_rng(seed),
+        )
+        strategy.select(view, 1)
+        reached = {int(np.argmin(cdist([row], places))) for row in Noting.seen}
+        assert len(Noting.seen) == 9  # copies of an anchor are no other anchor
+        assert 3 in reached
+        seen |= reached
+    assert seen == {0, 1, 2, 3}
+
+
+def test_anchoral_fills_up_and_answers_as_the_seed_says():
+    strategy = AnchorAL("random", n_anchors=1, k=2)
+    picks = ask(strategy, 60)
+    assert sorted(picks) == list(range(60))
+    assert_array_equal(ask(strategy, 9), ask(strategy, 9))
+    assert ask(strategy, 9).tolist() != ask(strategy, 9, seed=1).tolist()
+
+
+def test_anchoral_is_defined_for_one_class_per_item():
+    assert AnchorAL("random").targets == {"single-label"}
+    assert AnchorAL("entropy").requires == {"features", "labeled", "proba"}
 
 
 def test_class_balanced_oracle_fills_the_class_that_lags_behind():
@@ -208,6 +366,10 @@ def test_nested_parameters_are_set_cloned_and_searched():
         (Subsample("entrpy"), ValueError, "Did you mean 'entropy'"),
         (Subsample(strategy=3), TypeError, "'strategy' parameter of Subsample must be"),
         (Subsample(SEALS(k=0)), ValueError, "'k' parameter of SEALS must be an int"),
+        (Switch(second="mragin"), ValueError, "Did you mean 'margin'"),
+        (Switch(after=0), ValueError, "'after' parameter of Switch must be an int"),
+        (Switch(first=Margin), TypeError, "'first' must be .* Margin\\(\\)"),
+        (AnchorAL(SEALS(k=0)), ValueError, "'k' parameter of SEALS must be an int"),
         (Prefilter(first=Entropy), TypeError, "'first' must be .* Entropy\\(\\)"),
     ],
 )
