@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -23,7 +23,7 @@ from .._utils._sklearn import (
     fit_context,
 )
 from .._utils._texts import read_unlabeled
-from ..linear_model._few_label import assign_folds, calibrate
+from ..linear_model._few_label import FewLabelClassifier, assign_folds, calibrate
 from ..linear_model._gradients import (
     boundary_distance,
     check_boundary,
@@ -107,7 +107,8 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     Notes
     -----
     The comparison trains the teacher and the estimator `cv` times on parts of the
-    labels. Classes with a single example are never held out; without two examples of a
+    labels. A `FewLabelClassifier` as the teacher chooses its model once, on all labels.
+    Classes with a single example are never held out; without two examples of a
     class nothing is compared and no pseudo-labels are used.
 
     References
@@ -212,16 +213,22 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.scores_: dict[str, float] = {}
         self.temperature_ = 1.0
         self.chosen_ = "labels" if pool is None or self.cv else "pseudo-labels"
+        teacher = self._train(self._teacher, labels, seed)
         if self.cv:
-            self._compare(labels, pool, seed)
+            self._compare(teacher, labels, pool, seed)
         self.pseudo_labels_ = known[:0]
         if self.chosen_ == "pseudo-labels":
-            teacher = self._train("teacher", labels, seed)
             rows, self.pseudo_labels_ = self._choose(teacher, pool, n)
             labels = self._join(labels, pool, rows, self.pseudo_labels_)
-        part = "teacher" if self.chosen_ == "teacher" else "estimator"
-        self.estimator_ = self._train(part, labels, seed)
+        elif self.chosen_ == "teacher" or self.teacher is None:
+            self.estimator_ = teacher
+            return self
+        self.estimator_ = self._train(self.estimator, labels, seed)
         return self
+
+    @property
+    def _teacher(self):
+        return self.estimator if self.teacher is None else self.teacher
 
     def _check_takes_weights(self):
         """Raise a TypeError unless pseudo-labels can have a weight."""
@@ -241,13 +248,10 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         rows = rng.choice(n, self.max_unlabeled, replace=False)
         return take_rows(pool, np.sort(rows))
 
-    def _train(self, part, labels, seed):
-        """Return a fitted clone of "estimator" or "teacher"."""
-        model = self.estimator
-        if part == "teacher" and self.teacher is not None:
-            model = self.teacher
+    def _train(self, model, labels, seed):
+        """Return a fitted clone of `estimator` or of the teacher."""
         X, y, weight = labels
-        rng = np.random.default_rng([seed, part == "teacher"])
+        rng = np.random.default_rng([seed, model is not self.estimator])
         plain = (weight == 1).all()
         params = {} if plain else {"sample_weight": weight}
         return seeded_clone(model, rng).fit(X, y, **params)
@@ -274,8 +278,14 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             np.concatenate([weight, np.full(len(rows), share)]),
         )
 
-    def _compare(self, labels, pool, seed):
-        """Set `scores_`, `temperature_` and `chosen_`."""
+    def _compare(self, teacher, labels, pool, seed):
+        """Set `scores_`, `temperature_` and `chosen_`.
+
+        `teacher` is trained on all labels. The folds use the model that it has chosen.
+        """
+        template = self._teacher
+        if isinstance(teacher, FewLabelClassifier):
+            template = clone(template).set_params(candidates=[teacher.chosen_])
         X, y, weight = labels
         codes = np.searchsorted(self.classes_, y)
         folds = assign_folds(codes, self.cv, seed)
@@ -288,14 +298,14 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         for fold in range(folds.max() + 1):
             train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
             part = take_rows(X, train), y[train], weight[train]
-            models = {"labels": self._train("estimator", part, seed)}
+            models = {"labels": self._train(self.estimator, part, seed)}
             models["teacher"] = models["labels"]
             if self.teacher is not None:
-                models["teacher"] = self._train("teacher", part, seed)
+                models["teacher"] = self._train(template, part, seed)
             if pool is not None:
                 rows = self._choose(models["teacher"], pool, len(train))
                 part = self._join(part, pool, *rows)
-                models["pseudo-labels"] = self._train("estimator", part, seed)
+                models["pseudo-labels"] = self._train(self.estimator, part, seed)
             for name in names:
                 proba = models[name].predict_proba(take_rows(X, test))
                 log_proba[name][test] = _log(proba)

@@ -148,7 +148,7 @@ def test_scores_are_the_log_losses_of_held_out_labels():
     ]
     assert model.scores_["prototypes"] == pytest.approx(min(losses), rel=1e-4)
     assert model.chosen_ == min(model.scores_, key=model.scores_.get)
-    assert len(model.scores_) == 9
+    assert len(model.scores_) == 7
 
 
 def test_probabilities_are_calibrated():
