@@ -6,7 +6,7 @@ from typing import Any
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from .bert._features import BertFeatures
-from .linear_model import FewLabelClassifier, SequentialLogisticRegression
+from .linear_model import FewLabelClassifier
 from .semi_supervised import SelfTraining
 
 
@@ -49,7 +49,7 @@ def make_text_classifier(
     ['bertfeatures', 'selftraining']
     """
     options = {"normalize": True, **options}
-    student = SequentialLogisticRegression(10.0, class_weight="balanced", tol=1e-2)
+    student = FewLabelClassifier(candidates=["balanced logistic C=10"])
     return make_pipeline(
         BertFeatures(model, **options),
         SelfTraining(student, teacher=FewLabelClassifier()),

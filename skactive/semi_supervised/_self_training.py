@@ -93,7 +93,8 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         the choices. Empty if nothing was compared.
     temperature_ : float
         The logarithms of the probabilities of `estimator_` are divided by it. It is the
-        best one for the held-out labels, 1 if nothing was compared.
+        best one for the held-out labels; 1 if nothing was compared, or for a
+        `FewLabelClassifier` as the teacher, which has its own.
     pseudo_labels_ : ndarray of shape (n_pseudo_labels,)
         The pseudo-labels, empty if none were used.
     classes_ : ndarray of shape (k,)
@@ -315,7 +316,9 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         }
         self.scores_ = {name: loss for name, (loss, _) in found.items()}
         self.chosen_ = min(self.scores_, key=self.scores_.get)
-        self.temperature_ = found[self.chosen_][1]
+        # A teacher that has chosen its model is calibrated already.
+        calibrated = self.chosen_ == "teacher" and template is not self.teacher
+        self.temperature_ = 1.0 if calibrated else found[self.chosen_][1]
 
     def predict(self, X: Any) -> NDArray:
         """Predict labels.
