@@ -60,8 +60,10 @@ _PARAMETERS = """\
     max_length : int, default=128
         Maximum number of tokens of a text, special tokens included. Longer texts are
         truncated.
-    max_epochs : int, default=3
-        Passes over the training texts.
+    max_epochs : int or "auto", default=3
+        Passes over the training texts. "auto" is 3, or as many as it takes for 150
+        optimizer steps and for 8 steps per class: with few labels, three passes are
+        too few steps.
     batch_size : int, default=16
         Texts per optimizer step.
     lr : float, default=2e-5
@@ -90,6 +92,7 @@ _PARAMETERS = """\
         Fraction of the texts held out for early stopping.
     n_iter_no_change : int, default=2
         Number of successive epochs without an improvement after which training stops.
+        With `max_epochs="auto"` it counts thirds of the training.
     tol : float, default=1e-4
         Smallest increase of the score that counts as an improvement.
     warm_start : bool, default=False
@@ -168,7 +171,10 @@ class BertEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         "mc_dropout": [StrOptions({"head", "gaussian", "full"}), None],
         "n_draws": [Interval(Integral, 1, None, closed="left")],
         "max_length": [Interval(Integral, 1, None, closed="left")],
-        "max_epochs": [Interval(Integral, 0, None, closed="left")],
+        "max_epochs": [
+            Interval(Integral, 0, None, closed="left"),
+            StrOptions({"auto"}),
+        ],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "lr": [Interval(Real, 0, None, closed="left")],
         "head_lr": [Interval(Real, 0, None, closed="left"), None],
@@ -211,7 +217,7 @@ class BertEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         mc_dropout: str | None = "head",
         n_draws: int = 50,
         max_length: int = 128,
-        max_epochs: int = 3,
+        max_epochs: int | str = 3,
         batch_size: int = 16,
         lr: float = 2e-5,
         head_lr: float | None = None,

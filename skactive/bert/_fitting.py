@@ -18,6 +18,9 @@ from ._module import choose_device, choose_precision
 from ._pretrained import open_checkpoint
 
 _BATCH_TOKENS = {"cpu": 1024, "cuda": 16384, "mps": 8192}
+# Fewest optimizer steps of `max_epochs="auto"`, as measured in docs/fine_tuning.md.
+_MIN_STEPS = 150
+_STEPS_PER_OUTPUT = 8
 
 
 @dataclass(frozen=True)
@@ -164,8 +167,13 @@ def train(model, texts, task, sample_weight, *, resume, n_epochs):
     seed = base_seed(model.random_state)
     parts = split(model, len(texts), task, seed)
     weights = _normalized(weights, parts[0])
-    n_steps = n_epochs * -(-len(parts[0]) // model.batch_size)
-    history, callbacks = _callbacks(model, texts, task, parts[1], n_steps)
+    n_batches = -(-len(parts[0]) // model.batch_size)
+    patience = model.n_iter_no_change
+    if n_epochs == "auto":
+        n_epochs = auto_epochs(n_batches, task.n_outputs)
+        patience *= -(-n_epochs // 3)
+    n_steps = n_epochs * n_batches
+    history, callbacks = _callbacks(model, texts, task, parts[1], patience, n_steps)
     recipe = _recipe_of(model, task)
     device = choose_device(model.device)
     before = model.history_ if resume else []
@@ -247,14 +255,19 @@ def _joined(before, epochs):
     ]
 
 
-def _callbacks(model, texts, task, valid, n_steps):
+def auto_epochs(n_batches, n_outputs):
+    """Return the epochs of `max_epochs="auto"`, given the steps of one."""
+    return max(3, -(-max(_MIN_STEPS, _STEPS_PER_OUTPUT * n_outputs) // n_batches))
+
+
+def _callbacks(model, texts, task, valid, patience, n_steps):
     """Return the history and the named callbacks that are ours."""
     from ._training import History, Progress
 
     score = None
     if valid is not None:
         score = _validation_score(model, task, [texts[i] for i in valid], valid)
-    history = History(score, model.tol, model.n_iter_no_change)
+    history = History(score, model.tol, patience)
     progress = Progress(n_steps, model.verbose)
     return history, [("history", history), ("progress", progress)]
 
