@@ -61,8 +61,8 @@ _PARAMETERS = """\
         Maximum number of tokens of a text, special tokens included. Longer texts are
         truncated.
     max_epochs : int or "auto", default=3
-        Passes over the training texts. "auto" is 3, or as many as it takes for 150
-        optimizer steps and for 8 steps per class: with few labels, three passes are
+        Passes over the training texts. "auto" is 3, or as many as it takes for 100
+        optimizer steps and for 4 steps per class: with few labels, three passes are
         too few steps.
     batch_size : int, default=16
         Texts per optimizer step.

@@ -19,8 +19,8 @@ from ._pretrained import open_checkpoint
 
 _BATCH_TOKENS = {"cpu": 1024, "cuda": 16384, "mps": 8192}
 # Fewest optimizer steps of `max_epochs="auto"`, as measured in docs/fine_tuning.md.
-_MIN_STEPS = 150
-_STEPS_PER_OUTPUT = 8
+_MIN_STEPS = 100
+_STEPS_PER_OUTPUT = 4
 
 
 @dataclass(frozen=True)

@@ -55,14 +55,14 @@ def test_the_steps_are_the_fewest_whole_epochs_that_suffice(
 ):
     n_batches = math.ceil(n_labels / batch_size)
     epochs = auto_epochs(n_batches, n_classes)
-    enough = max(150, 8 * n_classes)
+    enough = max(100, 4 * n_classes)
     assert epochs >= 3
     assert epochs * n_batches >= enough
     assert epochs == 3 or (epochs - 1) * n_batches < enough
 
 
-def test_few_labels_train_for_150_steps(tiny_bert):
-    assert n_epochs(classifier, tiny_bert, Y, dropout=0.0) == (75, 150)
+def test_few_labels_train_for_100_steps(tiny_bert):
+    assert n_epochs(classifier, tiny_bert, Y, dropout=0.0) == (50, 100)
 
 
 @pytest.mark.parametrize(
