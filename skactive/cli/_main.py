@@ -187,6 +187,13 @@ def _add_loop(parser, *, seeds):
     )
     _add_count(loop, "--max-length", 128, "largest number of tokens per text")
     loop.add_argument(
+        "--classifier",
+        choices=["few-label", "logistic"],
+        default="few-label",
+        help="few-label: that of make_text_classifier, which learns from the pool as "
+        "well; logistic: scikit-learn's LogisticRegression (default: %(default)s)",
+    )
+    loop.add_argument(
         "--strategies",
         nargs="+",
         metavar="NAME",

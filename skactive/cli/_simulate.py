@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
+from .._text_classifier import make_text_classifier
 from ..bert._features import BertFeatures
 from ..bert._pretrained import open_checkpoint
 from ..datasets._load import load_docstrings, load_table
@@ -54,12 +55,12 @@ def _compare(args, name, load):
     open_checkpoint(model)
     data = _split(*load(), args)
     # Features are cached on disk for worker processes and for a second call.
-    features = BertFeatures(
-        model, cache=str(args.out / "features"), max_length=args.max_length
-    )
-    learner = ActiveLearner(
-        make_pipeline(features, LogisticRegression()), batch_size=args.batch_size
-    )
+    options = {"cache": str(args.out / "features"), "max_length": args.max_length}
+    if args.classifier == "logistic":
+        estimator = make_pipeline(BertFeatures(model, **options), LogisticRegression())
+    else:
+        estimator = make_text_classifier(model, **options)
+    learner = ActiveLearner(estimator, batch_size=args.batch_size)
     try:
         run_experiment(
             learner,

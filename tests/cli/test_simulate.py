@@ -9,9 +9,11 @@ import types
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 from skactive.cli import main
 from skactive.cli._simulate import packaged_model
+from skactive.semi_supervised import SelfTraining
 
 COLUMNS = ["--text", "text", "--label", "label"]
 LOOP = ["--strategies", "margin, coreset", "--initial", "10", "--rounds", "2"]
@@ -154,6 +156,18 @@ def test_texts_are_cut_at_max_length(command, no_runs):
     assert main([*command, "--max-length", "17"]) == 1
     (learner,) = no_runs
     assert learner.get_params()["estimator__bertfeatures__max_length"] == 17
+
+
+@pytest.mark.parametrize(
+    ("options", "last"),
+    [([], SelfTraining), (["--classifier", "logistic"], LogisticRegression)],
+)
+def test_the_classifier_is_the_recommended_one_or_a_plain_one(
+    command, no_runs, options, last
+):
+    assert main([*command, *options]) == 1
+    (learner,) = no_runs
+    assert isinstance(learner.estimator[-1], last)
 
 
 @pytest.mark.parametrize(
