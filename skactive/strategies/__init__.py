@@ -40,6 +40,7 @@ _HOME = {
     "Subsample": "_wrappers",
     "Switch": "_wrappers",
     "TypiClust": "_clustering",
+    "UHerding": "_coverage",
     "VariationRatio": "_uncertainty",
     "WholeCluster": "_clustering",
 }

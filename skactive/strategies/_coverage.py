@@ -1,14 +1,19 @@
 """Coverage: select a batch after which every candidate is near a label."""
 
+from collections.abc import Callable
 from numbers import Integral, Real
 from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+from scipy.special import softmax
+from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import safe_sparse_dot
 
-from .._math._clustering import k_means
+from .._math import _scores
+from .._math._clustering import assign, k_means
 from .._math._k_center import METRICS, ReadyRows, k_center
 from .._math._neighbors import (
     paired_distances,
@@ -19,7 +24,7 @@ from .._math._neighbors import (
 from .._utils._chunks import chunk_size, chunks, float_rows, map_chunks
 from .._utils._labels import find_target
 from .._utils._sklearn import Interval, StrOptions
-from ._base import Strategy
+from ._base import SINGLE_LABEL, TARGETS, Strategy
 
 CLUSTERS = 10  # if the number of classes is unknown
 
@@ -198,6 +203,251 @@ class ProbCover(Strategy):
             metric=self.metric,
             n_jobs=view.n_jobs,
         )
+
+
+# Uncertainty of class probabilities.
+_UNCERTAINTIES: dict[str, Callable] = {
+    "margin": lambda proba: 1 - _scores.margin(proba),
+    "entropy": _scores.entropy,
+    "least_confidence": _scores.least_confidence,
+}
+
+
+class UHerding(Strategy):
+    """Query the candidate that covers most uncertainty not yet covered, repeatedly.
+
+    An item covers a candidate by a Gaussian kernel of the distance between their
+    features, scaled to length 1. The next pick is the candidate i with the highest ::
+
+        sum_j u_j max(k(x_i, x_j) - c_j, 0),   k(x, z) = exp(-|x - z|^2 / radius^2),
+
+    where u_j is the uncertainty of candidate j, and c_j the highest kernel between it
+    and a labeled item or a previous pick. With a wide kernel and flat predictions this
+    is coverage, with a narrow kernel uncertainty sampling.
+
+    Parameters
+    ----------
+    measure : {"margin", "entropy", "least_confidence"} or None, default="margin"
+        Uncertainty of a candidate; for "margin", 1 minus the gap between the two best
+        probabilities. None means 1 for all candidates (MaxHerding), which needs no
+        model. It is 1 as well before there is a model, and if the model is certain of
+        every candidate.
+    radius : float or "auto", default="auto"
+        Width of the kernel. "auto" is the smallest distance between two different
+        labeled items, so the kernel becomes narrower with more labels, and 1 before
+        there are such items.
+    temperature : float, default=1.0
+        Temperature of the probabilities: proportional to p ** (1 / temperature), or
+        the softmax of decision values / temperature. Higher is flatter.
+    sample_size : int, default=2048
+        Number of candidates j, drawn at random, by which the sum is estimated. The
+        term of candidate i itself is always exact.
+
+    Notes
+    -----
+    Sums that differ by less than 1.5e-5 of the largest at the start are ties, which are
+    broken at random.
+
+    Cost: O(n s d) for a sample of s candidates, by matrix products, and for each pick
+    O(n d) and O(n s' d) for the s' of them that it covers better, about s / (m + 1).
+    "auto" adds O(m^2 d).
+
+    When to use: from the first label on, and as a cold start, if one strategy is wanted
+    for few and many labels. Two nearly equal labeled items make the kernel narrow.
+
+    The objective, the kernel, the measures and the radius are those of the paper and
+    its program. The temperature of the paper is fitted to held-out labels after a
+    second training; here it is a parameter, because a few labels hardly determine it.
+    The radius before there are labels is that of MaxHerding. The sample is not from
+    the paper, whose program limits the number of candidates instead.
+
+    References
+    ----------
+    W. Bae, G. L. Oliveira, D. J. Sutherland, "Uncertainty herding: one active learning
+    method for all label budgets", ICLR 2025, arXiv:2412.20644.
+
+    W. Bae, J. Noh, D. J. Sutherland, "Generalized coverage for more robust low-budget
+    active learning", ECCV 2024, arXiv:2407.12212 (MaxHerding).
+
+    Examples
+    --------
+    >>> from skactive import ActiveLearner
+    >>> from skactive.strategies import UHerding
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> pool = [[1.0, 0.0], [1.0, 0.1], [1.0, -0.1], [0.0, 1.0], [-0.2, 1.0]]
+    >>> learner = ActiveLearner(
+    ...     LogisticRegression(), cold_start=UHerding(radius=0.5), random_state=0
+    ... )
+    >>> learner.query(pool, 1)
+    array([0])
+    """
+
+    _parameter_constraints = {
+        "measure": [StrOptions(set(_UNCERTAINTIES)), None],
+        "radius": [Interval(Real, 0, np.inf, closed="neither"), StrOptions({"auto"})],
+        "temperature": [Interval(Real, 0, np.inf, closed="neither")],
+        "sample_size": [Interval(Integral, 1, None, closed="left")],
+    }
+    requires = frozenset({"features"})
+
+    def __init__(
+        self,
+        measure: str | None = "margin",
+        radius: float | str = "auto",
+        temperature: float = 1.0,
+        sample_size: int = 2048,
+    ) -> None:
+        self.measure = measure
+        self.radius = radius
+        self.temperature = temperature
+        self.sample_size = sample_size
+
+    @property
+    def optional(self) -> frozenset[str]:  # type: ignore[override]
+        """The labels, and the predictions if a measure uses them."""
+        return frozenset({"labeled"} | ({"class_scores"} if self.measure else set()))
+
+    @property
+    def targets(self) -> frozenset[str]:
+        """One class per item if a measure of uncertainty is used."""
+        return SINGLE_LABEL if self.measure else TARGETS
+
+    def select(self, view: Any, n: int) -> NDArray:
+        """Select the candidate that covers most repeatedly, ties at random."""
+        X = float_rows(view.feature_rows)
+        # Distances of unit vectors are at most 2; their squares in float32 are finite.
+        radius = float(np.clip(self._find_radius(view), 1e-9, 1e9))
+        covered = np.zeros(len(view))
+        if view.n_labeled:
+            covered = np.exp(-_to_labeled(view, X) / radius**2)
+        search = _Herding(X, radius, self._weigh(view), covered, self.sample_size, view)
+        return np.array([search.pick() for _ in range(n)], dtype=np.intp)
+
+    def _find_radius(self, view):
+        if self.radius != "auto":
+            return self.radius
+        distance = closest_pair(view.labeled_features) if view.n_labeled else np.inf
+        return distance if np.isfinite(distance) else 1.0
+
+    def _weigh(self, view):
+        """Return the uncertainty of each candidate, (n,)."""
+        if self.measure is None or view.estimator is None:
+            return np.ones(len(view))
+        scores = view.class_scores.astype(np.float64)
+        if hasattr(view.final_estimator, "predict_proba"):
+            with np.errstate(divide="ignore"):
+                scores = np.log(scores)
+        proba = softmax(scores / self.temperature, axis=1)
+        weights = _UNCERTAINTIES[self.measure](proba)
+        return weights if weights.any() else np.ones(len(view))
+
+
+def _to_labeled(view, X):
+    """Return the squared distance (n,) of each unit row to the nearest labeled one."""
+    distances = view.labeled_distances("cosine")
+    if distances is not None:
+        return distances
+    labeled = normalize(float_rows(view.labeled_features)[:])
+    labeled = labeled.toarray() if sparse.issparse(labeled) else labeled
+    return assign(X, labeled, normalize=True, n_jobs=view.n_jobs)[1] ** 2
+
+
+def closest_pair(X):
+    """Return the smallest distance of different unit-length rows (m, d), or inf."""
+    X = normalize(float_rows(X)[:].astype(np.float64))
+    slack, closest = 2 * rounding(X, X), np.inf  # copies differ by rounding
+    for part in chunks(X.shape[0], ROWS):
+        block = squared_distances(X[part], X)
+        closest = min(closest, block.min(where=block > slack, initial=np.inf))
+    return np.sqrt(closest)
+
+
+HERD_ROWS = 256  # rows of a block of the kernel
+TIE_OF_SUMS = 2.0**-16  # of the first best sum: smaller differences are ties
+
+
+class _Herding:
+    """Greedy choice of rows: `sums` are what each row adds to the cover of a sample."""
+
+    def __init__(self, X, radius, weights, covered, size, view):
+        self.X, self.width, self.n_jobs = X, radius**2, view.n_jobs
+        self.weights, self.covered = weights, covered
+        n = X.shape[0]
+        size = min(n, size)
+        self.keys = view.rng.random(n)
+        self.sample = np.sort(view.rng.choice(n, size, replace=False))
+        self.rows = normalize(X[self.sample])
+        self.inside = np.zeros(n)
+        self.inside[self.sample] = 1
+        # The other rows of the sample stand for all other rows.
+        self.factor = (n - 1) / np.maximum(1, size - self.inside)
+        self.lengths = self._map(lambda part: np.sqrt(squared_norms(X[part])))
+        self.taken = np.zeros(n, dtype=bool)
+        self.sums = self._add_up(np.arange(size), 1, self.rows[:1])[0]
+        self.slack = TIE_OF_SUMS * self._gain().max()
+
+    def pick(self):
+        """Choose the row that adds most."""
+        gain = self._gain()
+        gain[self.taken] = -np.inf
+        ties = np.flatnonzero(gain >= gain.max() - self.slack)
+        row = ties[self.keys[ties].argmax()]
+        self.taken[row] = True
+        self._cover(row)
+        return row
+
+    def _gain(self):
+        """Return the uncertainty that each row would cover, (n,)."""
+        own = self.weights * (1 - self.covered)
+        return own + self.factor * (self.sums - self.inside * own)
+
+    def _cover(self, row):
+        """Raise what is covered by a row, and lower the sums."""
+        center = normalize(self.X[[row]])
+        upper = self._kernel(self.sample, center)[:, 0]
+        grown = np.flatnonzero(upper > self.covered[self.sample])
+        lost, kernel = self._add_up(grown, upper[grown], center)
+        self.sums -= lost
+        np.maximum(self.covered, kernel, out=self.covered)
+        self.covered[row] = 1
+
+    def _add_up(self, places, upper, center):
+        """Return the weighted cover (n,) of some of the sample, up to `upper` (p,).
+
+        And the kernel (n,) to the row `center` (1, d).
+        """
+        which, p = self.sample[places], len(places)
+        stack = sparse.vstack if sparse.issparse(center) else np.concatenate
+        others = stack([self.rows[places], center])
+        lower = self.covered[which].astype(others.dtype)
+        upper = np.asarray(upper, dtype=others.dtype)
+        weights = self.weights[which].astype(others.dtype)
+
+        def add(part):
+            block = self._kernel(part, others)
+            block, last = block[:, :p], block[:, p].copy()
+            own = np.flatnonzero((which >= part.start) & (which < part.stop))
+            block[which[own] - part.start, own] = 1  # without rounding
+            np.minimum(block, upper, out=block)
+            block -= lower
+            return np.stack([np.maximum(block, 0, out=block) @ weights, last], axis=1)
+
+        return self._map(add).T
+
+    def _kernel(self, part, others):
+        """Return the kernel (c, s) of some of the rows and of unit rows (s, d)."""
+        lengths = self.lengths[part]
+        scaled = (2 / self.width / np.where(lengths > 0, lengths, 1))[:, None]
+        X, scaled = self.X[part], scaled.astype(self.rows.dtype)
+        left = X.multiply(scaled).tocsr() if sparse.issparse(X) else X * scaled
+        block = safe_sparse_dot(left, others.T, dense_output=True)
+        block -= (1 + squared_norms(others)) / self.width
+        block[lengths == 0] += 1 / self.width
+        return np.exp(np.minimum(block, 0, out=block), out=block)
+
+    def _map(self, function):
+        parts = map_chunks(function, self.X.shape[0], HERD_ROWS, self.n_jobs)
+        return np.concatenate(parts).astype(np.float64)
 
 
 # Greedy maximum coverage: choose rows whose balls cover most others -------------------

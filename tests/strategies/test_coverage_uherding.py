@@ -1,0 +1,217 @@
+"""UHerding against loops over its definition, its limits and its bad inputs."""
+
+import math
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
+
+from skactive import ActiveLearner
+from skactive.strategies import UHerding
+from skactive.strategies._coverage import closest_pair
+from skactive.testing import check_strategy
+from skactive.view import PoolView
+
+RNG = np.random.default_rng(3)
+X = RNG.normal(size=(90, 3)) + 0.3
+Y = np.digitize(X[:, 0], [-0.3, 0.8])
+LABELED, POOL = X[:12], X[12:]
+
+
+def make_view(strategy, *, seed=0, model=None, pool=POOL, labeled=LABELED, y=None):
+    y = Y[: labeled.shape[0]] if y is None else y
+    model = LogisticRegression() if model is None else model
+    return PoolView(
+        pool,
+        estimator=model.fit(labeled, y),
+        X_labeled=labeled,
+        y_labeled=y,
+        requires=strategy.requires,
+        optional=strategy.optional,
+        targets=strategy.targets,
+        rng=np.random.default_rng(seed),
+    )
+
+
+def unit(rows):
+    return [[v / math.hypot(*row) for v in row] for row in np.asarray(rows).tolist()]
+
+
+def kernels(rows, others, radius):
+    return [
+        [math.exp(-(math.dist(a, b) ** 2) / radius**2) for b in unit(others)]
+        for a in unit(rows)
+    ]
+
+
+def measure(proba, name, temperature):
+    """Uncertainty of one row of probabilities."""
+    tempered = [p ** (1 / temperature) for p in proba]
+    proba = sorted(p / sum(tempered) for p in tempered)
+    return {
+        "margin": 1 - (proba[-1] - proba[-2]),
+        "entropy": -sum(p * math.log(p) for p in proba),
+        "least_confidence": 1 - proba[-1],
+    }[name]
+
+
+def check_greedy(picks, weights, radius, pool=POOL, labeled=LABELED):
+    """Each pick covers most of what labels and picks before it leave."""
+    pairs = kernels(pool, pool, radius)
+    covered = [max(row, default=0.0) for row in kernels(pool, labeled, radius)]
+    assert len(set(picks)) == len(picks)
+    first = None
+    for step, pick in enumerate(picks):
+        gains = {
+            i: sum(
+                u * max(k - c, 0)
+                for u, k, c in zip(weights, pairs[i], covered, strict=True)
+            )
+            for i in set(range(len(pool))) - set(picks[:step].tolist())
+        }
+        first = max(gains.values()) if first is None else first
+        assert gains[pick] >= max(gains.values()) - 2e-5 * first
+        covered = [max(c, k) for c, k in zip(covered, pairs[pick], strict=True)]
+
+
+@pytest.mark.parametrize("name", ["margin", "entropy", "least_confidence"])
+@pytest.mark.parametrize(("radius", "temperature"), [(0.3, 1.0), (1.5, 0.5), (0.1, 3)])
+def test_uherding_oracle_every_pick_adds_most(name, radius, temperature):
+    strategy = UHerding(name, radius, temperature)
+    view = make_view(strategy)
+    picks = strategy.select(view, 15)
+    proba = LogisticRegression().fit(LABELED, Y[:12]).predict_proba(POOL)
+    weights = [measure(row, name, temperature) for row in proba.tolist()]
+    check_greedy(picks, weights, radius)
+
+
+def test_uherding_oracle_radius_is_the_smallest_distance_between_labels():
+    strategy = UHerding()
+    picks = strategy.select(make_view(strategy), 15)
+    rows = unit(LABELED)
+    radius = min(math.dist(a, b) for a in rows for b in rows if a is not b)
+    proba = LogisticRegression().fit(LABELED, Y[:12]).predict_proba(POOL)
+    check_greedy(picks, [measure(row, "margin", 1) for row in proba.tolist()], radius)
+    assert closest_pair(np.repeat(LABELED, 3, axis=0)) == pytest.approx(radius)
+    assert closest_pair(np.repeat(LABELED[:1], 4, axis=0)) == np.inf
+
+
+@pytest.mark.parametrize("scale", [1, 1e-3])
+def test_uherding_oracle_max_herding_before_there_are_labels(scale):
+    learner = ActiveLearner(LogisticRegression(), cold_start=UHerding(), random_state=0)
+    picks = learner.query(scale * POOL, 12)
+    check_greedy(picks, [1] * len(POOL), 1.0, labeled=LABELED[:0])
+    learner.set_params(cold_start=UHerding(None)).fit(LABELED, np.zeros(12))
+    rows = unit(LABELED)
+    radius = min(math.dist(a, b) for a in rows for b in rows if a is not b)
+    check_greedy(learner.query(POOL, 12), [1] * len(POOL), radius)
+
+
+def test_uherding_oracle_decision_values_become_probabilities():
+    strategy = UHerding("entropy", radius=0.5, temperature=2.0)
+    picks = strategy.select(make_view(strategy, model=LinearSVC()), 8)
+    values = LinearSVC().fit(LABELED, Y[:12]).decision_function(POOL)
+    proba = np.exp(values) / np.exp(values).sum(axis=1)[:, None]
+    check_greedy(picks, [measure(row, "entropy", 2.0) for row in proba.tolist()], 0.5)
+
+
+@pytest.mark.parametrize("sample_size", [1, 7, 10_000])
+def test_a_narrow_kernel_is_margin_sampling(sample_size):
+    strategy = UHerding(radius=1e-4, sample_size=sample_size)
+    view = make_view(strategy)
+    expected = np.argsort(view.margins)[:20]
+    assert_array_equal(strategy.select(view, 20), expected)
+
+
+def test_sums_of_a_sample_are_near_those_of_all():
+    """The picks of a sample cover nearly as much as those of all candidates."""
+    pool = np.random.default_rng(0).normal(size=(1500, 3))
+    total = []
+    for size in [1500, 500]:
+        strategy = UHerding(None, 0.3, sample_size=size)
+        view = PoolView(pool, requires=strategy.requires, rng=np.random.default_rng(0))
+        picks = strategy.select(view, 10)
+        total.append(np.max(kernels(pool, pool[picks], 0.3), axis=1).sum())
+    chance = np.max(kernels(pool, pool[:10], 0.3), axis=1).sum()
+    assert total[1] > 0.9 * total[0] > 1.2 * chance
+
+
+def test_sparse_single_and_double_rows_give_the_same_picks():
+    strategy = UHerding(radius=0.5)
+    model = LogisticRegression(C=2).fit(LABELED, Y[:12])
+    expected = strategy.select(make_view(strategy), 10)
+    for convert in (sparse.csr_array, np.float32):
+        view = make_view(strategy, pool=convert(POOL), labeled=convert(LABELED))
+        assert_array_equal(strategy.select(view, 10), expected)
+    assert model.classes_.tolist() == [0, 1, 2]
+
+
+def test_the_whole_pool_and_rows_of_zeros():
+    pool = np.vstack([POOL[:5], np.zeros((2, 3))])
+    for kind in (np.asarray, sparse.csr_array):
+        strategy = UHerding()
+        picks = strategy.select(make_view(strategy, pool=kind(pool)), 7)
+        assert sorted(picks) == list(range(7))
+    strategy = UHerding(None, radius=0.5)
+    view = make_view(strategy, pool=np.vstack([POOL[:1] * 0, POOL[:1]]))
+    assert len(strategy.select(view, 2)) == 2
+
+
+def test_copies_add_nothing_twice_and_come_in_random_order():
+    pool = np.repeat(np.eye(3), 4, axis=0)
+    orders = set()
+    for seed in range(8):
+        strategy = UHerding(None, radius=0.3)
+        view = PoolView(
+            pool, requires=strategy.requires, rng=np.random.default_rng(seed)
+        )
+        picks = strategy.select(view, 12)
+        assert sorted(picks[:3] // 4) == [0, 1, 2]
+        assert sorted(picks) == list(range(12))
+        orders.add(tuple(picks))
+    assert len(orders) == 8
+
+
+def test_certain_predictions_leave_coverage():
+    class Certain(LogisticRegression):
+        def predict_proba(self, X):
+            return np.eye(3)[super().predict(X)]
+
+    certain, none = UHerding(radius=0.5), UHerding(None, radius=0.5)
+    assert_array_equal(
+        certain.select(make_view(certain, model=Certain()), 9),
+        none.select(make_view(none), 9),
+    )
+
+
+def test_threads_and_seeds_do_not_change_the_answer():
+    pool = np.random.default_rng(0).normal(size=(1200, 5))
+    strategy = UHerding(None, sample_size=100)
+    labeled = pool[:12] + 0.1
+    first = strategy.select(make_view(strategy, pool=pool, labeled=labeled), 20)
+    with parallel_config("threading", n_jobs=3):
+        again = strategy.select(make_view(strategy, pool=pool, labeled=labeled), 20)
+    assert_array_equal(first, again)
+    view = make_view(strategy, pool=pool, labeled=labeled, seed=1)
+    assert strategy.select(view, 20).tolist() != first.tolist()
+
+
+def test_regression_needs_no_measure():
+    assert UHerding().targets == {"single-label"}
+    assert "regression" in UHerding(None).targets
+    assert UHerding(None).optional == {"labeled"}
+    assert_allclose(closest_pair(np.eye(2)), math.sqrt(2))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "strategy",
+    [UHerding(None), UHerding("entropy", 0.5, 2.0, 5)],
+    ids=repr,
+)
+def test_other_parameters_pass_the_kit(strategy):
+    assert len(check_strategy(strategy)) > 25
