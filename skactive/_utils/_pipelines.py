@@ -94,17 +94,23 @@ def unlabeled_params(estimator, X, y, X_unlabeled):
     The steps before it are fitted to `X` and `y`, as they will be in the pipeline, and
     transform the items.
     """
-    name, front = "", []
-    while isinstance(estimator, Pipeline):
-        front += estimator.steps[:-1]
-        step, estimator = estimator.steps[-1]
-        name += f"{step}__"
+    front, last = [], estimator
+    while isinstance(last, Pipeline):
+        front += last.steps[:-1]
+        last = last.steps[-1][1]
     if front:
         named = [(str(i), step) for i, (_, step) in enumerate(front)]
         X_unlabeled = clone(Pipeline(named)).fit(X, y).transform(X_unlabeled)
-    if get_config()["enable_metadata_routing"]:
-        name = ""
-    return {f"{name}X_unlabeled": X_unlabeled}
+    return last_params(estimator, X_unlabeled=X_unlabeled)
+
+
+def last_params(estimator, **params):
+    """Return `fit` parameters under the names that reach a pipeline's last step."""
+    prefix, routed = "", get_config()["enable_metadata_routing"]
+    while isinstance(estimator, Pipeline) and not routed:
+        name, estimator = estimator.steps[-1]
+        prefix += f"{name}__"
+    return {f"{prefix}{name}": value for name, value in params.items()}
 
 
 def carries_over(estimator):

@@ -14,7 +14,12 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from .._utils._containers import concatenate, count_items, read_items, take_rows
 from .._utils._labels import as_labels
-from .._utils._pipelines import seeded_clone
+from .._utils._pipelines import (
+    last_params,
+    seeded_clone,
+    takes_unlabeled,
+    unlabeled_params,
+)
 from .._utils._random import base_seed, round_rng
 from .._utils._sklearn import (
     HasMethods,
@@ -67,7 +72,9 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     estimator : classifier
         Trained on labels and pseudo-labels. Its `fit` takes `sample_weight`.
     teacher : classifier or None, default=None
-        Predicts the pseudo-labels. Defaults to `estimator`, trained on the labels.
+        Predicts the pseudo-labels. If its `fit`, or that of a pipeline's last step,
+        takes `X_unlabeled`, it gets the unlabeled items. Defaults to `estimator`,
+        trained on the labels.
     pseudo_per_label : float, default=10.0
         Number of pseudo-labels per label. At most half of the unlabeled items get one.
     weight : float, default=1.0
@@ -214,7 +221,7 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.scores_: dict[str, float] = {}
         self.temperature_ = 1.0
         self.chosen_ = "labels" if pool is None or self.cv else "pseudo-labels"
-        teacher = self._train(self._teacher, labels, seed)
+        teacher = self._train(self._teacher, labels, seed, pool)
         if self.cv:
             self._compare(teacher, labels, pool, seed)
         self.pseudo_labels_ = known[:0]
@@ -249,12 +256,14 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         rows = rng.choice(n, self.max_unlabeled, replace=False)
         return take_rows(pool, np.sort(rows))
 
-    def _train(self, model, labels, seed):
+    def _train(self, model, labels, seed, pool=None):
         """Return a fitted clone of `estimator` or of the teacher."""
         X, y, weight = labels
         rng = np.random.default_rng([seed, model is not self.estimator])
         plain = (weight == 1).all()
-        params = {} if plain else {"sample_weight": weight}
+        params = {} if plain else last_params(model, sample_weight=weight)
+        if pool is not None and takes_unlabeled(model):
+            params |= unlabeled_params(model, X, y, pool)
         return seeded_clone(model, rng).fit(X, y, **params)
 
     def _choose(self, teacher, pool, n):
@@ -302,7 +311,7 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             models = {"labels": self._train(self.estimator, part, seed)}
             models["teacher"] = models["labels"]
             if self.teacher is not None:
-                models["teacher"] = self._train(template, part, seed)
+                models["teacher"] = self._train(template, part, seed, pool)
             if pool is not None:
                 rows = self._choose(models["teacher"], pool, len(train))
                 part = self._join(part, pool, *rows)

@@ -6,11 +6,19 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skactive import ActiveLearner, LabelingSession, load, save, simulate
+from skactive import (
+    ActiveLearner,
+    LabelingSession,
+    load,
+    make_text_classifier,
+    save,
+    simulate,
+)
+from skactive.bert import BertClassifier
 from skactive.linear_model import FewLabelClassifier, PrototypeClassifier
 from skactive.linear_model._few_label import assign_folds
 from skactive.semi_supervised import SelfTraining
@@ -318,6 +326,46 @@ def test_it_is_saved_and_loaded(tmp_path):
     again = load(tmp_path / "model")
     assert_array_equal(again.predict_proba(pool), model.predict_proba(pool))
     assert again.scores_ == model.scores_
+
+
+class OfThePool(PrototypeClassifier):
+    """Keeps the unlabeled items that it gets."""
+
+    def fit(self, X, y, sample_weight=None, X_unlabeled=None):
+        self.pool_ = X_unlabeled
+        return super().fit(X, y, sample_weight)
+
+
+def test_the_teacher_gets_the_pool_if_its_last_step_takes_it():
+    X, y = draw(30)
+    pool, _ = draw(60, seed=1)
+    model = SelfTraining(
+        Inverted(), teacher=make_pipeline(StandardScaler(), OfThePool()), random_state=0
+    )
+    model.fit(X, y, np.arange(1.0, 31.0), X_unlabeled=pool)
+    assert model.chosen_ == "teacher"
+    scaler = StandardScaler().fit(X)
+    assert_allclose(model.estimator_[-1].pool_, scaler.transform(pool))
+    oracle = PrototypeClassifier().fit(scaler.transform(X), y, np.arange(1.0, 31.0))
+    assert_allclose(model.estimator_[-1].prototypes_, oracle.prototypes_)
+
+
+@pytest.mark.parametrize("cv", [None, 2])
+def test_a_fine_tuned_encoder_learns_from_raw_texts(tiny_bert, tmp_path, cv):
+    student = BertClassifier(tiny_bert, max_epochs=1, freeze="all", lr=1e-2)
+    model = SelfTraining(
+        student, teacher=make_text_classifier(tiny_bert), cv=cv, random_state=0
+    )
+    learner = ActiveLearner(model, random_state=0)
+    learner.fit(TEXTS[::2], LABELS[::2], X_unlabeled=POOL)
+    fitted = learner.estimator_
+    assert fitted.chosen_ == "pseudo-labels" if cv is None else fitted.scores_
+    kinds = {"teacher": Pipeline}
+    assert isinstance(fitted.estimator_, kinds.get(fitted.chosen_, BertClassifier))
+    proba = learner.predict_proba(POOL)
+    assert proba.shape == (len(POOL), 2)
+    save(learner, tmp_path / "model", data=False)
+    assert_array_equal(load(tmp_path / "model").predict_proba(POOL), proba)
 
 
 def test_strategies_use_its_estimator():
