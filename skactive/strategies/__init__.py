@@ -20,6 +20,7 @@ _HOME = {
     "DAL": "_contrastive",
     "DFAL": "_gradient",
     "Density": "_uncertainty",
+    "DropQuery": "_representative",
     "EGL": "_gradient",
     "EGLEmbedding": "_gradient",
     "EmbeddingKMeans": "_clustering",

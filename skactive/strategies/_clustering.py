@@ -71,7 +71,7 @@ class EmbeddingKMeans(Strategy):
 
     def select(self, view: Any, n: int) -> NDArray:
         """Select the candidates nearest the centers, by the size of their clusters."""
-        return _ask_each_cluster(view.features, n, view.rng, self.normalize)
+        return ask_each_cluster(view.features, n, view.rng, self.normalize)
 
 
 class ALPS(Strategy):
@@ -109,7 +109,7 @@ class ALPS(Strategy):
 
     def select(self, view: Any, n: int) -> NDArray:
         """Select the texts nearest the centers, by the size of their clusters."""
-        return _ask_each_cluster(view.surprisal, n, view.rng, normalize=True)
+        return ask_each_cluster(view.surprisal, n, view.rng, normalize=True)
 
 
 class WholeCluster(Strategy):
@@ -194,7 +194,7 @@ class WholeCluster(Strategy):
         return np.array(picks)
 
 
-def _ask_each_cluster(X, n, rng, normalize):
+def ask_each_cluster(X, n, rng, normalize=False):
     """Return the row nearest each of n centers (n,), largest cluster first."""
     centers, labels = k_means(X, n, rng, normalize=normalize)
     rows = nearest_rows(X, centers, rng, normalize=normalize)

@@ -60,6 +60,8 @@ WRONG = [
     *(("density", "n_neighbors", value) for value in COUNT),
     *(("preclustering", "n_clusters", value) for value in COUNT),
     *(("preclustering", "bandwidth", value) for value in [0.0, "wide", math.inf]),
+    *(("dropquery", "n_draws", value) for value in COUNT),
+    *(("dropquery", "rate", value) for value in [1, -0.1, math.nan, "half"]),
     *(("representative", "margin", value) for value in [0, "wide"]),
     *(("representative", "factor", value) for value in [0.5, None]),
     *(("dal", "n_batches", value) for value in COUNT),
