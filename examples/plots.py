@@ -1,4 +1,4 @@
-"""The five pictures: curves, overlap, ledger, layer changes, score against time.
+"""Six pictures: curves, labels, overlap, ledger, layer changes, score against time.
 
     python examples/plots.py                        # some minutes, no data needed
     python examples/plots.py --smoke                # seconds
@@ -23,6 +23,7 @@ from skactive.bert import BertClassifier, BertFeatures
 from skactive.datasets import load_docstrings, load_table
 from skactive.plotting import (
     ActiveLearningCurveDisplay,
+    LabelsNeededDisplay,
     LayerChangeDisplay,
     LedgerDisplay,
     OverlapDisplay,
@@ -164,6 +165,9 @@ def main():
     pictures = {
         "curves": ActiveLearningCurveDisplay.from_runs(
             runs, band="std", reference=train_on_all(data, args)
+        ),
+        "labels_needed": LabelsNeededDisplay.from_runs(
+            runs, "random", args.batch_size * (args.rounds + 1)
         ),
         "overlap": OverlapDisplay.from_runs(runs, "margin"),
         "ledger": LedgerDisplay.from_runs(protocols, by="protocol", log=True),

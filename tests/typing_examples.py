@@ -17,6 +17,7 @@ from skactive import (
 )
 from skactive.analysis import (
     Diagnosis,
+    LabelsNeeded,
     LearningCurve,
     area_under_curve,
     compare_over_datasets,
@@ -24,6 +25,7 @@ from skactive.analysis import (
     diagnose,
     equal_time,
     group_runs,
+    labels_needed,
     labels_to_reach,
     learning_curve,
     mean_jaccard,
@@ -35,6 +37,7 @@ from skactive.datasets import load_docstrings, load_table
 from skactive.linear_model import SequentialLogisticRegression
 from skactive.plotting import (
     ActiveLearningCurveDisplay,
+    LabelsNeededDisplay,
     LayerChangeDisplay,
     LedgerDisplay,
     OverlapDisplay,
@@ -110,6 +113,7 @@ def analyze(margin: list[Run], random: list[Run], pool: NDArray[np.float64]) -> 
     print(area_under_curve(curve, start=10) - area_under_curve(random[0]))
     print(mean_jaccard(margin, random).mean, describe_batches(margin[0], pool))
     groups = group_runs([*margin, *random], by=("learner", "strategy"))
+    assert_type(labels_needed(groups, random, 500, metric="f1"), LabelsNeeded)
     print(equal_time(groups, [10, 60]), equal_time(margin, phases=["acquisition"]))
     print(compare_over_datasets({"random": [0.5, 0.6], "margin": [0.6, 0.7]}))
     print(welch_t([0.8, 0.9], np.array([0.7, 0.8])).p_value.is_integer())
@@ -123,6 +127,7 @@ def draw(runs: dict[str, list[Run]], model: BertClassifier) -> None:
     display = ActiveLearningCurveDisplay.from_runs(runs, reference=0.95, band=None)
     assert_type(display.plot(score_name="accuracy"), ActiveLearningCurveDisplay)
     OverlapDisplay.from_runs(runs, "random", line_kw={"alpha": 0.5})
+    LabelsNeededDisplay.from_runs(runs, "random", 500, log=True).plot(log=False)
     LedgerDisplay.from_runs(runs, phases=["retraining"], log=True)
     ScoreTimeDisplay.from_runs(runs, budgets=[10, 60]).plot(xscale="log")
     ScoreTimeDisplay.from_history({"all layers": model})

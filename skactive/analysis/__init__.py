@@ -15,6 +15,7 @@ from ._comparison import (
 from ._curves import LearningCurve, align_runs, band_width, group_runs, learning_curve
 from ._diagnosis import Diagnosis, diagnose
 from ._discovery import ClassCoverage, class_coverage
+from ._labels_needed import LabelsNeeded, labels_needed
 from ._overlap import Overlap, chance_jaccard, jaccard, mean_jaccard
 from ._timing import (
     EqualTime,
@@ -29,6 +30,7 @@ __all__ = [
     "Comparison",
     "Diagnosis",
     "EqualTime",
+    "LabelsNeeded",
     "LearningCurve",
     "LedgerTable",
     "Overlap",
@@ -48,6 +50,7 @@ __all__ = [
     "group_runs",
     "holm",
     "jaccard",
+    "labels_needed",
     "labels_to_reach",
     "learning_curve",
     "ledger_table",

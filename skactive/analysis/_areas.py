@@ -201,14 +201,30 @@ def labels_to_reach(
     True
     """
     n_labeled, scores = known_points(curve, metric)
-    # The mean of 0.7, 0.8 and 0.9 is a rounding error below 0.8.
-    close = np.isclose(scores, score, rtol=1e-12, atol=1e-12)
-    reached = np.flatnonzero((scores >= score) | close)
-    if not reached.size:
+    labels, places = find_crossings(n_labeled, scores[np.newaxis], np.array([score]))
+    (i,) = places
+    if i == len(n_labeled):
         return None
-    i = reached[0]
     if i == 0 or not interpolate:
         return n_labeled[i].item()
-    share = (score - scores[i - 1]) / (scores[i] - scores[i - 1])
-    share = min(share, 1)
-    return float(n_labeled[i - 1] + share * (n_labeled[i] - n_labeled[i - 1]))
+    return float(labels[0])
+
+
+def find_crossings(n_labeled, curves, scores):
+    """Find where curves (b, r) first reach scores (b,), interpolated linearly.
+
+    Returns the label counts (b,), and the places (b,) of the first points at or above
+    the scores. A curve that does not reach its score has the last label count and the
+    place r.
+    """
+    # The mean of 0.7, 0.8 and 0.9 is a rounding error below 0.8.
+    scores = scores[:, np.newaxis]
+    above = (curves >= scores) | np.isclose(curves, scores, rtol=1e-12, atol=1e-12)
+    places = np.where(above.any(axis=1), above.argmax(axis=1), len(n_labeled))
+    labels = np.asarray(n_labeled, dtype=float)[np.minimum(places, len(n_labeled) - 1)]
+    between = np.flatnonzero((places > 0) & (places < len(n_labeled)))
+    i = places[between]
+    low, high = curves[between, i - 1], curves[between, i]
+    share = np.minimum((scores[between, 0] - low) / (high - low), 1)
+    labels[between] = n_labeled[i - 1] + share * (n_labeled[i] - n_labeled[i - 1])
+    return labels, places

@@ -417,6 +417,28 @@ def sort_runs(runs, by="strategy"):
     return groups
 
 
+def split_groups(groups, reference, argument):
+    """Return the name and the runs of a reference, and the other groups.
+
+    `reference` is the name of a group, or runs, whose name is None. `argument` is its
+    name in error messages.
+    """
+    if not isinstance(reference, str):
+        return None, as_runs(reference, argument), groups
+    if reference not in groups:
+        raise ValueError(
+            f"{argument!r} must be one of {list(groups)}, or runs to compare with; got "
+            f"{reference!r}."
+        )
+    others = {name: group for name, group in groups.items() if name != reference}
+    if not others:
+        raise ValueError(
+            f"'runs' must hold a group other than the {argument} {reference!r}, got "
+            "none."
+        )
+    return reference, groups[reference], others
+
+
 def pair_runs(runs_a, runs_b):
     """Return the pairs of runs of two groups with the same data and seed, or None."""
     keys_a, keys_b = (
@@ -517,7 +539,7 @@ def bootstrap_mean(values, confidence, n_resamples, random_state):
 
     Returns `low, high` (r,).
     """
-    weights = _draw_weights(len(values), n_resamples, check_random_state(random_state))
+    weights = draw_weights(len(values), n_resamples, check_random_state(random_state))
     return _percentiles([(weights, values)], confidence, len(values))
 
 
@@ -530,8 +552,8 @@ def bootstrap_difference(a, b, confidence, n_resamples, random_state):
     """
     rng = check_random_state(random_state)
     parts = [
-        (_draw_weights(len(a), n_resamples, rng), a),
-        (_draw_weights(len(b), n_resamples, rng), -b),
+        (draw_weights(len(a), n_resamples, rng), a),
+        (draw_weights(len(b), n_resamples, rng), -b),
     ]
     return _percentiles(parts, confidence, min(len(a), len(b)))
 
@@ -562,7 +584,7 @@ def widened_tail(confidence, n):
     return float(stats.norm.sf(t * np.sqrt(n / (n - 1))))
 
 
-def _draw_weights(n, n_resamples, rng):
+def draw_weights(n, n_resamples, rng):
     """Return the fraction of each of n runs in each bootstrap sample."""
     return rng.multinomial(n, np.full(n, 1 / n), size=n_resamples) / n
 

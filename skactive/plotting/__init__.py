@@ -6,6 +6,7 @@ drawn.
 """
 
 from ._curves import ActiveLearningCurveDisplay
+from ._labels_needed import LabelsNeededDisplay
 from ._layers import LayerChangeDisplay
 from ._ledger import LedgerDisplay
 from ._overlap import OverlapDisplay
@@ -13,6 +14,7 @@ from ._score_time import ScoreTimeDisplay
 
 __all__ = [
     "ActiveLearningCurveDisplay",
+    "LabelsNeededDisplay",
     "LayerChangeDisplay",
     "LedgerDisplay",
     "OverlapDisplay",

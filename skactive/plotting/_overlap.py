@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 
 from .._utils._sklearn import validate_params
-from ..analysis._curves import Groups, Runs, sort_runs
+from ..analysis._curves import Groups, Runs, sort_runs, split_groups
 from ..analysis._overlap import Overlap, mean_jaccard
 from ._axes import add_legend, draw_band, draw_line, label_axes, open_axes
 from ._style import GRAY, assign_styles
@@ -122,21 +122,9 @@ class OverlapDisplay:
             If there are no runs, there is no group `reference`, or the runs cannot be
             paired by their seed.
         """
-        groups = sort_runs(runs, by)
-        against: Any = reference
-        name = None
-        if isinstance(reference, str):
-            if reference not in groups:
-                raise ValueError(
-                    f"'reference' must be one of {list(groups)}, or runs to compare "
-                    f"with; got {reference!r}."
-                )
-            name, against = reference, groups.pop(reference)
-            if not groups:
-                raise ValueError(
-                    f"'runs' must hold a group other than the reference {name!r}, got "
-                    "none."
-                )
+        name, against, groups = split_groups(
+            sort_runs(runs, by), reference, "reference"
+        )
         overlaps = {}
         for other, group in groups.items():
             try:

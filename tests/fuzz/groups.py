@@ -320,6 +320,10 @@ def summaries(folder):
         },
         "group_runs": {"runs": a + b, "by": "strategy"},
         "jaccard": {"run_a": a[0], "run_b": b[0], "cumulative": True},
+        "labels_needed": {
+            **{"runs": b, "baseline": a, "at": 12, "metric": "f1", "by": "strategy"},
+            **{"confidence": 0.9, **seeded},
+        },
         "labels_to_reach": {"curve": a[0], "score": 0.6, "metric": "accuracy"},
         "learning_curve": {**curve, **seeded},
         "ledger_table": {"runs": a + b},
@@ -340,6 +344,10 @@ def summaries(folder):
             **{"reference": None, "baseline": "random", "score_name": None},
             **{"line_kw": None, "band_kw": None},
             **shown,
+        },
+        "LabelsNeededDisplay.from_runs": {
+            **{"runs": b, "baseline": a, "at": 12, "metric": "f1", "log": False},
+            **{"confidence": 0.9, **shown},
         },
         "LayerChangeDisplay.from_changes": {"changes": changes, "log": False},
         "LedgerDisplay.from_runs": {"runs": a + b, "log": False, **shown},

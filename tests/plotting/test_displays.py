@@ -15,7 +15,8 @@ CHANGES = {
     "mean": [0.0, 1e-4, 2e-4],
     "variance": [0.0, 1e-8, 1e-8],
 }
-DISPLAYS = ["curves", "layers", "ledger", "overlap", "score_time", "history"]
+DISPLAYS = ["curves", "labels_needed", "layers", "ledger", "overlap", "score_time"]
+DISPLAYS += ["history"]
 
 
 @pytest.fixture(params=DISPLAYS)
@@ -31,6 +32,10 @@ def draw(request, make_run):
         if request.param == "curves":
             display = plotting.ActiveLearningCurveDisplay
             return display.from_runs(runs, band="t", ax=ax)
+        if request.param == "labels_needed":
+            baseline = [make_run([0.5, 0.6, 0.7]) for _ in range(n_seeds)]
+            display = plotting.LabelsNeededDisplay
+            return display.from_runs(runs, baseline, 20, ax=ax)
         if request.param == "layers":
             changes = dict.fromkeys(names, CHANGES)
             return plotting.LayerChangeDisplay.from_changes(changes, ax=ax)
@@ -99,7 +104,7 @@ def test_a_figure_is_no_axes(draw):
 def test_both_axes_are_named(draw, ax):
     draw(ax)
     assert ax.get_xlabel()
-    assert ax.get_ylabel() or len(ax.get_yticklabels()) == 2  # the ledger's names
+    assert ax.get_ylabel() or len(ax.get_yticklabels()) == 2  # the names of rows
 
 
 def test_names_are_no_formulas_and_none_is_hidden(draw, tmp_path):
