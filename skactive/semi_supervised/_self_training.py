@@ -85,6 +85,9 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     cv : int or None, default=3
         Number of folds of the choice. With None nothing is compared: pseudo-labels are
         used if there are unlabeled items, else `estimator` on the labels.
+    max_folds : int or None, default=None
+        Number of the folds that are held out, one after the other. Defaults to all. 1
+        compares on a single split, for an `estimator` that is expensive to train.
     random_state : int, RandomState instance or None, default=None
         Determines the folds, the unlabeled items that are used and each `random_state`
         of `estimator` and `teacher` that is None.
@@ -114,9 +117,9 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    The comparison trains the teacher and the estimator `cv` times on parts of the
-    labels. A `FewLabelClassifier` as the teacher chooses its model once, on all labels.
-    Classes with a single example are never held out; without two examples of a
+    The comparison trains the teacher once and the estimator twice for each fold that is
+    held out. A `FewLabelClassifier` as the teacher chooses its model once, on all
+    labels. Classes with a single example are never held out; without two examples of a
     class nothing is compared and no pseudo-labels are used.
 
     References
@@ -151,6 +154,7 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         "weight": [Interval(Real, 0, None, closed="neither")],
         "max_unlabeled": [Interval(Integral, 1, None, closed="left")],
         "cv": [Interval(Integral, 2, None, closed="left"), None],
+        "max_folds": [Interval(Integral, 1, None, closed="left"), None],
         "random_state": ["random_state"],
     }
 
@@ -163,6 +167,7 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         weight: float = 1.0,
         max_unlabeled: int = 2000,
         cv: int | None = 3,
+        max_folds: int | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.estimator = estimator
@@ -171,6 +176,7 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.weight = weight
         self.max_unlabeled = max_unlabeled
         self.cv = cv
+        self.max_folds = max_folds
         self.random_state = random_state
 
     @fit_context(prefer_skip_nested_validation=False)
@@ -299,13 +305,14 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         X, y, weight = labels
         codes = np.searchsorted(self.classes_, y)
         folds = assign_folds(codes, self.cv, seed)
-        held = np.flatnonzero(folds >= 0)
+        n_folds = min(self.max_folds or self.cv, folds.max() + 1)
+        held = np.flatnonzero((folds >= 0) & (folds < n_folds))
         if held.size == 0:
             return
         names = [] if self.teacher is None else ["teacher"]
         names += ["labels"] if pool is None else ["labels", "pseudo-labels"]
         log_proba = {name: np.empty((len(y), len(self.classes_))) for name in names}
-        for fold in range(folds.max() + 1):
+        for fold in range(n_folds):
             train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
             part = take_rows(X, train), y[train], weight[train]
             models = {"labels": self._train(self.estimator, part, seed)}

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -183,6 +184,30 @@ def test_scores_and_temperature_are_those_of_held_out_labels():
     assert model.temperature_ == pytest.approx(grid[np.argmin(losses)], rel=0.02)
     proba = model.estimator_.predict_proba(X) ** (1 / model.temperature_)
     assert_allclose(model.predict_proba(X), proba / proba.sum(axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize(("max_folds", "n_folds"), [(1, 1), (2, 2), (None, 4), (9, 4)])
+def test_only_some_of_the_folds_are_held_out(spy, max_folds, n_folds):
+    X, y = draw(40, spread=1.2)
+    model = SelfTraining(
+        spy, teacher=PrototypeClassifier(), cv=4, max_folds=max_folds, random_state=0
+    )
+    model.fit(X, y, X_unlabeled=draw(100, seed=1)[0])
+    n_final = int(model.chosen_ != "teacher")
+    assert len(Spy.seen) == 2 * n_folds + n_final
+    # The scores are those of the folds that were held out.
+    folds = assign_folds(y, 4, 0)
+    proba = np.empty((40, 3))
+    for fold in range(n_folds):
+        part = PrototypeClassifier().fit(X[folds != fold], y[folds != fold])
+        proba[folds == fold] = part.predict_proba(X[folds == fold])
+    held = folds < n_folds
+    losses = []
+    for t in np.geomspace(0.01, 100, 2000):
+        scaled = log_softmax(np.log(proba[held]) / t, axis=1)
+        losses.append(-scaled[np.arange(held.sum()), y[held]].mean())
+    assert model.scores_["labels"] == pytest.approx(min(losses), rel=1e-3)
+    assert model.scores_["teacher"] == pytest.approx(min(losses), rel=1e-3)
 
 
 def test_one_label_per_class():
