@@ -18,6 +18,7 @@ from skactive.view._pool_view import _quantities as quantities
 DENSE = ["margin", "entropy", "egl", "bald", "badge", "coreset", "embedding_kmeans"]
 DENSE += ["typiclust", "probcover", "density", "cal", "dal", "preclustering"]
 DENSE += ["representative", "perceptron_ensemble", "dfal", "goral", "random"]
+DENSE += ["uherding", "dropquery", "anchoral", "switch"]
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ def test_picks_are_the_same_however_large_the_pool_seems(rows, name, monkeypatch
     assert_array_equal(learner.query(pool, 8, candidates=mask), expected[1])
 
 
-@pytest.mark.parametrize("name", ["margin", "egl", "coreset", "embedding_kmeans"])
+@pytest.mark.parametrize("name", ["margin", "egl", "coreset", "uherding", "dropquery"])
 def test_half_precision_asks_for_what_single_precision_does(rows, name):
     learner, pool = make(rows, name), rows[0][60:]
     expected = learner.query(pool.astype(np.float32), 8)
