@@ -368,8 +368,9 @@ class AnchorAL(_Composite):
     k : int, default=50
         Number of most similar candidates of each anchor, by the cosine.
     size : int, default=1000
-        Maximum number of candidates that are considered: those with the highest mean
-        cosine to the anchors that they are among the `k` most similar candidates of.
+        Maximum number of candidates that are considered, or the batch size if that is
+        more: those with the highest mean cosine to the anchors that they are among the
+        `k` most similar candidates of.
 
     Notes
     -----
@@ -429,7 +430,7 @@ class AnchorAL(_Composite):
         # Among unit vectors, the squared distance is 2 minus twice the cosine.
         sums = np.bincount(place.ravel(), weights=distances.ravel())
         means = sums / np.bincount(place.ravel())
-        best = top_n(-means, self.size, view.uniform()[rows])
+        best = top_n(-means, max(n, self.size), view.uniform()[rows])
         return self._ask_among("strategy", view, np.sort(rows[best]), n)
 
     def _draw_anchors(self, view):

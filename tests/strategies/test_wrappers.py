@@ -285,6 +285,13 @@ def test_anchoral_fills_up_and_answers_as_the_seed_says():
     assert ask(strategy, 9).tolist() != ask(strategy, 9, seed=1).tolist()
 
 
+def test_anchoral_considers_at_least_a_batch():
+    small, large = AnchorAL(Noting(), k=9, size=1), AnchorAL(Noting(), k=9, size=8)
+    picks = ask(small, 8)
+    assert len(Noting.seen) == 8
+    assert_array_equal(ask(large, 8), picks)
+
+
 def test_anchoral_is_defined_for_one_class_per_item():
     assert AnchorAL("random").targets == {"single-label"}
     assert AnchorAL("entropy").requires == {"features", "labeled", "proba"}

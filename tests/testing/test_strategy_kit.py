@@ -49,7 +49,7 @@ SMALL = {
 # The kit takes seconds with them, and others of their family are in the default run.
 COSTLY = {"alps", "class_balanced", "committee", "dal", "prefilter", "typiclust"}
 COSTLY |= {"badge", "batchbald", "embedding_kmeans", "representative", "seals"}
-COSTLY |= {"whole_cluster"}
+COSTLY |= {"whole_cluster", "anchoral", "dropquery", "switch"}
 
 
 @pytest.mark.parametrize(
