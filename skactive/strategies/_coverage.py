@@ -257,8 +257,8 @@ class UHerding(Strategy):
 
     The objective, the kernel, the measures and the radius are those of the paper and
     its program. The temperature of the paper is fitted to held-out labels after a
-    second training; here it is a parameter, because with up to 300 labels of three text
-    data sets a fit by cross-validation changed no accuracy beyond its error.
+    second training; here it is a parameter, because a fit by cross-validation gave no
+    consistent gain with up to 300 labels of three text data sets.
     The radius before there are labels is that of MaxHerding. The sample is not from
     the paper, whose program limits the number of candidates instead.
 
