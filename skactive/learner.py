@@ -30,6 +30,7 @@ from ._utils._containers import (
 )
 from ._utils._labels import check_weights, join_fit_params, join_labels, read_labels
 from ._utils._pipelines import (
+    computes_features,
     continue_from,
     find_sample_weight,
     fresh_estimator,
@@ -206,9 +207,11 @@ class ActiveLearner(
         returns one score per candidate, of which the highest are queried first.
     batch_size : int, default=10
         Number of items that `query` returns by default.
-    cold_start : str, strategy or callable, default="random"
+    cold_start : str, strategy, callable or None, default=None
         A strategy that needs no model. It is used before there are labels and while all
-        labels are of one class.
+        labels are of one class. Defaults to "embedding_kmeans" if `estimator` is a
+        pipeline whose first steps compute features without training, such as
+        `BertFeatures`, else to "random".
     random_state : int, RandomState instance or None, default=None
         Seeds the strategies and each `random_state` inside `estimator` that is None.
         Every round and every number of labels has its own seed. With an int, the same
@@ -265,7 +268,7 @@ class ActiveLearner(
         "estimator": [IsPredictor()],
         "strategy": [str, HasMethods("select"), callable],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
-        "cold_start": [str, HasMethods("select"), callable],
+        "cold_start": [str, HasMethods("select"), callable, None],
         "random_state": ["random_state"],
     }
 
@@ -275,7 +278,7 @@ class ActiveLearner(
         strategy: Any = "margin",
         *,
         batch_size: int = 10,
-        cold_start: Any = "random",
+        cold_start: Any = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.estimator = estimator
@@ -490,7 +493,7 @@ class ActiveLearner(
 
         # Before there is a model of two classes, the cold start is used.
         argument = "cold_start" if self._model() is None else "strategy"
-        given = getattr(self, argument)
+        given = self.strategy if argument == "strategy" else self._cold_start()
         strategy = resolve(given, argument=argument)
         name = given if isinstance(given, str) else repr(given)
         if return_scores:
@@ -537,8 +540,14 @@ class ActiveLearner(
     def _resolve(self):
         """Return a fresh strategy, and check the cold start."""
         strategy = resolve(self.strategy)
-        resolve(self.cold_start, argument="cold_start")
+        resolve(self._cold_start(), argument="cold_start")
         return strategy
+
+    def _cold_start(self):
+        """Return `cold_start` or its default."""
+        if self.cold_start is not None:
+            return self.cold_start
+        return "embedding_kmeans" if computes_features(self.estimator) else "random"
 
     def _train(self, data, fit_params, last=None, X_unlabeled=None):
         """Train a fresh estimator, which may continue from the last one."""

@@ -5,6 +5,7 @@ from sklearn import get_config
 from sklearn.base import clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from ._random import round_seed
@@ -24,6 +25,19 @@ def split_estimator(estimator):
     if inner is not None:
         steps.append(("last", inner))
     return Pipeline(steps, memory=estimator.memory) if steps else None, final
+
+
+def computes_features(estimator):
+    """Whether the steps before the model need no training, such as `BertFeatures`."""
+    front, _ = split_estimator(estimator)
+    steps = [] if front is None else [step for _, step in front.steps]
+    steps = [step for step in steps if step is not None and step != "passthrough"]
+    return bool(steps) and not any(map(needs_training, steps))
+
+
+def needs_training(step):
+    """Whether a step of a pipeline must be fitted first, also if it does not say so."""
+    return not hasattr(step, "__sklearn_tags__") or get_tags(step).requires_fit
 
 
 def _unwrap(estimator):

@@ -193,6 +193,7 @@ def _encode_known(value, name, where, writer):
         if not writer.data:
             state = {k: v for k, v in state.items() if k not in _DATA}
         choices = ("strategy", "cold_start", "strategy_")
+        choices = [key for key in choices if state.get(key) is not None]
         special = dict.fromkeys(choices, encode_choice) | {"X_labeled_": encode_items}
 
     def encode(values):

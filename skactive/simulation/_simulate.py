@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils import get_tags
 from tqdm import tqdm
 
 from .._storage._fingerprint import to_text
 from .._utils._containers import NothingToAskError, as_positions, count_items, take_rows
 from .._utils._labels import as_labels
-from .._utils._pipelines import carries_over, takes_unlabeled
+from .._utils._pipelines import carries_over, needs_training, takes_unlabeled
 from .._utils._random import base_seed, round_rng
 from .._utils._sklearn import (
     HasMethods,
@@ -489,7 +488,7 @@ def find_cached_steps(estimator):
         for _, step in estimator.steps[:-1]:
             if step is None or step == "passthrough":
                 continue
-            if get_tags(step).requires_fit:
+            if needs_training(step):
                 break
             steps.append(step)
     while steps and getattr(steps[-1], "cache", None) is None:

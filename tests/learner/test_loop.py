@@ -6,6 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -172,6 +173,18 @@ def test_cold_start_may_look_at_features():
     picks = ActiveLearner(front, cold_start=Far()).query(X, 1, candidates=POOL)
     assert picks[0] == POOL[np.argmax((scaled[POOL] ** 2).sum(axis=1))]
     assert not hasattr(front[0], "mean_"), "the user's own step was fitted"
+
+
+def test_the_default_cold_start_clusters_features_that_need_no_training():
+    texts = [f"{word} {i}" for word in ("red", "blue", "green") for i in range(9)]
+    hashed = make_pipeline(HashingVectorizer(n_features=64), LogisticRegression())
+    counted = make_pipeline(CountVectorizer(), LogisticRegression())
+    for model, default in ((hashed, "embedding_kmeans"), (counted, "random")):
+        picks = ActiveLearner(model, random_state=0).query(texts, 3)
+        named = ActiveLearner(model, cold_start=default, random_state=0)
+        assert_array_equal(picks, named.query(texts, 3))
+    clustered = ActiveLearner(hashed, random_state=0).query(texts, 3)
+    assert sorted(clustered // 9) == [0, 1, 2]
 
 
 def test_cold_start_that_needs_a_model_says_so():
