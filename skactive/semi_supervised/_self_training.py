@@ -24,6 +24,7 @@ from .._utils._random import base_seed, round_rng
 from .._utils._sklearn import (
     HasMethods,
     Interval,
+    StrOptions,
     check_sample_weight,
     fit_context,
 )
@@ -88,6 +89,11 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     max_folds : int or None, default=None
         Number of the folds that are held out, one after the other. Defaults to all. 1
         compares on a single split, for an `estimator` that is expensive to train.
+    compare : {"all", "teacher"}, default="all"
+        What the folds compare: the teacher, `estimator` on the labels and `estimator`
+        on labels and pseudo-labels; or only the first two, in which case pseudo-labels
+        are used if the teacher is the better one. This halves the trainings of an
+        expensive `estimator`, and needs a `teacher`.
     random_state : int, RandomState instance or None, default=None
         Determines the folds, the unlabeled items that are used and each `random_state`
         of `estimator` and `teacher` that is None.
@@ -103,7 +109,8 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         the choices. Empty if nothing was compared.
     temperature_ : float
         The logarithms of the probabilities of `estimator_` are divided by it. It is the
-        best one for the held-out labels; 1 if nothing was compared, or for a
+        best one for the held-out labels (for pseudo-labels with `compare="teacher"`
+        that of `estimator` on the labels); 1 if nothing was compared, or for a
         `FewLabelClassifier` as the teacher, which has its own.
     pseudo_labels_ : ndarray of shape (n_pseudo_labels,)
         The pseudo-labels, empty if none were used.
@@ -118,9 +125,10 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     Notes
     -----
     The comparison trains the teacher once and the estimator twice for each fold that is
-    held out. A `FewLabelClassifier` as the teacher chooses its model once, on all
-    labels. Classes with a single example are never held out; without two examples of a
-    class nothing is compared and no pseudo-labels are used.
+    held out, or once with `compare="teacher"`. A `FewLabelClassifier` as the teacher
+    chooses its model once, on all labels. Classes with a single example are never held
+    out; without two examples of a class nothing is compared and no pseudo-labels are
+    used.
 
     References
     ----------
@@ -155,6 +163,7 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         "max_unlabeled": [Interval(Integral, 1, None, closed="left")],
         "cv": [Interval(Integral, 2, None, closed="left"), None],
         "max_folds": [Interval(Integral, 1, None, closed="left"), None],
+        "compare": [StrOptions({"all", "teacher"})],
         "random_state": ["random_state"],
     }
 
@@ -168,6 +177,7 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         max_unlabeled: int = 2000,
         cv: int | None = 3,
         max_folds: int | None = None,
+        compare: str = "all",
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.estimator = estimator
@@ -177,6 +187,7 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.max_unlabeled = max_unlabeled
         self.cv = cv
         self.max_folds = max_folds
+        self.compare = compare
         self.random_state = random_state
 
     @fit_context(prefer_skip_nested_validation=False)
@@ -211,6 +222,8 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         TypeError
             If the unlabeled items are of another kind than `X`, or the `fit` of
             `estimator` takes no `sample_weight` and there are unlabeled items.
+        ValueError
+            For `compare="teacher"` without a teacher.
         """
         seed = base_seed(self.random_state)
         X, n = read_items(X)
@@ -222,6 +235,11 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         pool = self._draw_pool(X, X_unlabeled, seed)
         if pool is not None:
             self._check_takes_weights()
+        if self.compare == "teacher" and self.teacher is None:
+            raise ValueError(
+                "'teacher' must be a classifier to compare with it, got None. Pass "
+                "one, or compare='all'."
+            )
 
         # Compare on held-out labels, then train what was best on all labels.
         self.scores_: dict[str, float] = {}
@@ -310,7 +328,8 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if held.size == 0:
             return
         names = [] if self.teacher is None else ["teacher"]
-        names += ["labels"] if pool is None else ["labels", "pseudo-labels"]
+        with_pseudo = pool is not None and self.compare == "all"
+        names += ["labels", "pseudo-labels"] if with_pseudo else ["labels"]
         log_proba = {name: np.empty((len(y), len(self.classes_))) for name in names}
         for fold in range(n_folds):
             train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
@@ -319,7 +338,7 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             models["teacher"] = models["labels"]
             if self.teacher is not None:
                 models["teacher"] = self._train(template, part, seed, pool)
-            if pool is not None:
+            if with_pseudo:
                 rows = self._choose(models["teacher"], pool, len(train))
                 part = self._join(part, pool, *rows)
                 models["pseudo-labels"] = self._train(self.estimator, part, seed)
@@ -334,6 +353,9 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.chosen_ = min(self.scores_, key=self.scores_.get)
         # A teacher that has chosen its model is calibrated already.
         calibrated = self.chosen_ == "teacher" and template is not self.teacher
+        if self.chosen_ == "teacher" and pool is not None and not with_pseudo:
+            self.chosen_, calibrated = "pseudo-labels", False
+            found[self.chosen_] = found["labels"]
         self.temperature_ = 1.0 if calibrated else found[self.chosen_][1]
 
     def predict(self, X: Any) -> NDArray:

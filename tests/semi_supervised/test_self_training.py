@@ -40,6 +40,9 @@ class Spy(ClassifierMixin, BaseEstimator):
 
     seen = []
 
+    def __init__(self, sign=1):
+        self.sign = sign
+
     def fit(self, X, y, sample_weight=None):
         Spy.seen.append((np.array(X), np.array(y), sample_weight))
         self.model_ = PrototypeClassifier().fit(X, y, sample_weight)
@@ -50,7 +53,7 @@ class Spy(ClassifierMixin, BaseEstimator):
         return self.model_.predict(X)
 
     def predict_proba(self, X):
-        return self.model_.predict_proba(X)
+        return self.model_.predict_proba(self.sign * np.asarray(X))
 
 
 @pytest.fixture
@@ -208,6 +211,37 @@ def test_only_some_of_the_folds_are_held_out(spy, max_folds, n_folds):
         losses.append(-scaled[np.arange(held.sum()), y[held]].mean())
     assert model.scores_["labels"] == pytest.approx(min(losses), rel=1e-3)
     assert model.scores_["teacher"] == pytest.approx(min(losses), rel=1e-3)
+
+
+@pytest.mark.parametrize("with_pool", [False, True])
+@pytest.mark.parametrize("good", ["teacher", "estimator"])
+def test_pseudo_labels_of_a_teacher_that_is_better(spy, good, with_pool):
+    X, y = draw(30, spread=1.2)
+    pool = draw(100, seed=1)[0] if with_pool else None
+    teacher = PrototypeClassifier() if good == "teacher" else Inverted()
+    student = Spy(sign=-1 if good == "teacher" else 1)
+    model = SelfTraining(
+        student, teacher=teacher, cv=3, max_folds=1, compare="teacher", random_state=0
+    )
+    model.fit(X, y, X_unlabeled=pool)
+    expected = "labels"
+    if good == "teacher":
+        expected = "pseudo-labels" if with_pool else "teacher"
+    assert model.chosen_ == expected
+    assert set(model.scores_) == {"teacher", "labels"}
+    assert len(Spy.seen) == 1 + (expected != "teacher")
+    assert len(Spy.seen[0][0]) == 20
+    assert (len(model.pseudo_labels_) > 0) == (expected == "pseudo-labels")
+    # The temperature of the student is that of its held-out labels.
+    both = SelfTraining(student, cv=3, max_folds=1, random_state=0).fit(X, y)
+    if expected != "teacher":
+        assert model.temperature_ == both.temperature_
+
+
+def test_without_a_teacher_there_is_nothing_to_compare_with():
+    X, y = draw(20)
+    with pytest.raises(ValueError, match=r"'teacher' must be .* got None"):
+        SelfTraining(LINEAR, compare="teacher").fit(X, y)
 
 
 def test_one_label_per_class():
