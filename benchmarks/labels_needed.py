@@ -13,6 +13,8 @@ all-MiniLM-L6-v2, with random labels. Each change is added to those before it:
 - fine-tuned: BertClassifier(max_epochs="auto") on the labels of the change before
   (--fine-tuned-seeds of the seeds)
 
+Other strategies can take the place of --strategy, as changes of their own.
+
 Pool (at most 4,000 texts) and test set (at most 1,500) are drawn once. A seed chooses
 the random labels, the same ones for baseline, head and pool. Finished runs stand in
 --out, a line each, and are not run again.
@@ -56,7 +58,8 @@ FILES |= {
 DATA = ["trec", "tweet_emotion", "disaster_tweets", "sst2", "ag_news"]
 DATA += ["banking77", "imdb"]
 LOOP = ("baseline", "head", "pool", "start", "strategy")
-CHANGES = (*LOOP, "fine-tuned")
+OTHERS = ("prefilter", "dropquery", "typiclust", "uherding")
+CHANGES = (*LOOP, *OTHERS, "fine-tuned")
 BUDGETS = [25, 50, 100, 200, 500]
 FINE_TUNED = [50, 100, 200, 500]
 
@@ -104,10 +107,11 @@ def make_learner(change, seed, args):
         model = FewLabelClassifier()
     else:
         model = make_text_classifier()[-1]
-    started = change in ("start", "strategy")
+    started = change in ("start", "strategy", *OTHERS)
+    strategy = args.strategy if change == "strategy" else "random"
     return ActiveLearner(
         model,
-        args.strategy if change == "strategy" else "random",
+        change if change in OTHERS else strategy,
         cold_start=args.start if started else "random",
         random_state=seed,
     )
@@ -120,7 +124,8 @@ def play(name, data, change, seed, args):
     takes_pool = change not in ("baseline", "head")
     unlabeled = np.ones(len(X), dtype=bool)
     scored = budgets(name, args)
-    counts = schedule(name, args) if change == "strategy" else scored
+    asks = change in ("strategy", *OTHERS)
+    counts = schedule(name, args) if asks else scored
     rounds, asked, seconds = [], [], 0.0
     with threadpool_limits(limits=1):
         for n in counts:
@@ -151,7 +156,7 @@ def fine_tune(name, texts, asked, seed, args):
         for n in [10] if args.smoke else FINE_TUNED:
             model = BertClassifier(
                 get_model_path(),
-                max_epochs="auto",
+                max_epochs=1 if args.smoke else "auto",
                 max_length=max_length(name),
                 freeze=2,
                 pooling="mean",
@@ -192,7 +197,7 @@ def run(name, args):
     if path and path.exists():
         done = [json.loads(line) for line in path.read_text().splitlines()]
     had = {(record["change"], record["seed"]) for record in done}
-    changes = [change for change in LOOP if change in args.changes]
+    changes = [c for c in (*LOOP, *OTHERS) if c in args.changes]
     jobs = [(c, s) for s in range(args.seeds) for c in changes if (c, s) not in had]
     n_tuned = args.fine_tuned_seeds if "fine-tuned" in args.changes else 0
     tuned = [s for s in range(n_tuned) if ("fine-tuned", s) not in had]
@@ -253,7 +258,11 @@ def report(name, records, args):
         seconds = np.mean([r["rounds"][-1]["seconds"] for r in own])
         lines.append(f"| {change} | {len(own)} | {' | '.join(cells)} | {seconds:.1f} |")
     tests, marks = {}, {}
-    steps = list(pairwise(found))
+    steps = [step for step in pairwise(LOOP) if {*step} <= {*found}]
+    last = [c for c in (*OTHERS, "fine-tuned") if c in found]
+    if "strategy" in found:
+        steps += [("strategy", change) for change in last]
+        steps += [("baseline", "strategy")]
     if steps:
         lines += ["", "| change | " + " | ".join(map(str, counts)) + " |"]
         lines += ["|---|" + "--:|" * len(counts)]
@@ -304,6 +313,26 @@ def as_runs(records):
     ]
 
 
+def summarize(tables):
+    """The ratios of all data sets; the median counts a curve that ends below as is."""
+    lines = ["| change | " + " | ".join(tables) + " | median |"]
+    lines += ["|---|" + "--:|" * (len(tables) + 1)]
+    for change in CHANGES[1:]:
+        cells, ratios = [], []
+        for table in tables.values():
+            if change not in table.names:
+                cells.append("")
+                continue
+            i = table.names.index(change)
+            ratios.append(table.ratio[i])
+            sign = "" if table.reached[i] else "> "
+            cells.append(f"{sign}{table.ratio[i]:.2f}")
+        if ratios:
+            middle = f"{np.median(ratios):.2f}"
+            lines.append(f"| {change} | {' | '.join(cells)} | {middle} |")
+    return "\n".join(lines)
+
+
 def draw(tables, path):
     """One picture with a panel for each data set."""
     figure, axes = plt.subplots(
@@ -318,7 +347,9 @@ def draw(tables, path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", nargs="+", default=DATA)
-    parser.add_argument("--changes", nargs="+", default=CHANGES, choices=CHANGES)
+    parser.add_argument(
+        "--changes", nargs="+", default=(*LOOP, "fine-tuned"), choices=CHANGES
+    )
     parser.add_argument("--start", default="embedding_kmeans")
     parser.add_argument("--strategy", default="margin")
     parser.add_argument("--pool", type=int, default=4000)
@@ -343,6 +374,7 @@ def main():
         print(report(name, records, args), end="\n\n")
         tables[name] = labels_needed(as_runs(records), "baseline", args.at)
         print(f"```\n{tables[name]}\n```", end="\n\n")
+    print(summarize(tables))
     if args.out:
         draw(tables, args.out / "labels_needed.png")
 
