@@ -23,7 +23,8 @@ Prints Markdown tables: means over the seeds at each number of labels, the paire
 difference from the change before with its 95 % interval and a paired t test, corrected
 by Holm's procedure over the changes of a column (one data set, one number of labels),
 and the labels needed for the accuracy of the baseline with --at labels. Writes
-labels_needed.png to --out.
+labels_needed.png, and labels_needed.json with the scores of all runs, to --out; with
+--records, the tables and the picture are made from such a file.
 """
 
 import argparse
@@ -148,24 +149,31 @@ def play(name, data, change, seed, args):
     }
 
 
+def make_bert(name, seed):
+    """The encoder with the settings of docs/fine_tuning.md for few labels."""
+    return BertClassifier(
+        get_model_path(),
+        max_epochs="auto",
+        max_length=max_length(name),
+        freeze=2,
+        pooling="mean",
+        lr=1e-4,
+        head_lr=1e-3,
+        schedule="linear",
+        warmup=0.1,
+        random_state=seed,
+    )
+
+
 def fine_tune(name, texts, asked, seed, args):
     """Train the encoder on the first labels of a run; the record of a run."""
     X, y, X_test, y_test = texts
     rounds = []
     with threadpool_limits(limits=1):
         for n in [10] if args.smoke else FINE_TUNED:
-            model = BertClassifier(
-                get_model_path(),
-                max_epochs=1 if args.smoke else "auto",
-                max_length=max_length(name),
-                freeze=2,
-                pooling="mean",
-                lr=1e-4,
-                head_lr=1e-3,
-                schedule="linear",
-                warmup=0.1,
-                random_state=seed,
-            )
+            model = make_bert(name, seed)
+            if args.smoke:
+                model.set_params(max_epochs=1)
             start = process_time()
             model.fit(X[asked[:n]], y[asked[:n]])
             seconds = process_time() - start
@@ -359,6 +367,7 @@ def main():
     parser.add_argument("--at", type=int, default=500)
     parser.add_argument("--n-jobs", type=int, default=1)
     parser.add_argument("--out", type=Path, help="folder for finished runs")
+    parser.add_argument("--records", type=Path, help="a labels_needed.json to show")
     parser.add_argument("--smoke", action="store_true")
     args = parser.parse_args()
     if args.smoke:
@@ -368,14 +377,21 @@ def main():
         parser.error("argument --out: name a folder")
     if args.out:
         args.out.mkdir(parents=True, exist_ok=True)
-    tables = {}
+    tables, kept = {}, []
+    if args.records:
+        kept = json.loads(args.records.read_text())
     for name in args.data:
-        records = run(name, args)
+        if args.records:
+            records = [record for record in kept if record["data"] == name]
+        else:
+            records = run(name, args)
+            kept += [{k: v for k, v in r.items() if k != "asked"} for r in records]
         print(report(name, records, args), end="\n\n")
         tables[name] = labels_needed(as_runs(records), "baseline", args.at)
         print(f"```\n{tables[name]}\n```", end="\n\n")
     print(summarize(tables))
     if args.out:
+        (args.out / "labels_needed.json").write_text(json.dumps(kept))
         draw(tables, args.out / "labels_needed.png")
 
 

@@ -19,6 +19,7 @@ PACKAGES = {
     "scikit-activeml": (["scikit-activeml==1.0.1", *FEATURES], []),
     "baal": (["baal==2.1.0", *FEATURES], []),
 }
+OTHERS = {"setfit": (["setfit==1.2.0", *FEATURES], [])}  # of few_shot.py
 SHARED = ("torch", "scikit-learn", "numpy")
 
 
@@ -35,7 +36,7 @@ def make_environment(library, folder):
     done = folder / "complete"
     if not done.exists():
         subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
-        wanted, alone = PACKAGES[library]
+        wanted, alone = {**PACKAGES, **OTHERS}[library]
         pip = [python, "-m", "pip", "install", "--quiet"]
         subprocess.run([*pip, *map(pin, [*SHARED, *wanted])], check=True)
         if alone:
