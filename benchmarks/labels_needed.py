@@ -346,9 +346,14 @@ def draw(tables, path):
     figure, axes = plt.subplots(
         len(tables), figsize=(7, 2 * len(tables)), squeeze=False, layout="constrained"
     )
+    handles = {}
     for ax, (name, table) in zip(axes.flat, tables.items(), strict=True):
-        LabelsNeededDisplay(table=table).plot(ax=ax)
-        ax.set_title(name)
+        legend = LabelsNeededDisplay(table=table).plot(ax=ax).legend_
+        labels = [text.get_text() for text in legend.get_texts()]
+        handles |= zip(labels, legend.legend_handles, strict=True)
+        legend.remove()
+        ax.set_title(name, fontsize="medium", loc="left")
+    figure.legend(handles.values(), handles, loc="outside upper left", ncols=2)
     figure.savefig(path, dpi=150)
 
 
