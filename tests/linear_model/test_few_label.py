@@ -130,6 +130,26 @@ def test_logistic_oracle_of_scikit_learn(k):
         assert_allclose(ours, oracle.predict_proba(X), atol=3e-3)
 
 
+@pytest.mark.parametrize("k", [2, 4])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_balanced_logistic_oracle_of_scikit_learn(k, weighted):
+    X, y = draw(80, k, spread=1.0)
+    kept = np.flatnonzero((y != "a") | (np.arange(80) < 20))  # class a is rare
+    X, y = X[kept], y[kept]
+    rng = np.random.default_rng(0)
+    weight = rng.integers(1, 4, len(y)).astype(float) if weighted else np.ones(len(y))
+    ours = FewLabelClassifier(candidates=["balanced logistic C=10"])
+    ours.fit(X, y, weight)
+    totals = {label: weight[y == label].sum() for label in np.unique(y)}
+    share = {label: weight.sum() / k / total for label, total in totals.items()}
+    # Two classes have two rows here, w and -w: the penalty is that of 2 w once.
+    oracle = LogisticRegression(C=10 if k > 2 else 20, class_weight=share, tol=1e-9)
+    oracle.set_params(max_iter=9999).fit(X, y, weight)
+    assert_allclose(ours.predict_proba(X), oracle.predict_proba(X), atol=3e-3)
+    plain = FewLabelClassifier(candidates=["logistic C=10"]).fit(X, y, weight)
+    assert np.abs(ours.predict_proba(X) - plain.predict_proba(X)).max() > 0.05
+
+
 def test_scores_are_the_log_losses_of_held_out_labels():
     X, y = draw(45, spread=1.0)
     model = FewLabelClassifier(random_state=3).fit(X, y)

@@ -160,6 +160,30 @@ def test_the_teacher_is_used_if_it_is_best():
     assert set(model.scores_) == {"teacher", "labels", "pseudo-labels"}
 
 
+def test_a_teacher_that_chooses_its_model_does_so_once_and_calibrates_itself():
+    X, y = draw(60, spread=1.2)
+    teacher = FewLabelClassifier(random_state=0)
+    inverted = SelfTraining(Inverted(), teacher=teacher, random_state=0)
+    inverted.fit(X, y, X_unlabeled=draw(200, seed=1)[0])
+    alone = clone(teacher).fit(X, y)
+    assert inverted.chosen_ == "teacher"
+    assert inverted.estimator_.chosen_ == alone.chosen_
+    assert_allclose(inverted.predict_proba(X), alone.predict_proba(X))
+    # The folds train the chosen model only.
+    codes = np.searchsorted(alone.classes_, y)
+    folds = assign_folds(codes, 3, 0)
+    log_proba = np.empty((60, 3))
+    for fold in range(3):
+        train, test = folds != fold, folds == fold
+        part = FewLabelClassifier(candidates=[alone.chosen_]).fit(X[train], y[train])
+        log_proba[test] = part.predict_log_proba(X[test])
+    losses = [
+        -log_softmax(log_proba / t, axis=1)[np.arange(60), codes].mean()
+        for t in np.geomspace(0.05, 20, 2000)
+    ]
+    assert inverted.scores_["teacher"] == pytest.approx(min(losses), rel=1e-3)
+
+
 class Inverted(PrototypeClassifier):
     """Predicts the opposite of the prototypes."""
 
