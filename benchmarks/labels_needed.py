@@ -62,7 +62,7 @@ LOOP = ("baseline", "head", "pool", "start", "strategy")
 OTHERS = ("prefilter", "dropquery", "typiclust", "uherding")
 CHANGES = (*LOOP, *OTHERS, "fine-tuned")
 BUDGETS = [25, 50, 100, 200, 500]
-FINE_TUNED = [50, 100, 200, 500]
+FINE_TUNED = [50, 100, 200]
 
 
 def max_length(name):
@@ -154,6 +154,7 @@ def make_bert(name, seed):
     return BertClassifier(
         get_model_path(),
         max_epochs="auto",
+        batch_size=8,
         max_length=max_length(name),
         freeze=2,
         pooling="mean",
