@@ -211,7 +211,8 @@ class ActiveLearner(
         A strategy that needs no model. It is used before there are labels and while all
         labels are of one class. Defaults to "embedding_kmeans" if `estimator` is a
         pipeline whose first steps compute features without training, such as
-        `BertFeatures`, else to "random".
+        `BertFeatures`, else to "random". The former computes the features of the whole
+        pool in the first query, "random" none.
     random_state : int, RandomState instance or None, default=None
         Seeds the strategies and each `random_state` inside `estimator` that is None.
         Every round and every number of labels has its own seed. With an int, the same
