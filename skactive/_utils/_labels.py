@@ -6,6 +6,7 @@ from numbers import Integral, Real
 import numpy as np
 from scipy import sparse
 from sklearn.base import is_classifier, is_regressor
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from ._containers import as_container, refuse_unordered
@@ -219,6 +220,16 @@ def check_weights(params, n):
 def _is_aligned(value, n):
     has_rows = hasattr(value, "__len__") and not isinstance(value, str | dict)
     return has_rows and num_samples(value) == n
+
+
+def check_classes(y):
+    """Raise a ValueError for labels that are no classes, such as 0.5.
+
+    For integers and strings, the check of scikit-learn would only warn that there are
+    many classes for so few labels, which is usual here.
+    """
+    if np.asarray(y).dtype.kind not in "biuUST":
+        check_classification_targets(y)
 
 
 def find_target(model, y=None):

@@ -10,10 +10,9 @@ from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from .._utils._labels import as_labels
+from .._utils._labels import as_labels, check_classes
 from .._utils._sklearn import StrOptions, check_count, check_sample_weight, fit_context
 from .._utils._texts import as_texts
 from ._base import BertEstimator, complete, draws_available
@@ -425,7 +424,7 @@ def encode_labels(y, classes=None):
     The codes are int64 (n,) for labels (n,), float32 (n, k) for an indicator matrix,
     whose classes are the numbers of its columns.
     """
-    check_classification_targets(y)
+    check_classes(y)
     if y.ndim == 2:
         return _encode_indicators(y, classes)
     found = np.unique(y)

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 from scipy.optimize import minimize, minimize_scalar
 from sklearn.base import BaseEstimator
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
+from .._utils._labels import check_classes
 from .._utils._random import base_seed
 from .._utils._sklearn import Interval, check_sample_weight, fit_context
 from .._utils._threads import one_blas_thread
@@ -303,7 +303,7 @@ class _Data:
 def _read(estimator, X, y, sample_weight):
     """Return the training data of an estimator, checked."""
     X, y = validate_data(estimator, X, y, dtype=[np.float64, np.float32])
-    check_classification_targets(y)
+    check_classes(y)
     weight = check_sample_weight(
         sample_weight, X, dtype=X.dtype, ensure_non_negative=True
     )

@@ -12,9 +12,9 @@ from scipy.special import expit, log_expit, logsumexp, softmax
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import assert_all_finite, compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._utils._labels import check_classes
 from .._utils._sklearn import (
     Interval,
     LinearClassifierMixin,
@@ -398,7 +398,7 @@ class SequentialLogisticRegression(QuickParamsMixin, LinearLogistic, BaseEstimat
         if not (self._is_checked(X) and _are_classes(y, len(X))):
             X, y = validate_data(self, _widen(X), y, accept_sparse="csr", dtype=_FLOATS)
             if not _are_classes(y, X.shape[0]):
-                check_classification_targets(y)
+                check_classes(y)
         classes, codes = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(

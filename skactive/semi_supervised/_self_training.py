@@ -9,11 +9,10 @@ from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from .._utils._containers import concatenate, count_items, read_items, take_rows
-from .._utils._labels import as_labels
+from .._utils._labels import as_labels, check_classes
 from .._utils._pipelines import (
     last_params,
     seeded_clone,
@@ -228,7 +227,7 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         seed = base_seed(self.random_state)
         X, n = read_items(X)
         known = as_labels(y, n)
-        check_classification_targets(known)
+        check_classes(known)
         self.classes_ = np.unique(known)
         weight = check_sample_weight(sample_weight, np.empty((n, 0)))
         labels = X, known, weight

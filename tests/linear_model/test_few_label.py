@@ -258,6 +258,20 @@ def test_equal_rows_of_each_class_are_fitted():
     assert np.isfinite(model.coef_).all()
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("kind", [str, int])
+def test_many_classes_with_few_labels_are_no_reason_to_warn(kind):
+    X = np.eye(30)
+    y = np.arange(30).astype(kind)
+    for model in (PrototypeClassifier(), FewLabelClassifier(random_state=0)):
+        assert_array_equal(model.fit(X, y).predict(X), y)
+
+
+def test_numbers_that_are_no_classes_are_refused():
+    with pytest.raises(ValueError, match="Unknown label type: continuous"):
+        FewLabelClassifier().fit(np.eye(4), [0.1, 0.2, 0.3, 0.5])
+
+
 def test_some_candidates_or_one():
     X, y = draw(45, spread=1.0)
     all_of_them = FewLabelClassifier(random_state=0).fit(X, y)
