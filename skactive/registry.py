@@ -42,7 +42,7 @@ def available() -> tuple[Entry, ...]:
     --------
     >>> from skactive.registry import available
     >>> [entry.name for entry in available() if entry.builtin][:2]
-    ['alps', 'badge']
+    ['alps', 'anchoral']
     """
     return _group.available()
 
