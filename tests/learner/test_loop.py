@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import LinearSVC
 
 from skactive import ActiveLearner
@@ -177,7 +177,8 @@ def test_cold_start_may_look_at_features():
 
 def test_the_default_cold_start_clusters_features_that_need_no_training():
     texts = [f"{word} {i}" for word in ("red", "blue", "green") for i in range(9)]
-    hashed = make_pipeline(HashingVectorizer(n_features=64), LogisticRegression())
+    hashes = FunctionTransformer(HashingVectorizer(n_features=64).transform)
+    hashed = make_pipeline(hashes, LogisticRegression())
     counted = make_pipeline(CountVectorizer(), LogisticRegression())
     for model, default in ((hashed, "embedding_kmeans"), (counted, "random")):
         picks = ActiveLearner(model, random_state=0).query(texts, 3)
