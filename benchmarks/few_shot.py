@@ -7,8 +7,8 @@
 labels_needed.py, FewLabelClassifier on features of unit length, the classifier of
 make_text_classifier with 2,000 unlabeled texts, and BertClassifier as in
 labels_needed.py. With --setfit, SetFit trains on the same labels in an environment of
-its own in --out, which is made first. Finished runs stand in --out and are not run
-again. One thread; seconds are processor seconds of training, with the encoding of
+its own in --out, which is made first. Finished runs are kept in --out and are not
+run again. One thread; seconds are processor seconds of training, with the encoding of
 labeled texts, but without that of unlabeled ones.
 
 Prints a Markdown table: means of the accuracy over the seeds, their standard error, and

@@ -16,8 +16,8 @@ all-MiniLM-L6-v2, with random labels. Each change is added to those before it:
 Other strategies can take the place of --strategy, as changes of their own.
 
 Pool (at most 4,000 texts) and test set (at most 1,500) are drawn once. A seed chooses
-the random labels, the same ones for baseline, head and pool. Finished runs stand in
---out, a line each, and are not run again.
+the random labels, the same ones for baseline, head and pool. Finished runs are kept
+in --out, a line each, and are not run again.
 
 Prints Markdown tables: means over the seeds at each number of labels, the paired
 difference from the change before with its 95 % interval and a paired t test, corrected

@@ -262,6 +262,12 @@ def test_pseudo_labels_of_a_teacher_that_is_better(spy, good, with_pool):
         assert model.temperature_ == both.temperature_
 
 
+def test_a_teacher_without_use_is_not_trained(spy):
+    X, y = draw(12)
+    model = SelfTraining(LINEAR, teacher=Spy(), cv=None, random_state=0).fit(X, y)
+    assert (model.chosen_, spy.seen) == ("labels", [])
+
+
 def test_without_a_teacher_there_is_nothing_to_compare_with():
     X, y = draw(20)
     with pytest.raises(ValueError, match=r"'teacher' must be .* got None"):

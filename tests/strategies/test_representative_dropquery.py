@@ -178,7 +178,7 @@ def test_a_model_that_computes_its_own_features_is_refused():
         learner.query(POOL, 2)
 
 
-def test_chunks_change_which_numbers_a_row_gets_only(monkeypatch):
+def test_candidates_in_many_chunks_agree_with_the_oracle(monkeypatch):
     """Many chunks count the same changes where every draw changes the class."""
     monkeypatch.setattr(
         "skactive.strategies._representative.chunk_size", lambda *args: 7
