@@ -244,7 +244,7 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.scores_: dict[str, float] = {}
         self.temperature_ = 1.0
         self.chosen_ = "labels" if pool is None or self.cv else "pseudo-labels"
-        teacher = None
+        teacher: Any = None
         if self.cv or pool is not None or self.teacher is None:
             teacher = self._train(self._teacher, labels, seed, pool)
         if self.cv:
