@@ -30,6 +30,7 @@ FLOORS = (
     {"simulation"},
     {"analysis", "datasets", "persistence"},
     {"plotting", "session", "testing"},
+    {"labeling"},
     {"cli"},
     {"__init__", "__main__"},
 )

@@ -3,6 +3,7 @@
 import copy
 import threading
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 
 import numpy as np
 import sklearn
@@ -24,15 +25,18 @@ class Models:
     the state is read, but not while a model is trained.
     """
 
-    def __init__(self, base, pool, journal, state, refit, lock):
+    def __init__(self, base, pool, journal, state, refit, lock, encoder=None):
         self._base = base
         self._pool = pool
         self._journal = journal
         self._state = state
         self._refit = refit
         self._lock = lock
+        self._encoder = encoder
         self._model = None
-        self._trainer = BackgroundTrainer(lambda task: train(base, pool, task))
+        self._trainer = BackgroundTrainer(
+            lambda task: train(base, pool, task, self._ready())
+        )
 
     def get(self, refit=None):
         """Return the model to use now; train it first if `refit` requires it."""
@@ -46,7 +50,7 @@ class Models:
             self._model = self._train(task)
         elif refit == "background":
             self._adopt()
-            if self._is_blank() and self._has_labels():
+            if self._is_blank() and self._has_labels() and self._ready() is None:
                 self._submit_if_stale()
                 self._trainer.wait(self._state.labels_seq)
                 self._adopt()
@@ -65,6 +69,28 @@ class Models:
         with self._lock:
             task = self._task()
         return self._train(task)
+
+    def choose(self, learner, n, free):
+        """Return positions chosen by the learner; `free` (n,) masks the candidates.
+
+        While features are computed, the candidates are the items that have them; items
+        at random if these are too few, or if the first model is not trained yet.
+        """
+        ready = self._ready()
+        if ready is None:
+            return choose(learner, self._pool, n, free)
+        n = learner.batch_size if n is None else n
+        rows = np.flatnonzero(free & ready)
+        if len(rows) < 2 * n or (self._is_blank() and self._has_labels()):
+            return self._encoder.pick(free, n)
+        ids = [self._pool.ids[row] for row in rows]
+        part = SimpleNamespace(X=take_rows(self._pool.X, rows), ids=ids)
+        return rows[choose(learner, part, n, np.ones(len(rows), dtype=bool))]
+
+    def newest(self):
+        """Return the newest model that is trained, without waiting, or None."""
+        self._adopt(errors=False)
+        return None if self._is_blank() else self._model
 
     def use(self, model):
         """Use a model from now on."""
@@ -85,10 +111,23 @@ class Models:
     def stop(self):
         """Start no further training; ignore the model of a running one."""
         self._trainer.drop()
+        if self._encoder is not None:
+            self._encoder.stop()
+
+    @property
+    def encoded(self):
+        """Share of the pool that has features, from 0 to 1."""
+        return 1.0 if self._encoder is None else self._encoder.share
+
+    def _ready(self):
+        """Return a mask (n,) of the items that have features, None if all have."""
+        if self._encoder is None or self._encoder.ready.all():
+            return None
+        return self._encoder.ready.copy()
 
     def _train(self, task):
         try:
-            return train(self._base, self._pool, task)
+            return train(self._base, self._pool, task, self._ready())
         except BaseException as exc:
             exc.add_note(_NOTE.format(n=len(task.labels)))
             raise
@@ -180,10 +219,11 @@ def fresh_learner(learner, seed):
     return fresh
 
 
-def train(base, pool, task):
+def train(base, pool, task, ready=None):
     """Return a Model: a copy of `base` trained on the labels of a task.
 
-    The result depends on the arguments alone, so a model can always be trained again.
+    Of the unlabeled items, those of the mask `ready` are used; None stands for all. The
+    result depends on the arguments alone, so a model can always be trained again.
     """
     learner = copy.copy(base)  # training replaces attributes and changes none
     if task.labels:
@@ -193,7 +233,7 @@ def train(base, pool, task):
         learner.n_rounds_ = task.round
         unlabeled = {}
         if takes_unlabeled(getattr(learner, "estimator", None)):
-            rest = np.ones(len(pool), dtype=bool)
+            rest = np.ones(len(pool), dtype=bool) if ready is None else ready
             rest[pool.positions(task.labels)] = False
             unlabeled["X_unlabeled"] = take_rows(pool.X, np.flatnonzero(rest))
         learner.refit(**unlabeled)

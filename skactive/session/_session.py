@@ -15,6 +15,7 @@ from .._utils._containers import check_n_queries, take_rows
 from .._utils._sklearn import check_bool, check_count, check_path
 from .._utils._threads import synchronized
 from ..simulation._run import Run
+from ._encoding import make_encoder
 from ._import_export import ImportedLabels, export_table, import_table
 from ._journal import Journal
 from ._manifest import (
@@ -24,7 +25,7 @@ from ._manifest import (
     follow_pool,
     new_manifest,
 )
-from ._models import Models, check_refit, choose, fresh_learner, seeded_for
+from ._models import Models, check_refit, fresh_learner, seeded_for
 from ._pool import Batch, Pool, find_taught, shorten
 from ._state import (
     State,
@@ -63,6 +64,11 @@ class LabelingSession:
         False: only when `refit` is called. "background": in a thread while the next
         batch is labeled; `ask` uses the newest model that is ready, and waits only for
         the first one.
+    encode : "background", default=None
+        Whether to compute the features of the pool in a thread, so that the first `ask`
+        need not wait for them. Until all are there, items are chosen among those that
+        have features, and the first ones at random. It has an effect if the front steps
+        of the learner's pipeline need no training, such as `BertFeatures`.
     annotator : str, default=None
         Name of the person who answers. It is recorded with every event.
     classes : sequence of labels, default=None
@@ -89,6 +95,10 @@ class LabelingSession:
         The current model. With `refit=True` it is trained on all labels.
     model_age : int
         Number of items whose current label the model was not trained on.
+    newest_learner : ActiveLearner or None
+        The newest model that is trained, without waiting for another.
+    encoded : float
+        Share of the pool that has features, from 0 to 1; see `encode`.
     run : Run
         The answers so far as rounds, for stopping rules.
     path : str
@@ -146,6 +156,7 @@ class LabelingSession:
         ids: Sequence[str | int] | None = None,
         *,
         refit: bool | Literal["background"] = True,
+        encode: Literal["background"] | None = None,
         annotator: str | None = None,
         classes: Sequence[Any] | None = None,
         n_labels: int | None = None,
@@ -177,8 +188,10 @@ class LabelingSession:
             taught = getattr(learner, "X_labeled_", ())
             self._taught = find_taught(self._pool, hash_items(taught))
             self._vocabulary = Vocabulary(getattr(learner, "y_labeled_", None))
+            encoder = make_encoder(encode, learner.estimator, self._pool, seed)
             self._models = Models(
-                base, self._pool, self._journal, self._state, refit, self._lock
+                *(base, self._pool, self._journal, self._state, refit, self._lock),
+                encoder,
             )
             # Batches that were open are shown once more before any new one.
             self._to_show = list(self._state.open)
@@ -269,7 +282,7 @@ class LabelingSession:
                     items = take_rows(self._pool.X, np.empty(0, dtype=np.intp))
                     return Batch((), items, None, annotator)
                 learner = seeded_for(model.learner, len(self._state.batches) + 1)
-                picks = choose(learner, self._pool, n, free)
+                picks = self._models.choose(learner, n, free)
                 with self._lock:
                     self._sync()
                     # Another thread may have answered some in the meantime.
@@ -621,6 +634,17 @@ class LabelingSession:
         """The current model; with `refit=True` trained on all labels."""
         with self._choosing:
             return self._models.get().learner
+
+    @property
+    def newest_learner(self) -> Any:
+        """The newest model that is trained, without waiting for another; or None."""
+        model = self._models.newest()
+        return None if model is None else model.learner
+
+    @property
+    def encoded(self) -> float:
+        """Share of the pool that has features, from 0 to 1; see `encode`."""
+        return self._models.encoded
 
     @property
     @synchronized

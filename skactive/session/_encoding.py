@@ -1,0 +1,75 @@
+"""Features of the pool, computed in a thread while people already label."""
+
+import threading
+
+import numpy as np
+import sklearn
+from sklearn.base import clone
+
+from .._utils._containers import take_rows
+from .._utils._pipelines import computes_features, split_estimator
+from .._utils._random import round_rng
+
+_CHUNK = 128  # texts between two looks at whether to stop
+
+
+class Encoder:
+    """Computes the features of a pool in a thread, in a random order.
+
+    The features go into the cache of the estimator's front steps. Until all are there,
+    what has features is a random sample of the pool. An error ends the encoding and
+    marks everything as encoded, so that the next training or query raises it.
+
+    Attributes
+    ----------
+    ready : ndarray of bool, (n,)
+        The items that have features.
+    """
+
+    def __init__(self, estimator, pool, seed):
+        front, _ = split_estimator(estimator)
+        self._front = clone(front).fit(take_rows(pool.X, np.arange(1)))
+        self._pool = pool
+        self._order = round_rng(seed, 0, "encode").permutation(len(pool))
+        self.ready = np.zeros(len(pool), dtype=bool)
+        self._stopped = threading.Event()
+        config = sklearn.get_config()  # each thread has its own
+        self._thread = threading.Thread(target=self._work, args=(config,), daemon=True)
+        self._thread.start()
+
+    @property
+    def share(self):
+        """Share of the pool that has features, from 0 to 1."""
+        return float(self.ready.mean())
+
+    def pick(self, free, n):
+        """Return positions of `n` free items that have features first, or soon."""
+        order = self._order[free[self._order]]
+        return order[:n]
+
+    def stop(self):
+        """Encode nothing more, and wait for the chunk under way."""
+        self._stopped.set()
+        self._thread.join()
+
+    def _work(self, config):
+        with sklearn.config_context(**config):
+            for start in range(0, len(self._order), _CHUNK):
+                rows = np.sort(self._order[start : start + _CHUNK])
+                try:
+                    if self._stopped.is_set():
+                        return
+                    self._front.transform(take_rows(self._pool.X, rows))
+                except Exception:
+                    break
+                self.ready[rows] = True
+            self.ready[:] = True
+
+
+def make_encoder(encode, estimator, pool, seed):
+    """Return an Encoder if `encode` requires one and the front steps allow it."""
+    if encode not in (None, "background"):
+        raise ValueError(f"'encode' must be None or 'background', got {encode!r}.")
+    if encode is None or not computes_features(estimator):
+        return None
+    return Encoder(estimator, pool, seed)

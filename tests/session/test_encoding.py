@@ -1,0 +1,130 @@
+"""Features that are computed in a thread while people label."""
+
+import threading
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from skactive import ActiveLearner
+
+
+class SlowFeatures(TransformerMixin, BaseEstimator):
+    """Features that need no training, and that wait until the test lets them go on."""
+
+    seen: dict = {}
+    gate = threading.Event()
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        tags.input_tags.string = True
+        return tags
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        if threading.current_thread() is not threading.main_thread():
+            self.gate.wait(10)
+        type(self).seen.update(dict.fromkeys(X))
+        return np.array([[len(text), text.count("a")] for text in X], dtype=float)
+
+
+@pytest.fixture
+def texts():
+    return [f"{'a' * (i % 7)} text {i}" for i in range(300)]
+
+
+@pytest.fixture
+def learner():
+    SlowFeatures.seen, SlowFeatures.gate = {}, threading.Event()
+    model = make_pipeline(SlowFeatures(), LogisticRegression())
+    yield ActiveLearner(model, batch_size=4, random_state=0)
+    SlowFeatures.gate.set()
+
+
+def _wait_until_encoded(session):
+    SlowFeatures.gate.set()
+    session._models._encoder._thread.join(10)
+    assert session.encoded == 1
+
+
+def test_the_first_items_need_no_features(open_session, learner, texts):
+    session = open_session(
+        texts, learner=learner, refit="background", encode="background"
+    )
+    assert len(session.ask()) == 4
+    assert (session.encoded, SlowFeatures.seen) == (0, {})
+    assert session.newest_learner is None
+    SlowFeatures.gate.set()
+
+
+def test_items_are_chosen_by_the_strategy_once_all_have_features(
+    open_session, learner, texts, tmp_path
+):
+    labels = {i: "ab"[i % 7 > 3] for i in range(20)}
+    session = open_session(texts, learner=learner, encode="background")
+    _wait_until_encoded(session)
+    session.tell(labels, unasked=True)
+    plain = open_session(texts, path=tmp_path / "plain", learner=learner)
+    plain.tell(labels, unasked=True)
+    assert session.ask().ids == plain.ask().ids
+    assert session.newest_learner.predict(["aaaaaa text 9", " text 9"]).tolist() == ["b", "a"]
+
+
+def test_candidates_are_items_with_features_while_others_have_none(
+    open_session, learner, texts
+):
+    session = open_session(texts, learner=learner, encode="background")
+    encoder = session._models._encoder
+    encoder.ready[::3] = True
+    session.tell({i: "ab"[i % 7 > 3] for i in range(20)}, unasked=True)
+    assert encoder.ready[list(session.ask(10).ids)].all()
+    # The unlabeled items that a model may learn from have features, too.
+    assert 0 < session.encoded < 1
+    SlowFeatures.gate.set()
+
+
+def test_every_item_is_encoded_once_in_a_random_order(open_session, learner, texts):
+    session = open_session(texts, learner=learner, encode="background")
+    _wait_until_encoded(session)
+    assert sorted(SlowFeatures.seen) == sorted(set(texts))
+    assert list(SlowFeatures.seen)[:128] != texts[:128]
+
+
+def test_close_ends_the_encoding(open_session, learner, texts):
+    session = open_session(texts, learner=learner, encode="background")
+    SlowFeatures.gate.set()
+    session.close()
+    assert not session._models._encoder._thread.is_alive()
+
+
+def test_an_error_of_the_features_is_raised_where_they_are_needed(
+    open_session, learner, texts, monkeypatch
+):
+    def fail(self, X):
+        raise RuntimeError("no features")
+
+    monkeypatch.setattr(SlowFeatures, "transform", fail)
+    session = open_session(texts, learner=learner, encode="background")
+    session._models._encoder._thread.join(10)
+    with pytest.raises(RuntimeError, match="no features"):
+        session.ask()
+
+
+def test_features_of_a_pipeline_that_is_trained_are_not_computed(open_session):
+    plain = ActiveLearner(LogisticRegression())
+    session = open_session(learner=plain, encode="background")
+    assert session._models._encoder is None
+    assert session.encoded == 1
+
+
+def test_another_value_is_refused(open_session):
+    with pytest.raises(ValueError, match="'encode' must be None or 'background'"):
+        open_session(encode=True)
