@@ -30,7 +30,6 @@ FLOORS = (
     {"simulation"},
     {"analysis", "datasets", "persistence"},
     {"plotting", "session", "testing"},
-    {"labeling"},
     {"cli"},
     {"__init__", "__main__"},
 )

@@ -75,7 +75,10 @@ def test_items_are_chosen_by_the_strategy_once_all_have_features(
     plain = open_session(texts, path=tmp_path / "plain", learner=learner)
     plain.tell(labels, unasked=True)
     assert session.ask().ids == plain.ask().ids
-    assert session.newest_learner.predict(["aaaaaa text 9", " text 9"]).tolist() == ["b", "a"]
+    assert session.newest_learner.predict(["aaaaaa text 9", " text 9"]).tolist() == [
+        "b",
+        "a",
+    ]
 
 
 def test_candidates_are_items_with_features_while_others_have_none(
