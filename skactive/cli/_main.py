@@ -136,7 +136,7 @@ def _add_simulate(commands):
         "the same command continues after an interruption.",
     )
     simulate.add_argument(
-        "file", metavar="FILE", help="a .csv, .tsv, .jsonl or .parquet"
+        "file", metavar="FILE", help="a .csv, .tsv, .jsonl, .parquet or .xlsx"
     )
     data = simulate.add_argument_group("data")
     data.add_argument(

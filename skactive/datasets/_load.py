@@ -190,9 +190,11 @@ def load_table(
     Parameters
     ----------
     path : str or Path
-        The file. Its suffix determines the format: ``.csv`` (comma, quoted fields),
-        ``.tsv`` (tab, quotes are text), ``.jsonl`` or ``.ndjson`` (one JSON object
-        per line), ``.parquet`` (needs pyarrow). Text is UTF-8.
+        The file. Its suffix determines the format: ``.csv`` (quoted fields, separated
+        by commas or what the first lines show: semicolons, tabs or bars), ``.tsv``
+        (tab, quotes are text), ``.jsonl`` or ``.ndjson`` (one JSON object per line),
+        ``.parquet`` (needs pyarrow), ``.xlsx`` (the first sheet; needs openpyxl). Text
+        is UTF-8.
     text : str or pair of str
         The column of texts, or the two columns of pairs of texts.
     label : str, default=None
@@ -231,7 +233,7 @@ def load_table(
         If the suffix or a column is unknown, the file has no rows, a row is malformed,
         or texts or labels are missing. The message names the line or row.
     ImportError
-        If the file is a Parquet file and pyarrow is not installed.
+        If pyarrow or openpyxl is needed and not installed.
 
     Notes
     -----

@@ -1,8 +1,9 @@
-"""Readers of columns of CSV, TSV, JSONL and Parquet files."""
+"""Readers of columns of CSV, TSV, JSONL, Parquet and Excel files."""
 
 import csv
 import json
 import re
+import zipfile
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
@@ -60,12 +61,12 @@ def read_columns(path, *, texts, label=None, missing_labels="raise"):
     return columns
 
 
-def read_cells(path, wanted, optional=()):
-    """Return columns as they are, with empty cells."""
+def read_cells(path, wanted=None, optional=()):
+    """Return columns as they are, with empty cells; all columns without `wanted`."""
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
         is_excel = path.suffix.lower().startswith(".xls")
-        advice = "Save it as CSV UTF-8" if is_excel else "Convert or rename the file"
+        advice = "Save it as .xlsx" if is_excel else "Convert or rename the file"
         raise ValueError(
             f"'path' must end in one of {', '.join(_READERS)}, which names the format; "
             f"got {str(path)!r}. {advice}."
@@ -93,9 +94,38 @@ def is_untyped(path):
     return _READERS.get(path.suffix.lower()) in _UNTYPED
 
 
+def find_delimiter(path):
+    """Return the delimiter of a CSV file: the one that splits its first lines best.
+
+    The comma is preferred, then the delimiter that gives the most columns of those that
+    split the header and the first rows into equally many.
+    """
+    with path.open(encoding="utf-8-sig", newline="") as file, _large_fields():
+        lines = [line for line, _ in zip(file, range(100), strict=False)]
+    best = ","
+    n_best = _count_fields(lines, best)
+    for delimiter in ";\t|":
+        if (n := _count_fields(lines, delimiter)) > n_best and n_best == 1:
+            best, n_best = delimiter, n
+    return best
+
+
+def _count_fields(lines, delimiter):
+    """Return the number of fields of the header; 1 if the other rows have others."""
+    try:
+        with _large_fields():
+            rows = [row for row in csv.reader(lines, delimiter=delimiter) if row]
+    except csv.Error:
+        return 1
+    # The last of these lines can be a part of a quoted field.
+    complete = rows[:-1] or rows
+    return len(complete[0]) if complete and len(set(map(len, complete))) == 1 else 1
+
+
 def _read_csv(path, wanted, optional):
     # strict: a quote that is never closed would swallow the rest of the file.
-    return _read_delimited(path, wanted, optional, delimiter=",", strict=True)
+    delimiter = find_delimiter(path)
+    return _read_delimited(path, wanted, optional, delimiter=delimiter, strict=True)
 
 
 def _read_tsv(path, wanted, optional):
@@ -112,10 +142,7 @@ def _read_delimited(path, wanted, optional, **dialect):
             if not header:
                 raise ValueError(f"{str(path)!r} is empty: it has no header line.")
             wanted = _add_optional(wanted, optional, header)
-            positions = [
-                _position(column, header, path, _delimiter_hint(header))
-                for column in wanted
-            ]
+            positions = [_position(column, header, path) for column in wanted]
             values, lines, start = [], [], reader.line_num + 1
             for row in reader:
                 if row and len(row) != len(header):
@@ -196,33 +223,68 @@ def _read_parquet(path, wanted, optional):
     return columns, list(range(table.num_rows)), "rows (counted from 0)"
 
 
+def import_openpyxl():
+    """Return the module openpyxl, or raise an ImportError that says how to get it."""
+    try:
+        import openpyxl
+    except ImportError as exc:
+        raise ImportError(
+            'Excel files need openpyxl. Install it with `pip install "skactive[excel]"'
+            "`, or use a .csv file."
+        ) from exc
+    return openpyxl
+
+
+def _read_excel(path, wanted, optional):
+    try:
+        book = import_openpyxl().load_workbook(path, read_only=True, data_only=True)
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile) as exc:
+        raise ValueError(
+            f"{str(path)!r} is damaged, or is not an Excel file: {exc}. Save it again."
+        ) from exc
+    try:
+        rows = list(book.worksheets[0].iter_rows(values_only=True))
+    finally:
+        book.close()
+    header = [] if not rows else list(rows[0])
+    while header and header[-1] is None:
+        header.pop()
+    if not header or not all(isinstance(name, str) for name in header):
+        raise ValueError(
+            f"the first row of the first sheet of {str(path)!r} must hold the names of "
+            f"the columns, got {header!r}."
+        )
+    wanted = _add_optional(wanted, optional, header)
+    positions = [_position(column, header, path) for column in wanted]
+    numbered = [
+        (number, [*row, *[None] * (len(header) - len(row))])  # without last cells
+        for number, row in enumerate(rows[1:], start=2)
+        if any(cell not in (None, "") for cell in row)
+    ]
+    columns = {
+        column: [None if row[i] == "" else row[i] for _, row in numbered]
+        for column, i in zip(wanted, positions, strict=True)
+    }
+    return columns, [number for number, _ in numbered], "rows"
+
+
 _READERS = {
     ".csv": _read_csv,
     ".tsv": _read_tsv,
     ".jsonl": _read_jsonl,
     ".ndjson": _read_jsonl,
     ".parquet": _read_parquet,
+    ".xlsx": _read_excel,
 }
 _UNTYPED = (_read_csv, _read_tsv)
 
 
 def _add_optional(wanted, optional, names):
+    wanted = names if wanted is None else wanted
     return list(dict.fromkeys([*wanted, *(name for name in optional if name in names)]))
 
 
-def _delimiter_hint(header):
-    """Return a sentence if a header of one field looks split by another delimiter."""
-    if len(header) == 1:
-        for delimiter in (";", "\t", "|", ","):
-            if delimiter in header[0]:
-                return (
-                    f" The delimiter looks like {delimiter!r}; save the file with "
-                    "commas as .csv, or with tabs as .tsv."
-                )
-    return ""
-
-
-def _position(column, names, path, more=""):
+def _position(column, names, path):
     """Return the position of a column, or raise an error that lists the columns."""
     if names.count(column) == 1:
         return names.index(column)
@@ -237,7 +299,7 @@ def _position(column, names, path, more=""):
     hint = f" Did you mean {close[0]!r}?" if close else ""
     raise ValueError(
         f"{str(path)!r} has no column {column!r}.{hint} Its columns: "
-        f"{', '.join(map(repr, names[:20]))}{', ...' if len(names) > 20 else ''}.{more}"
+        f"{', '.join(map(repr, names[:20]))}{', ...' if len(names) > 20 else ''}."
     )
 
 

@@ -1,7 +1,5 @@
 """Labels as tables: exports for other programs, and imports of their labels."""
 
-import csv
-import io
 import json
 import re
 from contextlib import suppress
@@ -9,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .._storage._files import write_atomic
 from .._storage._fingerprint import hash_ids, hash_item
 from .._utils._sklearn import check_option, check_path
 from ..datasets._reader import is_untyped, read_cells
+from ..datasets._writer import write_table
 from ._manifest import read_contents
 from ._pool import assign_rows, shorten
 from ._state import is_missing, read_session
@@ -46,18 +44,7 @@ class ImportedLabels:
 def export_table(path, what, pool, state):
     """Write labels or open items; see `LabelingSession.export`."""
     path = Path(path).expanduser()
-    writer = _WRITERS.get(path.suffix.lower())
-    if writer is None:
-        raise ValueError(
-            f"'path' must end in one of {', '.join(_WRITERS)}, which names the format; "
-            f"got {str(path)!r}."
-        )
     check_option("what", what, ("labels", "answers", "open"))
-    if not path.parent.is_dir():
-        raise FileNotFoundError(
-            f"'path' must be in a folder that exists, got {str(path)!r}. Make "
-            f"{str(path.parent)!r} first."
-        )
     rows = list(state.answers.items())
     if what == "answers":
         rows = [(id, given) for id, answer in rows for given in answer.given]
@@ -73,14 +60,9 @@ def export_table(path, what, pool, state):
         "annotator": [answer and answer.annotator for answer in answers],
         "time": [answer and answer.time for answer in answers],
     }
-    try:
-        content = writer(columns)
-    except UnicodeEncodeError as exc:
-        raise ValueError(
-            f"a text, label or id holds {exc.object[exc.start : exc.end]!r}, half of a "
-            f"character, which {path.suffix} cannot hold. Name a .jsonl file."
-        ) from exc
-    write_atomic(path, content)
+    if path.suffix.lower() == ".csv":
+        columns = {name: list(map(escape, cells)) for name, cells in columns.items()}
+    write_table(path, columns, suffixes=(".csv", ".jsonl", ".parquet"))
 
 
 def _item_columns(pool, ids):
@@ -93,50 +75,6 @@ def _item_columns(pool, ids):
     if isinstance(pool.texts[0], str):
         return {"text": texts}
     return {name: [text[i] for text in texts] for i, name in enumerate(PAIR)}
-
-
-def _to_csv(columns):
-    stream = io.StringIO(newline="")
-    writer = csv.writer(stream)
-    writer.writerow(columns)
-    for row in zip(*columns.values(), strict=True):
-        writer.writerow(
-            json.dumps(cell) if isinstance(cell, list) else escape(cell) for cell in row
-        )
-    return stream.getvalue().encode("utf-8")
-
-
-def _to_jsonl(columns):
-    rows = zip(*columns.values(), strict=True)
-    lines = [
-        json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) + "\n"
-        for row in rows
-    ]
-    # What UTF-8 cannot hold becomes an escape of JSON, such as \ud800.
-    return "".join(lines).encode("utf-8", "backslashreplace")
-
-
-def _to_parquet(columns):
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as exc:
-        raise ImportError(
-            "writing Parquet files needs pyarrow. Install it with `pip install "
-            "pyarrow`, or name a .csv or .jsonl file."
-        ) from exc
-    stream = io.BytesIO()
-    try:
-        pq.write_table(pa.table(columns), stream)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as exc:
-        raise ValueError(
-            f"Parquet does not take these ids or labels ({exc}): a column must be of "
-            "one type, and int of at most 64 bits. Name a .jsonl file."
-        ) from exc
-    return stream.getvalue()
-
-
-_WRITERS = {".csv": _to_csv, ".jsonl": _to_jsonl, ".parquet": _to_parquet}
 
 
 def import_table(path, columns, pool, answers, kind, ignore_unknown):

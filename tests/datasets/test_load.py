@@ -131,9 +131,9 @@ def test_a_folder(tmp_path):
 
 
 def test_an_unknown_suffix(tmp_path):
-    match = r"must end in one of .csv, .tsv, .jsonl, .ndjson, .parquet.*got .*t.xlsx"
+    match = r"must end in one of .csv, .tsv, .jsonl, .ndjson, .parquet.*got .*t.txt"
     with pytest.raises(ValueError, match=match):
-        load_table(_write(tmp_path / "t.xlsx", ""), text="text")
+        load_table(_write(tmp_path / "t.txt", ""), text="text")
 
 
 def test_an_unknown_column(tmp_path, suffix):
@@ -323,16 +323,45 @@ def test_missing_labels_name_the_option(tmp_path):
         load_table(path, text="text", label="label")
 
 
-@pytest.mark.parametrize("delimiter", [";", "\t", "|"])
-def test_another_delimiter_is_named(tmp_path, delimiter):
-    path = _write(tmp_path / "t.csv", f"text{delimiter}label\na{delimiter}1\n")
-    with pytest.raises(ValueError, match=r"has no column 'text'.*delimiter looks like"):
-        load_table(path, text="text")
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_the_delimiter_of_a_csv_file_is_found(tmp_path, delimiter):
+    path = tmp_path / "t.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, delimiter=delimiter)
+        writer.writerows([["text", "label"], *[(text, "a") for text in TEXTS]])
+        writer.writerow(["a, b; c | d\te", "b"])
+    data, target = load_table(path, text="text", label="label", return_X_y=True)
+    assert data == [*TEXTS, "a, b; c | d\te"]
+    assert target.tolist() == ["a", "a", "a", "b"]
 
 
-def test_an_excel_file_says_what_to_do(tmp_path):
-    with pytest.raises(ValueError, match=r"t.xlsx'. Save it as CSV UTF-8"):
-        load_table(_write(tmp_path / "t.xlsx", ""), text="text")
+def test_a_single_column_needs_no_delimiter(tmp_path):
+    path = _write(tmp_path / "t.csv", 'text\na;b\n"c, d"\ne|f;g\n')
+    assert load_table(path, text="text").data == ["a;b", "c, d", "e|f;g"]
+
+
+def test_an_excel_file(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in [["text", "label", None], ["=a", 1, None], [None] * 3, ["b\nc", 2]]:
+        book.active.append(row)
+    book.active["A2"].data_type = "s"
+    book.save(tmp_path / "t.xlsx")
+    table = load_table(tmp_path / "t.xlsx", text="text", label="label")
+    assert (table.data, table.target.tolist()) == (["=a", "b\nc"], [1, 2])
+
+
+def test_unusable_excel_files(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    with pytest.raises(ValueError, match=r"t.xls'. Save it as .xlsx"):
+        load_table(_write(tmp_path / "t.xls", ""), text="text")
+    with pytest.raises(ValueError, match=r"t.xlsx' is damaged, or is not an Excel"):
+        load_table(_write(tmp_path / "t.xlsx", "text"), text="text")
+    book = openpyxl.Workbook()
+    book.active.append(["text", 7])
+    book.save(tmp_path / "t.xlsx")
+    with pytest.raises(ValueError, match=r"the first row .*must hold the names"):
+        load_table(tmp_path / "t.xlsx", text="text")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,132 @@
+"""Writers of tables: CSV, TSV, JSONL, Parquet and Excel files."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+from .._storage._files import write_atomic
+
+
+def write_table(path, columns, *, suffixes=None, delimiter=","):
+    """Write a dict of columns as the file that the suffix of its name requires.
+
+    The file appears whole or not at all. `suffixes` limits the formats. Lists become
+    JSON in CSV, TSV and Excel files, where `delimiter` separates the cells of a CSV
+    file. Raise a ValueError for another suffix, and for values that the format lacks.
+    """
+    path = Path(path).expanduser()
+    suffix, known = path.suffix.lower(), suffixes or tuple(WRITERS)
+    if suffix not in known:
+        raise ValueError(
+            f"'path' must end in one of {', '.join(known)}, which names the format; "
+            f"got {str(path)!r}."
+        )
+    if not path.parent.is_dir():
+        raise FileNotFoundError(
+            f"'path' must be in a folder that exists, got {str(path)!r}. Make "
+            f"{str(path.parent)!r} first."
+        )
+    options = {"delimiter": delimiter} if suffix == ".csv" else {}
+    try:
+        content = WRITERS[suffix](columns, **options)
+    except UnicodeEncodeError as exc:
+        raise ValueError(
+            f"a text, label or id holds {exc.object[exc.start : exc.end]!r}, half of a "
+            f"character, which {suffix} cannot hold. Name a .jsonl file."
+        ) from exc
+    write_atomic(path, content)
+
+
+def _to_csv(columns, delimiter=","):
+    stream = io.StringIO(newline="")
+    writer = csv.writer(stream, delimiter=delimiter)
+    writer.writerow(columns)
+    writer.writerows(_flat_rows(columns))
+    return stream.getvalue().encode("utf-8")
+
+
+def _to_tsv(columns):
+    # As it is read: a quote is a character like any other, and a cell has no tab.
+    rows = [columns, *_flat_rows(columns)]
+    lines = []
+    for row in rows:
+        cells = ["" if cell is None else str(cell) for cell in row]
+        if odd := [cell for cell in cells if any(c in cell for c in "\t\r\n")]:
+            raise ValueError(
+                f"a TSV file cannot hold a tab or a line break within a cell, got "
+                f"{odd[0][:60]!r}. Name a .csv or .jsonl file."
+            )
+        lines.append("\t".join(cells) + "\n")
+    return "".join(lines).encode("utf-8")
+
+
+def _flat_rows(columns):
+    for row in zip(*columns.values(), strict=True):
+        yield [json.dumps(cell) if isinstance(cell, list) else cell for cell in row]
+
+
+def _to_jsonl(columns):
+    rows = zip(*columns.values(), strict=True)
+    lines = [
+        json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) + "\n"
+        for row in rows
+    ]
+    # What UTF-8 cannot hold becomes an escape of JSON, such as \ud800.
+    return "".join(lines).encode("utf-8", "backslashreplace")
+
+
+def _to_parquet(columns):
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as exc:
+        raise ImportError(
+            "writing Parquet files needs pyarrow. Install it with `pip install "
+            "pyarrow`, or name a .csv or .jsonl file."
+        ) from exc
+    stream = io.BytesIO()
+    try:
+        pq.write_table(pa.table(columns), stream)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as exc:
+        raise ValueError(
+            f"Parquet does not take these ids or labels ({exc}): a column must be of "
+            "one type, and int of at most 64 bits. Name a .jsonl file."
+        ) from exc
+    return stream.getvalue()
+
+
+def _to_excel(columns):
+    from ._reader import import_openpyxl
+
+    openpyxl = import_openpyxl()
+    book = openpyxl.Workbook(write_only=True)
+    sheet = book.create_sheet()
+    for row in [list(columns), *_flat_rows(columns)]:
+        cells = []
+        for value in row:
+            cell = openpyxl.cell.WriteOnlyCell(sheet)
+            try:
+                cell.value = value
+            except ValueError as exc:
+                raise ValueError(
+                    f"an Excel file cannot hold {value!r:.60} ({exc}). Name a .csv or "
+                    ".jsonl file."
+                ) from exc
+            if isinstance(value, str):
+                cell.data_type = "s"  # never a formula
+            cells.append(cell)
+        sheet.append(cells)
+    stream = io.BytesIO()
+    book.save(stream)
+    return stream.getvalue()
+
+
+WRITERS = {
+    ".csv": _to_csv,
+    ".tsv": _to_tsv,
+    ".jsonl": _to_jsonl,
+    ".ndjson": _to_jsonl,
+    ".parquet": _to_parquet,
+    ".xlsx": _to_excel,
+}
