@@ -11,9 +11,10 @@ from .._storage._fingerprint import hash_ids, hash_item
 from .._utils._sklearn import check_option, check_path
 from ..datasets._reader import is_untyped, read_cells
 from ..datasets._writer import write_table
+from ._labels import is_missing
 from ._manifest import read_contents
 from ._pool import assign_rows, shorten
-from ._state import is_missing, read_session
+from ._state import read_session
 
 HASH = "content_hash"
 PAIR = ["text_1", "text_2"]
@@ -60,6 +61,10 @@ def export_table(path, what, pool, state):
         "annotator": [answer and answer.annotator for answer in answers],
         "time": [answer and answer.time for answer in answers],
     }
+    if what != "open":
+        columns["seconds"] = [answer.seconds for answer in answers]
+        columns["note"] = [state.notes.get(id, "") for id in ids]
+        columns["flag"] = [id in state.flags for id in ids]
     if path.suffix.lower() == ".csv":
         columns = {name: list(map(escape, cells)) for name, cells in columns.items()}
     write_table(path, columns, suffixes=(".csv", ".jsonl", ".parquet"))

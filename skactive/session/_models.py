@@ -34,8 +34,9 @@ class Models:
         self._lock = lock
         self._encoder = encoder
         self._model = None
+        # No reference to `self`: a session that is dropped is freed at once.
         self._trainer = BackgroundTrainer(
-            lambda task: train(base, pool, task, self._ready())
+            lambda task: train(base, pool, task, _find_ready(encoder))
         )
 
     def get(self, refit=None):
@@ -120,10 +121,7 @@ class Models:
         return 1.0 if self._encoder is None else self._encoder.share
 
     def _ready(self):
-        """Return a mask (n,) of the items that have features, None if all have."""
-        if self._encoder is None or self._encoder.ready.all():
-            return None
-        return self._encoder.ready.copy()
+        return _find_ready(self._encoder)
 
     def _train(self, task):
         try:
@@ -165,6 +163,11 @@ class Models:
         past = State(self._pool)
         past.fold(self._journal.events[:seq])
         return _as_task(past)
+
+
+def _find_ready(encoder):
+    """Return a mask (n,) of the items that have features, None if all have."""
+    return None if encoder is None or encoder.ready.all() else encoder.ready.copy()
 
 
 def check_refit(refit):

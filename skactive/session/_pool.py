@@ -115,6 +115,12 @@ class Pool:
         )
         return first[group]
 
+    def copies_of(self, id):
+        """Return the ids of the items with the same text, in order."""
+        copies = self.copies
+        same = np.flatnonzero(copies == copies[self._positions[id]])
+        return [self.ids[position] for position in same.tolist()]
+
     @cached_property
     def _by_content(self):
         found = {}
@@ -340,8 +346,8 @@ def _rename(event, now):
     ids = [now.get(id, id) for id in event["ids"]]
     kept = [i for i, id in enumerate(ids) if id is not None]
     event = {**event, "ids": [ids[i] for i in kept]}
-    if "labels" in event:
-        event["labels"] = [event["labels"][i] for i in kept]
+    for name in {"labels", "seconds"} & event.keys():
+        event[name] = [event[name][i] for i in kept]
     return event
 
 

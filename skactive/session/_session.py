@@ -3,21 +3,22 @@
 import json
 import threading
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, Self
 
-import numpy as np
-
 from .._storage._fingerprint import hash_items, warn_of_versions
-from .._utils._containers import check_n_queries, take_rows
+from .._utils._containers import check_n_queries, take_row
 from .._utils._sklearn import check_bool, check_count, check_path
 from .._utils._threads import synchronized
 from ..simulation._run import Run
+from ._answers import Answers
 from ._encoding import make_encoder
 from ._import_export import ImportedLabels, export_table, import_table
 from ._journal import Journal
+from ._labels import Vocabulary, check_annotator, check_classes, normalize_labels
+from ._log import Bar, Log
 from ._manifest import (
     choose_seed,
     describe_learner,
@@ -25,16 +26,10 @@ from ._manifest import (
     follow_pool,
     new_manifest,
 )
-from ._models import Models, check_refit, fresh_learner, seeded_for
-from ._pool import Batch, Pool, find_taught, shorten
-from ._state import (
-    State,
-    Vocabulary,
-    check_annotator,
-    check_classes,
-    list_history,
-    normalize_labels,
-)
+from ._models import Models, check_refit, fresh_learner
+from ._pool import Batch, Pool, find_taught
+from ._questions import Questions
+from ._state import State, list_history
 
 
 class LabelingSession:
@@ -89,6 +84,14 @@ class LabelingSession:
         The allowed labels.
     skipped : list of ids
         Items that were skipped.
+    flags : list of ids
+        Items that were flagged.
+    notes : dict of id to str
+        Notes on items.
+    pool_ids : list of ids
+        All items, in the order of the pool.
+    seq : int
+        Number of the last event in the journal.
     open_batches : list of Batch
         Items that were asked and not yet answered, by batch.
     learner : ActiveLearner
@@ -181,25 +184,30 @@ class LabelingSession:
         self._bar: Any = None
         self._models: Any = None
         self._journal = Journal(path)
+        self._log = Log(self._journal, self._state, self._lock)
         try:
             self._begin_or_resume(learner, classes)
             seed = self._journal.manifest["base_seed"]
             base = fresh_learner(learner, seed)
             taught = getattr(learner, "X_labeled_", ())
-            self._taught = find_taught(self._pool, hash_items(taught))
             self._vocabulary = Vocabulary(getattr(learner, "y_labeled_", None))
             encoder = make_encoder(encode, learner.estimator, self._pool, seed)
             self._models = Models(
                 *(base, self._pool, self._journal, self._state, refit, self._lock),
                 encoder,
             )
-            # Batches that were open are shown once more before any new one.
-            self._to_show = list(self._state.open)
+            self._answers = Answers(self._log, self._pool, self._vocabulary)
+            self._questions = Questions(
+                *(self._log, self._pool, self._models, self._choosing),
+                find_taught(self._pool, hash_items(taught)),
+            )
             self._models.prepare()
             if isinstance(verbose, bool):  # scikit-learn accepts it, too
                 verbose = int(verbose)
             if check_count("verbose", verbose, least=0):
-                self._open_bar(n_labels or len(self._pool))
+                total = n_labels or len(self._pool)
+                self._bar = Bar(self._state, self._models, total)
+                self._log.then = self._bar.update
         except BaseException:
             self.close()
             raise
@@ -223,13 +231,13 @@ class LabelingSession:
                 UserWarning,
                 stacklevel=3,
             )
-            self._record("learner", learner=description)
+            self._log.record("learner", learner=description)
         if classes is not None and classes != self.classes:
             labels = self._state.answers
             normalize_labels(
                 [a.label for a in labels.values()], list(labels), None, classes
             )
-            self._record("classes", classes=classes)
+            self._log.record("classes", classes=classes)
 
     # Questions ------------------------------------------------------------------------
 
@@ -269,60 +277,8 @@ class LabelingSession:
         OSError
             If the disk fails. Nothing was then asked; the next call asks for the same.
         """
-        annotator = self._who(annotator)
         n = check_n_queries(n, None, name="n")
-        with self._choosing:
-            if (batch := self._show_again(annotator)) is not None:
-                return batch
-            model = self._models.get(refit)
-            while True:
-                with self._lock:
-                    seq, free = self._state.seq, self._free()
-                if not free.any():
-                    items = take_rows(self._pool.X, np.empty(0, dtype=np.intp))
-                    return Batch((), items, None, annotator)
-                learner = seeded_for(model.learner, len(self._state.batches) + 1)
-                picks = self._models.choose(learner, n, free)
-                with self._lock:
-                    self._sync()
-                    # Another thread may have answered some in the meantime.
-                    if seq == self._state.seq or self._free()[picks].all():
-                        return self._record_batch(picks, annotator, model)
-
-    @synchronized
-    def _show_again(self, annotator):
-        """Return a batch that was open when the session was opened, or None."""
-        self._sync()
-        for number in self._to_show:
-            if number in self._state.open and annotator == self._whom(number):
-                self._to_show.remove(number)
-                return self._batch(number)
-        return None
-
-    def _record_batch(self, picks, annotator, model):
-        number = len(self._state.batches) + 1
-        self._record(
-            "ask",
-            batch=number,
-            ids=[self._pool.ids[pick] for pick in picks],
-            by=annotator,
-            n_labeled=len(self._state.answers),
-            model=model.seq,
-        )
-        return self._batch(number)
-
-    def _free(self):
-        """Return a mask (n,) of the items that may be asked.
-
-        Of several copies of a text, only the first may be, and only if no copy is
-        labeled, skipped, waiting, or known to the learner from before the session.
-        """
-        state, copies = self._state, self._pool.copies
-        taken = np.zeros(len(self._pool), dtype=bool)
-        taken[copies[self._taught]] = True
-        for ids in (state.answers, state.skipped, *state.open.values()):
-            taken[copies[self._pool.positions(ids)]] = True
-        return (copies == np.arange(len(copies))) & ~taken
+        return self._questions.ask(n, self._who(annotator), refit)
 
     def refit(self) -> Self:
         """Train on all labels now.
@@ -333,13 +289,13 @@ class LabelingSession:
         """
         with self._choosing:
             with self._lock:
-                self._sync()
+                self._log.sync()
                 if not self._state.answers:
                     raise ValueError("there is no label to train on. Tell one first.")
             model = self._models.train_now()
             with self._lock:
-                self._sync()
-                self._record("refit", model=model.seq)
+                self._log.sync()
+                self._log.record("refit", model=model.seq)
                 self._models.use(model)
         return self
 
@@ -353,6 +309,7 @@ class LabelingSession:
         *,
         unasked: bool = False,
         annotator: str | None = None,
+        seconds: Any = None,
     ) -> None:
         """Record labels; they are on the disk when this returns.
 
@@ -372,6 +329,9 @@ class LabelingSession:
             Whether to accept items that were never asked.
         annotator : str, default=None
             Name of the annotator. Defaults to the annotator of the session.
+        seconds : float or sequence of float, default=None
+            Time that the answers took: one number for each id, or one for all together,
+            which is divided equally.
 
         Raises
         ------
@@ -393,27 +353,8 @@ class LabelingSession:
         UserWarning
             If a label is a new class that resembles a known one.
         """
-        self._sync()
-        check_bool("unasked", unasked)
-        if isinstance(ids, Mapping) and labels is None:
-            ids, labels = list(ids), list(ids.values())
-        elif isinstance(ids, str | int | np.generic):
-            if isinstance(labels, list | tuple | np.ndarray) and len(labels) == 1:
-                raise TypeError(
-                    f"'labels' must be one label for the one id {ids!r}, got "
-                    f"{labels!r}. Pass the label itself, or a list of ids too. Nothing "
-                    "was recorded."
-                )
-            ids, labels = [ids], [labels]
-        ids = self._pool.read_ids(ids)
-        labels = self._vocabulary.read(labels, ids, self._state, self.classes)
-        self._record(
-            "tell",
-            ids=ids,
-            labels=labels,
-            by=self._who(annotator),
-            unasked=self._check_asked(ids, unasked),
-        )
+        self._log.sync()
+        self._answers.tell(ids, labels, self._who(annotator), unasked, seconds)
         self._models.prepare()
 
     @synchronized
@@ -431,18 +372,8 @@ class LabelingSession:
         annotator : str, default=None
             Name of the annotator. Defaults to the annotator of the session.
         """
-        self._sync()
-        check_bool("unasked", unasked)
-        ids = self._pool.read_ids(ids)
-        labeled = [id for id in ids if id in self._state.answers]
-        if labeled:
-            raise ValueError(
-                f"'ids' must be items without a label to be skipped, got "
-                f"{shorten(labeled)}. Tell another label, or undo. Nothing was "
-                "recorded."
-            )
-        is_new = self._check_asked(ids, unasked)
-        self._record("skip", ids=ids, by=self._who(annotator), unasked=is_new)
+        self._log.sync()
+        self._answers.skip(ids, self._who(annotator), unasked)
 
     @synchronized
     def release(self, ids: Any = None, *, annotator: str | None = None) -> None:
@@ -455,29 +386,23 @@ class LabelingSession:
         annotator : str, default=None
             Name of the annotator. Defaults to the annotator of the session.
         """
-        self._sync()
-        waiting = {id: None for batch in self._state.open.values() for id in batch}
-        ids = list(waiting) if ids is None else self._pool.read_ids(ids)
-        if others := [id for id in ids if id not in waiting]:
-            raise ValueError(
-                f"'ids' must be items of open batches, got {shorten(others)}. Nothing "
-                "was recorded."
-            )
-        if ids:
-            self._record("release", ids=ids, by=self._who(annotator))
+        self._log.sync()
+        self._answers.release(ids, self._who(annotator))
 
     @synchronized
     def undo(self, *, annotator: str | None = None) -> dict[str, Any]:
-        """Undo the last `tell`, `skip` or `release` that was not undone.
+        """Undo the last `tell`, `skip` or `release` of an annotator.
 
         Its items wait for an answer again if they were asked, and the next `ask`
-        returns them first. A second call undoes the event before. Nothing is erased:
+        returns them first. A second call undoes the event before. What others
+        answered stays, also their later answers to the same items. Nothing is erased:
         the journal keeps both.
 
         Parameters
         ----------
         annotator : str, default=None
-            Name of the annotator. Defaults to the annotator of the session.
+            Name of the annotator. Defaults to the annotator of the session; without
+            either, the last event of anybody is undone.
 
         Returns
         -------
@@ -489,19 +414,65 @@ class LabelingSession:
         ValueError
             If there is nothing to undo.
         """
-        self._sync()
-        if not self._state.undoable:
-            raise ValueError("there is nothing to undo: no answer is left.")
-        last = self._state.undoable[-1]
-        self._record(
-            "undo", of=last["seq"], what=last["event"], by=self._who(annotator)
-        )
-        for number, ids in self._state.open.items():
-            if number not in self._to_show and not ids.keys().isdisjoint(last["ids"]):
-                self._to_show.append(number)
-        self._vocabulary.forget()
+        self._log.sync()
+        last = self._answers.undo(self._who(annotator))
+        self._questions.show_again(last["ids"])
         self._models.prepare()
         return {key: last[key] for key in ("event", "ids", "labels") if key in last}
+
+    @synchronized
+    def undoable(self, annotator: str | None = None) -> dict[str, Any] | None:
+        """Return the event that `undo` would undo.
+
+        Parameters
+        ----------
+        annotator : str, default=None
+            Name of the annotator. Defaults to the annotator of the session; without
+            either, the last event of anybody is returned.
+
+        Returns
+        -------
+        event : dict or None
+            `seq`, `event`, `ids`, and `labels` if it has any; None if there is nothing
+            to undo.
+        """
+        last = self._state.last_undoable(self._who(annotator))
+        keys = ("seq", "event", "ids", "labels")
+        return last and {key: last[key] for key in keys if key in last}
+
+    @synchronized
+    def flag(
+        self, ids: Any, flag: bool = True, *, annotator: str | None = None
+    ) -> None:
+        """Mark items, for example to discuss them; see `flags`.
+
+        Parameters
+        ----------
+        ids : sequence of ids, or one id
+            Items of the pool, with or without a label.
+        flag : bool, default=True
+            Whether to set or to remove the flag.
+        annotator : str, default=None
+            Name of the annotator. Defaults to the annotator of the session.
+        """
+        self._log.sync()
+        self._answers.flag(ids, flag, self._who(annotator))
+
+    @synchronized
+    def note(self, id: str | int, text: str, *, annotator: str | None = None) -> None:
+        """Write a note on an item; it replaces the previous one, see `notes`.
+
+        Parameters
+        ----------
+        id : str or int
+            An item of the pool, with or without a label.
+        text : str
+            The note; an empty one removes it.
+        annotator : str, default=None
+            Name of the annotator. Defaults to the annotator of the session.
+        """
+        self._log.sync()
+        self._answers.note(id, text, self._who(annotator))
 
     @synchronized
     def import_labels(
@@ -554,7 +525,7 @@ class LabelingSession:
             file, or its id in a CSV file matches two ids of the pool. Nothing was then
             recorded.
         """
-        self._sync()
+        self._log.sync()
         check_bool("ignore_unknown", ignore_unknown)
         who = self._who(annotator)
         kind = self._vocabulary.kind(self._state, self.classes)
@@ -567,30 +538,9 @@ class LabelingSession:
             ignore_unknown,
         )
         if labels:
-            ids, values = list(labels), list(labels.values())
-            values = self._vocabulary.read(values, ids, self._state, self.classes)
-            self._record(
-                "tell",
-                ids=ids,
-                labels=values,
-                by=who,
-                unasked=self._check_asked(ids, True),
-                source=Path(path).name,
-            )
+            self._answers.tell_imported(labels, who, Path(path).name)
             self._models.prepare()
         return imported
-
-    def _check_asked(self, ids, unasked):
-        """Return True if an id was never asked, else None; refuse it if unwanted."""
-        known = self._state.asked, self._state.answers
-        never = [id for id in ids if not any(id in where for where in known)]
-        if never and not unasked:
-            raise ValueError(
-                f"'ids' must be items that were asked, got {shorten(never)}, which "
-                "never were. Pass unasked=True to label them anyway. Nothing was "
-                "recorded."
-            )
-        return True if never else None
 
     # What is known --------------------------------------------------------------------
 
@@ -615,7 +565,19 @@ class LabelingSession:
     @property
     def classes(self) -> list[Any] | None:
         """The allowed labels, list; None allows any."""
-        return self._state.classes or self._journal.manifest.get("classes")
+        return self._log.classes
+
+    @property
+    @synchronized
+    def flags(self) -> list[str | int]:
+        """The flagged items, list of ids."""
+        return list(self._state.flags)
+
+    @property
+    @synchronized
+    def notes(self) -> dict[str | int, str]:
+        """The notes, dict of id to text."""
+        return dict(self._state.notes)
 
     @property
     @synchronized
@@ -627,7 +589,7 @@ class LabelingSession:
     @synchronized
     def open_batches(self) -> list[Batch]:
         """The batches that were asked and not fully answered, list of Batch."""
-        return [self._batch(number) for number in sorted(self._state.open)]
+        return [self._questions.batch(number) for number in sorted(self._state.open)]
 
     @property
     def learner(self) -> Any:
@@ -667,6 +629,53 @@ class LabelingSession:
         return Run(rounds, info={"pool_size": len(self._pool)})
 
     @property
+    @synchronized
+    def seq(self) -> int:
+        """Number of the last event in the journal."""
+        return len(self._journal.events)
+
+    @property
+    @synchronized
+    def pool_ids(self) -> list[str | int]:
+        """The ids of the pool, in its order."""
+        return list(self._pool.ids)
+
+    @synchronized
+    def item(self, id: str | int) -> Any:
+        """Return an item of the pool.
+
+        Parameters
+        ----------
+        id : str or int
+            Id of the item.
+
+        Returns
+        -------
+        item : object
+            The item as the pool holds it.
+        """
+        (id,) = self._pool.read_ids([id], name="id")
+        return take_row(self._pool.X, int(self._pool.positions([id])[0]))
+
+    @synchronized
+    def copies(self, id: str | int) -> list[str | int]:
+        """Return the ids of the items with the same text as an item.
+
+        Parameters
+        ----------
+        id : str or int
+            Id of the item.
+
+        Returns
+        -------
+        ids : list of ids
+            In the order of the pool, the item itself included. Only copies of texts
+            and pairs of texts are found.
+        """
+        (id,) = self._pool.read_ids([id], name="id")
+        return self._pool.copies_of(id)
+
+    @property
     def path(self) -> str:
         """The folder."""
         return self._journal.folder
@@ -683,9 +692,9 @@ class LabelingSession:
         Returns
         -------
         events : list of dict
-            In order: `seq`, `time`, `event` ("ask", "tell", "skip", "release"),
-            `label` and `batch` if there is one, `annotator`, and `undone`, whether
-            the event was undone.
+            In order: `seq`, `time`, `event` ("ask", "tell", "skip", "release", "flag",
+            "note"), `label`, `seconds`, `batch`, `flag` and `text` if there is one,
+            `annotator`, and `undone`, whether the event was undone.
         """
         (id,) = self._pool.read_ids([id], name="id")
         return list_history(self._journal.events, id)
@@ -701,8 +710,9 @@ class LabelingSession:
 
         The file appears whole or not at all. Its columns are `id`, the text (`text`,
         or `text_1` and `text_2`) or else `content_hash`, `label`, `annotator` and
-        `time`. In CSV, a text that a spreadsheet would run as a formula gets an
-        apostrophe in front, which `import_labels` removes.
+        `time`; and, except for open items, `seconds`, `note` and `flag`. In CSV, a text
+        that a spreadsheet would run as a formula gets an apostrophe in front, which
+        `import_labels` removes.
 
         Parameters
         ----------
@@ -714,7 +724,7 @@ class LabelingSession:
             answer, with an empty `label` to fill in for `import_labels`.
         """
         if not self._journal.closed:
-            self._sync()
+            self._log.sync()
         check_path("path", path)
         export_table(path, what, self._pool, self._state)
 
@@ -740,33 +750,5 @@ class LabelingSession:
             f"{len(self._pool)} labeled)"
         )
 
-    def _sync(self):
-        """Apply events that an interruption kept from being applied."""
-        self._journal.catch_up()
-        self._state.fold(self._journal.events)
-
-    def _record(self, event, **fields):
-        self._journal.append(event, **fields)
-        self._state.fold(self._journal.events)
-        if self._bar is not None:
-            self._bar.n = len(self._state.answers)
-            self._bar.set_postfix(model_age=self.model_age)
-
     def _who(self, annotator):
         return self._annotator if annotator is None else check_annotator(annotator)
-
-    def _batch(self, number):
-        """Return the open items of a batch."""
-        ids = tuple(self._state.open[number])
-        items = take_rows(self._pool.X, self._pool.positions(ids))
-        return Batch(ids, items, number, self._whom(number))
-
-    def _whom(self, number):
-        _, annotator = self._state.batches[number]
-        return annotator
-
-    def _open_bar(self, total):
-        from tqdm import tqdm
-
-        n = len(self._state.answers)
-        self._bar = tqdm(desc="labels", total=total, initial=n, unit="label")

@@ -1,19 +1,11 @@
 """The state of a session: what follows from the events of its journal."""
 
-import math
 import os
-import re
-import warnings
 from collections import Counter
-from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from itertools import groupby
 from typing import Any
 
-import numpy as np
-
-from .._utils._containers import as_list
 from .._utils._sklearn import check_path
 from ._journal import MANIFEST, read_events, read_manifest
 
@@ -29,25 +21,39 @@ class Answer:
     annotator: str | None
     time: str
     seq: int
+    seconds: float | None = None
     given: tuple = ()
 
 
-def _settle(before, new):
-    """Return the answer of the majority of the annotators; in a tie the last one."""
-    if before is None:
-        return replace(new, given=(new,))
-    given = (*(a for a in before.given if a.annotator != new.annotator), new)
-    votes = Counter(repr(answer.label) for answer in given)
-    last_first = reversed(given)
-    best = max(last_first, key=lambda answer: votes[repr(answer.label)])
-    return replace(best, given=given)
+def settle(given, rule):
+    """Return the answer that counts of the last ones of the annotators, in order.
+
+    `rule` is "latest", "majority" (in a tie the last answer), or the name of an
+    adjudicator, whose answer counts if there is one, and otherwise the majority.
+    """
+    best = given[-1]
+    if rule != "latest":
+        votes = Counter(_vote(answer) for answer in given)
+        best = max(reversed(given), key=lambda answer: votes[_vote(answer)])
+    own = [answer for answer in given if answer.annotator == rule]
+    if own and rule not in SETTLE:
+        best = own[0]
+    return replace(best, given=tuple(given))
+
+
+SETTLE = ("latest", "majority")
+
+
+def _vote(answer):
+    return repr(answer.label)
 
 
 class State:
     """Labels, skipped items and open batches after a number of events.
 
-    A function of the events alone: it does not matter how many are folded at a time.
-    `pool` limits the ids; None allows any.
+    A function of the events alone: it does not matter how many are folded at a time. An
+    item is what its events that were not undone make of it. `pool` limits the ids; None
+    allows any.
 
     Attributes
     ----------
@@ -58,7 +64,10 @@ class State:
     open : dict of int to dict of id to None
         By batch, the ids that wait for an answer.
     batches : dict of int to (tuple of ids, annotator)
-    asked : set of ids
+    asked : dict of id to dict of annotator to None
+        Who was asked, also where the batch was released.
+    flags : dict of id to None
+    notes : dict of id to str
     learner, classes : dict or None, list or None
         The last ones in the journal.
     labels_seq, labels_round : int
@@ -66,7 +75,7 @@ class State:
     model_seq : int
         The event up to which the last model that was used was trained.
     undoable : list of dict
-        Events that `undo` can undo, the last one first.
+        Events that were not undone, of the kinds that `undo` can undo, in order.
     """
 
     def __init__(self, pool=None):
@@ -78,12 +87,15 @@ class State:
         self.skipped = {}
         self.open = {}
         self.batches = {}
-        self.asked = set()
+        self.asked = {}
+        self.flags, self.notes = {}, {}
         self.learner = self.classes = None
+        self.settle = "majority"
         self.labels_seq = self.labels_round = self.model_seq = 0
         self.undoable = []
-        self._before = []  # for each of these, what its items were before it
-        self._where = {}  # id -> the open batch it is in
+        self._events = {}  # id -> its events that were not undone, and its place there
+        self._waits = {}  # id -> dict of annotator to the open batch it is in
+        self._batch_of = {}  # id -> the last batch that asked for its first answer
         self._folded = 0
         self._busy = False
 
@@ -114,10 +126,18 @@ class State:
 
     def answered_by_batch(self):
         """Return a list of lists of labeled ids; successive ids of a batch together."""
-        batch_of = {}
-        for number, (ids, _) in self.batches.items():
-            batch_of.update(dict.fromkeys(ids, number))
-        return [list(group) for _, group in groupby(self.answers, batch_of.get)]
+        return [list(group) for _, group in groupby(self.answers, self._batch_of.get)]
+
+    def last_undoable(self, annotator=None):
+        """Return the last event that can be undone, by anybody for None; or None."""
+        for event in reversed(self.undoable):
+            if annotator is None or event.get("by") == annotator:
+                return event
+        return None
+
+    def waits_for(self, id, annotator):
+        """Whether an item waits for the answer of an annotator."""
+        return annotator in self._waits.get(id, ())
 
     def _apply(self, event):
         kind = event["event"]
@@ -126,76 +146,121 @@ class State:
         for id in event.get("ids", ()):
             if self._pool is not None and id not in self._pool:
                 raise ValueError(f"no item of the pool has the id {id!r}")
-        if kind == "tell" and len(event["labels"]) != len(event["ids"]):
-            raise ValueError("there must be one label for each id")
+        for name in {"labels", "seconds"} & event.keys():
+            if len(event[name]) != len(event["ids"]):
+                raise ValueError(f"there must be one of {name!r} for each id")
         if kind in _UNDOABLE:
-            self._before.append([self._look_up(id) for id in event["ids"]])
             self.undoable.append(event)
         _APPLY[kind](self, event)
-
-    def _look_up(self, id):
-        return self.answers.get(id), self.skipped.get(id), self._where.get(id)
 
     def _begin(self, event):
         if event["seq"] != 1:
             raise ValueError("a session begins with its first event")
 
     def _ask(self, event):
-        number, ids = event["batch"], event["ids"]
+        number, ids, by = event["batch"], event["ids"], event.get("by")
         if number != len(self.batches) + 1:
             raise ValueError(f"batch {number} follows batch {len(self.batches)}")
-        if waiting := [id for id in ids if id in self._where]:
+        if waiting := [id for id in ids if id in self._waits]:
             raise ValueError(f"the item {waiting[0]!r} waits for an answer already")
-        self.batches[number] = tuple(ids), event.get("by")
-        if ids:  # none are left where all of them went from the pool
-            self.open[number] = dict.fromkeys(ids)
-        self._where.update(dict.fromkeys(ids, number))
-        self.asked.update(ids)
+        self.batches[number] = tuple(ids), by
+        for id in ids:
+            self.asked.setdefault(id, {})[by] = None
+            self._batch_of[id] = number
+        self._add(event)
         self.model_seq = event["model"]
 
     def _tell(self, event):
-        by, time, seq = event.get("by"), event["t"], event["seq"]
-        for id, label in zip(event["ids"], event["labels"], strict=True):
-            answer = Answer(label, by, time, seq)
-            self.answers[id] = _settle(self.answers.get(id), answer)
-            self.skipped.pop(id, None)
-            self._close(id)
-        self._note_labels(seq)
+        self._add(event)
+        self._note_labels(event["seq"])
 
-    def _skip(self, event):
+    def _add(self, event):
+        """Apply an event to its items."""
         for place, id in enumerate(event["ids"]):
-            self.skipped.pop(id, None)
-            self.skipped[id] = event["seq"], place
-            self._close(id)
+            self._events.setdefault(id, []).append((event, place))
+            self._refresh(id)
 
-    def _release(self, event):
-        for id in event["ids"]:
-            self._close(id)
+    def _refresh(self, id):
+        """Work out an item from its events."""
+        given, skipped, waits = {}, None, {}
+        for event, place in self._events[id]:
+            kind, by = event["event"], event.get("by")
+            if kind == "ask":
+                waits = {by: event["batch"]}
+                continue
+            if by in waits:
+                del waits[by]
+            else:  # somebody else's answer will do
+                waits.clear()
+            if kind == "tell":
+                given.pop(by, None)
+                given[by] = self._read(event, place)
+                skipped = None
+            elif kind == "skip" and not given:
+                skipped = event["seq"], place
+        answer = settle([*given.values()], self.settle) if given else None
+        _put(self.answers, id, answer)
+        if skipped != self.skipped.get(id):  # the last one is at the end
+            self.skipped.pop(id, None)
+            _put(self.skipped, id, skipped)
+        before, now = set(self._waits.get(id, {}).values()), set(waits.values())
+        for number in before - now:
+            del self.open[number][id]
+            if not self.open[number]:
+                del self.open[number]
+        for number in now - before:
+            self.open.setdefault(number, {})[id] = None
+        _put(self._waits, id, waits or None)
+
+    def _read(self, event, place):
+        """Return the answer to one item of an event."""
+        seconds = event.get("seconds")
+        return Answer(
+            event["labels"][place],
+            event.get("by"),
+            event["t"],
+            event["seq"],
+            seconds and seconds[place],
+        )
 
     def _undo(self, event):
-        last = self.undoable[-1] if self.undoable else {"seq": None}
-        if (event["of"], event["what"]) != (last["seq"], last.get("event")):
+        last = next((e for e in self.undoable if e["seq"] == event["of"]), {})
+        by = last.get("by")
+        if last.get("event") != event["what"] or last is not self.last_undoable(by):
             raise ValueError(f"there is no event {event['of']!r} to take back")
-        items = zip(last["ids"], self._before.pop(), strict=True)
-        self.undoable.pop()
-        reopened = set()
-        for id, (answer, skipped, number) in items:
-            for entries, entry in ((self.answers, answer), (self.skipped, skipped)):
-                if entry is None:
-                    entries.pop(id, None)
-                else:
-                    entries[id] = entry
-            # An item that was released can be in a later batch by now.
-            if number is not None and self._where.setdefault(id, number) == number:
-                reopened.add(number)
-        self.skipped = dict(sorted(self.skipped.items(), key=lambda item: item[1]))
-        for number in reopened:
-            ids, _ = self.batches[number]
-            waiting = [id for id in ids if self._where.get(id) == number]
-            self.open[number] = dict.fromkeys(waiting)
-        self.open = dict(sorted(self.open.items()))
+        self.undoable.remove(last)
+        for id in last["ids"]:
+            events = self._events[id]
+            self._events[id] = [entry for entry in events if entry[0] is not last]
+            self._refresh(id)
+        self._sort(last["ids"])
         if last["event"] == "tell":
             self._note_labels(event["seq"])
+
+    def _sort(self, ids):
+        """Restore the orders of answers, skipped items and open batches."""
+        if any(id in self.answers for id in ids):
+            first = {id: self._first_told(id) for id in self.answers}
+            self.answers = {id: self.answers[id] for id in sorted(first, key=first.get)}
+        self.skipped = dict(sorted(self.skipped.items(), key=lambda item: item[1]))
+        for number in {n for id in ids for n in self._waits.get(id, {}).values()}:
+            asked, _ = self.batches[number]
+            waiting = self.open[number]
+            self.open[number] = {id: None for id in asked if id in waiting}
+        self.open = dict(sorted(self.open.items()))
+
+    def _first_told(self, id):
+        told = (entry for entry in self._events[id] if entry[0]["event"] == "tell")
+        event, place = next(told)
+        return event["seq"], place
+
+    def _flag(self, event):
+        for id in event["ids"]:
+            _put(self.flags, id, True if event["flag"] else None)
+
+    def _write_note(self, event):
+        for id in event["ids"]:
+            _put(self.notes, id, event["text"] or None)
 
     def _refit(self, event):
         self.model_seq = event["model"]
@@ -212,12 +277,13 @@ class State:
     def _note_labels(self, seq):
         self.labels_seq, self.labels_round = seq, len(self.batches)
 
-    def _close(self, id):
-        number = self._where.pop(id, None)
-        if number is not None:
-            del self.open[number][id]
-            if not self.open[number]:
-                del self.open[number]
+
+def _put(entries, id, entry):
+    """Set the entry of an item; None removes it."""
+    if entry is None:
+        entries.pop(id, None)
+    else:
+        entries[id] = entry
 
 
 _UNDOABLE = ("tell", "skip", "release")
@@ -225,9 +291,11 @@ _APPLY = {
     "begin": State._begin,
     "ask": State._ask,
     "tell": State._tell,
-    "skip": State._skip,
-    "release": State._release,
+    "skip": State._add,
+    "release": State._add,
     "undo": State._undo,
+    "flag": State._flag,
+    "note": State._write_note,
     "refit": State._refit,
     "learner": State._learner,
     "pool": State._move,
@@ -244,47 +312,15 @@ def list_history(events, id):
             continue
         entry = {"seq": event["seq"], "time": event["t"], "event": event["event"]}
         if "labels" in event:
-            entry["label"] = event["labels"][event["ids"].index(id)]
-        if "batch" in event:
-            entry["batch"] = event["batch"]
+            place = event["ids"].index(id)
+            entry["label"] = event["labels"][place]
+            if "seconds" in event:
+                entry["seconds"] = event["seconds"][place]
+        entry |= {key: event[key] for key in ("batch", "flag", "text") if key in event}
         entry["annotator"] = event.get("by")
         entry["undone"] = event["seq"] in undone
         found.append(entry)
     return found
-
-
-class Vocabulary:
-    """The kind and the classes of the labels of a session.
-
-    `before` are the labels that the learner was fitted to, or None.
-    """
-
-    def __init__(self, before):
-        self._kind = None if before is None else kind_of(before[0])
-        self._before = set() if before is None else set(map(str, before))
-        self._known = None  # the classes so far, or None if not collected yet
-
-    def kind(self, state, classes):
-        """Return the kind of the labels so far, or None."""
-        for answer in state.answers.values():
-            return kind_of(answer.label)
-        return self._kind or (kind_of(classes[0]) if classes else None)
-
-    def read(self, labels, ids, state, classes):
-        """Return checked labels as JSON accepts them; warn of doubtful new classes."""
-        kind = self.kind(state, None)
-        labels = normalize_labels(labels, ids, kind, classes)
-        new = {label for label in labels if isinstance(label, str)}
-        if classes is None and not new <= (self._known or set()):
-            given = {str(answer.label) for answer in state.answers.values()}
-            known = self._before | given
-            warn_of_new_classes(labels, known, stacklevel=4)
-            self._known = known | new
-        return labels
-
-    def forget(self):
-        """Collect the classes again when they are next needed."""
-        self._known = None
 
 
 def read_labels(path: str | os.PathLike[str]) -> dict[str | int, Any]:
@@ -340,149 +376,3 @@ def read_session(folder):
     state = State()
     state.fold(events)
     return manifest, events, state
-
-
-def check_annotator(annotator):
-    """Return a checked name of an annotator, or None."""
-    if annotator is not None and not isinstance(annotator, str):
-        raise TypeError(f"'annotator' must be a str or None, got {annotator!r}.")
-    return annotator
-
-
-def check_classes(classes):
-    """Return checked classes as a list, or None."""
-    if classes is None:
-        return None
-    ordered = hasattr(classes, "__len__") and not isinstance(classes, Mapping | Set)
-    if isinstance(classes, str) or not ordered or len(classes) < 2:
-        raise ValueError(
-            f"'classes' must be a sequence of at least two labels, got {classes!r}."
-        )
-    places = [f"classes[{i}]" for i in range(len(classes))]
-    classes = normalize_labels(classes, places, None)
-    if isinstance(classes[0], list) or len(set(classes)) < len(classes):
-        raise ValueError(f"'classes' must be different single labels, got {classes!r}.")
-    return classes
-
-
-def normalize_labels(labels, ids, kind, classes=None):
-    """Return checked labels as JSON accepts them, one for each of `ids`.
-
-    `kind` is the kind of earlier labels, and `classes` the allowed labels, or None.
-    Raise a ValueError if a label is missing, not allowed or longer than 64 bits, and a
-    TypeError for labels of other or several kinds.
-    """
-    unordered = isinstance(labels, Mapping | Set)
-    if unordered or isinstance(labels, str) or not hasattr(labels, "__len__"):
-        raise TypeError(
-            f"'labels' must be a sequence with one label for each of the {len(ids)} "
-            f"ids, got {labels!r}. Pass a list, or tell({{id: label, ...}}). Nothing "
-            "was recorded."
-        )
-    labels = as_list(labels)
-    if len(labels) != len(ids):
-        raise ValueError(
-            f"'labels' must hold one label for each of the {len(ids)} ids, got "
-            f"{len(labels)}. Nothing was recorded."
-        )
-    read = []
-    for id, label in zip(ids, labels, strict=True):
-        read.append(_read(label, id))
-        kind = kind or kind_of(read[-1])
-        if kind_of(read[-1]) != kind:
-            raise TypeError(
-                f"'labels' must all be of one kind in a session, here {kind}; got "
-                f"{label!r} for {id!r}. Nothing was recorded."
-            )
-        if classes is not None:
-            _check_class(read[-1], id, classes)
-    return read
-
-
-def _check_class(label, id, classes):
-    for part in label if isinstance(label, list) else [label]:
-        if kind_of(part) == kind_of(classes[0]) and part in classes:
-            continue
-        close = _find_close(part, classes) if isinstance(part, str) else None
-        hint = "" if close is None else f" Did you mean {close!r}?"
-        shown = ", ".join(map(repr, classes[:20])) + ", ..." * (len(classes) > 20)
-        raise ValueError(
-            f"'labels' must be among the classes of the session, {shown}; got "
-            f"{part!r} for {id!r}.{hint} To add a class, include it in "
-            "classes= when you open the session. Nothing was recorded."
-        )
-
-
-def warn_of_new_classes(labels, known, stacklevel):
-    """Warn of new classes that resemble known ones, as a typing error does.
-
-    `stacklevel` counts like that of :func:`warnings.warn`.
-    """
-    known = {label for label in known if isinstance(label, str)}
-    counts = Counter(label for label in labels if isinstance(label, str))
-    hints = []
-    for label, _ in counts.most_common():
-        if label not in known and (close := _find_close(label, known)) is not None:
-            hints.append(f"{label!r} (did you mean {close!r}?)")
-        known.add(label)
-    if hints:
-        shown = ", ".join(hints[:5]) + ", ..." * (len(hints) > 5)
-        warnings.warn(
-            f"new classes look like others: {shown}. If that was a mistake, tell "
-            "the items again, or undo(). Open the session with classes=[...] to "
-            "refuse such labels.",
-            UserWarning,
-            stacklevel=stacklevel + 1,
-        )
-
-
-def _find_close(label, known):
-    """Return a class that a label resembles, or None; numbers in names do not count."""
-    names = sorted(name for name in known if isinstance(name, str))
-    looks = {name.strip().casefold(): name for name in names}
-    own = label.strip().casefold()
-    stem = re.sub(r"[0-9]+", "", own)
-    near = get_close_matches(own, looks, n=1, cutoff=0.8)
-    if not near or (near[0] != own and re.sub(r"[0-9]+", "", near[0]) == stem):
-        return None
-    return looks[near[0]]
-
-
-def kind_of(label):
-    """Return the kind of a label: "str", "bool", "number" or "list of <length>"."""
-    if isinstance(label, str):
-        return "str"
-    if isinstance(label, list | np.ndarray):
-        return f"list of {len(label)}"
-    return "bool" if isinstance(label, bool | np.bool_) else "number"
-
-
-def _read(label, id):
-    if hasattr(label, "tolist"):
-        label = label.tolist()
-    if isinstance(label, list | tuple):
-        return [_read(part, id) for part in label]
-    if is_missing(label) or (isinstance(label, float) and math.isinf(label)):
-        raise ValueError(
-            f"'labels' must hold a label for {id!r}, got {label!r}. Tell only items "
-            "that have one, or skip the item. Nothing was recorded."
-        )
-    if not isinstance(label, str | bool | int | float):
-        raise TypeError(
-            f"'labels' must hold str, int, bool or float, got {label!r} for {id!r}. "
-            "Nothing was recorded."
-        )
-    if isinstance(label, int) and label.bit_length() > 63:
-        raise ValueError(
-            f"'labels' must hold int of at most 64 bits, got {label!r} for {id!r}. "
-            "Pass it as a str. Nothing was recorded."
-        )
-    return label
-
-
-def is_missing(label):
-    """Whether a value stands for no label: None, NaN, NA, NaT or an empty string."""
-    if label is None or isinstance(label, str):
-        return not label
-    is_na = type(label).__name__ in ("NAType", "NaTType")
-    return is_na or (isinstance(label, float) and math.isnan(label))

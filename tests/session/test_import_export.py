@@ -12,6 +12,7 @@ from sklearn.base import clone
 from skactive import LabelingSession
 
 SUFFIXES = ["csv", "jsonl", "parquet"]
+ASIDE = ["seconds", "note", "flag"]
 TEXTS = ['a "fine", film', "naïve\ncafé", "", "=1+1", "no", "the end"]
 IDS = ["a", "b", "c", "d", "e", "7"]
 
@@ -51,7 +52,7 @@ def test_an_export_holds_ids_texts_labels_annotators_and_times(
     session.export(path)
     rows = read(path)
     assert [list(row) for row in rows] == [
-        ["id", "text", "label", "annotator", "time"]
+        ["id", "text", "label", "annotator", "time", *ASIDE]
     ] * 2
     assert [list(row.values())[:4] for row in rows] == [
         ["b", TEXTS[1], "neg", "bob"],
@@ -201,7 +202,7 @@ def test_without_texts_and_without_labels_there_are_still_columns(
     session.close()
     session.export(path)  # what is known can be written after closing too
     assert [list(row) for row in read(path)] == [
-        ["id", "content_hash", "label", "annotator", "time"]
+        ["id", "content_hash", "label", "annotator", "time", *ASIDE]
     ]
 
 

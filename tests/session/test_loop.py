@@ -71,9 +71,12 @@ def test_resumed_at_any_point_a_session_ends_the_same(
 ):
     y = data[1]
 
+    def forget_open(session):  # this script looks after open batches itself
+        session._questions._to_show.clear()
+
     def step(session, i):
         if i % 4 == 0 or not session.open_batches:
-            session._to_show.clear()  # this script looks after open batches itself
+            forget_open(session)
             session.ask()
         elif i % 4 == 1:
             batch = session.open_batches[0]
@@ -91,7 +94,7 @@ def test_resumed_at_any_point_a_session_ends_the_same(
     for i in range(24):
         with open_session(path=tmp_path / "parts", refit=refit) as parts:
             if parts.open_batches and i % 4 == 0:
-                parts._to_show.clear()  # this script looks after open batches itself
+                forget_open(parts)
             step(parts, i)
     parts = open_session(path=tmp_path / "parts", refit=refit)
     assert strip(whole) == strip(parts)
@@ -135,7 +138,9 @@ def test_labels_a_learner_was_fitted_to_are_trained_on(open_session, learner, da
     session = open_session(X[10:], learner=fitted)
     for _ in range(2):
         batch = session.ask()
-        expected = plain.query(X[10:], candidates=session._free() | _mask(batch.ids))
+        expected = plain.query(
+            X[10:], candidates=session._questions.free() | _mask(batch.ids)
+        )
         assert batch.ids == tuple(expected)
         session.tell(batch.ids, y[10:][list(batch.ids)])
         plain.teach(X[10:][expected], y[10:][expected])

@@ -1,0 +1,142 @@
+"""What people say: checked, then recorded."""
+
+import math
+from collections.abc import Mapping
+from numbers import Real
+
+import numpy as np
+
+from .._utils._containers import as_list
+from .._utils._sklearn import check_bool
+from ._pool import shorten
+
+
+class Answers:
+    """Checks and records answers; nothing is recorded if a check fails."""
+
+    def __init__(self, log, pool, vocabulary):
+        self._log = log
+        self._pool = pool
+        self._vocabulary = vocabulary
+
+    @property
+    def _state(self):
+        return self._log.state
+
+    def tell(self, ids, labels, by, unasked, seconds):
+        """Record labels; see `LabelingSession.tell`."""
+        check_bool("unasked", unasked)
+        if isinstance(ids, Mapping) and labels is None:
+            ids, labels = list(ids), list(ids.values())
+        elif isinstance(ids, str | int | np.generic):
+            if isinstance(labels, list | tuple | np.ndarray) and len(labels) == 1:
+                raise TypeError(
+                    f"'labels' must be one label for the one id {ids!r}, got "
+                    f"{labels!r}. Pass the label itself, or a list of ids too. Nothing "
+                    "was recorded."
+                )
+            ids, labels = [ids], [labels]
+        ids = self._pool.read_ids(ids)
+        labels = self._vocabulary.read(labels, ids, self._state, self._log.classes)
+        self._log.record(
+            "tell",
+            ids=ids,
+            labels=labels,
+            by=by,
+            unasked=self._check_asked(ids, unasked),
+            seconds=_read_seconds(seconds, len(ids)),
+        )
+
+    def tell_imported(self, labels, by, source):
+        """Record labels of a file, a dict of id to label."""
+        ids, values = list(labels), list(labels.values())
+        values = self._vocabulary.read(values, ids, self._state, self._log.classes)
+        unasked = self._check_asked(ids, True)
+        self._log.record(
+            "tell", ids=ids, labels=values, by=by, unasked=unasked, source=source
+        )
+
+    def skip(self, ids, by, unasked):
+        """Record skipped items; see `LabelingSession.skip`."""
+        check_bool("unasked", unasked)
+        ids = self._pool.read_ids(ids)
+        labeled = [id for id in ids if id in self._state.answers]
+        if labeled:
+            raise ValueError(
+                f"'ids' must be items without a label to be skipped, got "
+                f"{shorten(labeled)}. Tell another label, or undo. Nothing was "
+                "recorded."
+            )
+        is_new = self._check_asked(ids, unasked)
+        self._log.record("skip", ids=ids, by=by, unasked=is_new)
+
+    def release(self, ids, by):
+        """Record released items; see `LabelingSession.release`."""
+        waiting = {id: None for batch in self._state.open.values() for id in batch}
+        ids = list(waiting) if ids is None else self._pool.read_ids(ids)
+        if others := [id for id in ids if id not in waiting]:
+            raise ValueError(
+                f"'ids' must be items of open batches, got {shorten(others)}. Nothing "
+                "was recorded."
+            )
+        if ids:
+            self._log.record("release", ids=ids, by=by)
+
+    def undo(self, by):
+        """Record that the last event of an annotator is undone, and return it."""
+        last = self._state.last_undoable(by)
+        if last is None:
+            whose = "" if by is None else f" by {by!r}"
+            raise ValueError(f"there is nothing to undo: no answer{whose} is left.")
+        self._log.record("undo", of=last["seq"], what=last["event"], by=by)
+        self._vocabulary.forget()
+        return last
+
+    def flag(self, ids, flag, by):
+        """Record a flag; see `LabelingSession.flag`."""
+        check_bool("flag", flag)
+        self._log.record("flag", ids=self._pool.read_ids(ids), flag=bool(flag), by=by)
+
+    def note(self, id, text, by):
+        """Record a note; see `LabelingSession.note`."""
+        (id,) = self._pool.read_ids([id], name="id")
+        if not isinstance(text, str):
+            raise TypeError(
+                f"'text' must be a str, got {text!r}. Nothing was recorded."
+            )
+        self._log.record("note", ids=[id], text=text, by=by)
+
+    def _check_asked(self, ids, unasked):
+        """Return True if an id was never asked, else None; refuse it if unwanted."""
+        known = self._state.asked, self._state.answers
+        never = [id for id in ids if not any(id in where for where in known)]
+        if never and not unasked:
+            raise ValueError(
+                f"'ids' must be items that were asked, got {shorten(never)}, which "
+                "never were. Pass unasked=True to label them anyway. Nothing was "
+                "recorded."
+            )
+        return True if never else None
+
+
+def _read_seconds(seconds, n):
+    """Return checked seconds as a list of n floats, or None."""
+    if seconds is None:
+        return None
+    several = hasattr(seconds, "__len__") and not isinstance(seconds, str | Mapping)
+    given = as_list(seconds) if several else [seconds]
+    for value in given:
+        is_number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+        if not is_number or not 0 <= value < math.inf:
+            raise ValueError(
+                f"'seconds' must be numbers of at least 0, got {value!r}. Nothing was "
+                "recorded."
+            )
+    if several and len(given) != n:
+        raise ValueError(
+            f"'seconds' must be one number, or one for each of the {n} ids, got "
+            f"{len(given)}. Nothing was recorded."
+        )
+    if not several:
+        given = [seconds / n] * n
+    return [round(float(value), 3) for value in given]

@@ -1,0 +1,192 @@
+"""Labels: their kind, the classes that are allowed, and doubtful new classes."""
+
+import math
+import re
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Set
+from difflib import get_close_matches
+
+import numpy as np
+
+from .._utils._containers import as_list
+
+
+class Vocabulary:
+    """The kind and the classes of the labels of a session.
+
+    `before` are the labels that the learner was fitted to, or None.
+    """
+
+    def __init__(self, before):
+        self._kind = None if before is None else kind_of(before[0])
+        self._before = set() if before is None else set(map(str, before))
+        self._known = None  # the classes so far, or None if not collected yet
+
+    def kind(self, state, classes):
+        """Return the kind of the labels so far, or None."""
+        for answer in state.answers.values():
+            return kind_of(answer.label)
+        return self._kind or (kind_of(classes[0]) if classes else None)
+
+    def read(self, labels, ids, state, classes):
+        """Return checked labels as JSON accepts them; warn of doubtful new classes."""
+        kind = self.kind(state, None)
+        labels = normalize_labels(labels, ids, kind, classes)
+        new = {label for label in labels if isinstance(label, str)}
+        if classes is None and not new <= (self._known or set()):
+            given = {str(answer.label) for answer in state.answers.values()}
+            known = self._before | given
+            warn_of_new_classes(labels, known, stacklevel=5)
+            self._known = known | new
+        return labels
+
+    def forget(self):
+        """Collect the classes again when they are next needed."""
+        self._known = None
+
+
+def check_annotator(annotator):
+    """Return a checked name of an annotator, or None."""
+    if annotator is not None and not isinstance(annotator, str):
+        raise TypeError(f"'annotator' must be a str or None, got {annotator!r}.")
+    return annotator
+
+
+def check_classes(classes):
+    """Return checked classes as a list, or None."""
+    if classes is None:
+        return None
+    ordered = hasattr(classes, "__len__") and not isinstance(classes, Mapping | Set)
+    if isinstance(classes, str) or not ordered or len(classes) < 2:
+        raise ValueError(
+            f"'classes' must be a sequence of at least two labels, got {classes!r}."
+        )
+    places = [f"classes[{i}]" for i in range(len(classes))]
+    classes = normalize_labels(classes, places, None)
+    if isinstance(classes[0], list) or len(set(classes)) < len(classes):
+        raise ValueError(f"'classes' must be different single labels, got {classes!r}.")
+    return classes
+
+
+def normalize_labels(labels, ids, kind, classes=None):
+    """Return checked labels as JSON accepts them, one for each of `ids`.
+
+    `kind` is the kind of earlier labels, and `classes` the allowed labels, or None.
+    Raise a ValueError if a label is missing, not allowed or longer than 64 bits, and a
+    TypeError for labels of other or several kinds.
+    """
+    unordered = isinstance(labels, Mapping | Set)
+    if unordered or isinstance(labels, str) or not hasattr(labels, "__len__"):
+        raise TypeError(
+            f"'labels' must be a sequence with one label for each of the {len(ids)} "
+            f"ids, got {labels!r}. Pass a list, or tell({{id: label, ...}}). Nothing "
+            "was recorded."
+        )
+    labels = as_list(labels)
+    if len(labels) != len(ids):
+        raise ValueError(
+            f"'labels' must hold one label for each of the {len(ids)} ids, got "
+            f"{len(labels)}. Nothing was recorded."
+        )
+    read = []
+    for id, label in zip(ids, labels, strict=True):
+        read.append(_read(label, id))
+        kind = kind or kind_of(read[-1])
+        if kind_of(read[-1]) != kind:
+            raise TypeError(
+                f"'labels' must all be of one kind in a session, here {kind}; got "
+                f"{label!r} for {id!r}. Nothing was recorded."
+            )
+        if classes is not None:
+            _check_class(read[-1], id, classes)
+    return read
+
+
+def _check_class(label, id, classes):
+    for part in label if isinstance(label, list) else [label]:
+        if kind_of(part) == kind_of(classes[0]) and part in classes:
+            continue
+        close = _find_close(part, classes) if isinstance(part, str) else None
+        hint = "" if close is None else f" Did you mean {close!r}?"
+        shown = ", ".join(map(repr, classes[:20])) + ", ..." * (len(classes) > 20)
+        raise ValueError(
+            f"'labels' must be among the classes of the session, {shown}; got "
+            f"{part!r} for {id!r}.{hint} To add a class, include it in "
+            "classes= when you open the session. Nothing was recorded."
+        )
+
+
+def warn_of_new_classes(labels, known, stacklevel):
+    """Warn of new classes that resemble known ones, as a typing error does.
+
+    `stacklevel` counts like that of :func:`warnings.warn`.
+    """
+    known = {label for label in known if isinstance(label, str)}
+    counts = Counter(label for label in labels if isinstance(label, str))
+    hints = []
+    for label, _ in counts.most_common():
+        if label not in known and (close := _find_close(label, known)) is not None:
+            hints.append(f"{label!r} (did you mean {close!r}?)")
+        known.add(label)
+    if hints:
+        shown = ", ".join(hints[:5]) + ", ..." * (len(hints) > 5)
+        warnings.warn(
+            f"new classes look like others: {shown}. If that was a mistake, tell "
+            "the items again, or undo(). Open the session with classes=[...] to "
+            "refuse such labels.",
+            UserWarning,
+            stacklevel=stacklevel + 1,
+        )
+
+
+def _find_close(label, known):
+    """Return a class that a label resembles, or None; numbers in names do not count."""
+    names = sorted(name for name in known if isinstance(name, str))
+    looks = {name.strip().casefold(): name for name in names}
+    own = label.strip().casefold()
+    stem = re.sub(r"[0-9]+", "", own)
+    near = get_close_matches(own, looks, n=1, cutoff=0.8)
+    if not near or (near[0] != own and re.sub(r"[0-9]+", "", near[0]) == stem):
+        return None
+    return looks[near[0]]
+
+
+def kind_of(label):
+    """Return the kind of a label: "str", "bool", "number" or "list of <length>"."""
+    if isinstance(label, str):
+        return "str"
+    if isinstance(label, list | np.ndarray):
+        return f"list of {len(label)}"
+    return "bool" if isinstance(label, bool | np.bool_) else "number"
+
+
+def _read(label, id):
+    if hasattr(label, "tolist"):
+        label = label.tolist()
+    if isinstance(label, list | tuple):
+        return [_read(part, id) for part in label]
+    if is_missing(label) or (isinstance(label, float) and math.isinf(label)):
+        raise ValueError(
+            f"'labels' must hold a label for {id!r}, got {label!r}. Tell only items "
+            "that have one, or skip the item. Nothing was recorded."
+        )
+    if not isinstance(label, str | bool | int | float):
+        raise TypeError(
+            f"'labels' must hold str, int, bool or float, got {label!r} for {id!r}. "
+            "Nothing was recorded."
+        )
+    if isinstance(label, int) and label.bit_length() > 63:
+        raise ValueError(
+            f"'labels' must hold int of at most 64 bits, got {label!r} for {id!r}. "
+            "Pass it as a str. Nothing was recorded."
+        )
+    return label
+
+
+def is_missing(label):
+    """Whether a value stands for no label: None, NaN, NA, NaT or an empty string."""
+    if label is None or isinstance(label, str):
+        return not label
+    is_na = type(label).__name__ in ("NAType", "NaTType")
+    return is_na or (isinstance(label, float) and math.isnan(label))
