@@ -33,6 +33,7 @@ _SUBMODULES = (
     "bert",
     "cli",
     "datasets",
+    "labeling",
     "learner",
     "linear_model",
     "persistence",

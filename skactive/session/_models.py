@@ -116,6 +116,11 @@ class Models:
             self._encoder.stop()
 
     @property
+    def training(self):
+        """Whether a model is trained in the background now."""
+        return self._trainer.busy
+
+    @property
     def encoded(self):
         """Share of the pool that has features, from 0 to 1."""
         return 1.0 if self._encoder is None else self._encoder.share
@@ -138,7 +143,8 @@ class Models:
         except BaseException as exc:
             exc.add_note(_NOTE.format(n=len(self._state.answers)))
             raise
-        if model is not None:
+        # A model may have been trained on request since.
+        if model and (self._model is None or model.seq >= self._model.seq):
             self._model = model
 
     @synchronized
@@ -326,6 +332,11 @@ class BackgroundTrainer:
     def _has_ended(self, seq):
         ended = self._failed, self._done and self._done.seq
         return seq is not None and any(n is not None and n >= seq for n in ended)
+
+    @property
+    def busy(self):
+        """Whether a task is under way or waiting."""
+        return self._thread is not None
 
     def drop(self):
         """Remove the waiting task; a running one cannot be stopped."""

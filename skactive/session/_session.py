@@ -604,6 +604,11 @@ class LabelingSession:
         return None if model is None else model.learner
 
     @property
+    def training(self) -> bool:
+        """Whether a model is trained in the background now."""
+        return self._models.training
+
+    @property
     def encoded(self) -> float:
         """Share of the pool that has features, from 0 to 1; see `encode`."""
         return self._models.encoded
@@ -633,6 +638,42 @@ class LabelingSession:
     def seq(self) -> int:
         """Number of the last event in the journal."""
         return len(self._journal.events)
+
+    @property
+    def annotator(self) -> str | None:
+        """The name that is recorded if a call names no annotator."""
+        return self._annotator
+
+    @property
+    @synchronized
+    def n_free(self) -> int:
+        """Number of items that can still be asked."""
+        return int(self._questions.free().sum())
+
+    @property
+    @synchronized
+    def latest(self) -> list[str | int]:
+        """The labeled and the skipped items, list of ids, the latest first."""
+        return self._state.latest()
+
+    @synchronized
+    def answer(self, id: str | int) -> dict[str, Any] | None:
+        """Return the answer that counts for an item.
+
+        Parameters
+        ----------
+        id : str or int
+            Id of the item.
+
+        Returns
+        -------
+        answer : dict or None
+            `label`, `annotator`, `time` and `seconds`. None without a label.
+        """
+        (id,) = self._pool.read_ids([id], name="id")
+        answer = self._state.answers.get(id)
+        names = ("label", "annotator", "time", "seconds")
+        return answer and {name: getattr(answer, name) for name in names}
 
     @property
     @synchronized

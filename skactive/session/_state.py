@@ -128,6 +128,12 @@ class State:
         """Return a list of lists of labeled ids; successive ids of a batch together."""
         return [list(group) for _, group in groupby(self.answers, self._batch_of.get)]
 
+    def latest(self):
+        """Return the ids of labeled and skipped items, the latest first."""
+        when = {id: (answer.seq, 0) for id, answer in self.answers.items()}
+        when |= {id: place for id, place in self.skipped.items() if id not in when}
+        return sorted(when, key=when.get, reverse=True)
+
     def last_undoable(self, annotator=None):
         """Return the last event that can be undone, by anybody for None; or None."""
         for event in reversed(self.undoable):

@@ -1,0 +1,667 @@
+"""What a person may do in a session: the one class behind every front end."""
+
+import threading
+import time
+import zlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from scipy.stats import binomtest
+
+from .._utils._sklearn import check_count
+from .._utils._threads import synchronized
+
+KEYS = "123456789abcdeghijklmopqrtvwxyz"  # s, u, f and n are commands
+_STALE_SECONDS = 90.0  # a front end that was silent for so long gives its items back
+
+
+class Desk:
+    """What a person may do in a labeling session, for front ends to show.
+
+    The local page, the terminal and the notebook widget are views of this class. Every
+    method returns JSON values, and can be called from any thread. Answers are on the
+    disk when a method returns. Texts are chosen in the background while people answer.
+
+    Parameters
+    ----------
+    session : LabelingSession
+        A session over texts or pairs of texts. Open it with ``refit="background"``, so
+        that nobody waits for training.
+    goal : int, default=None
+        Number of labels to reach.
+    classes : sequence of labels, default=()
+        Further classes to offer if the session has no closed list of classes.
+    suggestions : dict of id to label, default=None
+        Labels from elsewhere, such as rules or a language model. They are shown, and
+        never taken for answers.
+    descriptions : dict of label to str or dict, default=None
+        A description for each class, or a dict with "description" and "examples".
+    source : str, default=None
+        Name of the data, for the title. Defaults to the name of the session's folder.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.feature_extraction.text import TfidfVectorizer
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skactive import ActiveLearner, LabelingSession
+    >>> from skactive.labeling import Desk
+    >>> model = make_pipeline(TfidfVectorizer(), LogisticRegression())
+    >>> learner = ActiveLearner(model, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     session = LabelingSession(
+    ...         learner, ["good", "bad", "fine"], folder, classes=["yes", "no"]
+    ...     )
+    ...     with session, Desk(session, goal=2) as desk:
+    ...         item = desk.next("tab 1")[0]
+    ...         state = desk.answer(item["id"], "yes", "tab 1")
+    >>> state["n_labeled"], state["classes"][0]["count"]
+    (1, 1)
+    """
+
+    def __init__(
+        self,
+        session: Any,
+        *,
+        goal: int | None = None,
+        classes: Sequence[Any] = (),
+        suggestions: Mapping[Any, Any] | None = None,
+        descriptions: Mapping[Any, Any] | None = None,
+        source: str | None = None,
+    ) -> None:
+        self.session = session
+        self.goal = None if goal is None else check_count("goal", goal)
+        self._suggestions = dict(suggestions or {})
+        self._descriptions = {
+            label: about if isinstance(about, Mapping) else {"description": about}
+            for label, about in (descriptions or {}).items()
+        }
+        self._source = session.path.rsplit("/", 1)[-1] if source is None else source
+        self._added = list(classes)  # counts if the session has no closed list
+        self._lock = threading.RLock()
+        self._leases: dict[Any, str] = {}  # id -> the front end that shows it
+        self._seen: dict[str, float] = {}  # front end -> time of its last call
+        self._jobs: dict[Any, Any] = {}  # what runs in the background, by its name
+        self._worker = ThreadPoolExecutor(2, thread_name_prefix="skactive-desk")
+        self._estimate, self._estimated, self._error = "", -1, None
+
+    # What a front end shows -----------------------------------------------------------
+
+    def state(self, by: str | None = None) -> dict[str, Any]:
+        """Return everything that is shown with the item.
+
+        Parameters
+        ----------
+        by : str, default=None
+            Name of the annotator. Defaults to that of the session.
+
+        Returns
+        -------
+        state : dict
+            Classes with their keys and counts, progress, the model, the agreement with
+            the suggestions, the estimate in one line, and what `undo` would undo.
+        """
+        session = self.session
+        labels = session.labels
+        undo = session.undoable(by)
+        learner = session.newest_learner
+        self._estimate_later(len(labels))
+        return {
+            "source": self._source,
+            "annotator": by or session.annotator,
+            "version": self.version(),
+            "classes": self._describe_classes(Counter(map(_key, labels.values()))),
+            "closed": session.classes is not None,
+            "n_labeled": len(labels),
+            "goal": self.goal,
+            "n_pool": len(session.pool_ids),
+            "n_skipped": len(session.skipped),
+            "n_flagged": len(session.flags),
+            "model": {
+                "n_labels": 0 if learner is None else len(learner.y_labeled_),
+                "training": session.training,
+                "encoded": session.encoded,
+                "error": self._error,
+            },
+            "suggestions": self._compare_suggestions(labels),
+            "estimate": self._estimate,
+            "undo": undo and _describe_event(undo),
+            "done": not session.open_batches and not session.n_free,
+        }
+
+    def version(self) -> int:
+        """Return a number that changes whenever `state` does.
+
+        Returns
+        -------
+        version : int
+        """
+        session = self.session
+        learner = session.newest_learner
+        stamp = (
+            session.seq,
+            id(learner),
+            round(session.encoded, 2),
+            self._estimate,
+            self._error,
+        )
+        return zlib.crc32(repr(stamp).encode())
+
+    def wait(self, version: int, timeout: float) -> int:
+        """Wait until the version is another one, or the time has passed.
+
+        Parameters
+        ----------
+        version : int
+            The version that the front end has.
+        timeout : float
+            Longest time to wait, in seconds.
+
+        Returns
+        -------
+        version : int
+        """
+        end = time.monotonic() + timeout
+        while (now := self.version()) == version and time.monotonic() < end:
+            time.sleep(0.2)
+        return now
+
+    def next(
+        self, client: str, by: str | None = None, n: int = 2
+    ) -> list[dict[str, Any]]:
+        """Return the next items of a front end, the most useful first.
+
+        An item is given to one front end at a time, and the same items are returned
+        until they are answered. Items of a front end that was silent for 90 seconds can
+        be given to another.
+
+        Parameters
+        ----------
+        client : str
+            Identifies the front end, such as a tab of a browser.
+        by : str, default=None
+            Name of the annotator. Defaults to that of the session.
+        n : int, default=2
+            Largest number of items.
+
+        Returns
+        -------
+        items : list of dict
+            Empty when no item is left.
+        """
+        while True:
+            ids, n_waiting = self._lease(client, by, n)
+            if n_waiting < n + 3:
+                job = self._in_background(("ask", by), self._ask, by)
+                if len(ids) < n and job.result():  # new items came
+                    continue
+            return self._items(ids)
+
+    @synchronized
+    def _lease(self, client, by, n):
+        """Return at most `n` ids for a front end, and how many the annotator has."""
+        now = time.monotonic()
+        self._seen[client] = now
+        waiting = [
+            id
+            for batch in self.session.open_batches
+            if batch.annotator == (by or self.session.annotator)
+            for id in batch.ids
+        ]
+        kept = {
+            id: owner
+            for id, owner in self._leases.items()
+            if owner == client or now - self._seen.get(owner, -1e9) < _STALE_SECONDS
+        }
+        self._leases = {id: kept[id] for id in waiting if id in kept}
+        own = [id for id in waiting if self._leases.get(id) == client]
+        free = [id for id in waiting if id not in self._leases]
+        ids = (own + free)[:n]
+        self._leases.update(dict.fromkeys(ids, client))
+        return ids, len(own) + len(free)
+
+    def _ask(self, by):
+        """Choose items in the background; return whether there were any."""
+        try:
+            before = {id for b in self.session.open_batches for id in b.ids}
+            while batch := self.session.ask(annotator=by):
+                self._error = None
+                if not before.issuperset(batch.ids):
+                    return True
+            return False
+        except Exception as exc:
+            self._error = f"{type(exc).__name__}: {exc}"
+            return bool(self.session.ask(annotator=by, refit=False))
+
+    def item(self, id: Any) -> dict[str, Any]:
+        """Return an item with its label, its prediction, its note and its flag.
+
+        Parameters
+        ----------
+        id : str or int
+            Id of the item.
+
+        Returns
+        -------
+        item : dict
+        """
+        return self._items([id])[0]
+
+    def _items(self, ids):
+        """Return items; the model predicts all of them at once."""
+        texts = [self.session.item(id) for id in ids]
+        flags, notes = set(self.session.flags), self.session.notes
+        items = []
+        for id, text, top in zip(ids, texts, self._predict(texts), strict=True):
+            answer = self.session.answer(id) or {}
+            items.append(
+                {
+                    "id": id,
+                    "text": text if isinstance(text, str) else list(text),
+                    "prediction": top[0][0] if top else None,
+                    "probability": top[0][1] if top else None,
+                    "top": top,
+                    "suggestion": self._suggestions.get(id),
+                    "label": answer.get("label"),
+                    "annotator": answer.get("annotator"),
+                    "time": answer.get("time"),
+                    "flag": id in flags,
+                    "note": notes.get(id, ""),
+                }
+            )
+        return items
+
+    def history(self, query: str = "", start: int = 0, n: int = 50) -> dict[str, Any]:
+        """Return answered and skipped items, the newest first.
+
+        Parameters
+        ----------
+        query : str, default=""
+            Part of the text or of the label, in any case.
+        start : int, default=0
+            Number of items to leave out.
+        n : int, default=50
+            Largest number of items.
+
+        Returns
+        -------
+        page : dict
+            "total", the number of items, and "items".
+        """
+        found = self.session.latest
+        if query:
+            wanted, labels = query.casefold(), self.session.labels
+            found = [
+                id
+                for id in found
+                if wanted in self._folded(id)
+                or wanted in str(labels.get(id, "")).casefold()
+            ]
+        return {"total": len(found), "items": self._items(found[start : start + n])}
+
+    def search(self, query: str, n: int = 20) -> list[dict[str, Any]]:
+        """Return items of the pool whose text contains a string, in any case.
+
+        Parameters
+        ----------
+        query : str
+            The string.
+        n : int, default=20
+            Largest number of items.
+
+        Returns
+        -------
+        items : list of dict
+        """
+        wanted, found = query.casefold(), []
+        for id in self.session.pool_ids if wanted else ():
+            if wanted in self._folded(id):
+                found.append(id)
+                if len(found) == n:
+                    break
+        return self._items(found)
+
+    def check(self, n: int = 10) -> list[dict[str, Any]]:
+        """Return answered items whose label the model contradicts.
+
+        Parameters
+        ----------
+        n : int, default=10
+            Largest number of items.
+
+        Returns
+        -------
+        items : list of dict
+            The most doubtful first.
+        """
+        return self._items([id for id, *_ in self.session.suspicious(n)])
+
+    # What a person does ---------------------------------------------------------------
+
+    def answer(
+        self,
+        id: Any,
+        label: Any,
+        client: str,
+        by: str | None = None,
+        seconds: float | None = None,
+    ) -> dict[str, Any]:
+        """Record a label; it is on the disk when this returns.
+
+        An answer that is sent twice is recorded once.
+
+        Parameters
+        ----------
+        id : str or int
+            Id of the item.
+        label : str, int, float, bool or list of str
+            One of the classes.
+        client : str
+            Identifies the front end.
+        by : str, default=None
+            Name of the annotator. Defaults to that of the session.
+        seconds : float, default=None
+            How long the person needed.
+
+        Returns
+        -------
+        state : dict
+            The same as `state` returns.
+
+        Raises
+        ------
+        ValueError
+            If the item is unknown or the label is not one of the classes.
+        OSError
+            If the disk is full or fails. Nothing was then recorded.
+        """
+        parts = label if isinstance(label, list) else [label]
+        known = set(map(_key, self._classes()))
+        if new := [part for part in parts if _key(part) not in known]:
+            raise ValueError(
+                f"'label' must be one of the classes, got {new[0]!r}. Add the class "
+                "first. Nothing was recorded."
+            )
+        who = by or self.session.annotator
+        given = self.session.answers.get(id, {})
+        if who not in given or _key(given[who]) != _key(label):
+            self.session.tell(id, label, unasked=True, annotator=by, seconds=seconds)
+        return self._after(id, client, by)
+
+    def skip(self, id: Any, client: str, by: str | None = None) -> dict[str, Any]:
+        """Set an item aside.
+
+        Parameters
+        ----------
+        id : str or int
+            Id of the item.
+        client : str
+            Identifies the front end.
+        by : str, default=None
+            Name of the annotator. Defaults to that of the session.
+
+        Returns
+        -------
+        state : dict
+            The same as `state` returns.
+        """
+        if id not in self.session.skipped:
+            self.session.skip(id, unasked=True, annotator=by)
+        return self._after(id, client, by)
+
+    def _after(self, id, client, by):
+        with self._lock:
+            self._seen[client] = time.monotonic()
+            self._leases.pop(id, None)
+        return self.state(by)
+
+    def undo(
+        self, seq: int, client: str, by: str | None = None
+    ) -> dict[str, Any] | None:
+        """Undo the last event of an annotator, and return its item.
+
+        Parameters
+        ----------
+        seq : int
+            Number of the event, from the entry "undo" of the state.
+        client : str
+            Identifies the front end, which gets the item back.
+        by : str, default=None
+            Name of the annotator. Defaults to that of the session.
+
+        Returns
+        -------
+        item : dict or None
+            The item that waits for an answer again. None if the event has several.
+
+        Raises
+        ------
+        ValueError
+            If this is not the event that would be undone, because another front end
+            was faster.
+        """
+        with self._lock:
+            last = self.session.undoable(by)
+            if last is None or last["seq"] != seq:
+                raise ValueError(
+                    f"'seq' must be the number of the last event, got {seq!r}. "
+                    "Something else was answered or undone since. Nothing was changed."
+                )
+            undone = self.session.undo(annotator=by)
+            ids = undone.get("ids", ())
+            if len(ids) != 1:
+                return None
+            self._leases[ids[0]] = client
+            return self.item(ids[0])
+
+    def flag(self, id: Any, on: bool = True, by: str | None = None) -> dict[str, Any]:
+        """Flag an item, or remove its flag.
+
+        Parameters
+        ----------
+        id : str or int
+            Id of the item.
+        on : bool, default=True
+            Whether the item has a flag.
+        by : str, default=None
+            Name of the annotator. Defaults to that of the session.
+
+        Returns
+        -------
+        item : dict
+        """
+        self.session.flag(id, bool(on), annotator=by)
+        return self.item(id)
+
+    def note(self, id: Any, text: str, by: str | None = None) -> dict[str, Any]:
+        """Set the note of an item; an empty text removes it.
+
+        Parameters
+        ----------
+        id : str or int
+            Id of the item.
+        text : str
+            The note.
+        by : str, default=None
+            Name of the annotator. Defaults to that of the session.
+
+        Returns
+        -------
+        item : dict
+        """
+        self.session.note(id, text, annotator=by)
+        return self.item(id)
+
+    def add_class(self, name: Any, by: str | None = None) -> dict[str, Any]:
+        """Add a class.
+
+        Parameters
+        ----------
+        name : str
+            Name of the class.
+        by : str, default=None
+            Name of the annotator. Defaults to that of the session.
+
+        Returns
+        -------
+        state : dict
+            The same as `state` returns.
+
+        Raises
+        ------
+        ValueError
+            If the class exists, or its name is empty.
+        """
+        name = name.strip() if isinstance(name, str) else name
+        classes = self._classes()
+        if name == "" or _key(name) in set(map(_key, classes)):
+            raise ValueError(
+                f"'name' must be the name of a new class, got {name!r}. Nothing was "
+                "changed."
+            )
+        if self.session.classes is None:
+            self._added.append(name)
+        else:
+            self.session.add_class(name, annotator=by)
+        return self.state(by)
+
+    def rename_class(self, old: Any, new: Any, by: str | None = None) -> dict[str, Any]:
+        """Rename a class, or merge it with the class `new`; `undo` reverses it.
+
+        Parameters
+        ----------
+        old, new : str
+            Names of the class.
+        by : str, default=None
+            Name of the annotator. Defaults to that of the session.
+
+        Returns
+        -------
+        state : dict
+            The same as `state` returns.
+        """
+        self.session.rename_class(old, new, annotator=by)
+        self._added = [new if name == old else name for name in self._added]
+        return self.state(by)
+
+    @synchronized
+    def release(self, client: str) -> None:
+        """Return the items of a closed front end to the others.
+
+        Parameters
+        ----------
+        client : str
+            Identifies the front end.
+        """
+        self._seen.pop(client, None)
+        self._leases = {id: c for id, c in self._leases.items() if c != client}
+
+    def close(self) -> None:
+        """Stop the work in the background. The session stays open."""
+        self._worker.shutdown(cancel_futures=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc_info):
+        self.close()
+
+    # Parts of the state ---------------------------------------------------------------
+
+    def _classes(self):
+        """Return the classes in the order in which they are shown."""
+        if self.session.classes is not None:
+            return list(self.session.classes)
+        labels = self.session.labels.values()
+        parts = [p for x in labels for p in (x if isinstance(x, list) else [x])]
+        return list({_key(part): part for part in [*self._added, *parts]}.values())
+
+    def _describe_classes(self, counts):
+        described = []
+        for place, label in enumerate(self._classes()):
+            about = self._descriptions.get(label) or self._descriptions.get(str(label))
+            about = about or {}
+            described.append(
+                {
+                    "name": label,
+                    "key": KEYS[place] if place < len(KEYS) else "",
+                    "count": counts[_key(label)],
+                    "description": str(about.get("description", "")),
+                    "examples": [str(example) for example in about.get("examples", ())],
+                }
+            )
+        return described
+
+    def _compare_suggestions(self, labels):
+        """Return how often answers agree with suggestions, with a 95 % interval."""
+        pairs = [
+            (label, self._suggestions[id])
+            for id, label in labels.items()
+            if id in self._suggestions
+        ]
+        if not pairs:
+            return None
+        agreed = sum(_key(label) == _key(other) for label, other in pairs)
+        low, high = binomtest(agreed, len(pairs)).proportion_ci(method="wilson")
+        return {"compared": len(pairs), "agreed": agreed, "low": low, "high": high}
+
+    def _predict(self, texts):
+        """Return up to five pairs of class and probability per text, the best first."""
+        learner = self.session.newest_learner
+        try:
+            if learner is None or not texts:
+                return [[] for _ in texts]
+            if not hasattr(learner, "predict_proba"):
+                predicted = np.asarray(learner.predict(texts)).tolist()
+                return [[[label, None]] for label in predicted]
+            proba = np.asarray(learner.predict_proba(texts))
+        except Exception as exc:  # a model that fails must not keep people from working
+            self._error = f"{type(exc).__name__}: {exc}"
+            return [[] for _ in texts]
+        best = np.argsort(-proba, axis=1, kind="stable")[:, :5]
+        labels = np.asarray(learner.classes_)[best].tolist()
+        values = np.take_along_axis(proba, best, axis=1).tolist()
+        rows = zip(labels, values, strict=True)
+        return [[list(pair) for pair in zip(*row, strict=True)] for row in rows]
+
+    def _folded(self, id):
+        text = self.session.item(id)
+        return (text if isinstance(text, str) else "\n".join(text)).casefold()
+
+    def _estimate_later(self, n_labeled):
+        """Estimate in the background after every few labels."""
+        if n_labeled >= 20 and n_labeled - self._estimated >= max(5, n_labeled // 20):
+            self._in_background("estimate", self._compute_estimate, n_labeled)
+
+    def _compute_estimate(self, n_labeled):
+        self._estimated = n_labeled
+        estimate = getattr(self.session, "estimate", None)
+        self._estimate = "" if estimate is None else str(estimate())
+
+    @synchronized
+    def _in_background(self, name, function, *args):
+        """Return the future of a job, which is started unless it runs already."""
+        job = self._jobs.get(name)
+        if job is None or job.done():
+            job = self._jobs[name] = self._worker.submit(function, *args)
+        return job
+
+
+def _key(label):
+    """Return what distinguishes a label: 1, "1" and True are three classes."""
+    return repr(label)
+
+
+def _describe_event(event):
+    """Return an event that can be undone, as the state shows it."""
+    ids, labels = event.get("ids", ()), event.get("labels", ())
+    return {
+        "seq": event["seq"],
+        "event": event["event"],
+        "id": ids[0] if len(ids) == 1 else None,
+        "label": labels[0] if len(labels) == 1 else None,
+    }

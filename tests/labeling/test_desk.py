@@ -1,0 +1,311 @@
+"""What every front end may do, tested once."""
+
+import errno
+import json
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import beta
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
+
+from skactive import ActiveLearner
+
+
+def _truth(item):
+    return "yes" if "good" in item["text"] else "no"
+
+
+def _label(desk, n, client="tab"):
+    """Answer n items as the text says."""
+    for _ in range(n):
+        item = desk.next(client, n=1)[0]
+        state = desk.answer(item["id"], _truth(item), client, seconds=1.0)
+    return state
+
+
+def _events(desk):
+    journal = Path(desk.session.path, "journal.jsonl").read_text(encoding="utf-8")
+    return [json.loads(line)["event"] for line in journal.splitlines()]
+
+
+def test_the_same_items_are_shown_until_they_are_answered(desk):
+    first = desk.next("tab")
+    assert [item["id"] for item in desk.next("tab")] == [item["id"] for item in first]
+    state = desk.answer(first[0]["id"], "yes", "tab", seconds=2.5)
+    assert desk.next("tab")[0]["id"] == first[1]["id"]
+    assert (state["n_labeled"], state["classes"][0]["count"]) == (1, 1)
+    assert desk.session.answer(first[0]["id"])["seconds"] == 2.5
+
+
+def test_an_item_is_given_to_one_front_end_at_a_time(desk):
+    shown = [item["id"] for c in "abcde" for item in desk.next(c, n=3)]
+    assert len(shown) == len(set(shown)) == 15
+
+
+def test_items_of_a_closed_or_silent_front_end_are_given_to_others(desk, monkeypatch):
+    first = [item["id"] for item in desk.next("a")]
+    desk.release("a")
+    assert [item["id"] for item in desk.next("b")] == first
+    monkeypatch.setattr("skactive.labeling._desk._STALE_SECONDS", 0.0)
+    assert [item["id"] for item in desk.next("c")] == first
+
+
+def test_several_people_get_different_items(desk):
+    ids = {name: {x["id"] for x in desk.next(name, by=name, n=5)} for name in "ab"}
+    assert not ids["a"] & ids["b"]
+    assert desk.state("a")["annotator"] == "a"
+
+
+def test_every_item_is_asked_once_and_then_none_is_left(open_desk):
+    desk = open_desk([f"text {i}" for i in range(9)])
+    seen = []
+    while items := desk.next("tab", n=1):
+        seen.append(items[0]["id"])
+        state = desk.answer(items[0]["id"], "yes", "tab")
+    assert sorted(seen) == list(range(9))
+    assert state["done"]
+    assert state["n_labeled"] == 9
+
+
+def test_an_answer_that_is_sent_twice_is_recorded_once(desk):
+    item = desk.next("tab")[0]
+    for _ in range(2):
+        desk.answer(item["id"], "yes", "tab")
+        desk.skip(desk.next("tab")[1]["id"], "tab")
+    assert _events(desk).count("tell") == 1
+    again = desk.next("tab")[0]
+    for _ in range(2):
+        desk.skip(again["id"], "tab")
+    assert _events(desk).count("skip") == len(desk.session.skipped)
+
+
+def test_a_correction_replaces_the_answer(desk):
+    item = desk.next("tab")[0]
+    desk.answer(item["id"], "yes", "tab")
+    state = desk.answer(item["id"], "no", "tab")
+    assert desk.session.labels == {item["id"]: "no"}
+    assert [entry["count"] for entry in state["classes"]] == [0, 1]
+
+
+def test_undo_brings_the_item_back(desk):
+    item = desk.next("tab")[0]
+    undo = desk.answer(item["id"], "yes", "tab")["undo"]
+    assert (undo["event"], undo["id"], undo["label"]) == ("tell", item["id"], "yes")
+    assert desk.undo(undo["seq"], "tab")["id"] == item["id"]
+    assert desk.session.labels == {}
+    assert desk.next("tab")[0]["id"] == item["id"]
+    assert desk.state()["undo"] is None
+
+
+def test_undo_of_something_else_is_refused(desk):
+    undo = _label(desk, 1)["undo"]
+    _label(desk, 1)
+    with pytest.raises(ValueError, match="'seq' must be the number of the last event"):
+        desk.undo(undo["seq"], "tab")
+    assert len(desk.session.labels) == 2
+
+
+def test_a_label_must_be_a_class(desk):
+    item = desk.next("tab")[0]
+    with pytest.raises(
+        ValueError, match=r"'label' must be one of the classes.*Add the"
+    ):
+        desk.answer(item["id"], "maybe", "tab")
+
+
+def test_classes_of_an_open_session(open_desk):
+    desk = open_desk(session={"classes": None}, classes=["first"])
+    state = desk.add_class("  second ")
+    assert [entry["name"] for entry in state["classes"]] == ["first", "second"]
+    assert not state["closed"]
+    desk.answer(desk.next("tab")[0]["id"], "second", "tab")
+    assert [entry["count"] for entry in desk.state()["classes"]] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    "name", ["__proto__", "constructor", "<b>", "שלום", "a\u202eb"]
+)
+def test_names_of_classes_are_only_names(open_desk, name):
+    desk = open_desk(session={"classes": [name, "other"]})
+    item = desk.next("tab")[0]
+    state = desk.answer(item["id"], name, "tab")
+    assert json.loads(json.dumps(state))["classes"][0] == {
+        "name": name,
+        "key": "1",
+        "count": 1,
+        "description": "",
+        "examples": [],
+    }
+
+
+def test_classes_that_are_equal_in_python_are_distinguished(open_desk):
+    desk = open_desk(session={"classes": [1, 2]})
+    item = desk.next("tab")[0]
+    with pytest.raises(
+        ValueError, match="'label' must be one of the classes, got True"
+    ):
+        desk.answer(item["id"], True, "tab")
+
+
+def test_the_model_predicts_once_it_is_trained(desk):
+    assert desk.next("tab")[0]["prediction"] is None
+    _label(desk, 12)
+    desk.session.refit()
+    item = desk.next("tab")[0]
+    assert item["prediction"] == desk.session.learner.predict([item["text"]])[0]
+    assert item["probability"] == item["top"][0][1] >= 0.5
+    assert sum(p for _, p in item["top"]) == pytest.approx(1)
+    assert desk.state()["model"]["n_labels"] == 12
+
+
+def test_predictions_without_probabilities(open_desk):
+    model = ActiveLearner(LinearSVC(), strategy="random", random_state=0)
+    model.set_params(estimator__random_state=0)
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.pipeline import make_pipeline
+
+    model.set_params(estimator=make_pipeline(TfidfVectorizer(), LinearSVC()))
+    desk = open_desk(learner=model)
+    _label(desk, 12)
+    desk.session.refit()
+    item = desk.next("tab")[0]
+    predicted = desk.session.learner.predict([item["text"]])[0]
+    assert (item["prediction"], item["probability"]) == (predicted, None)
+
+
+def test_training_that_fails_is_shown_and_labeling_goes_on(open_desk, monkeypatch):
+    desk = open_desk()
+    _label(desk, 4)
+
+    def fail(self, X, y, sample_weight=None):
+        raise RuntimeError("no training today")
+
+    monkeypatch.setattr(LogisticRegression, "fit", fail)
+    state = _label(desk, 12)
+    assert state["n_labeled"] == 16
+    assert "no training today" in desk.state()["model"]["error"]
+
+
+def test_suggestions_are_shown_and_compared(open_desk):
+    desk = open_desk(suggestions=dict.fromkeys(range(60), "yes"))
+    assert desk.next("tab")[0]["suggestion"] == "yes"
+    assert desk.state()["suggestions"] is None
+    about = _label(desk, 20)["suggestions"]
+    agreed = sum(label == "yes" for label in desk.session.labels.values())
+    assert (about["compared"], about["agreed"]) == (20, agreed)
+    # The interval holds the share, and is near that of Clopper and Pearson.
+    exact = beta.ppf([0.025, 0.975], [agreed, agreed + 1], [21 - agreed, 20 - agreed])
+    np.testing.assert_allclose([about["low"], about["high"]], exact, atol=0.05)
+
+
+def test_flags_and_notes(desk):
+    id = desk.next("tab")[0]["id"]
+    assert desk.flag(id)["flag"]
+    assert desk.note(id, "unclear")["note"] == "unclear"
+    assert desk.state()["n_flagged"] == 1
+    assert not desk.flag(id, False)["flag"]
+
+
+def test_history_has_the_newest_first_and_can_be_searched(desk):
+    _label(desk, 6)
+    skipped = desk.next("tab", n=1)[0]["id"]
+    desk.skip(skipped, "tab")
+    page = desk.history(n=3)
+    assert (page["total"], len(page["items"])) == (7, 3)
+    assert page["items"][0]["id"] == skipped
+    found = desk.history("YES")
+    assert {item["label"] for item in found["items"]} == {"yes"}
+    text = page["items"][1]["text"]
+    assert desk.history(text.upper())["items"][0]["text"] == text
+    assert desk.history(start=5)["items"][0]["id"] == desk.history()["items"][5]["id"]
+
+
+def test_search_in_the_pool(desk):
+    assert [item["id"] for item in desk.search("NUMBER 5")][:3] == [5, 50, 51]
+    assert len(desk.search("film", 7)) == 7
+    assert desk.search("") == desk.search("nowhere") == []
+
+
+def test_an_item_that_was_found_can_be_labeled(desk):
+    desk.answer(57, "yes", "tab")
+    assert desk.session.labels == {57: "yes"}
+
+
+def test_descriptions(open_desk):
+    desk = open_desk(
+        descriptions={"yes": "a good film", "no": {"examples": ["the worst"]}}
+    )
+    yes, no = desk.state()["classes"]
+    assert (yes["description"], no["examples"]) == ("a good film", ["the worst"])
+
+
+def test_pairs_of_texts(open_desk):
+    pairs = [(f"question {i}", f"answer {i}") for i in range(9)]
+    model = ActiveLearner(LogisticRegression(), random_state=0)
+    desk = open_desk(pairs, learner=model)
+    assert desk.item(3)["text"] == ["question 3", "answer 3"]
+    assert desk.search("ANSWER 4")[0]["id"] == 4
+
+
+def test_everything_is_resumed(open_desk):
+    first = open_desk()
+    _label(first, 7)
+    shown = [item["id"] for item in first.next("tab", n=1)]
+    labels = first.session.labels
+    again = open_desk()
+    assert again.session.labels == labels
+    assert [item["id"] for item in again.next("other", n=1)] == shown
+
+
+def test_wait_returns_when_something_changes(desk):
+    version = desk.state()["version"]
+    assert desk.wait(version, 0.01) == version
+    thread = threading.Thread(target=_label, args=(desk, 1))
+    thread.start()
+    assert desk.wait(version, 20) != version
+    thread.join()
+
+
+def test_a_full_disk_refuses_the_answer(desk, monkeypatch):
+    item = desk.next("tab")[0]
+    desk.next("tab", n=4)
+
+    def fail(*args):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("skactive._storage._files._fsync", fail)
+        with pytest.raises(OSError, match="No space left"):
+            desk.answer(item["id"], "yes", "tab")
+    assert desk.session.labels == {}
+    assert desk.answer(item["id"], "yes", "tab")["n_labeled"] == 1
+
+
+def test_two_people_at_once_lose_nothing(open_desk):
+    desk = open_desk([f"text {i}" for i in range(200)])
+    given = {"ann": {}, "bob": {}}
+
+    def work(name):
+        for i in range(50):
+            item = desk.next(name, by=name, n=2)[0]
+            given[name][item["id"]] = ["yes", "no"][i % 2]
+            desk.answer(item["id"], ["yes", "no"][i % 2], name, by=name)
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in given]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert desk.session.labels == given["ann"] | given["bob"]
+    assert len(desk.session.labels) == 100
+
+
+def test_unusable_arguments(open_desk, desk):
+    with pytest.raises(ValueError, match="'goal' must be an int of at least 1"):
+        open_desk(goal=0)
+    desk = open_desk()
+    with pytest.raises(ValueError, match="must be ids of the pool, got 'nowhere'"):
+        desk.answer("nowhere", "yes", "tab")
