@@ -8,6 +8,7 @@ import numpy as np
 
 from .._utils._containers import as_list
 from .._utils._sklearn import check_bool
+from ._labels import list_classes, rename_class, restore_class
 from ._pool import shorten
 
 
@@ -88,9 +89,60 @@ class Answers:
         if last is None:
             whose = "" if by is None else f" by {by!r}"
             raise ValueError(f"there is nothing to undo: no answer{whose} is left.")
-        self._log.record("undo", of=last["seq"], what=last["event"], by=by)
+        classes = None
+        if "classes" in last:
+            keep = self._uses(last["new"], last["seq"])
+            classes = restore_class(self._log.classes, last, keep)
+        self._log.record(
+            "undo", of=last["seq"], what=last["event"], by=by, classes=classes
+        )
         self._vocabulary.forget()
         return last
+
+    def _uses(self, name, since):
+        """Whether a label that was given after an event has a name."""
+        return any(
+            given.seq > since and name in list_classes([given.label])
+            for answer in self._state.answers.values()
+            for given in answer.given
+        )
+
+    def add_class(self, name, by):
+        """Record a new class; see `LabelingSession.add_class`."""
+        classes, known = self._log.classes, self.known_classes()
+        name = self._vocabulary.check(name, "name", known)
+        if name in known:
+            raise ValueError(
+                f"'name' must be a new class, got {name!r}, which is one of the "
+                "session. Nothing was recorded."
+            )
+        if classes is not None:
+            classes = [*classes, name]
+        self._log.record("classes", classes=classes, added=name, by=by)
+        self._vocabulary.forget()
+
+    def rename_class(self, old, new, by):
+        """Record another name of a class; see `LabelingSession.rename_class`."""
+        was, known = self._log.classes, self.known_classes()
+        old = self._vocabulary.check(old, "old", known)
+        new = self._vocabulary.check(new, "new", known)
+        if old not in known:
+            raise ValueError(
+                f"'old' must be a class of the session, {shorten(known)}, got {old!r}. "
+                "Nothing was recorded."
+            )
+        if new == old:
+            raise ValueError(
+                f"'new' must be another name than 'old', got {new!r} for both. Nothing "
+                "was recorded."
+            )
+        classes = None if was is None else rename_class(was, old, new)
+        self._log.record("rename", old=old, new=new, was=was, classes=classes, by=by)
+        self._vocabulary.forget()
+
+    def known_classes(self):
+        """Return the classes, also if any label is allowed."""
+        return self._log.classes or self._vocabulary.collect(self._state)
 
     def flag(self, ids, flag, by):
         """Record a flag; see `LabelingSession.flag`."""

@@ -311,4 +311,5 @@ _READINGS = {
     "number": _read_number,
     "bool": _read_bool,
     "list": _read_list,
+    "names": _read_list,
 }

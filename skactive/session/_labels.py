@@ -20,7 +20,7 @@ class Vocabulary:
 
     def __init__(self, before):
         self._kind = None if before is None else kind_of(before[0])
-        self._before = set() if before is None else set(map(str, before))
+        self._before = [] if np.ndim(before) != 1 else np.unique(before).tolist()
         self._known = None  # the classes so far, or None if not collected yet
 
     def kind(self, state, classes):
@@ -32,18 +32,73 @@ class Vocabulary:
     def read(self, labels, ids, state, classes):
         """Return checked labels as JSON accepts them; warn of doubtful new classes."""
         kind = self.kind(state, None)
-        labels = normalize_labels(labels, ids, kind, classes)
-        new = {label for label in labels if isinstance(label, str)}
+        labels = normalize_labels(labels, ids, kind, classes, state.renamed)
+        new = {name for name in list_classes(labels) if isinstance(name, str)}
         if classes is None and not new <= (self._known or set()):
-            given = {str(answer.label) for answer in state.answers.values()}
-            known = self._before | given
-            warn_of_new_classes(labels, known, stacklevel=5)
+            known = set(map(str, self.collect(state)))
+            warn_of_new_classes(labels, known, state.renamed, stacklevel=5)
             self._known = known | new
         return labels
+
+    def collect(self, state):
+        """Return the classes of a session that allows any, as a list.
+
+        Those that the learner was fitted to come first, then those that were added, and
+        those of the labels in their order.
+        """
+        given = [answer.label for answer in state.answers.values()]
+        known = [state.renamed.get(name, name) for name in self._before + state.added]
+        known += list_classes(given)
+        return list({repr(name): name for name in known}.values())
+
+    def check(self, name, argument, known):
+        """Return the checked name of one class; `known` are the other classes."""
+        kind = kind_of(known[0]) if known else None
+        (name,) = normalize_labels([name], [argument], kind)
+        if isinstance(name, list):
+            raise TypeError(
+                f"{argument!r} must be a single label, got {name!r}. Nothing was "
+                "recorded."
+            )
+        return name
 
     def forget(self):
         """Collect the classes again when they are next needed."""
         self._known = None
+
+
+def list_classes(labels):
+    """Return the classes in labels, in order; a list of names holds several."""
+    parts = (label if is_names(label) else [label] for label in labels)
+    return [name for part in parts for name in part]
+
+
+def rename_label(label, old, new):
+    """Return a label with another name for one class; in a list, each name once."""
+    if is_names(label):
+        names = [new if name == old else name for name in label]
+        return list(dict.fromkeys(names))
+    return new if not isinstance(label, list) and label == old else label
+
+
+def rename_class(classes, old, new):
+    """Return classes with another name for one of them; two of one name are one."""
+    names = [new if name == old else name for name in classes]
+    return list(dict.fromkeys(names))
+
+
+def restore_class(classes, rename, keep):
+    """Return classes as they are without the event of a renaming.
+
+    `keep` says that labels need the new name, too.
+    """
+    if classes == rename["classes"] and not keep:
+        return rename["was"]
+    old, new, was = rename["old"], rename["new"], rename["was"]
+    if new in was or new not in classes or keep:
+        place = min(was.index(old), len(classes))
+        return [*classes[:place], *([old] * (old not in classes)), *classes[place:]]
+    return rename_class(classes, new, old)
 
 
 def check_annotator(annotator):
@@ -69,7 +124,7 @@ def check_classes(classes):
     return classes
 
 
-def normalize_labels(labels, ids, kind, classes=None):
+def normalize_labels(labels, ids, kind, classes=None, renamed=()):
     """Return checked labels as JSON accepts them, one for each of `ids`.
 
     `kind` is the kind of earlier labels, and `classes` the allowed labels, or None.
@@ -99,34 +154,40 @@ def normalize_labels(labels, ids, kind, classes=None):
                 f"{label!r} for {id!r}. Nothing was recorded."
             )
         if classes is not None:
-            _check_class(read[-1], id, classes)
+            _check_class(read[-1], id, classes, dict(renamed))
     return read
 
 
-def _check_class(label, id, classes):
+def _check_class(label, id, classes, renamed):
     for part in label if isinstance(label, list) else [label]:
         if kind_of(part) == kind_of(classes[0]) and part in classes:
             continue
         close = _find_close(part, classes) if isinstance(part, str) else None
         hint = "" if close is None else f" Did you mean {close!r}?"
+        if not isinstance(part, list) and part in renamed:
+            hint = f" It was renamed to {renamed[part]!r}."
         shown = ", ".join(map(repr, classes[:20])) + ", ..." * (len(classes) > 20)
         raise ValueError(
             f"'labels' must be among the classes of the session, {shown}; got "
-            f"{part!r} for {id!r}.{hint} To add a class, include it in "
-            "classes= when you open the session. Nothing was recorded."
+            f"{part!r} for {id!r}.{hint} To add a class, call add_class, or include it "
+            "in classes= when you open the session. Nothing was recorded."
         )
 
 
-def warn_of_new_classes(labels, known, stacklevel):
+def warn_of_new_classes(labels, known, renamed, stacklevel):
     """Warn of new classes that resemble known ones, as a typing error does.
 
-    `stacklevel` counts like that of :func:`warnings.warn`.
+    `renamed` are the new names of former classes; `stacklevel` counts like that of
+    :func:`warnings.warn`.
     """
     known = {label for label in known if isinstance(label, str)}
-    counts = Counter(label for label in labels if isinstance(label, str))
+    names = (name for name in list_classes(labels) if isinstance(name, str))
+    counts = Counter(names)
     hints = []
     for label, _ in counts.most_common():
-        if label not in known and (close := _find_close(label, known)) is not None:
+        if label not in known and label in renamed:
+            hints.append(f"{label!r} (renamed to {renamed[label]!r})")
+        elif label not in known and (close := _find_close(label, known)) is not None:
             hints.append(f"{label!r} (did you mean {close!r}?)")
         known.add(label)
     if hints:
@@ -152,10 +213,20 @@ def _find_close(label, known):
     return looks[near[0]]
 
 
+def is_names(label):
+    """Whether a label is a list of names of classes, of any length."""
+    return isinstance(label, list) and all(isinstance(part, str) for part in label)
+
+
 def kind_of(label):
-    """Return the kind of a label: "str", "bool", "number" or "list of <length>"."""
+    """Return the kind of a label.
+
+    This is "str", "bool", "number", "names" for a list of str, or "list of <length>".
+    """
     if isinstance(label, str):
         return "str"
+    if is_names(label):
+        return "names"
     if isinstance(label, list | np.ndarray):
         return f"list of {len(label)}"
     return "bool" if isinstance(label, bool | np.bool_) else "number"

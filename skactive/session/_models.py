@@ -185,7 +185,7 @@ def check_refit(refit):
 
 def _as_task(state):
     labels = {id: answer.label for id, answer in state.answers.items()}
-    return Task(state.labels_seq, state.labels_round, labels)
+    return Task(state.labels_seq, state.labels_round, labels, state.renamed)
 
 
 _NOTE = (
@@ -196,11 +196,15 @@ _NOTE = (
 
 @dataclass(frozen=True)
 class Task:
-    """Labels to train on, after event `seq`, when `round` batches had been asked."""
+    """Labels to train on, after event `seq`, when `round` batches had been asked.
+
+    `renamed` are the new names of former classes.
+    """
 
     seq: int
     round: int
     labels: dict = field(repr=False)
+    renamed: dict = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)
@@ -235,6 +239,9 @@ def train(base, pool, task, ready=None):
     result depends on the arguments alone, so a model can always be trained again.
     """
     learner = copy.copy(base)  # training replaces attributes and changes none
+    if task.renamed and getattr(learner, "y_labeled_", np.empty(0)).ndim == 1:
+        before = learner.y_labeled_.tolist()
+        learner.y_labeled_ = np.array([task.renamed.get(y, y) for y in before])
     if task.labels:
         items = take_rows(pool.X, pool.positions(task.labels))
         learner.teach(items, list(task.labels.values()), refit=False)

@@ -31,6 +31,8 @@ from ._pool import Batch, Pool, find_taught
 from ._questions import Questions
 from ._state import State, list_history
 
+_UNDONE = ("event", "ids", "labels", "old", "new")
+
 
 class LabelingSession:
     """Label a pool with the help of a learner; every answer is on the disk at once.
@@ -67,8 +69,10 @@ class LabelingSession:
     annotator : str, default=None
         Name of the person who answers. It is recorded with every event.
     classes : sequence of labels, default=None
-        The allowed labels. They are kept in the folder, and None uses those. Without
-        any, a new class that resembles a known one causes a warning.
+        The allowed labels. They are kept in the folder, and None uses those, as do the
+        classes that were passed before: classes that were added or renamed in the
+        session stay. Without any, a new class that resembles a known one causes a
+        warning.
     n_labels : int, default=None
         Number of labels at which the progress bar ends. Defaults to the whole pool.
     verbose : int, default=0
@@ -82,6 +86,9 @@ class LabelingSession:
         The last label by each annotator.
     classes : list or None
         The allowed labels.
+    known_classes : list
+        The classes; without `classes`, those of the labels that the learner was fitted
+        to, those that were added, and those of the labels so far.
     skipped : list of ids
         Items that were skipped.
     flags : list of ids
@@ -232,10 +239,12 @@ class LabelingSession:
                 stacklevel=3,
             )
             self._log.record("learner", learner=description)
-        if classes is not None and classes != self.classes:
+        given_before = self._state.opened_with or journal.manifest.get("classes")
+        if classes is not None and classes != given_before:
             labels = self._state.answers
             normalize_labels(
-                [a.label for a in labels.values()], list(labels), None, classes
+                *([a.label for a in labels.values()], list(labels), None, classes),
+                self._state.renamed,
             )
             self._log.record("classes", classes=classes)
 
@@ -391,7 +400,7 @@ class LabelingSession:
 
     @synchronized
     def undo(self, *, annotator: str | None = None) -> dict[str, Any]:
-        """Undo the last `tell`, `skip` or `release` of an annotator.
+        """Undo the last `tell`, `skip`, `release` or `rename_class` of an annotator.
 
         Its items wait for an answer again if they were asked, and the next `ask`
         returns them first. A second call undoes the event before. What others
@@ -407,7 +416,8 @@ class LabelingSession:
         Returns
         -------
         undone : dict
-            The event that was undone: `event`, `ids`, and `labels` if it had any.
+            The event that was undone: `event`, `ids`, and `labels` if it had any; for a
+            renaming `event`, `old` and `new`.
 
         Raises
         ------
@@ -416,9 +426,9 @@ class LabelingSession:
         """
         self._log.sync()
         last = self._answers.undo(self._who(annotator))
-        self._questions.show_again(last["ids"])
+        self._questions.show_again(last.get("ids", ()))
         self._models.prepare()
-        return {key: last[key] for key in ("event", "ids", "labels") if key in last}
+        return {key: last[key] for key in _UNDONE if key in last}
 
     @synchronized
     def undoable(self, annotator: str | None = None) -> dict[str, Any] | None:
@@ -433,12 +443,62 @@ class LabelingSession:
         Returns
         -------
         event : dict or None
-            `seq`, `event`, `ids`, and `labels` if it has any; None if there is nothing
-            to undo.
+            `seq`, `event`, `ids`, and `labels` if it has any, or `old` and `new`; None
+            if there is nothing to undo.
         """
         last = self._state.last_undoable(self._who(annotator))
-        keys = ("seq", "event", "ids", "labels")
-        return last and {key: last[key] for key in keys if key in last}
+        return last and {key: last[key] for key in ("seq", *_UNDONE) if key in last}
+
+    @synchronized
+    def add_class(self, name: Any, *, annotator: str | None = None) -> None:
+        """Add a class.
+
+        With `classes`, its labels are accepted from now on. Otherwise any label is
+        accepted anyway, and the class is only listed in `known_classes`.
+
+        Parameters
+        ----------
+        name : str, int or bool
+            The new class, of the kind of the others.
+        annotator : str, default=None
+            Name of the annotator. Defaults to the annotator of the session.
+
+        Raises
+        ------
+        ValueError
+            If the class exists, or is a missing label. Nothing was then recorded.
+        TypeError
+            If the class is of another kind than the others.
+        """
+        self._log.sync()
+        self._answers.add_class(name, self._who(annotator))
+
+    @synchronized
+    def rename_class(self, old: Any, new: Any, *, annotator: str | None = None) -> None:
+        """Rename a class, or merge it with another one if that has the new name.
+
+        All answers of all annotators have the new name from now on, and so have the
+        labels that the learner was fitted to before the session. `undo` restores the
+        labels exactly.
+
+        Parameters
+        ----------
+        old, new : str, int or bool
+            A class of the session, and its new name.
+        annotator : str, default=None
+            Name of the annotator. Defaults to the annotator of the session.
+
+        Raises
+        ------
+        ValueError
+            If `old` is not a class of the session, or `new` is the same or a missing
+            label. Nothing was then recorded.
+        TypeError
+            If `new` is of another kind than the other classes.
+        """
+        self._log.sync()
+        self._answers.rename_class(old, new, self._who(annotator))
+        self._models.prepare()
 
     @synchronized
     def flag(
@@ -566,6 +626,12 @@ class LabelingSession:
     def classes(self) -> list[Any] | None:
         """The allowed labels, list; None allows any."""
         return self._log.classes
+
+    @property
+    @synchronized
+    def known_classes(self) -> list[Any]:
+        """The classes, list; without `classes`, those of the learner and the labels."""
+        return list(self._answers.known_classes())
 
     @property
     @synchronized

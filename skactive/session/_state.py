@@ -8,6 +8,7 @@ from typing import Any
 
 from .._utils._sklearn import check_path
 from ._journal import MANIFEST, read_events, read_manifest
+from ._labels import rename_label
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,12 @@ class State:
     notes : dict of id to str
     learner, classes : dict or None, list or None
         The last ones in the journal.
+    opened_with : list or None
+        The last classes in the journal that came from an opening of the session.
+    added : list
+        Classes that were added while any label was allowed.
+    renamed : dict of label to label
+        Classes that have another name now.
     labels_seq, labels_round : int
         The last event that changed a label, and the number of batches before it.
     model_seq : int
@@ -89,7 +96,9 @@ class State:
         self.batches = {}
         self.asked = {}
         self.flags, self.notes = {}, {}
-        self.learner = self.classes = None
+        self.learner = self.classes = self.opened_with = None
+        self.added = []
+        self._renames = []  # those that were not undone
         self.settle = "majority"
         self.labels_seq = self.labels_round = self.model_seq = 0
         self.undoable = []
@@ -145,6 +154,16 @@ class State:
         """Whether an item waits for the answer of an annotator."""
         return annotator in self._waits.get(id, ())
 
+    @property
+    def renamed(self):
+        names = {}
+        for rename in self._renames:
+            old, new = rename["old"], rename["new"]
+            names = {was: new if now == old else now for was, now in names.items()}
+            names[old] = new
+            names.pop(new, None)
+        return names
+
     def _apply(self, event):
         kind = event["event"]
         if kind not in _APPLY:
@@ -167,12 +186,16 @@ class State:
         number, ids, by = event["batch"], event["ids"], event.get("by")
         if number != len(self.batches) + 1:
             raise ValueError(f"batch {number} follows batch {len(self.batches)}")
-        if waiting := [id for id in ids if id in self._waits]:
-            raise ValueError(f"the item {waiting[0]!r} waits for an answer already")
+        again = event.get("overlap", ())
+        for id in ids:
+            waits = self._waits.get(id, ())
+            if by in waits or (waits and id not in again):
+                raise ValueError(f"the item {id!r} waits for an answer already")
         self.batches[number] = tuple(ids), by
         for id in ids:
             self.asked.setdefault(id, {})[by] = None
-            self._batch_of[id] = number
+            if id not in again:
+                self._batch_of[id] = number
         self._add(event)
         self.model_seq = event["model"]
 
@@ -192,7 +215,8 @@ class State:
         for event, place in self._events[id]:
             kind, by = event["event"], event.get("by")
             if kind == "ask":
-                waits = {by: event["batch"]}
+                others = waits if id in event.get("overlap", ()) else {}
+                waits = {**others, by: event["batch"]}
                 continue
             if by in waits:
                 del waits[by]
@@ -219,10 +243,13 @@ class State:
         _put(self._waits, id, waits or None)
 
     def _read(self, event, place):
-        """Return the answer to one item of an event."""
-        seconds = event.get("seconds")
+        """Return the answer to one item of an event, with the present names."""
+        seconds, label = event.get("seconds"), event["labels"][place]
+        for rename in self._renames:
+            if rename["seq"] > event["seq"]:
+                label = rename_label(label, rename["old"], rename["new"])
         return Answer(
-            event["labels"][place],
+            label,
             event.get("by"),
             event["t"],
             event["seq"],
@@ -235,6 +262,10 @@ class State:
         if last.get("event") != event["what"] or last is not self.last_undoable(by):
             raise ValueError(f"there is no event {event['of']!r} to take back")
         self.undoable.remove(last)
+        if last["event"] == "rename":
+            self._renames.remove(last)
+            self._rename_all(event)
+            return
         for id in last["ids"]:
             events = self._events[id]
             self._events[id] = [entry for entry in events if entry[0] is not last]
@@ -242,6 +273,16 @@ class State:
         self._sort(last["ids"])
         if last["event"] == "tell":
             self._note_labels(event["seq"])
+
+    def _rename(self, event):
+        self._renames.append(event)
+        self._rename_all(event)
+
+    def _rename_all(self, event):
+        self.classes = event.get("classes", self.classes)
+        for id in self.answers:
+            self._refresh(id)
+        self._note_labels(event["seq"])
 
     def _sort(self, ids):
         """Restore the orders of answers, skipped items and open batches."""
@@ -278,7 +319,11 @@ class State:
         self.learner = event["learner"]
 
     def _set_classes(self, event):
-        self.classes = event["classes"]
+        self.classes = event.get("classes")
+        if "added" not in event:
+            self.opened_with = self.classes
+        elif self.classes is None:
+            self.added.append(event["added"])
 
     def _note_labels(self, seq):
         self.labels_seq, self.labels_round = seq, len(self.batches)
@@ -292,13 +337,14 @@ def _put(entries, id, entry):
         entries[id] = entry
 
 
-_UNDOABLE = ("tell", "skip", "release")
+_UNDOABLE = ("tell", "skip", "release", "rename")
 _APPLY = {
     "begin": State._begin,
     "ask": State._ask,
     "tell": State._tell,
     "skip": State._add,
     "release": State._add,
+    "rename": State._rename,
     "undo": State._undo,
     "flag": State._flag,
     "note": State._write_note,

@@ -7,71 +7,113 @@ from hypothesis import strategies as st
 from skactive.session._state import State
 
 POOL = range(8)
+LABELS = ("x", "y", "z")
+KINDS = ("tell", "skip", "release", "undo", "undo", "rename", "flag", "note", "refit")
 STEP = st.tuples(
-    st.sampled_from(["ask", "tell", "tell", "skip", "release", "undo", "refit"]),
+    st.sampled_from(["ask", "ask", "tell", "tell", "tell", *KINDS]),
     st.lists(st.sampled_from(list(POOL)), min_size=1, max_size=4, unique=True),
-    st.sampled_from("xyz"),
+    st.sampled_from(LABELS),
+    st.sampled_from(["ann", "bob", None]),
 )
 
 
 def make_events(steps):
     """Turn random wishes into events that a session could have recorded."""
     events = []
-    for kind, ids, label in steps:
-        event = {"v": 1, "seq": len(events) + 1, "t": "", "event": kind}
+    for kind, ids, label, *by in steps:
+        event = {"v": 1, "seq": len(events) + 1, "t": "", "event": kind, "ids": ids}
+        by = by[0] if by else None
+        event |= {} if by is None else {"by": by}
         state = oracle(events)
         if kind == "ask":
-            taken = {*state["labels"], *state["skipped"], *state["where"]}
+            asked = {(id, e.get("by")) for e in events for id in e.get("ids", ())}
+            again = [id for id in ids if id in state["labels"] or id in state["where"]]
+            again = [id for id in again if (id, by) not in asked]
+            taken = {*state["labels"], *state["skipped"], *state["where"]} - {*again}
             event["ids"] = [id for id in ids if id not in taken]
             event["batch"] = 1 + sum(e["event"] == "ask" for e in events)
             event["model"] = 0
+            event["overlap"] = again
         elif kind == "tell":
-            event |= {"ids": ids, "labels": [label] * len(ids)}
+            event["labels"] = [label] * len(ids)
         elif kind == "skip":
-            event["ids"] = [id for id in ids if id not in state["labels"]]
+            waits = {id for id in ids if by in state["where"].get(id, ())}
+            event["ids"] = [id for id in ids if id not in {*state["labels"]} - waits]
         elif kind == "release":
             event["ids"] = [id for id in ids if id in state["where"]]
         elif kind == "undo":
-            if not state["undoable"]:
+            own = [e for e in state["undoable"] if by in (None, e.get("by"))]
+            if not own:
                 continue
-            last = state["undoable"][-1]
-            event |= {"of": last["seq"], "what": last["event"]}
+            event |= {"of": own[-1]["seq"], "what": own[-1]["event"]}
+            del event["ids"]
+        elif kind == "rename":
+            event |= {"old": label, "new": LABELS[ids[0] % 3]}
+            del event["ids"]
+        elif kind == "flag":
+            event["flag"] = label == "x"
+        elif kind == "note":
+            event["text"] = label if label != "z" else ""
         else:
             event["model"] = 0
+            del event["ids"]
         if event.get("ids") != []:
             events.append(event)
     return events
 
 
 def oracle(events):
-    """Work out every question from the whole list of events, one by one."""
+    """Work out every question from the whole list of events, from the first."""
     undone = {e["of"] for e in events if e["event"] == "undo"}
     held = [e for e in events if e["seq"] not in undone]
-    told = [
-        (id, label)
-        for e in held
-        if e["event"] == "tell"
-        for id, label in zip(e["ids"], e["labels"], strict=True)
-    ]
-    last = {}  # what was last done with each item
+    given, skipped, where, flags, notes = {}, {}, {}, {}, {}
     for e in held:
-        last.update(dict.fromkeys(e.get("ids", ()), e))
+        by = e.get("by")
+        if e["event"] == "rename":
+            for answers in given.values():
+                for who, label in answers.items():
+                    answers[who] = e["new"] if label == e["old"] else label
+        for place, id in enumerate(e.get("ids", ())):
+            if e["event"] == "flag":
+                flags = {i: 1 for i in [*flags, id] if e["flag"] or i != id}
+            elif e["event"] == "note":
+                notes = {**notes, id: e["text"]}
+            elif e["event"] == "ask":
+                others = where.get(id, {}) if id in e["overlap"] else {}
+                where[id] = {**others, by: e["batch"]}
+            else:
+                waits = where.pop(id, {})
+                left = {who: n for who, n in waits.items() if who != by}
+                if left and by in waits:
+                    where[id] = left
+            if e["event"] == "tell":
+                answers = given.setdefault(id, {})
+                answers.pop(by, None)
+                answers[by] = e["labels"][place]
+                skipped.pop(id, None)
+            elif e["event"] == "skip" and id not in given:
+                skipped[id] = e["seq"], place
+    changing = [e for e in events if e.get("what", e["event"]) in ("tell", "rename")]
+    kinds = ("tell", "skip", "release", "rename")
     return {
-        "labels": dict(told),
-        "order": list(dict.fromkeys(id for id, _ in told)),
-        "skipped": sorted(
-            (id for id, e in last.items() if e["event"] == "skip"),
-            key=lambda id: (last[id]["seq"], last[id]["ids"].index(id)),
-        ),
-        "where": {id: e["batch"] for id, e in last.items() if e["event"] == "ask"},
-        "undoable": [e for e in held if e["event"] in ("tell", "skip", "release")],
-        "labels_seq": max(
-            (e["seq"] for e in events if e.get("what", e["event"]) == "tell"), default=0
-        ),
+        "given": given,
+        "labels": {id: count_votes(answers) for id, answers in given.items()},
+        "skipped": sorted(skipped, key=skipped.get),
+        "where": where,
+        "flags": list(flags),
+        "notes": {id: text for id, text in notes.items() if text},
+        "undoable": [e for e in held if e["event"] in kinds],
+        "labels_seq": max((e["seq"] for e in changing), default=0),
     }
 
 
-@settings(max_examples=100, deadline=None)
+def count_votes(answers):
+    """Return the most frequent label; of several, the one that was given last."""
+    labels = list(answers.values())
+    return max(reversed(labels), key=labels.count)
+
+
+@settings(max_examples=300, deadline=None)
 @given(st.lists(STEP, max_size=25))
 def test_folding_events_one_by_one_or_at_once_is_the_same(steps):
     events = make_events(steps)
@@ -83,14 +125,22 @@ def test_folding_events_one_by_one_or_at_once_is_the_same(steps):
     for state in (whole, gradual):
         labels = {id: answer.label for id, answer in state.answers.items()}
         assert labels == expected["labels"]
-        assert list(labels) == expected["order"]
+        assert list(labels) == list(expected["labels"])
+        for id, answer in state.answers.items():
+            given = {a.annotator: a.label for a in answer.given}
+            assert list(given.items()) == list(expected["given"][id].items())
         assert list(state.skipped) == expected["skipped"]
-        where = {id: number for number, ids in state.open.items() for id in ids}
-        assert where == expected["where"]
-        assert list(state.open) == sorted(set(where.values()))
+        where = {}
         for number, ids in state.open.items():
-            asked, _ = state.batches[number]
+            asked, by = state.batches[number]
             assert list(ids) == [id for id in asked if id in ids]
+            for id in ids:
+                assert state.waits_for(id, by)
+                where.setdefault(id, {})[by] = number
+        assert where == expected["where"]
+        assert list(state.open) == sorted(state.open)
+        assert list(state.flags) == expected["flags"]
+        assert state.notes == expected["notes"]
         assert state.undoable == expected["undoable"]
         assert state.labels_seq == expected["labels_seq"]
         assert state.seq == len(events)
