@@ -57,6 +57,26 @@ class Answers:
             "tell", ids=ids, labels=values, by=by, unasked=unasked, source=source
         )
 
+    def record_imported(self, answers, skipped, source):
+        """Record answers by annotator and id, and skips by annotator, of a file."""
+        for labels in answers.values():  # all are checked before any is recorded
+            values = [answer.label for answer in labels.values()]
+            self._vocabulary.read(values, list(labels), self._state, self._log.classes)
+        for by, labels in answers.items():
+            seconds = [answer.seconds for answer in labels.values()]
+            self._log.record(
+                "tell",
+                ids=list(labels),
+                labels=[answer.label for answer in labels.values()],
+                by=by,
+                unasked=self._check_asked(list(labels), True),
+                seconds=None if None in seconds else seconds,
+                source=source,
+            )
+        for by, ids in skipped.items():
+            is_new = self._check_asked(ids, True)
+            self._log.record("skip", ids=ids, by=by, unasked=is_new, source=source)
+
     def skip(self, ids, by, unasked):
         """Record skipped items; see `LabelingSession.skip`."""
         check_bool("unasked", unasked)

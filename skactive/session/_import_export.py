@@ -90,7 +90,7 @@ def import_table(path, columns, pool, answers, kind, ignore_unknown):
     is unknown or has two labels.
     """
     check_path("path", path)
-    columns = _check_columns(*columns)
+    columns = check_columns(*columns)
     path = Path(path).expanduser()
     if path.is_dir():
         rows = _read_session(path)
@@ -130,7 +130,7 @@ def import_table(path, columns, pool, answers, kind, ignore_unknown):
     return imported, labels
 
 
-def _check_columns(id, label, text):
+def check_columns(id, label, text):
     """Return the names of the columns; those of the texts as a list."""
     texts = [] if text is None else [text] if isinstance(text, str) else text
     texts = texts if isinstance(texts, list | tuple) else [text]

@@ -15,6 +15,8 @@ from .._utils._threads import synchronized
 from ..simulation._run import Run
 from ._answers import Answers
 from ._encoding import make_encoder
+from ._format_export import export_format
+from ._format_import import import_format
 from ._import_export import ImportedLabels, export_table, import_table
 from ._journal import Journal
 from ._labels import Vocabulary, check_annotator, check_classes, normalize_labels
@@ -32,6 +34,7 @@ from ._questions import Questions
 from ._state import State, list_history
 
 _UNDONE = ("event", "ids", "labels", "old", "new")
+_Format = Literal["label-studio", "prodigy", "argilla", "doccano"]
 
 
 class LabelingSession:
@@ -544,14 +547,19 @@ class LabelingSession:
         text: str | Sequence[str] | None = None,
         annotator: str | None = None,
         ignore_unknown: bool = False,
+        format: _Format | None = None,
     ) -> ImportedLabels:
-        """Import labels from a table, or from the folder of another session.
+        """Import labels from a table, another session or another program.
 
         Items are matched by content: by the texts of the table, or by the hashes in
         the folder or the export of a session. Ids only distinguish copies of one text.
         In a table without a column of texts, items are matched by id. Rows without a
         label are ignored. A label that differs from the label in the session is listed
         and not imported.
+
+        With `format`, the file is one of another program. Its annotators are kept, and
+        an answer is compared with the answer of the same annotator. Items that a person
+        skipped there are skipped here; predictions and drafts are ignored.
 
         Parameters
         ----------
@@ -560,6 +568,7 @@ class LabelingSession:
             whose pool may be another one.
         id, label : str
             Names of the columns. The column of ids may be missing if there are texts.
+            With `format`, `label` is the name of the question, if there are several.
             The cells of CSV and TSV have no types: an id is found by its `str`, and
             labels get the type of the other labels of the session. Without others they
             become numbers, `bool` or lists if all cells look like it, and otherwise
@@ -568,9 +577,12 @@ class LabelingSession:
             Column of the texts, or columns of the pairs of texts. Defaults to "text",
             or "text_1" and "text_2", if the table has them.
         annotator : str, default=None
-            Name to record with the labels. Defaults to the annotator of the session.
+            Name to record with labels whose annotator the file does not name. Defaults
+            to the annotator of the session.
         ignore_unknown : bool, default=False
             Whether to ignore items that are not in the pool.
+        format : {"label-studio", "prodigy", "argilla", "doccano"}, default=None
+            The program whose file it is; see `export`. Defaults to a table or session.
 
         Returns
         -------
@@ -582,20 +594,23 @@ class LabelingSession:
         ------
         ValueError
             If an item is unknown or its text differs, an item has two labels in the
-            file, or its id in a CSV file matches two ids of the pool. Nothing was then
-            recorded.
+            file, its id in a CSV file matches two ids of the pool, or the file is
+            malformed: the error names the line or record. Nothing was then recorded.
         """
         self._log.sync()
         check_bool("ignore_unknown", ignore_unknown)
         who = self._who(annotator)
         kind = self._vocabulary.kind(self._state, self.classes)
+        place = path, (id, label, text), self._pool
+        if format is not None:
+            imported, answers, skips = import_format(
+                *place, self._state, kind, format, who, ignore_unknown
+            )
+            self._answers.record_imported(answers, skips, Path(path).name)
+            self._models.prepare()
+            return imported
         imported, labels = import_table(
-            path,
-            (id, label, text),
-            self._pool,
-            self._state.answers,
-            kind,
-            ignore_unknown,
+            *place, self._state.answers, kind, ignore_unknown
         )
         if labels:
             self._answers.tell_imported(labels, who, Path(path).name)
@@ -812,8 +827,9 @@ class LabelingSession:
         path: str | PathLike[str],
         *,
         what: Literal["labels", "answers", "open"] = "labels",
+        format: _Format | None = None,
     ) -> None:
-        """Write a table: CSV, JSONL or Parquet, by the suffix of its name.
+        """Write a table, or a file for another annotation program.
 
         The file appears whole or not at all. Its columns are `id`, the text (`text`,
         or `text_1` and `text_2`) or else `content_hash`, `label`, `annotator` and
@@ -821,19 +837,32 @@ class LabelingSession:
         that a spreadsheet would run as a formula gets an apostrophe in front, which
         `import_labels` removes.
 
+        With `format`, the file holds texts with the answers of all annotators, and
+        skipped items where the program knows them. The ids of the pool are in
+        `skactive_id`, because the programs use ids of their own.
+
         Parameters
         ----------
         path : str or path-like
-            The file. It may exist. Parquet needs pyarrow.
+            The file: a table in CSV, JSONL or Parquet, by the suffix of its name. It
+            may exist. Parquet needs pyarrow.
         what : {"labels", "answers", "open"}, default="labels"
             "labels" writes the label of each labeled item, "answers" the answer of
             each annotator in a row of its own, and "open" the items that wait for an
             answer, with an empty `label` to fill in for `import_labels`.
+        format : {"label-studio", "prodigy", "argilla", "doccano"}, default=None
+            The program: Label Studio (JSON), Prodigy (JSONL), Argilla (JSON records) or
+            doccano (JSONL). Defaults to a table. "labels" and "answers" are then the
+            same.
         """
         if not self._journal.closed:
             self._log.sync()
         check_path("path", path)
-        export_table(path, what, self._pool, self._state)
+        if format is None:
+            export_table(path, what, self._pool, self._state)
+            return
+        place = path, what, format, self._pool, self._state
+        export_format(*place, self._journal.events, self.classes)
 
     @synchronized
     def close(self) -> None:

@@ -1,0 +1,334 @@
+"""Answers from files of Label Studio, Prodigy, Argilla and doccano."""
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+from .._storage._fingerprint import hash_item
+from .._utils._sklearn import check_option, check_path
+from ._format_export import FORMATS, ID, FileAnswer, Item
+from ._import_export import PAIR, ImportedLabels, check_columns, find_reading
+from ._pool import assign_rows, shorten
+
+
+def import_format(path, columns, pool, state, kind, format, annotator, ignore_unknown):
+    """Read answers and compare them with those of a session.
+
+    Return an ImportedLabels, answers to record as a dict of annotator to dict of id to
+    FileAnswer, and a dict of annotator to ids to skip. Raise a ValueError if the file
+    is malformed or an item is unknown.
+    """
+    check_option("format", format, FORMATS)
+    check_path("path", path)
+    _, label, names = check_columns(*columns)
+    if pool.texts is None:
+        raise ValueError(
+            "'format' must be None for a pool without texts: items are found by their "
+            "texts. Import a table."
+        )
+    names = names or (["text"] if isinstance(pool.texts[0], str) else PAIR)
+    path = Path(path).expanduser()
+    found = _read_items(path, format, names, label, kind)
+    found = [
+        replace(
+            item,
+            answers=tuple(
+                replace(a, annotator=a.annotator or annotator) for a in item.answers
+            ),
+        )
+        for item in found
+    ]
+    imported = ImportedLabels()
+    ids = _find_items(found, pool, state.answers)
+    for item, id in zip(found, ids, strict=True):
+        if id is None and item.answers:
+            imported.unknown.append(item.text)
+    if imported.unknown and not ignore_unknown:
+        raise ValueError(
+            f"{str(path)!r} has answers to {len(imported.unknown)} items that are not "
+            f"in the pool: {shorten(imported.unknown)}. Pass ignore_unknown=True to "
+            "ignore them. Nothing was recorded."
+        )
+    return imported, *_compare(zip(ids, found, strict=True), state, imported)
+
+
+def _compare(found, state, imported):
+    """Return the labels and the skips that the session does not have."""
+    new, skipped = {}, {}
+    for id, item in found:
+        for answer in item.answers if id is not None else ():
+            if answer.label is None:
+                skipped.setdefault(answer.annotator, {})[id] = None
+                continue
+            labels = new.setdefault(answer.annotator, {})
+            before = labels.get(id)
+            if before is not None and before.label != answer.label:
+                raise ValueError(
+                    f"{answer.where} has the label {answer.label!r}, and {before.where}"
+                    f" has {before.label!r} for the same item and annotator. Keep one. "
+                    "Nothing was recorded."
+                )
+            labels[id] = answer
+    for by, labels in new.items():
+        for id in list(labels):
+            given = state.answers[id].given if id in state.answers else ()
+            own = [old.label for old in given if old.annotator == by]
+            if not own:
+                imported.added.append(id)
+                continue
+            if own == [labels[id].label]:
+                imported.unchanged.append(id)
+            else:
+                imported.conflicts.append((id, own[0], labels[id].label))
+            del labels[id]
+    labeled = {id for labels in new.values() for id in labels} | state.answers.keys()
+    for by, ids in skipped.items():
+        skipped[by] = [id for id in ids if id not in {*labeled, *state.skipped}]
+    imported.added[:] = dict.fromkeys(imported.added)
+    imported.unchanged[:] = dict.fromkeys(imported.unchanged)
+    return (
+        {by: labels for by, labels in new.items() if labels},
+        {by: ids for by, ids in skipped.items() if ids},
+    )
+
+
+def _find_items(found, pool, preferred):
+    """Return the id of each item, None if the pool lacks it.
+
+    An annotator answers each of several copies of a text once, so the same text is
+    another copy when an annotator answers it again.
+    """
+    keys, seen = [], Counter()
+    for item in found:
+        same = item.id if isinstance(item.id, str | int) else None, item.text
+        who = (*same, tuple(sorted(str(a.annotator) for a in item.answers)))
+        keys.append((*same, seen[who]))
+        seen[who] += 1
+    unique = list(dict.fromkeys(keys))
+    rows = [(id if id in pool else None, hash_item(text)) for id, text, _ in unique]
+    ids = dict(zip(unique, assign_rows(rows, pool, preferred), strict=True))
+    return [ids[key] for key in keys]
+
+
+def _read_items(path, format, names, label, kind):
+    """Return the items of a file as a list of Item, one for each record."""
+    read, is_lines = _READERS[format]
+    if not path.is_file():
+        raise FileNotFoundError(f"'path' must be a file, got {str(path)!r}.")
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as exc:
+        raise ValueError(
+            f"{str(path)!r} must be UTF-8 text, got byte {exc.start} of another "
+            "encoding. Convert it. Nothing was recorded."
+        ) from exc
+    records = _split_lines(text, path) if is_lines else _split_list(text, path)
+    found = []
+    for where, record in records:
+        _check(record, dict, where, "must be an object")
+        found.append(read(record, names, label, where))
+    if kind in (None, "str"):
+        return found
+    # These programs name classes by str; the session has other labels.
+    cells = [answer.label for item in found for answer in item.answers]
+    reading = find_reading(kind, [x for x in cells if isinstance(x, str)], path)
+    return [
+        replace(
+            item,
+            answers=tuple(
+                replace(answer, label=reading(answer.label))
+                if isinstance(answer.label, str)
+                else answer
+                for answer in item.answers
+            ),
+        )
+        for item in found
+    ]
+
+
+def _split_lines(text, path):
+    for number, line in enumerate(text.split("\n"), 1):
+        where = f"line {number} of {str(path)!r}"
+        if line.strip():
+            yield where, _parse(line, where, "a JSON object")
+
+
+def _split_list(text, path):
+    records = _parse(text, repr(str(path)), "a JSON list")
+    _check(records, list, repr(str(path)), "must hold a list of records")
+    for number, record in enumerate(records, 1):
+        yield f"record {number} of {str(path)!r}", record
+
+
+def _parse(text, where, expected):
+    try:
+        return json.loads(text)
+    except ValueError as exc:
+        raise ValueError(
+            f"{where} must be {expected}, got {text[:40]!r} ({exc}). Nothing was "
+            "recorded."
+        ) from exc
+
+
+def _check(value, kind, where, expected):
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise ValueError(
+            f"{where} {expected}, got {_shorten(value)}. Nothing was recorded."
+        )
+    return value
+
+
+def _shorten(value):
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _take(record, key, kind, where, default=None):
+    """Return the checked value of a key; without a default it must be there."""
+    if default is not None and record.get(key) is None:
+        return default
+    what = {list: "a list", dict: "an object", str: "a text"}[kind]
+    return _check(record.get(key), kind, where, f"must have {key!r}, {what}")
+
+
+def _read_text(fields, names, where):
+    texts = tuple(_take(fields, name, str, where) for name in names)
+    return texts[0] if len(texts) == 1 else texts
+
+
+def _read_choice(labels, where):
+    """Return the one label of a list; None if it is empty."""
+    if len(labels) > 1:
+        raise ValueError(
+            f"{where} must have one label, got {_shorten(labels)}. Nothing was "
+            "recorded."
+        )
+    return (
+        _check(
+            labels[0], str | int | float, where, "must have a label of text or a number"
+        )
+        if labels
+        else None
+    )
+
+
+def _find_question(named, label, where):
+    """Return the answers to the question `label`, or to the only question."""
+    if label in named or not named:
+        return named.get(label, [])
+    if len(named) > 1:
+        raise ValueError(
+            f"{where} must answer the question {label!r}, got answers to "
+            f"{', '.join(map(repr, named))}. Name one with label=. Nothing was "
+            "recorded."
+        )
+    return next(iter(named.values()))
+
+
+def _read_label_studio(task, names, label, where):
+    data = _take(task, "data", dict, where)
+    latest = {}
+    for number, annotation in enumerate(_take(task, "annotations", list, where, []), 1):
+        place = f"annotation {number} of {where}"
+        _check(annotation, dict, place, "must be an object")
+        answer = _read_annotation(annotation, label, place)
+        if answer is None:
+            continue
+        # The last one of each person counts, but a label always counts for more.
+        before = latest.get(answer.annotator, answer)
+        rank = [(a.label is not None, a.time) for a in (before, answer)]
+        latest[answer.annotator] = answer if rank[1] >= rank[0] else before
+    text = _read_text(data, names, f"'data' in {where}")
+    return Item(data.get(ID), text, tuple(latest.values()))
+
+
+def _read_annotation(annotation, label, where):
+    """Return the answer of an annotation of Label Studio, or None."""
+    by = annotation.get("completed_by")
+    if isinstance(by, dict):
+        by = by.get("email") or by.get("id")
+    time = annotation.get("updated_at") or annotation.get("created_at") or ""
+    seconds = annotation.get("lead_time")
+    answer = FileAnswer(None, str(by) if by else None, str(time), seconds, where)
+    if annotation.get("was_cancelled"):
+        return answer
+    named = {}
+    for region in _take(annotation, "result", list, where, []):
+        _check(region, dict, where, "must have objects in 'result'")
+        if region.get("type") == "choices":
+            value = _take(region, "value", dict, where)
+            choices = _take(value, "choices", list, where)
+            named.setdefault(region.get("from_name"), []).extend(choices)
+    chosen = _read_choice(_find_question(named, label, where), where)
+    return None if chosen is None else replace(answer, label=chosen)
+
+
+def _read_prodigy(task, names, label, where):
+    meta = _take(task, "meta", dict, where, {})
+    text = _read_text(task, names, where)
+    by = task.get("_annotator_id") or task.get("_session_id")
+    given = FileAnswer(None, by, str(task.get("_timestamp") or ""), None, where)
+    answers = ("accept", "reject", "ignore", None)
+    if (answer := task.get("answer")) not in answers:
+        raise ValueError(
+            f"{where} must have 'answer', one of 'accept', 'reject' and 'ignore', got "
+            f"{_shorten(answer)}. Nothing was recorded."
+        )
+    found = [given] if answer == "ignore" else []
+    if answer == "accept":
+        labels = _take(task, "accept", list, where, [])
+        if "accept" not in task and task.get("label") is not None:
+            labels = [task["label"]]  # a question about one class
+        chosen = _read_choice(labels, where)
+        found = [] if chosen is None else [replace(given, label=chosen)]
+    return Item(meta.get(ID), text, tuple(found))
+
+
+def _read_argilla(record, names, label, where):
+    fields = _take(record, "fields", dict, where)
+    metadata = _take(record, "metadata", dict, where, {})
+    named = _take(record, "responses", dict, where, {})
+    responses = _find_question(named, label, where)
+    _check(responses, list, where, "must have a list of responses to a question")
+    users = metadata.get("annotators") or []
+    found = []
+    for number, response in enumerate(responses, 1):
+        place = f"response {number} of {where}"
+        _check(response, dict, place, "must be an object")
+        status = response.get("status") or "submitted"
+        by = response.get("user_id")
+        if len(users) == len(responses):
+            by = users[number - 1]
+        answer = FileAnswer(None, by or None, where=place)
+        if status == "submitted":
+            value = response.get("value")
+            chosen = _read_choice(value if isinstance(value, list) else [value], place)
+            found += [] if chosen is None else [replace(answer, label=chosen)]
+        elif status == "discarded":
+            found.append(answer)
+        elif status != "draft":
+            raise ValueError(
+                f"{place} must have the status 'submitted', 'discarded' or 'draft', "
+                f"got {_shorten(status)}. Nothing was recorded."
+            )
+    skips = metadata.get("discarded_by") or []
+    found += [FileAnswer(None, by or None, where=where) for by in skips]
+    return Item(metadata.get(ID), _read_text(fields, names, where), tuple(found))
+
+
+def _read_doccano(record, names, label, where):
+    labels = record.get(label, record.get(f"{label}s", []))
+    labels = labels if isinstance(labels, list) else [labels]
+    chosen = _read_choice(labels, where)
+    answer = FileAnswer(chosen, record.get("annotator"), where=where)
+    answers = () if chosen is None else (answer,)
+    return Item(record.get(ID), _read_text(record, names, where), answers)
+
+
+_READERS = {
+    "label-studio": (_read_label_studio, False),
+    "prodigy": (_read_prodigy, True),
+    "argilla": (_read_argilla, False),
+    "doccano": (_read_doccano, True),
+}
