@@ -1,0 +1,64 @@
+"""Calls of a desk that come from a browser: one table of methods for both hosts."""
+
+import inspect
+import json
+import logging
+from typing import Any
+
+from ._desk import Desk
+
+METHODS = (
+    "state",
+    "next",
+    "answer",
+    "skip",
+    "undo",
+    "flag",
+    "note",
+    "add_class",
+    "rename_class",
+    "item",
+    "history",
+    "search",
+    "check",
+    "release",
+)
+
+
+def call(desk: Desk, method: str, arguments: Any) -> tuple[int, Any]:
+    """Return the HTTP status and the JSON content of one call.
+
+    Ids travel as JSON texts: JavaScript would round large integers.
+    """
+    try:
+        if method not in METHODS:
+            raise ValueError(f"'method' must be one of {METHODS}, got {method!r}.")
+        if not isinstance(arguments, dict):
+            raise TypeError(f"the arguments must be an object, got {arguments!r:.100}.")
+        if "id" in arguments:
+            arguments = {**arguments, "id": json.loads(arguments["id"])}
+        function = getattr(desk, method)
+        inspect.signature(function).bind(**arguments)
+        return 200, _write_ids(function(**arguments))
+    except (ValueError, TypeError, RecursionError) as error:
+        return 409 if method == "undo" else 400, {"error": str(error)}
+    except (OSError, RuntimeError) as error:
+        return 507, {"error": str(error)}
+    except Exception as error:
+        logging.getLogger(__name__).exception("%s failed", method)
+        return 500, {"error": f"{type(error).__name__}: {error}"}
+
+
+def _write_ids(content):
+    """Return the content with every id as a JSON text."""
+    if isinstance(content, list):
+        return [_write_ids(entry) for entry in content]
+    if not isinstance(content, dict):
+        return content
+    content = dict(content)
+    if "id" in content:
+        content["id"] = json.dumps(content["id"])
+    for key in ("items", "undo"):
+        if key in content:
+            content[key] = _write_ids(content[key])
+    return content

@@ -1,0 +1,650 @@
+// Label texts by hand. `mount(root, desk)` builds the interface in an element; the local
+// page and the notebook widget differ only in the desk that they pass.
+//
+// A desk has `call(method, args) -> {status, content}` (rejects if nothing answers),
+// `listen({changed, stopped, lost}) -> stop`, and `leave(client)`.
+// Texts and names reach the document as text nodes only.
+
+const h = (tag, attributes = {}, ...children) => {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (value != null && value !== false) element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.flat(2).filter((child) => child != null));
+  return element;
+};
+const kbd = (key) => h("kbd", { "aria-hidden": "true" }, key);
+const encode = (value) => JSON.stringify(value);
+const say = (label) => (Array.isArray(label) ? label.join(" + ") : String(label));
+const percent = (p) => `${Math.round(100 * p)} %`;
+const plural = (n, word) => `${n.toLocaleString("en")} ${word}${n === 1 ? "" : "s"}`;
+const brief = (text) => (Array.isArray(text) ? text.join(" | ") : text).slice(0, 200);
+const newId = () => `${Date.now().toString(36)}-${Math.random().toString(36).slice(2)}`;
+const RETRY = 1000, MANY = 9;
+const RENEW = 40000;  // the desk gives the items of a silent page to others
+
+const memory = {  // what this browser remembers; nothing where it may not
+  get(name) { try { return localStorage.getItem(`skactive:${name}`); } catch { return null; } },
+  set(name, value) { try { localStorage.setItem(`skactive:${name}`, value); } catch { /* full or forbidden */ } },
+  remove(name) { try { localStorage.removeItem(`skactive:${name}`); } catch { /* forbidden */ } },
+  tab(name, value) { try { return value === undefined ? sessionStorage.getItem(`skactive:${name}`) : sessionStorage.setItem(`skactive:${name}`, value); } catch { return null; } },
+  names() { try { return Object.keys(localStorage).map((name) => name.replace(/^skactive:/, "")); } catch { return []; } },
+};
+
+// Answers in the order in which they were given. Each stays here, and in the browser's
+// storage, until the desk says that it is on the disk.
+class Outbox {
+  constructor(desk, scope, client, { stored, refused, changed }) {
+    Object.assign(this, { desk, stored, refused, changed, entries: [], fault: "", sending: null, timer: 0 });
+    this.prefix = `outbox:${scope}:`;
+    this.name = this.prefix + client;
+    const held = new Promise((resolve) => { this.unlock = resolve; });
+    navigator.locks?.request(this.name, () => held);
+  }
+  async adopt() {  // what a closed or crashed page could not send
+    const take = (name) => {
+      this.entries.push(...JSON.parse(memory.get(name) ?? "[]"));
+      this.save();
+      memory.remove(name);
+    };
+    for (const name of memory.names()) {
+      if (!name.startsWith(this.prefix) || name === this.name) continue;
+      if (navigator.locks) await navigator.locks.request(name, { ifAvailable: true }, (lock) => { if (lock) take(name); });
+      else take(name);
+    }
+    return this.flush();
+  }
+  save() {
+    if (this.entries.length) memory.set(this.name, encode(this.entries));
+    else memory.remove(this.name);
+  }
+  add(entry) {
+    this.entries.push(entry);
+    this.save();
+    return this.flush();
+  }
+  flush() {  // whether everything is stored
+    clearTimeout(this.timer);
+    this.sending ??= this.send().finally(() => {
+      this.sending = null;
+      this.changed();
+      if (this.entries.length && !this.fault) this.flush();  // added just now
+    });
+    return this.sending;
+  }
+  async send() {
+    while (this.entries.length) {
+      const [entry] = this.entries;
+      let reply;
+      try {
+        reply = await this.desk.call(entry.method, entry.args);
+      } catch {
+        return this.fail("No connection.");
+      }
+      if (reply.status >= 500 || reply.status === 403) return this.fail(reply.content?.error ?? `Error ${reply.status}.`);
+      this.entries.shift();
+      this.save();
+      if (reply.status >= 400) this.refused(entry, reply.content.error);
+      else this.stored(entry, reply.content);
+    }
+    this.fault = "";
+    return true;
+  }
+  fail(message) {
+    this.fault = message;
+    this.timer = setTimeout(() => this.flush(), RETRY);
+    return false;
+  }
+  close() { clearTimeout(this.timer); this.unlock(); }
+}
+
+class Labeling {
+  constructor(root, desk, options) {
+    Object.assign(this, { root, desk, options, client: newId(), state: null, queue: [], visiting: null });
+    Object.assign(this, { busy: false, turn: 0, lost: false, stopped: null, ended: false, guard: 0, filterText: "", buttons: new Map() });
+    this.scope = options.scope ?? location.pathname;
+    this.by = memory.tab(this.scope) || null;
+    this.hidden = memory.get("predictions") === "hidden";
+    this.outbox = new Outbox(desk, this.scope, this.client, {
+      stored: (entry, content) => this.stored(entry, content),
+      refused: (entry, error) => this.refused(entry, error),
+      changed: () => this.showFault(),
+    });
+    this.build();
+    this.setTheme(memory.get("theme") ?? { true: "light", false: "dark" }[document.body.dataset.jpThemeLight] ?? "auto");
+    this.closers = [];
+    const on = (target, event, handler) => {
+      target.addEventListener(event, handler);
+      this.closers.push(() => target.removeEventListener(event, handler));
+    };
+    on(options.keys ?? root, "keydown", (event) => this.onKey(event));
+    on(window, "pagehide", () => desk.leave(this.client));
+    on(window, "beforeunload", (event) => { if (this.outbox.entries.length) event.preventDefault(); });
+    on(document, "visibilitychange", () => { this.since = performance.now(); });
+    const renew = setInterval(() => { if (!document.hidden && !this.busy) this.refill(); }, RENEW);
+    this.closers.push(() => clearInterval(renew));
+    this.start();
+  }
+  async start() {
+    await this.outbox.adopt();
+    this.closers.push(this.desk.listen({
+      changed: (version) => this.changed(version),
+      stopped: (finished) => { this.stopped = finished; this.lost = this.away = true; this.showFault(); },
+      lost: (asleep) => { this.away = true; this.lost = !asleep; this.showFault(); },
+    }));
+  }
+  close() {
+    this.closers.forEach((close) => close());
+    this.outbox.close();
+    this.desk.leave(this.client);
+    this.root.replaceChildren();
+  }
+
+  // What the desk knows --------------------------------------------------------------
+  async ask(method, args = {}) {  // the content, or null after an error was shown
+    try {
+      const reply = await this.desk.call(method, args);
+      if (reply.status < 400) { this.setLost(false); return reply.content; }
+      this.warn(reply.content?.error ?? `Error ${reply.status}.`);
+      if (reply.status === 409) await this.refresh();
+    } catch {
+      this.setLost(true);
+    }
+    return null;
+  }
+  setLost(lost) { this.lost = lost; if (!lost) this.stopped = null; this.showFault(); }
+  async changed(version) {  // also after the connection came back
+    const returned = this.away;
+    this.away = false;
+    this.setLost(false);
+    if (this.outbox.entries.length) await this.outbox.flush();
+    if (this.state?.version !== version && !this.busy) await this.refresh();
+    if (returned || this.queue.length < 2) await this.refill(returned);
+  }
+  async refresh() {
+    const state = await this.ask("state", { by: this.by });
+    if (state) this.setState(state);
+  }
+  async refill(replace = false) {  // prefetch; the text that is being read stays
+    const turn = this.turn;
+    const items = await this.ask("next", { client: this.client, by: this.by, n: 2 });
+    if (!items) return;
+    if (turn !== this.turn) { if (!this.busy) await this.refill(replace); return; }
+    const waiting = new Set(this.outbox.entries.map((entry) => entry.args.id));
+    const fresh = items.filter((item) => !waiting.has(item.id));
+    const [shown] = this.queue;
+    const stays = shown && (!replace || fresh.some((item) => item.id === shown.id));
+    this.queue = stays ? [shown, ...fresh.filter((item) => item.id !== shown.id)] : fresh;
+    if (!stays) {
+      if (shown) this.guard = performance.now() + 400;  // a key meant for the text before
+      this.showItem();
+    }
+  }
+  setState(state) {
+    this.state = state;
+    this.showState();
+  }
+  get item() { return this.visiting ?? this.queue[0] ?? null; }
+
+  // What a person does ---------------------------------------------------------------
+  async put(method, args, item, text) {  // an answer or a skip; then the next text
+    if (this.busy || !item || performance.now() < this.guard) return;
+    this.busy = true;
+    this.turn += 1;
+    const slow = setTimeout(() => this.root.classList.add("saving"), 300);
+    const seconds = Math.round((performance.now() - this.since) / 100) / 10;
+    const extra = method === "answer" ? { seconds } : {};
+    this.sent = item;
+    await this.outbox.add({ method, args: { id: item.id, ...args, client: this.client, by: this.by, ...extra } });
+    clearTimeout(slow);
+    this.root.classList.remove("saving");
+    this.turn += 1;
+    this.busy = false;
+    if (!this.wasRefused) {
+      if (this.visiting === item) this.visiting = null;
+      this.queue = this.queue.filter((other) => other.id !== item.id);
+      this.announce(text);
+    }
+    this.wasRefused = false;
+    this.showItem();
+    this.refill();
+  }
+  answer(label) { return this.put("answer", { label }, this.item, `Saved: ${say(label)}.`); }
+  skip() {
+    if (this.visiting) this.leave();
+    else this.put("skip", {}, this.item, "Skipped.");
+  }
+  stored(entry, content) {
+    if (entry.method === "answer" || entry.method === "skip") this.setState(content);
+    else if (this.item?.id === content.id) { Object.assign(this.item, content); this.showItem(false); }
+  }
+  refused(entry, error) {
+    this.wasRefused = entry.args.id === this.sent?.id;
+    this.warn(`Not stored: ${error}`);
+  }
+  accept() {
+    const { prediction = null, suggestion = null } = this.item ?? {};
+    if (!this.hidden && prediction !== null) this.answer(prediction);
+    else if (suggestion !== null) this.answer(suggestion);
+    else this.announce("There is no prediction to accept.");
+  }
+  async undo() {
+    if (this.busy) return;
+    if (this.outbox.entries.length) return this.warn("Some answers are not stored yet; undo is possible when they are.");
+    const last = this.state?.undo;
+    if (!last) return this.announce("There is nothing to undo.");
+    this.busy = true;
+    this.turn += 1;
+    const item = await this.ask("undo", { seq: last.seq, client: this.client, by: this.by });
+    this.turn += 1;
+    this.busy = false;
+    if (item?.id) {
+      this.visiting = item.label === null ? null : item;
+      this.queue = this.queue.filter((other) => other.id !== item.id);
+      if (item.label === null) this.queue.unshift(item);
+      this.showItem();
+    }
+    await this.refresh();
+    this.announce(`Undone: ${last.event}.`);
+    this.refill();
+  }
+  mark(method, args) {
+    if (this.item) return this.outbox.add({ method, args: { id: this.item.id, ...args, by: this.by } });
+  }
+  visit(item) {
+    this.dialog.close();
+    this.visiting = item;
+    this.showItem();
+  }
+  leave() { this.visiting = null; this.showItem(); }
+
+  onKey(event) {
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (this.dialog.open || this.ended || !this.state) return;
+    const { target } = event, { key: raw, code } = event;
+    const field = target.matches?.("input, textarea, select, [contenteditable]");
+    const key = /^[\x20-\x7e]$/.test(raw) ? raw.toLowerCase() : /^Key[A-Z]$/.test(code) ? code[3].toLowerCase() : raw;
+    if (field) { if (target === this.ui.filter) this.onFilterKey(event); return; }
+    const inClasses = target.getAttribute?.("role") === "radio";
+    if (inClasses && this.moveFocus(event)) return;
+    if ((key === " " || key === "Enter") && target.matches?.("button")) return;  // it is pressed
+    const entry = this.state.classes.find((entry) => entry.key && entry.key === key);
+    const command = {
+      " ": () => this.accept(), s: () => this.skip(), ArrowRight: () => this.skip(),
+      u: () => this.undo(), ArrowLeft: () => this.undo(), f: () => this.flag(), n: () => this.openNote(),
+      "?": () => this.openHelp(), "/": () => this.openFilter(), Escape: () => this.visiting && this.leave(),
+    }[key] ?? (entry && (() => this.answer(entry.name)));
+    if (!command) return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (!event.repeat) command();  // a key that is held answers once
+  }
+  flag() { this.mark("flag", { on: !this.item?.flag }); }
+
+  // Classes --------------------------------------------------------------------------
+  openFilter() { this.filtering = true; this.showClasses(); this.ui.filter.focus(); }
+  onFilterKey(event) {
+    const [first] = this.matches;
+    if (event.key === "Enter") {
+      event.preventDefault();
+      if (this.filterText.trim() && first) this.answer(first.name);
+    } else if (event.key === "Escape") { this.clearFilter(); this.ui.text.focus(); }
+    else if (event.key === "ArrowDown" && first) { event.preventDefault(); this.buttons.get(encode(first.name)).focus(); }
+    else return;
+    event.stopPropagation();
+  }
+  clearFilter() { this.ui.filter.value = this.filterText = ""; this.filtering = false; this.showClasses(); }
+  get matches() {  // the classes that hold every typed word; the likely ones first
+    const plain = (text) => say(text).toLowerCase().replace(/[_\-/]+/g, " ");
+    const words = plain(this.filterText).split(/\s+/).filter(Boolean);
+    const { classes } = this.state;
+    if (!words.length) return classes;
+    const likely = new Map(this.hidden ? [] : (this.item?.top ?? []).map(([label, p]) => [encode(label), p]));
+    const rank = ({ name }) => {
+      const text = plain(name), start = ` ${text}`.includes(` ${words[0]}`);
+      return (text === words.join(" ") ? 4 : 0) + (text.startsWith(words[0]) ? 2 : start ? 1 : 0) + (likely.get(encode(name)) ?? 0);
+    };
+    return classes.filter(({ name }) => words.every((word) => plain(name).includes(word)))
+      .map((entry) => [rank(entry), entry]).sort(([a], [b]) => b - a).map(([, entry]) => entry);
+  }
+  showClasses() {
+    const { filter, classes } = this.ui, all = this.state.classes, item = this.item;
+    filter.hidden = all.length <= MANY && !this.filtering;
+    classes.classList.toggle("many", all.length > MANY);
+    const shown = this.matches;
+    const likely = new Map(this.hidden || !item ? [] : (item.top ?? []).map(([label, p]) => [encode(label), p]));
+    const old = this.buttons;
+    this.buttons = new Map(shown.map((entry, i) => {
+      const id = encode(entry.name);
+      const button = old.get(id) ?? h("button", { type: "button", role: "radio", onclick: () => this.answer(entry.name) });
+      const p = likely.get(id), checked = item !== null && item.label !== null && encode(item.label) === id;
+      const look = encode([entry, p, checked]);
+      if (button.look !== look) {
+        button.look = look;
+        button.title = entry.description;
+        button.setAttribute("aria-checked", checked);
+        if (entry.key) button.setAttribute("aria-keyshortcuts", entry.key);
+        button.replaceChildren(
+          entry.key ? kbd(entry.key) : h("span", {}), h("span", { class: "name", dir: "auto" }, say(entry.name)),
+          h("span", { class: "share" }, p >= 0.005 ? percent(p) : ""), h("span", { class: "count" }, String(entry.count), h("span", { class: "sr" }, " labeled")));
+      }
+      button.tabIndex = i ? -1 : 0;
+      button.classList.toggle("first", i === 0 && this.filterText.trim() !== "");
+      return [id, button];
+    }));
+    const buttons = [...this.buttons.values()];
+    if (buttons.length !== classes.children.length || buttons.some((button, i) => button !== classes.children[i])) classes.replaceChildren(...buttons);
+    this.ui.nomatch.hidden = shown.length > 0 || !this.filterText;
+  }
+  moveFocus(event) {
+    const all = [...this.buttons.values()], here = all.indexOf(event.target), last = all.length - 1;
+    const to = { ArrowDown: here + 1, ArrowRight: here + 1, ArrowUp: here - 1, ArrowLeft: here - 1, Home: 0, End: last }[event.key];
+    if (to === undefined) return false;
+    event.preventDefault();
+    event.stopPropagation();
+    all[here].tabIndex = -1;
+    const next = all[to > last ? 0 : to < 0 ? last : to];
+    next.tabIndex = 0;
+    next.focus();
+    return true;
+  }
+
+  // What is shown --------------------------------------------------------------------
+  build() {
+    const page = this.options.page, ui = (this.ui = {});
+    const button = (text, action, key, extra = {}) =>
+      h("button", { type: "button", onclick: action, "aria-keyshortcuts": key && key.toUpperCase(), ...extra }, key ? kbd(key) : null, text);
+    const act = (text, action, key, extra) => button(text, () => { action(); if (!this.dialog.open) ui.text.focus(); }, key, extra);
+    ui.source = h(page ? "h1" : "h3", { class: "source", dir: "auto" });
+    ui.theme = button("Theme", () => this.setTheme({ auto: "light", light: "dark", dark: "auto" }[this.theme]));
+    ui.nav = h("nav", { "aria-label": "Tools" }, button("History", () => this.openList("history")), button("Check these", () => this.openList("check")),
+      button("Search", () => this.openList("search")), button("Classes", () => this.openClasses()), button("Help", () => this.openHelp(), "?"),
+      ui.theme, this.options.finish ? button("Finish", () => this.openFinish(), null, { class: "primary" }) : null);
+    ui.bar = h("progress", { max: "1", "aria-label": "Progress" });
+    ui.progress = h("span", {});
+    ui.estimate = h("span", { class: "estimate" });
+    ui.fault = h("div", { class: "fault", role: "alert", hidden: true });
+    ui.warning = h("div", { class: "warning", role: "alert", hidden: true });
+    ui.status = h("div", { class: "sr", role: "status", "aria-live": "polite" });
+    ui.mode = h("div", { class: "mode", hidden: true });
+    ui.text = h("div", { class: "text", tabindex: "0", role: "region", "aria-label": "Text to label", "aria-live": "polite" });
+    ui.guess = h("div", { class: "guess" });
+    ui.filter = h("input", { type: "search", class: "filter", placeholder: "Type to find a class; Enter takes the first  ( / )", "aria-label": "Find a class",
+      autocomplete: "off", spellcheck: "false", oninput: () => { this.filterText = ui.filter.value; this.showClasses(); this.announce(plural(this.buttons.size, "class").replace("classs", "classes")); } });
+    ui.classes = h("div", { class: "classes", role: "radiogroup", "aria-label": "Classes" });
+    ui.nomatch = h("p", { class: "note", hidden: true }, "No class matches.");
+    ui.flag = act("Flag", () => this.flag(), "f", { "aria-pressed": "false" });
+    ui.note = act("Note", () => this.openNote(), "n");
+    ui.actions = h("div", { class: "actions" }, act("Undo", () => this.undo(), "u"), act("Skip", () => this.skip(), "s"), ui.flag, ui.note);
+    ui.show = h("input", { type: "checkbox", onchange: () => this.setHidden(!ui.show.checked) });
+    ui.annotator = button("", () => this.openName(), null, { class: "link" });
+    ui.facts = h("span", {});
+    this.dialog = h("dialog", { onclose: () => { this.dialog.replaceChildren(); (this.opener?.isConnected ? this.opener : ui.text).focus(); } });
+    this.main = h(page ? "main" : "div", {}, ui.mode, ui.text, ui.guess, ui.filter, ui.classes, ui.nomatch, ui.actions,
+      h("div", { class: "alerts" }, ui.fault, ui.warning));
+    this.root.classList.add("skactive");
+    this.root.classList.toggle("skactive-whole", Boolean(page));
+    if (!page) this.root.dataset.lmSuppressShortcuts = "true";  // those of JupyterLab
+    this.root.replaceChildren(
+      h(page ? "header" : "div", { class: "top" }, ui.source, ui.nav, h("div", { class: "progress" }, ui.bar, ui.progress, ui.estimate)), this.main,
+      h(page ? "footer" : "div", { class: "foot" }, h("label", {}, ui.show, " Show predictions"), ui.annotator, ui.facts), ui.status, this.dialog);
+    this.setHidden(this.hidden);
+  }
+  setTheme(theme) {
+    this.theme = theme;
+    memory.set("theme", theme);
+    this.root.dataset.theme = theme;
+    if (this.options.page) document.documentElement.dataset.theme = theme;
+    this.ui.theme.textContent = `Theme: ${theme}`;
+  }
+  setHidden(hidden) {
+    this.hidden = hidden;
+    this.ui.show.checked = !hidden;
+    memory.set("predictions", hidden ? "hidden" : "shown");
+    if (this.state) this.showItem(false);
+  }
+  announce(text) { this.ui.status.textContent = text; }
+  warn(message) {
+    const { warning } = this.ui;
+    warning.hidden = false;
+    warning.replaceChildren(message, " ", h("button", { type: "button", class: "link", onclick: () => { warning.hidden = true; this.ui.text.focus(); } }, "Close"));
+  }
+  showFault() {
+    const { fault } = this.ui, kept = this.outbox.entries.length, trouble = this.outbox.fault || (this.lost ? "No connection." : "");
+    if (!kept) this.outbox.fault = "";
+    const reason = this.stopped === null || !this.lost ? trouble : this.stopped ? "The session was finished." : "The program that shows this page was stopped.";
+    const text = kept && trouble ? `${reason} ${plural(kept, "answer")} kept in this browser, not yet stored. Trying again …`
+      : this.lost ? `${reason} ${this.stopped ? "All answers are stored. You can close this page." : "All answers are stored. The page goes on when it is back."}` : "";
+    if (fault.textContent !== text) fault.textContent = text;
+    fault.hidden = !text;
+    fault.classList.toggle("calm", this.stopped === true && !kept);
+  }
+  showState() {
+    const { state, ui } = this, { goal, n_labeled: done, model, suggestions } = state;
+    const total = goal ?? done + state.n_pool;
+    ui.source.textContent = state.source || "Labeling";
+    ui.bar.max = Math.max(total, 1);
+    ui.bar.value = Math.min(done, total);
+    ui.progress.textContent = goal === null ? plural(done, "label") : `${done} of ${goal}${done >= goal ? ": goal reached" : ""}`;
+    ui.estimate.textContent = state.estimate;
+    ui.annotator.textContent = `Annotator: ${this.by ?? state.annotator ?? "no name"}`;
+    const agreement = suggestions?.compared ? `suggestions agree with ${suggestions.agreed} of ${suggestions.compared} answers (${percent(suggestions.low)} to ${percent(suggestions.high)})` : null;
+    ui.facts.textContent = [
+      model.n_labels ? `model of ${plural(model.n_labels, "label")}${model.training ? ", training …" : ""}` : model.training ? "first model is trained …" : null,
+      model.encoded < 1 ? `${percent(model.encoded)} of the texts read` : null, model.error && `training failed: ${model.error}`,
+      state.n_skipped ? `${state.n_skipped} skipped` : null, state.n_flagged ? `${state.n_flagged} flagged` : null, agreement,
+    ].filter(Boolean).join(" · ");
+    if (this.options.page) document.title = `${goal === null ? done : `${done}/${goal}`} ${state.source || "Labeling"}`;
+    this.showClasses();
+    if (!this.item) this.showItem(false);
+  }
+  showItem(isNew = true) {
+    const { item, ui } = this;
+    if (!this.state) return;
+    if (isNew) {
+      this.since = performance.now();
+      if (this.filterText || this.filtering) this.clearFilter();
+      const texts = item === null ? [] : Array.isArray(item.text) ? item.text : [item.text];
+      ui.text.replaceChildren(...texts.map((text) => h("p", { dir: "auto" }, text)));
+      ui.text.scrollTop = 0;
+      if (!this.dialog.open && this.hasFocus()) ui.text.focus({ preventScroll: true });
+    }
+    if (item === null) {
+      ui.text.replaceChildren(h("p", { class: "note" }, this.state.done ? "No text is left to label." : "The next text is being chosen …"));
+    }
+    ui.mode.hidden = !this.visiting;
+    if (this.visiting) {
+      const what = item.label === null ? "This text is not labeled." : `Labeled ${say(item.label)}${item.annotator ? ` by ${item.annotator}` : ""}. Choose a class to correct it.`;
+      ui.mode.replaceChildren(what, " ", h("button", { type: "button", class: "link", onclick: () => this.leave() }, "Back ", kbd("Esc")));
+    }
+    const accept = (name, label, extra, key) => h("button", { type: "button", onclick: () => { this.answer(label); ui.text.focus(); } },
+      key ? kbd("Space") : null, `${name}: `, h("b", { dir: "auto" }, say(label)), extra);
+    const predicted = item && !this.hidden && item.prediction !== null;
+    const suggested = item && item.suggestion !== null;
+    ui.guess.replaceChildren(...[
+      predicted ? accept("Prediction", item.prediction, item.probability === null ? "" : ` ${percent(item.probability)}`, true) : null,
+      suggested ? accept("Suggestion", item.suggestion, "", !predicted) : null,
+      ...(predicted && this.state.classes.length > MANY ? item.top.slice(1, 4) : []).map(([label, p]) => h("span", { class: "other" }, accept("or", label, ` ${percent(p)}`))),
+      !predicted && !suggested ? h("span", { class: "note" }, this.hidden ? "Predictions are hidden." : "No prediction yet.") : null].filter(Boolean));
+    ui.flag.setAttribute("aria-pressed", Boolean(item?.flag));
+    ui.note.classList.toggle("set", Boolean(item?.note));
+    ui.note.title = item?.note ?? "";
+    this.showClasses();
+  }
+  hasFocus() { return this.options.page || this.root.contains(document.activeElement); }
+
+  // Dialogs --------------------------------------------------------------------------
+  open(title, ...content) {
+    if (!this.dialog.open) this.opener = document.activeElement;
+    const close = h("button", { type: "button", onclick: () => this.dialog.close() }, "Close");
+    this.dialog.setAttribute("aria-label", title);
+    this.dialog.replaceChildren(h("div", { class: "title" }, h("h2", {}, title), close), ...content);
+    if (!this.dialog.open) this.dialog.showModal();
+    this.dialog.querySelector("[autofocus]")?.focus();
+  }
+  form(label, value, action, submit, field = h("input", { type: "text", autocomplete: "off", autofocus: true })) {
+    field.value = value;
+    const fails = h("p", { class: "warning", role: "alert", hidden: true });
+    const send = async (event) => {
+      event?.preventDefault();
+      const error = await action(field.value);
+      if (error) { fails.textContent = error; fails.hidden = false; } else if (error !== false) this.dialog.close();
+    };
+    field.addEventListener("keydown", (event) => { if (event.key === "Enter" && event.ctrlKey) send(event); });
+    return h("form", { onsubmit: send }, h("label", {}, label, field), fails, h("button", { type: "submit", class: "primary" }, submit));
+  }
+  openNote() {
+    const { item } = this;
+    if (!item) return;
+    const field = h("textarea", { rows: "4", autofocus: true });
+    this.open("Note", this.form("A note on this text (Ctrl+Enter saves)", item.note, (text) => { this.mark("note", { text }); }, "Save", field));
+  }
+  openName() {
+    const save = async (name) => {
+      if (!(await this.outbox.flush())) return "Some answers are not stored yet.";
+      memory.tab(this.scope, name.trim());
+      this.options.restart();
+      return false;
+    };
+    this.open("Annotator", this.form("Your name; it is stored with every answer", this.by ?? this.state.annotator ?? "", save, "Save"));
+  }
+  openHelp() {
+    const keys = [["1 – 9, letters", "answer with the class"], ["Space", "accept the prediction or the suggestion"], ["S or →", "skip"], ["U or ←", "undo"],
+      ["F", "flag"], ["N", "note"], ["/", "find a class by its name; Enter takes the first"], ["Esc", "back from an earlier text"], ["?", "this help"]];
+    const rows = this.state.classes.filter((entry) => entry.description || entry.examples.length || entry.key);
+    this.open("Help", h("h3", {}, "Keys"), h("dl", { class: "keys" }, keys.map(([key, what]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, what)])),
+      h("h3", {}, "Classes"), h("dl", { class: "keys" }, rows.map(({ key, name, description, examples }) => [
+        h("dt", {}, key ? h("kbd", {}, key) : null, " ", h("b", { dir: "auto" }, say(name))),
+        h("dd", { dir: "auto" }, description, examples.map((text) => h("q", { dir: "auto" }, text)))])));
+  }
+  openFinish() {
+    const kept = this.outbox.entries.length;
+    const finish = async () => {
+      if (this.outbox.entries.length) return "Some answers are not stored yet.";
+      this.ended = (await this.ask("finish")) !== null || !this.lost;
+      if (!this.ended) return "No connection.";
+      this.stopped = true;
+      this.lost = true;
+      this.showFault();
+    };
+    this.open("Finish", h("p", {}, kept ? `${plural(kept, "answer")} not stored yet.` : `${plural(this.state.n_labeled, "label")} stored. The page is closed for everyone, and the result is written.`),
+      h("form", { onsubmit: async (event) => { event.preventDefault(); const error = await finish(); if (error) this.warn(error); this.dialog.close(); } },
+        h("button", { type: "submit", class: "primary", autofocus: true, disabled: kept > 0 }, "Finish")));
+  }
+  openClasses() {
+    const parse = (text) => (this.state.classes.length && this.state.classes.every(({ name }) => typeof name === "number") && text.trim() && !isNaN(text) ? Number(text) : text.trim());
+    const add = async (text) => {
+      const name = parse(text);
+      if (name === "") return "A class needs a name.";
+      const like = this.state.classes.find((entry) => say(entry.name).toLowerCase() === text.trim().toLowerCase());
+      if (like) return `There is already a class ${say(like.name)}.`;
+      return this.change("add_class", { name });
+    };
+    const rename = (entry) => this.open("Rename a class", h("p", {}, "All its answers get the new name. The name of another class merges the two. Undo takes it back."),
+      this.form(`New name of ${say(entry.name)}`, say(entry.name), (text) => this.change("rename_class", { old: entry.name, new: parse(text) }), "Rename"));
+    this.open("Classes", h("ul", { class: "list" }, this.state.classes.map((entry) => h("li", { class: "row" },
+      h("span", { dir: "auto" }, say(entry.name)), h("span", { class: "note" }, plural(entry.count, "label")), h("button", { type: "button", "aria-label": `Rename ${say(entry.name)}`, onclick: () => rename(entry) }, "Rename")))),
+    this.form("Name of a new class", "", add, "Add the class"));
+  }
+  async change(method, args) {  // false keeps the dialog, text is an error
+    try {
+      const reply = await this.desk.call(method, { ...args, by: this.by });
+      if (reply.status >= 400) return reply.content.error;
+      this.setState(reply.content);
+      this.refill();
+    } catch { return "No connection."; }
+  }
+  async openList(kind) {
+    const titles = { history: "History", check: "Check these", search: "Search" };
+    const list = h("ul", { class: "list" }), note = h("p", { class: "note", role: "status" });
+    const more = h("button", { type: "button", hidden: true, onclick: () => fill(list.children.length) }, "More");
+    const query = kind === "check" ? null : h("input", { type: "search", autofocus: true, "aria-label": `${titles[kind]}: text to find`, placeholder: "Text to find", oninput: () => { clearTimeout(wait); wait = setTimeout(() => fill(0), 150); } });
+    let wait = 0, turn = 0;
+    const entry = (item) => h("li", {}, h("button", { type: "button", class: "entry", onclick: () => this.visit(item) },
+      h("b", { dir: "auto" }, item.label === null ? (kind === "history" ? "skipped" : "not labeled") : say(item.label)), kind === "check" && item.prediction !== null ? ` (model: ${say(item.prediction)} ${percent(item.probability ?? 0)})` : "",
+      item.flag ? " ⚑ flagged" : "", item.annotator ? h("span", { class: "note" }, ` ${item.annotator}`) : null,
+      h("span", { class: "excerpt", dir: "auto" }, brief(item.text)), item.note ? h("span", { class: "note", dir: "auto" }, item.note) : null));
+    const fill = async (start) => {
+      const mine = (turn += 1), text = query?.value ?? "";
+      const found = kind === "history" ? await this.ask("history", { query: text, start, n: 50 }) : kind === "check" ? await this.ask("check", { n: 20 }) : text.trim() ? await this.ask("search", { query: text, n: 20 }) : [];
+      if (mine !== turn || !found) return;
+      const items = found.items ?? found, total = found.total ?? items.length;
+      list.replaceChildren(...(start ? list.children : []), ...items.map(entry));
+      more.hidden = list.children.length >= total;
+      note.textContent = total ? (kind === "check" ? "The model contradicts these answers. Choose one to look at it again." : `${plural(total, "text")}. Choose one to ${kind === "history" ? "correct" : "label"} it.`)
+        : { history: "No answers.", check: "The model contradicts no answer.", search: text.trim() ? "Nothing found." : "All texts are searched, also those that are not labeled." }[kind];
+    };
+    this.open(titles[kind], query, note, list, more);
+    await fill(0);
+  }
+}
+
+export function mount(root, desk, options = {}) {
+  const restart = () => { labeling.close(); labeling = new Labeling(root, desk, { ...options, restart }); };
+  let labeling = new Labeling(root, desk, { ...options, restart });
+  return () => labeling.close();
+}
+
+// Over HTTP. A page that is not looked at gives up its stream: a browser has few.
+export function httpDesk(base) {
+  return {
+    async call(method, args) {
+      const response = await fetch(`${base}api/${method}`, { method: "POST", body: encode(args), headers: { "Content-Type": "application/json" }, signal: AbortSignal.timeout(20000) });
+      return { status: response.status, content: await response.json() };
+    },
+    leave(client) { navigator.sendBeacon(`${base}api/release`, encode({ client })); },
+    listen({ changed, stopped, lost }) {
+      let source = null, timer = 0;
+      const open = () => {
+        source?.close();
+        clearTimeout(timer);
+        if (document.hidden) return lost(true);
+        source = new EventSource(`${base}events`);
+        source.onmessage = (event) => changed(Number(event.data));
+        source.addEventListener("stop", (event) => stopped(JSON.parse(event.data)));
+        source.onerror = () => { lost(); if (source.readyState === EventSource.CLOSED) timer = setTimeout(open, RETRY); };
+      };
+      document.addEventListener("visibilitychange", open);
+      open();
+      return () => { document.removeEventListener("visibilitychange", open); clearTimeout(timer); source?.close(); };
+    },
+  };
+}
+
+// Over the messages of anywidget.
+export function modelDesk(model) {
+  const waiting = new Map();
+  let listener = null;
+  model.on("msg:custom", (message) => {
+    if ("version" in message) listener?.changed(message.version);
+    waiting.get(message.call)?.(message);
+    waiting.delete(message.call);
+  });
+  return {
+    call(method, args) {
+      const call = newId();
+      return new Promise((resolve, reject) => {
+        waiting.set(call, resolve);
+        setTimeout(() => { if (waiting.delete(call)) reject(new Error("no answer")); }, 20000);
+        model.send({ call, method, args });
+      });
+    },
+    leave(client) { model.send({ call: newId(), method: "release", args: { client } }); },
+    listen(callbacks) {
+      listener = callbacks;
+      model.send({ call: newId(), method: "listen" });
+      return () => { listener = null; };
+    },
+  };
+}
+
+export default {
+  render({ model, el }) {
+    const root = el.appendChild(h("div", { tabindex: "-1" }));
+    return mount(root, modelDesk(model), { scope: model.get("scope") });
+  },
+};
+
+const page = document.getElementById("skactive-page");
+if (page) mount(page, httpDesk(location.pathname), { page: true, finish: true, keys: document });

@@ -1,0 +1,327 @@
+"""The local page over HTTP: every method, and everything that is refused."""
+
+import errno
+import json
+import logging
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import httpx
+import pytest
+from starlette.testclient import TestClient
+
+from skactive.labeling import Desk
+from skactive.labeling._calls import METHODS, call
+from skactive.labeling._server import MAX_BODY, LabelingServer, serve
+
+TOKEN = "a-token-for-the-tests"
+
+
+@pytest.fixture
+def server(desk):
+    server = LabelingServer(desk, token=TOKEN)
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def client(server):
+    base = f"http://127.0.0.1:{server.port}/{TOKEN}"
+    return TestClient(server.app, base, raise_server_exceptions=False)
+
+
+def _post(page, method, **arguments):
+    return page.post(f"/api/{method}", json=arguments)
+
+
+def test_the_page_and_its_files_come_with_safe_headers(client):
+    kinds = {
+        "": "text/html",
+        "labeling.js": "text/javascript",
+        "labeling.css": "text/css",
+        "icon.svg": "image/svg+xml",
+    }
+    for name, kind in kinds.items():
+        response = client.get(f"/{name}")
+        assert response.status_code == 200
+        assert response.headers["content-type"].startswith(kind)
+        assert "default-src 'self'" in response.headers["content-security-policy"]
+        assert response.headers["x-content-type-options"] == "nosniff"
+        assert response.headers["referrer-policy"] == "no-referrer"
+        assert response.headers["cache-control"] == "no-store"
+
+
+def test_the_page_has_nothing_inline_and_nothing_from_elsewhere(client):
+    page = client.get("/").text
+    assert "style=" not in page
+    assert "http" not in page
+    assert page.count("<script") == page.count('<script type="module" src=') == 1
+    assert "innerHTML" not in client.get("/labeling.js").text
+
+
+def test_each_method_of_the_desk_has_a_route(client, desk):
+    item, other = _post(client, "next", client="tab", n=2).json()
+    assert item["text"] == desk.item(json.loads(item["id"]))["text"]
+    answer = {"id": item["id"], "label": "yes", "client": "tab", "seconds": 1.5}
+    assert _post(client, "answer", **answer, by="ann").json()["n_labeled"] == 1
+    assert desk.session.answers == {json.loads(item["id"]): {"ann": "yes"}}
+    assert _post(client, "skip", id=other["id"], client="tab").json()["n_skipped"] == 1
+    state = _post(client, "state").json()
+    assert state["undo"]["id"] == other["id"]
+    undone = _post(client, "undo", seq=state["undo"]["seq"], client="tab").json()
+    assert undone["id"] == other["id"]
+    assert _post(client, "flag", id=item["id"], on=True).json()["flag"]
+    assert _post(client, "note", id=item["id"], text="?").json()["note"] == "?"
+    assert _post(client, "item", id=item["id"]).json()["label"] == "yes"
+    assert _post(client, "history").json()["items"][0]["id"] == item["id"]
+    assert _post(client, "search", query="number 57").json()[0]["id"] == "57"
+    assert len(_post(client, "add_class", name="both").json()["classes"]) == 3
+    renamed = _post(client, "rename_class", old="both", new="neither").json()
+    assert renamed["classes"][2]["name"] == "neither"
+    assert _post(client, "release", client="tab").status_code == 200
+
+
+def test_the_answers_to_check_are_those_of_the_desk(client, desk, monkeypatch):
+    monkeypatch.setattr(desk, "check", lambda n: [desk.item(3)] * n)
+    assert [item["id"] for item in _post(client, "check", n=2).json()] == ["3", "3"]
+
+
+def test_what_a_browser_may_call_is_listed():
+    assert {"wait", "close", "session"} <= set(dir(Desk)) | {"session"}
+    assert not {"wait", "close", "session"} & set(METHODS)
+    assert all(callable(getattr(Desk, name)) for name in METHODS)
+
+
+@pytest.mark.parametrize("path", ["/", "/labeling.js", "/events", "/api/state"])
+@pytest.mark.parametrize("token", ["", "wrong-token-of-16-letters", TOKEN[:-1], "é"])
+def test_a_wrong_token_is_refused(client, path, token):
+    for method in ("GET", "POST"):
+        address = f"http://127.0.0.1/{token}{path}"
+        response = client.request(method, address, json={})
+        assert response.status_code == 403
+        assert "number" not in response.text
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "evil.example"},
+        {"Host": "127.0.0.1.evil.example:80"},
+        {"Host": ""},
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1:1"},
+        {"Origin": "https://127.0.0.1"},
+    ],
+)
+def test_another_host_or_origin_is_refused(client, headers):
+    assert client.get("/", headers=headers).status_code == 403
+    response = client.post("/api/next", json={"client": "tab"}, headers=headers)
+    assert response.status_code == 403
+
+
+def test_the_own_origin_and_localhost_are_accepted(client):
+    host = f"localhost:{client.base_url.port}"
+    headers = {"Host": host, "Origin": f"http://{host}"}
+    assert client.post("/api/state", json={}, headers=headers).status_code == 200
+
+
+def test_large_requests_are_refused(client):
+    large = b" " * (MAX_BODY + 1)
+    assert client.post("/api/state", content=large).status_code == 413
+    parts = client.post("/api/state", content=iter([large[:-1], b"  "]))
+    assert parts.status_code == 413
+    assert client.post("/api/state", content=b"{}").status_code == 200
+
+
+def test_ten_megabytes_are_refused_before_they_are_read(server):
+    with server, socket.create_connection(("127.0.0.1", server.port)) as connection:
+        connection.sendall(
+            f"POST /{TOKEN}/api/state HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+            f"Content-Length: {10**7}\r\n\r\n".encode()
+        )
+        assert connection.recv(100).startswith(b"HTTP/1.1 413")
+
+
+@pytest.mark.parametrize(
+    ("method", "body", "message"),
+    [
+        ("state", b"{", "the body must be JSON"),
+        ("state", b"\xff", "the body must be JSON"),
+        ("state", b"[" * 100_000, "the body must be JSON"),
+        ("state", b"[]", "the arguments must be an object"),
+        ("state", b'{"other": 1}', "other"),
+        ("item", b'{"id": 3}', "JSON object must be str"),
+        ("item", b'{"id": "[3]"}', "id"),
+        ("item", b'{"id": "99"}', "99"),
+        ("close", b"{}", "'method' must be one of"),
+        ("__init__", b"{}", "'method' must be one of"),
+        ("next", b'{"client": "a", "n": "x"}', ""),
+        ("answer", b'{"id": "3", "label": "maybe", "client": "a"}', "maybe"),
+    ],
+)
+def test_bad_input_is_refused_with_words(client, desk, method, body, message):
+    response = client.post(f"/api/{method}", content=body)
+    assert response.status_code == 400
+    assert message in response.json()["error"]
+    assert desk.session.labels == {}
+    assert client.get(f"/api/{method}").status_code == 405
+
+
+def test_an_undo_that_came_too_late_is_a_conflict(client):
+    (item,) = _post(client, "next", client="tab", n=1).json()
+    _post(client, "skip", id=item["id"], client="tab")
+    response = _post(client, "undo", seq=1, client="other")
+    assert response.status_code == 409
+    assert "Nothing was changed" in response.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), 507),
+        (RuntimeError("the folder was deleted"), 507),
+        (LookupError("a surprise"), 500),
+    ],
+)
+def test_an_answer_that_is_not_stored_is_an_error(
+    client, desk, monkeypatch, caplog, error, status
+):
+    def fail(*args, **kwargs):
+        raise error
+
+    monkeypatch.setattr(desk.session, "tell", fail)
+    with caplog.at_level(logging.CRITICAL):
+        response = _post(client, "answer", id="3", label="yes", client="tab")
+    assert response.status_code == status
+    assert str(error) in response.json()["error"]
+
+
+def test_large_ids_are_not_rounded_on_their_way(open_desk, learner):
+    ids = [10**18 + i for i in range(3)]
+    desk = open_desk(["a b", "c d", "e f"], session={"ids": ids})
+    status, (item, *_) = call(desk, "next", {"client": "tab"})
+    assert status == 200
+    assert isinstance(item["id"], str)
+    call(desk, "answer", {"id": item["id"], "label": "no", "client": "tab"})
+    assert list(desk.session.labels) == [int(item["id"])]
+    state = call(desk, "state", {})[1]
+    assert state["undo"]["id"] == item["id"]
+
+
+def test_changes_are_sent_and_the_stream_ends_with_the_server(server, desk):
+    with server, httpx.stream("GET", f"{server.url}events", timeout=20) as response:
+        lines = (line for line in response.iter_lines() if line)
+        assert next(lines) == "retry: 500"
+        version = desk.version()
+        assert next(lines) == f"data: {version}"
+        desk.answer(3, "yes", "tab")
+        assert next(lines) != f"data: {version}"
+        threading.Thread(target=server.stop).start()
+        rest = list(lines)
+        assert rest[-2:] == ["event: stop", "data: false"]
+
+
+def test_an_answer_in_flight_is_acknowledged_before_the_server_stops(server, desk):
+    tell, begun = desk.session.tell, threading.Event()
+
+    def tell_slowly(*args, **kwargs):
+        begun.set()
+        time.sleep(1)
+        tell(*args, **kwargs)
+
+    desk.session.tell = tell_slowly
+    replies = []
+
+    def answer():
+        arguments = {"id": "3", "label": "yes", "client": "tab"}
+        replies.append(httpx.post(f"{server.url}api/answer", json=arguments))
+
+    with server:
+        thread = threading.Thread(target=answer)
+        thread.start()
+        begun.wait()
+        server.stop()
+    thread.join()
+    assert replies[0].json()["n_labeled"] == 1
+    assert desk.session.labels == {3: "yes"}
+
+
+def test_a_port_that_is_taken_is_an_error_with_words(server, desk):
+    message = f"'port' must be a free port, got {server.port}"
+    with pytest.raises(OSError, match=message):
+        LabelingServer(desk, port=server.port)
+    with LabelingServer(desk) as other:
+        assert other.port != server.port
+
+
+@pytest.mark.parametrize("port", [0, -1, 65536, "80", True])
+def test_a_port_that_is_none(desk, port):
+    with pytest.raises(ValueError, match="'port' must be"):
+        LabelingServer(desk, port=port)
+
+
+@pytest.mark.parametrize("token", ["short", "a" * 15 + "/", "é" * 20, 1])
+def test_a_token_that_is_no_part_of_an_address(desk, token):
+    with pytest.raises(ValueError, match="'token' must be at least 16 letters"):
+        LabelingServer(desk, token=token)
+
+
+def test_tokens_are_random(desk):
+    servers = [LabelingServer(desk) for _ in range(2)]
+    assert servers[0].token != servers[1].token
+    for server in servers:
+        server.stop()
+
+
+def test_serve_returns_when_the_page_is_finished(desk, monkeypatch):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", lambda url: bool(opened.append(url)))
+    urls = []
+
+    def finish(url):
+        urls.append(url)
+        thread = threading.Timer(0.2, lambda: httpx.post(f"{url}api/finish", json={}))
+        thread.start()
+
+    assert serve(desk, announce=finish) is True
+    assert opened == urls
+
+
+def test_serve_returns_at_an_interrupt():
+    code = """
+import _thread, threading
+from skactive.labeling._server import serve
+class Desk: pass
+interrupt = lambda url: threading.Timer(0.5, _thread.interrupt_main).start()
+print(serve(Desk(), open_browser=False, announce=interrupt))
+"""
+    command = [sys.executable, "-c", code]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (result.stdout, result.stderr) == ("False\n", "")
+
+
+@pytest.mark.parametrize(
+    ("missing", "module", "extra"),
+    [
+        ("starlette", "skactive.labeling._server", "label"),
+        ("anywidget", "skactive.labeling._widget", "notebook"),
+    ],
+)
+def test_an_extra_that_is_missing_is_named(missing, module, extra):
+    code = f"""
+import sys
+import skactive.labeling
+assert not {{"starlette", "uvicorn", "anywidget", "textual"}} & set(sys.modules)
+sys.modules[{missing!r}] = None
+try:
+    import {module}
+except ImportError as error:
+    print(error)
+"""
+    command = [sys.executable, "-c", code]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert f'pip install "skactive[{extra}]"' in result.stdout
