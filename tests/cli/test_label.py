@@ -1,0 +1,337 @@
+"""The commands `label` and `predict`, as a person types them."""
+
+import csv
+import json
+import re
+
+import pytest
+
+from skactive.cli import main
+from skactive.cli._label import read_classes
+from skactive.datasets._reader import read_cells
+from skactive.datasets._writer import write_table
+from skactive.session import read_labels
+
+N_ROWS, N_GIVEN = 40, 6
+
+
+def _truth(text):
+    return "good" if "good" in text else "bad"
+
+
+@pytest.fixture
+def columns():
+    words = ["red", "green", "blue", "old", "new"]
+    texts = [f"a {words[i % 5]} {['good', 'bad'][i % 2]} {i}" for i in range(N_ROWS)]
+    texts[7] = "=1+1 a good one"
+    return {
+        "note": [f"={i}" for i in range(N_ROWS)],
+        "text": texts,
+        "label": [_truth(x) if i < N_GIVEN else None for i, x in enumerate(texts)],
+    }
+
+
+@pytest.fixture
+def table(columns, tmp_path):
+    write_table(tmp_path / "notes.csv", columns)
+    return tmp_path / "notes.csv"
+
+
+@pytest.fixture
+def label(table, tiny_bert, monkeypatch, capsys):
+    """Run `label` at the prompt with the lines that a person types.
+
+    A line is a str, or a function of what was written last.
+    """
+
+    def label(*lines, options=(), file=table, columns=("text", "label")):
+        shown, rest = [], list(lines)
+
+        def read(prompt):
+            if not rest:
+                raise EOFError
+            line = rest.pop(0)
+            return line(shown) if callable(line) else line
+
+        monkeypatch.setattr("builtins.input", read)
+        monkeypatch.setattr("builtins.print", _Print(shown))
+        text, column = columns
+        place = ["label", str(file), "--text", text, "--label", column]
+        status = main([*place, "--model", tiny_bert, "--terminal", *options])
+        monkeypatch.undo()
+        capsys.readouterr()
+        return status, shown
+
+    return label
+
+
+class _Print:
+    """`print` that also keeps what it prints."""
+
+    def __init__(self, shown):
+        self._shown, self._print = shown, print
+
+    def __call__(self, *values, **options):
+        self._shown.extend(str(value) for value in values)
+        self._print(*values, **options)
+
+
+def _answer(shown):
+    """Answer the text that is shown."""
+    return _truth(next(x for x in reversed(shown) if x.startswith(("a ", "=1"))))
+
+
+def test_from_a_table_to_a_labeled_table(label, table, columns):
+    status, shown = label(*[_answer] * 12, "q")
+    assert status == 0
+    assert f"{N_ROWS} texts, {N_GIVEN} labels given, 0 by people" in shown
+    out, _, _ = read_cells(table.with_name("notes.labeled.csv"))
+    assert list(out) == [
+        *columns,
+        *("label_source", "prediction", "probability", "annotator", "seconds"),
+    ]
+    # The cells of the file are as they were.
+    assert (out["note"], out["text"]) == (columns["note"], columns["text"])
+    for text, name, source in zip(
+        out["text"], out["label"], out["label_source"], strict=True
+    ):
+        assert name in ("good", "bad")
+        assert source == "model" or name == _truth(text)
+    counts = {name: out["label_source"].count(name) for name in ("given", "person")}
+    assert counts == {"given": N_GIVEN, "person": 12}
+    assert all(0.5 <= float(p) <= 1 for p in out["probability"])
+    assert [s is not None for s in out["seconds"]] == [
+        source == "person" for source in out["label_source"]
+    ]
+    # The file itself is never changed.
+    assert read_cells(table)[0] == columns
+
+
+def test_the_same_command_continues(label, table, tmp_path):
+    label(*[_answer] * 5, options=["--annotator", "ann"])
+    first = read_labels(tmp_path / "notes.skactive" / "session")
+    _, shown = label(*[_answer] * 3, options=["--annotator", "ann"])
+    assert f"{N_ROWS} texts, {N_GIVEN} labels given, 5 by people" in shown
+    labels = read_labels(tmp_path / "notes.skactive" / "session")
+    assert len(labels) == 8
+    assert first.items() <= labels.items()
+    out, _, _ = read_cells(table.with_name("notes.labeled.csv"))
+    assert out["annotator"].count("ann") == 8
+
+
+def test_predict_labels_a_new_file(label, table, tmp_path, capsys):
+    label(*[_answer] * 8)
+    write_table(
+        tmp_path / "new.jsonl", {"text": ["a good one", "a bad one"], "n": [1, 2]}
+    )
+    model = str(tmp_path / "notes.skactive" / "model")
+    assert main(["predict", model, str(tmp_path / "new.jsonl")]) == 0
+    assert "new.predicted.jsonl: 2 predictions" in capsys.readouterr().out
+    out, _, _ = read_cells(tmp_path / "new.predicted.jsonl")
+    assert list(out) == ["text", "n", "prediction", "probability"]
+    # The predictions are those of the labeled table.
+    write_table(tmp_path / "old.csv", {"text": read_cells(table)[0]["text"]})
+    assert main(["predict", model, str(tmp_path / "old.csv")]) == 0
+    again, _, _ = read_cells(tmp_path / "old.predicted.csv")
+    labeled, _, _ = read_cells(table.with_name("notes.labeled.csv"))
+    assert again["prediction"] == labeled["prediction"]
+
+
+@pytest.mark.parametrize("suffix", [".tsv", ".jsonl", ".parquet", ".xlsx"])
+def test_other_formats(label, columns, tmp_path, suffix):
+    path = tmp_path / f"notes{suffix}"
+    write_table(path, columns)
+    status, _ = label(*[_answer] * 3, file=path)
+    assert status == 0
+    out, _, _ = read_cells(tmp_path / f"notes.labeled{suffix}")
+    assert out["text"] == columns["text"]
+    assert out["label_source"].count("person") == 3
+
+
+def test_the_delimiter_is_said_and_kept(label, columns, tmp_path):
+    path = tmp_path / "semicolons.csv"
+    write_table(path, columns, delimiter=";")
+    _, shown = label(_answer, file=path)
+    assert "the cells are separated by ';'" in shown
+    with open(tmp_path / "semicolons.labeled.csv", newline="") as file:
+        assert next(csv.reader(file, delimiter=";"))[:3] == ["note", "text", "label"]
+
+
+def test_a_column_of_labels_that_is_missing_is_added(label, columns, tmp_path):
+    write_table(tmp_path / "plain.csv", {"text": columns["text"]})
+    options = ["--classes", "good, bad"]
+    _, shown = label(_answer, file=tmp_path / "plain.csv", options=options)
+    assert "a column 'label' is added; the file has none" in shown
+    out, _, _ = read_cells(tmp_path / "plain.labeled.csv")
+    assert len([x for x in out["label"] if x]) == 1
+    assert shown[-1].endswith("0 given, 1 person, 0 model")
+
+
+def test_classes_can_be_added_at_the_prompt(label, columns, tmp_path):
+    write_table(tmp_path / "plain.csv", {"text": columns["text"]})
+    label("+ good", "+ bad", *[_answer] * 4, file=tmp_path / "plain.csv")
+    out, _, _ = read_cells(tmp_path / "plain.labeled.csv")
+    assert out["label_source"].count("person") == 4
+
+
+def test_copies_of_a_text_are_labeled_once(label, columns, tmp_path):
+    doubled = {name: [*cells, *cells] for name, cells in columns.items()}
+    write_table(tmp_path / "doubled.csv", doubled)
+    label(*[_answer] * 4, file=tmp_path / "doubled.csv")
+    out, _, _ = read_cells(tmp_path / "doubled.labeled.csv")
+    assert out["label_source"].count("person") == 8
+
+
+def test_suggestions_are_shown_and_not_taken(label, columns, tmp_path):
+    columns["llm"] = ["bad"] * N_ROWS
+    write_table(tmp_path / "s.csv", columns)
+    options = ["--suggest", "llm"]
+    _, shown = label(*[_answer] * 6, file=tmp_path / "s.csv", options=options)
+    assert any("suggestion: bad" in line for line in shown)
+    assert any("suggestions right: " in line for line in shown)
+    out, _, _ = read_cells(tmp_path / "s.labeled.csv")
+    people = [i for i, x in enumerate(out["label_source"]) if x == "person"]
+    assert [out["label"][i] for i in people] == [_truth(out["text"][i]) for i in people]
+
+
+def test_rows_without_a_text_are_kept(label, columns, tmp_path):
+    columns["text"][10] = None
+    write_table(tmp_path / "b.csv", columns)
+    _, shown = label(_answer, file=tmp_path / "b.csv")
+    assert "1 rows have no text and are left out" in shown
+    out, _, _ = read_cells(tmp_path / "b.labeled.csv")
+    assert (out["text"][10], out["label"][10]) == (None, None)
+    assert len(out["text"]) == N_ROWS
+
+
+def test_columns_with_our_names_are_kept(label, columns, tmp_path):
+    columns["annotator"] = ["me"] * N_ROWS
+    write_table(tmp_path / "a.csv", columns)
+    label(_answer, file=tmp_path / "a.csv", options=["--annotator", "ann"])
+    out, _, _ = read_cells(tmp_path / "a.labeled.csv")
+    assert out["annotator"] == ["me"] * N_ROWS
+    assert out["skactive_annotator"].count("ann") == 1
+
+
+def test_a_class_that_is_a_formula_is_escaped(label, columns, tmp_path):
+    write_table(tmp_path / "f.csv", {"text": columns["text"]})
+    options = ["--classes", "=cmd,other"]
+    label("1", file=tmp_path / "f.csv", options=options)
+    with open(tmp_path / "f.labeled.csv", newline="") as file:
+        assert "'=cmd" in {row["label"] for row in csv.DictReader(file)}
+
+
+def test_numbers_as_classes_keep_their_type(label, columns, tmp_path):
+    codes = [None if x is None else float(x == "good") for x in columns["label"]]
+    write_table(tmp_path / "n.jsonl", {"text": columns["text"], "label": codes})
+    label("1", "0", file=tmp_path / "n.jsonl", options=["--classes", "0,1"])
+    out, _, _ = read_cells(tmp_path / "n.labeled.jsonl")
+    assert {type(x) for x in out["label"]} == {int}
+
+
+def test_commands_of_the_prompt(label, tmp_path):
+    lines = [
+        "maybe",
+        "s",
+        "u",
+        "f",
+        "n a note",
+        "?",
+        _answer,
+        "=",
+        "1",
+        "bad",
+        "q",
+    ]
+    status, shown = label(*lines)
+    assert status == 0
+    assert any(line.startswith("No class fits") for line in shown)
+    assert any("flagged | note: a note" in line for line in shown)
+    assert list(read_labels(tmp_path / "notes.skactive" / "session").values()) == [
+        "bad"
+    ]
+
+
+def test_an_interruption_keeps_the_labels(label, table):
+    def interrupt(shown):
+        raise KeyboardInterrupt
+
+    status, _ = label(*[_answer] * 4, interrupt)
+    assert status == 0
+    out, _, _ = read_cells(table.with_name("notes.labeled.csv"))
+    assert out["label_source"].count("person") == 4
+
+
+def test_an_interruption_of_the_predictions_keeps_the_labels(label, table, monkeypatch):
+    def interrupt(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("skactive.cli._label._train", interrupt)
+    status, _ = label(*[_answer] * 4)
+    assert status == 0
+    out, _, _ = read_cells(table.with_name("notes.labeled.csv"))
+    assert out["label_source"].count("person") == 4
+    assert set(out["prediction"]) == {None}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--text", "texts"], r"has no column 'texts'. Did you mean 'text'?"),
+        (["--text", "label"], r"'label' must be another column than the texts"),
+        (["--classes", "good,fine"], r"must hold every label .*'bad'"),
+        (["--strategy", "margins"], r"margin"),
+        (["--suggest", "nowhere"], r"has no column 'nowhere'"),
+        (["--model", "nowhere"], r"nowhere"),
+    ],
+)
+def test_unusable_options(table, tiny_bert, tmp_path, capsys, options, message):
+    place = ["--text", "text", "--label", "label", "--model", tiny_bert, "--terminal"]
+    assert main(["label", str(table), *place, *options]) == 1
+    assert re.search(message, capsys.readouterr().err)
+    assert not table.with_name("notes.labeled.csv").exists()
+
+
+@pytest.mark.parametrize("given", ["", "a", "a,,b", "a,a"])
+def test_unusable_classes(table, capsys, given):
+    place = ["--text", "text", "--label", "label", "--classes", given]
+    assert main(["label", str(table), *place]) == 2
+    assert "at least two different classes" in capsys.readouterr().err
+
+
+def test_labels_that_are_no_classes(label, columns, tmp_path, capsys):
+    columns["label"] = [f"value {i}" for i in range(N_ROWS)]
+    write_table(tmp_path / "v.csv", {k: v * 4 for k, v in columns.items()})
+    columns["label"] = [f"value {i}" for i in range(4 * N_ROWS)]
+    write_table(
+        tmp_path / "v.csv",
+        {"text": [f"text {i}" for i in range(4 * N_ROWS)], "label": columns["label"]},
+    )
+    status, _ = label(file=tmp_path / "v.csv")
+    assert status == 1
+
+
+def test_classes_of_a_file(tmp_path):
+    path = tmp_path / "classes.txt"
+    path.write_text("good\tworth seeing\ta joy\tsplendid\n\nbad\n", encoding="utf-8")
+    assert read_classes(path) == {
+        "good": {"description": "worth seeing", "examples": ["a joy", "splendid"]},
+        "bad": {"description": "", "examples": []},
+    }
+    path = tmp_path / "classes.json"
+    path.write_text(json.dumps({"good": "worth seeing", "bad": ""}), encoding="utf-8")
+    assert read_classes(path) == {"good": "worth seeing", "bad": ""}
+    path.write_text(json.dumps(["good", "bad"]), encoding="utf-8")
+    assert list(read_classes(path)) == ["good", "bad"]
+    for content in ("{", "7", '["one"]'):
+        path.write_text(content, encoding="utf-8")
+        with pytest.raises(ValueError, match="argument --classes-file"):
+            read_classes(path)
+
+
+def test_predict_needs_a_column_of_texts(label, table, tmp_path, capsys):
+    label(*[_answer] * 4)
+    (tmp_path / "notes.skactive" / "model.json").unlink()
+    model = str(tmp_path / "notes.skactive" / "model")
+    assert main(["predict", model, str(table)]) == 1
+    assert "argument --text: name the column of texts" in capsys.readouterr().err
