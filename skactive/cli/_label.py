@@ -3,9 +3,12 @@
 import json
 import sys
 import time
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import urlsplit
 
+from .._storage._files import write_atomic
 from .._text_classifier import make_text_classifier
 from ..datasets._load import load_table
 from ..datasets._reader import find_delimiter, read_cells
@@ -47,7 +50,7 @@ def run_label(args):
         n_before = len(project.session.labels)
         n_pool, n_given = len(project.texts), len(project.given)
         _say(f"{n_pool:,} texts, {n_given:,} labels given, {n_before:,} by people")
-        _run_front_end(args, project.desk)
+        _run_front_end(args, project.desk, project.folder)
         return _finish(args, project)
     finally:
         project.close()
@@ -72,12 +75,35 @@ def _make_classifier(args, folder):
     return make_text_classifier(model, **options)
 
 
-def _run_front_end(args, desk):
+def _serve(args, desk, folder):
+    """Serve the page under the address of the last time, if its port is free.
+
+    So a page that is still open goes on.
+    """
+    from ..labeling._server import bind, check_token, serve
+
+    path, port, token = folder / "page.json", args.port, None
+    with suppress(OSError, ValueError, LookupError, TypeError):
+        last = json.loads(path.read_text(encoding="utf-8"))
+        token = check_token(last["token"])
+        bind(last["port"]).close()
+        port = last["port"] if port is None else port
+
+    def announce(url):
+        port, token = urlsplit(url).port, urlsplit(url).path.strip("/")
+        write_atomic(path, json.dumps({"port": port, "token": token}).encode())
+        path.chmod(0o600)
+        _say(f"label at {url}")
+        _say("Ctrl-C, or Finish on the page, writes the labeled table")
+
+    browser = not args.no_browser
+    serve(desk, port=port, open_browser=browser, token=token, announce=announce)
+
+
+def _run_front_end(args, desk, folder):
     """Open the page or a terminal until the person finishes."""
     if not args.terminal:
-        from ..labeling._server import serve
-
-        serve(desk, port=args.port, open_browser=not args.no_browser)
+        _serve(args, desk, folder)
     elif find_spec("textual") is not None and sys.stdin.isatty():
         from ..labeling._terminal import LabelingApp
 

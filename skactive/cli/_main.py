@@ -1,6 +1,7 @@
 """The parser of the command line `skactive`, and its entry point."""
 
 import argparse
+import re
 import sys
 import warnings
 from collections.abc import Sequence
@@ -53,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         module, function = args.run
         run = getattr(import_module(f".{module}", __package__), function)
         with warnings.catch_warnings():
-            warnings.showwarning = _show_warning
+            warnings.showwarning = _WarningPrinter()
             return run(args)
     except (UsageError, ValueError, TypeError, OSError, ImportError) as exc:
         if traceback:
@@ -70,8 +71,17 @@ def _one_line(exc):
     return " ".join(str(exc).split()) or type(exc).__name__
 
 
-def _show_warning(message, *_):
-    print(f"skactive: warning: {_one_line(message)}", file=sys.stderr)
+class _WarningPrinter:
+    """Prints warnings on stderr; those that differ in numbers only are printed once."""
+
+    def __init__(self):
+        self._printed = set()
+
+    def __call__(self, message, *_):
+        line = _one_line(message)
+        if (kind := re.sub(r"[0-9]+", "", line)) not in self._printed:
+            self._printed.add(kind)
+            print(f"skactive: warning: {line}", file=sys.stderr)
 
 
 def make_parser():

@@ -118,7 +118,7 @@ class Desk:
             "closed": session.classes is not None,
             "n_labeled": len(labels),
             "goal": self.goal,
-            "n_pool": len(session.pool_ids),
+            "n_pool": session.n_pool,
             "n_skipped": len(session.skipped),
             "n_flagged": len(session.flags),
             "model": {
@@ -195,9 +195,9 @@ class Desk:
         """
         while True:
             ids, n_waiting = self._lease(client, by, n)
-            if n_waiting < n + 3:
+            if n_waiting < n + 5:
                 job = self._in_background(("ask", by), self._ask, by)
-                if len(ids) < n and job.result():  # new items came
+                if not ids and job.result():  # new items came
                     continue
             return self._items(ids)
 

@@ -55,7 +55,9 @@ class Models:
                 self._submit_if_stale()
                 self._trainer.wait(self._state.labels_seq)
                 self._adopt()
-            if self._model is None:
+            if self._model is None and self._ready() is not None:
+                self._model = Model(self._base)  # nobody waits for features
+            elif self._model is None:
                 self._model = train(self._base, self._pool, Task(0, 0, {}))
             self._submit_if_stale()
         return self._model
@@ -149,7 +151,7 @@ class Models:
 
     @synchronized
     def _submit_if_stale(self):
-        seq = None if self._model is None else self._model.seq
+        seq = None if self._is_blank() else self._model.seq
         if self._has_labels() and seq != self._state.labels_seq:
             self._trainer.submit(self._task())
 

@@ -726,6 +726,11 @@ class LabelingSession:
         return self._annotator
 
     @property
+    def n_pool(self) -> int:
+        """Number of items in the pool."""
+        return len(self._pool)
+
+    @property
     @synchronized
     def n_free(self) -> int:
         """Number of items that can still be asked."""

@@ -65,6 +65,18 @@ def test_the_first_items_need_no_features(open_session, learner, texts):
     SlowFeatures.gate.set()
 
 
+def test_labels_of_the_learner_need_no_waiting_either(open_session, learner, texts):
+    learner.teach(texts[:9], list("ababababa"), refit=False)
+    session = open_session(
+        texts, learner=learner, refit="background", encode="background"
+    )
+    assert len(session.ask()) == 4
+    assert session.newest_learner is None
+    _wait_until_encoded(session)
+    session._models._trainer.wait()
+    assert session.newest_learner.predict(texts[:1]).tolist() == ["a"]
+
+
 def test_items_are_chosen_by_the_strategy_once_all_have_features(
     open_session, learner, texts, tmp_path
 ):
