@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from .._storage._files import write_atomic
 from .._text_classifier import make_text_classifier
+from ..bert._pretrained import open_checkpoint
 from ..datasets._load import load_table
 from ..datasets._reader import find_delimiter, read_cells
 from ..datasets._writer import write_table
@@ -70,7 +71,11 @@ def _check_front_end(args):
 
 def _make_classifier(args, folder):
     get_strategy(args.strategy)
-    model = packaged_model() if args.model is None else args.model
+    model = args.model
+    if model is None:
+        model = packaged_model()  # checked, so that the first text need not wait
+    else:
+        open_checkpoint(model)
     options = {"cache": str(folder / "features"), "max_length": args.max_length}
     return make_text_classifier(model, **options)
 
