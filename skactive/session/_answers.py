@@ -81,7 +81,10 @@ class Answers:
         """Record skipped items; see `LabelingSession.skip`."""
         check_bool("unasked", unasked)
         ids = self._pool.read_ids(ids)
-        labeled = [id for id in ids if id in self._state.answers]
+        state = self._state
+        labeled = [
+            id for id in ids if id in state.answers and not state.waits_for(id, by)
+        ]
         if labeled:
             raise ValueError(
                 f"'ids' must be items without a label to be skipped, got "

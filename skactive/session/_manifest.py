@@ -1,6 +1,7 @@
 """Pool and learner of a session, described so that a later process can compare them."""
 
 import hashlib
+import json
 import os
 import warnings
 from contextlib import suppress
@@ -15,13 +16,72 @@ from .._storage._fingerprint import (
     describe_json,
     hash_items,
     major,
+    warn_of_versions,
 )
 from .._utils._random import base_seed
 from ..persistence._estimators import encode_choice
+from ._labels import normalize_labels
 from ._pool import dump_hashes, find_moves, load_hashes
 from ._state import State
 
 HASHES = "pool.npy"
+
+
+def begin_or_resume(log, pool, learner, classes, options):
+    """Write the files of a new session, or record what differs from the last time."""
+    journal, is_new = log.journal, log.journal.manifest is None
+    if is_new:
+        journal.begin(*new_manifest(learner, pool, classes))
+    else:
+        warn_of_versions(journal.manifest.get("versions", {}))
+        follow_pool(journal, pool)
+        choose_seed(learner, journal.manifest["base_seed"])
+    log.state.fold(journal.events)
+    _note_options(log, options, is_new)
+    if not is_new:
+        _note_learner(log, learner)
+        _note_classes(log, classes)
+
+
+def _note_options(log, options, is_new):
+    now = {"settle": options.settle, "overlap": float(options.overlap)}
+    before = {name: getattr(log.state, name) for name in now}
+    changed = {name: value for name, value in now.items() if value != before[name]}
+    if changed and not is_new:
+        shown = [
+            f"{name} ({before[name]!r}, now {changed[name]!r})" for name in changed
+        ]
+        warnings.warn(
+            f"this session used other options so far: {'; '.join(shown)}. This is "
+            "noted in the journal, and the session uses the new ones.",
+            UserWarning,
+            stacklevel=4,
+        )
+    if changed:
+        log.record("options", **changed)
+
+
+def _note_learner(log, learner):
+    description = json.loads(json.dumps(describe_learner(learner)))
+    before = log.state.learner or log.journal.manifest["learner"]
+    if changes := find_changes(before, description):
+        warnings.warn(
+            "'learner' is not the one that this session used so far; it differs in "
+            f"{'; '.join(changes)}. This is noted in the journal, and the next "
+            "batches use the new one.",
+            UserWarning,
+            stacklevel=4,
+        )
+        log.record("learner", learner=description)
+
+
+def _note_classes(log, classes):
+    state = log.state
+    if classes in (None, state.opened_with or log.journal.manifest.get("classes")):
+        return
+    labels = [answer.label for answer in state.answers.values()]
+    normalize_labels(labels, list(state.answers), None, classes, state.renamed)
+    log.record("classes", classes=classes)
 
 
 def new_manifest(learner, pool, classes=None):

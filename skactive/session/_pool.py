@@ -12,6 +12,7 @@ import numpy as np
 
 from .._storage._fingerprint import hash_ids, hash_items
 from .._utils._containers import as_list, read_items, take_row
+from .._utils._random import round_rng
 from .._utils._texts import as_texts
 
 _SHOWN = 5
@@ -121,6 +122,24 @@ class Pool:
         same = np.flatnonzero(copies == copies[self._positions[id]])
         return [self.ids[position] for position in same.tolist()]
 
+    def draw_keys(self, seed, purpose):
+        """Return a random uint64 for each item, (n,).
+
+        It depends on the seed, the purpose and the content of the item alone, and for
+        equal items on their order; so it stays where a pool grows.
+        """
+        contents = self.contents.copy()
+        unknown = np.flatnonzero(contents == 0)
+        contents[unknown] = hash_ids([self.ids[i] for i in unknown])
+        order = np.argsort(contents, kind="stable")
+        _, first, group = np.unique(
+            contents[order], return_index=True, return_inverse=True
+        )
+        earlier = np.empty(len(self), dtype=np.uint64)
+        earlier[order] = np.arange(len(self)) - first[group]
+        salt = round_rng(seed, 0, purpose).integers(2**64, dtype=np.uint64)
+        return _mix((contents ^ salt) + (earlier + np.uint64(1)) * _GOLDEN)
+
     @cached_property
     def _by_content(self):
         found = {}
@@ -179,6 +198,16 @@ class Pool:
         if hasattr(self.X, "columns"):
             summary["columns"] = [str(name) for name in self.X.columns]
         return summary | _digest_columns(hashes), hashes
+
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+def _mix(keys):
+    """Return uint64 keys (n,) as the finalizer of SplitMix64 scrambles them."""
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        keys = (keys ^ (keys >> np.uint64(shift))) * np.uint64(factor)
+    return keys ^ (keys >> np.uint64(31))
 
 
 def dump_hashes(hashes):
@@ -348,6 +377,9 @@ def _rename(event, now):
     event = {**event, "ids": [ids[i] for i in kept]}
     for name in {"labels", "seconds"} & event.keys():
         event[name] = [event[name][i] for i in kept]
+    for name in {"audit", "second"} & event.keys():
+        moved = [now.get(id, id) for id in event[name]]
+        event[name] = [id for id in moved if id is not None]
     return event
 
 

@@ -1,10 +1,44 @@
-"""What a session asks: batches that are open, and the next items."""
+"""What a session asks: batches that are open, second opinions, and new items."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Real
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.metrics.pairwise import cosine_similarity
 
 from .._utils._containers import take_rows
+from .._utils._pipelines import computes_features, split_estimator
+from .._utils._sklearn import check_count
 from ._models import seeded_for
 from ._pool import Batch
+
+
+@dataclass(frozen=True)
+class Options:
+    """Checked options of what a session asks; see `LabelingSession`."""
+
+    settle: str = "majority"
+    overlap: float = 0.0
+    audit_every: int | None = None
+    max_similarity: float | None = None
+
+    def __post_init__(self):
+        if not isinstance(self.settle, str) or not self.settle:
+            raise ValueError(
+                "'settle' must be 'latest', 'majority' or the name of an annotator, "
+                f"got {self.settle!r}."
+            )
+        for name, value in (
+            ("overlap", self.overlap),
+            ("max_similarity", self.max_similarity or 0.0),
+        ):
+            is_number = isinstance(value, Real) and not isinstance(value, bool)
+            if not is_number or not 0.0 <= value <= 1.0:
+                raise ValueError(f"{name!r} must be from 0 to 1, got {value!r}.")
+        if self.audit_every is not None:
+            check_count("audit_every", self.audit_every)
 
 
 class Questions:
@@ -14,12 +48,14 @@ class Questions:
     log. `taught` are positions that the learner was fitted to before the session.
     """
 
-    def __init__(self, log, pool, models, choosing, taught):
+    def __init__(self, log, pool, models, choosing, taught, options):
         self._log = log
         self._pool = pool
         self._models = models
         self._choosing = choosing
         self._taught = taught
+        self._options = options
+        self._front = None
         # Batches that were open are shown once more before any new one.
         self._to_show = list(log.state.open)
 
@@ -30,19 +66,28 @@ class Questions:
             if (batch := self._show(annotator)) is not None:
                 return batch
             model = self._models.get(refit)
+            n = model.learner.batch_size if n is None else n
             while True:
                 with log.lock:
                     seq, free = log.state.seq, self.free()
-                if not free.any():
+                    second = self.second_opinions(annotator)[:n]
+                    slots = self._audit_slots(min(n - len(second), int(free.sum())))
+                audit = self._draw(len(slots), free)
+                fixed = [*self._pool.positions(second).tolist(), *audit]
+                picks = self._choose(model, n - len(fixed), free, fixed)
+                for slot, position in zip(slots, audit, strict=True):
+                    picks.insert(slot, position)
+                if not picks and not second:
                     items = take_rows(self._pool.X, np.empty(0, dtype=np.intp))
                     return Batch((), items, None, annotator)
-                learner = seeded_for(model.learner, len(log.state.batches) + 1)
-                picks = self._models.choose(learner, n, free)
                 with log.lock:
                     log.sync()
                     # Another thread may have answered some in the meantime.
-                    if seq == log.state.seq or self.free()[picks].all():
-                        return self._record(picks, annotator, model)
+                    if seq == log.state.seq or (
+                        self.free()[picks].all()
+                        and {*second} <= {*self.second_opinions(annotator)}
+                    ):
+                        return self._record(second, picks, audit, annotator, model)
 
     def show_again(self, ids):
         """Show the open batches of some items once more."""
@@ -61,16 +106,18 @@ class Questions:
                     return self.batch(number)
         return None
 
-    def _record(self, picks, annotator, model):
+    def _record(self, second, picks, audit, annotator, model):
         state = self._log.state
         number = len(state.batches) + 1
         self._log.record(
             "ask",
             batch=number,
-            ids=[self._pool.ids[pick] for pick in picks],
+            ids=[*second, *(self._pool.ids[pick] for pick in picks)],
             by=annotator,
             n_labeled=len(state.answers),
             model=model.seq,
+            second=second or None,
+            audit=[self._pool.ids[position] for position in audit] or None,
         )
         return self.batch(number)
 
@@ -93,3 +140,114 @@ class Questions:
         for ids in (state.answers, state.skipped, *state.open.values()):
             taken[copies[self._pool.positions(ids)]] = True
         return (copies == np.arange(len(copies))) & ~taken
+
+    # Second opinions ------------------------------------------------------------------
+
+    def second_opinions(self, annotator):
+        """Return the ids that an annotator is to be asked after somebody else."""
+        state = self._log.state
+        if not self._options.overlap:
+            return []
+        found = []
+        for id, asked in state.asked.items():
+            given = state.answers[id].given if id in state.answers else ()
+            people = {*asked, *(answer.annotator for answer in given)}
+            if len(people) == 1 and annotator not in people:
+                (first,) = people
+                if given or state.waits_for(id, first):
+                    found.append(id)
+        shared = self._shared[self._pool.positions(found)]
+        return [id for id, chosen in zip(found, shared, strict=True) if chosen]
+
+    @cached_property
+    def _shared(self):
+        """Mask (n,) of the items that two people are asked."""
+        keys = self._pool.draw_keys(self._seed, "overlap")
+        return keys < self._options.overlap * 2.0**64
+
+    @property
+    def _seed(self):
+        return self._log.journal.manifest["base_seed"]
+
+    # The audit ------------------------------------------------------------------------
+
+    @cached_property
+    def _order(self):
+        """The first positions of all texts in random order, (t,).
+
+        The keys belong to the texts: what a pool gains is anywhere in the order.
+        """
+        copies = self._pool.copies
+        distinct = copies == np.arange(len(copies))
+        distinct[copies[self._taught]] = False
+        keys = self._pool.draw_keys(self._seed, "audit")
+        order = np.argsort(keys, kind="stable")
+        return order[distinct[order]]
+
+    def _audit_slots(self, n):
+        """Return which of `n` new items belong to the audit."""
+        every = self._options.audit_every
+        start = len(self._log.state.asked) + 1
+        return [i for i in range(n) if every and (start + i) % every == 0]
+
+    def _draw(self, n, free):
+        """Return the positions of the next `n` free items of the sample, a list."""
+        return self._order[free[self._order]][:n].tolist() if n else []
+
+    def audited(self):
+        """Return the ids of the answered part of the sample; see `LabelingSession`."""
+        state, copies = self._log.state, self._pool.copies
+        if not state.audited:
+            return []
+        first = [
+            dict(zip(copies[self._pool.positions(ids)].tolist(), ids, strict=True))
+            for ids in (state.answers, state.skipped)
+        ]
+        answered, skipped = first
+        found = []
+        for position in self._order.tolist():
+            if position in answered:
+                found.append(answered[position])
+            elif position not in skipped:
+                break
+        return found
+
+    # New items ------------------------------------------------------------------------
+
+    def _choose(self, model, n, free, fixed):
+        """Return `n` positions that are not in `fixed`, or fewer; as a list."""
+        free = free.copy()
+        free[fixed] = False
+        if n < 1 or not free.any():
+            return []
+        learner = seeded_for(model.learner, len(self._log.state.batches) + 1)
+        count, is_first = n, True
+        while True:
+            picks = self._models.choose(learner, count, free).tolist()
+            kept = self._drop_similar(learner, picks, fixed)
+            if len(kept) >= n or len(picks) == free.sum() or len(picks) < count:
+                return kept[:n]
+            free[np.setdiff1d(picks, kept)] = False
+            if not is_first:  # many copies: look further at once
+                count *= 2
+            is_first = False
+
+    def _drop_similar(self, learner, picks, fixed):
+        """Return the picks that resemble neither earlier ones nor those in `fixed`."""
+        limit = self._options.max_similarity
+        if limit is None or not computes_features(learner.estimator):
+            return picks
+        rows = take_rows(self._pool.X, np.array([*fixed, *picks]))
+        features = self._fit_front(learner.estimator).transform(rows)
+        similar = cosine_similarity(features) > limit
+        kept = list(range(len(fixed)))
+        for i in range(len(fixed), len(similar)):
+            if not similar[i, kept].any():
+                kept.append(i)
+        return [picks[i - len(fixed)] for i in kept[len(fixed) :]]
+
+    def _fit_front(self, estimator):
+        if self._front is None:
+            front, _ = split_estimator(estimator)
+            self._front = clone(front).fit(take_rows(self._pool.X, np.arange(1)))
+        return self._front

@@ -1,14 +1,12 @@
 """A labeling session: ask people for labels, and keep every answer."""
 
-import json
 import threading
-import warnings
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from .._storage._fingerprint import hash_items, warn_of_versions
+from .._storage._fingerprint import hash_items
 from .._utils._containers import check_n_queries, take_row
 from .._utils._sklearn import check_bool, check_count, check_path
 from .._utils._threads import synchronized
@@ -19,18 +17,12 @@ from ._format_export import export_format
 from ._format_import import import_format
 from ._import_export import ImportedLabels, export_table, import_table
 from ._journal import Journal
-from ._labels import Vocabulary, check_annotator, check_classes, normalize_labels
+from ._labels import Vocabulary, check_annotator, check_classes
 from ._log import Bar, Log
-from ._manifest import (
-    choose_seed,
-    describe_learner,
-    find_changes,
-    follow_pool,
-    new_manifest,
-)
+from ._manifest import begin_or_resume
 from ._models import Models, check_refit, fresh_learner
 from ._pool import Batch, Pool, find_taught
-from ._questions import Questions
+from ._questions import Options, Questions
 from ._state import State, list_history
 
 _UNDONE = ("event", "ids", "labels", "old", "new")
@@ -76,6 +68,20 @@ class LabelingSession:
         classes that were passed before: classes that were added or renamed in the
         session stay. Without any, a new class that resembles a known one causes a
         warning.
+    settle : "latest", "majority" or str, default="majority"
+        Which of several answers to an item counts: the last one; that of the majority,
+        and in a tie the last one; or that of the annotator with this name, and the
+        majority where there is none.
+    overlap : float, default=0.0
+        Share of the items that are asked of a second annotator: `ask` returns such
+        items first, which exactly one other person was asked. The items are chosen by
+        a hash of their content and the seed.
+    audit_every : int, default=None
+        Every how many items one is drawn at random; see `audited`. None draws none.
+    max_similarity : float, default=None
+        The largest cosine of the features of two items in one batch. It has an effect
+        if the front steps of the learner's pipeline need no training, such as
+        `BertFeatures`. None allows any.
     n_labels : int, default=None
         Number of labels at which the progress bar ends. Defaults to the whole pool.
     verbose : int, default=0
@@ -92,6 +98,8 @@ class LabelingSession:
     known_classes : list
         The classes; without `classes`, those of the labels that the learner was fitted
         to, those that were added, and those of the labels so far.
+    audited : list of ids
+        The answered part of the audit, a simple random sample of the pool.
     skipped : list of ids
         Items that were skipped.
     flags : list of ids
@@ -172,6 +180,10 @@ class LabelingSession:
         encode: Literal["background"] | None = None,
         annotator: str | None = None,
         classes: Sequence[Any] | None = None,
+        settle: str = "majority",
+        overlap: float = 0.0,
+        audit_every: int | None = None,
+        max_similarity: float | None = None,
         n_labels: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -185,6 +197,7 @@ class LabelingSession:
         if n_labels is not None:
             check_count("n_labels", n_labels)
         classes = check_classes(classes)
+        options = Options(settle, overlap, audit_every, max_similarity)
         self._annotator = check_annotator(annotator)
         # `_lock` guards the state. Training and choosing hold only `_choosing`, so that
         # answers need not wait for them. `_choosing` is always acquired first.
@@ -196,21 +209,8 @@ class LabelingSession:
         self._journal = Journal(path)
         self._log = Log(self._journal, self._state, self._lock)
         try:
-            self._begin_or_resume(learner, classes)
-            seed = self._journal.manifest["base_seed"]
-            base = fresh_learner(learner, seed)
-            taught = getattr(learner, "X_labeled_", ())
-            self._vocabulary = Vocabulary(getattr(learner, "y_labeled_", None))
-            encoder = make_encoder(encode, learner.estimator, self._pool, seed)
-            self._models = Models(
-                *(base, self._pool, self._journal, self._state, refit, self._lock),
-                encoder,
-            )
-            self._answers = Answers(self._log, self._pool, self._vocabulary)
-            self._questions = Questions(
-                *(self._log, self._pool, self._models, self._choosing),
-                find_taught(self._pool, hash_items(taught)),
-            )
+            begin_or_resume(self._log, self._pool, learner, classes, options)
+            self._build(learner, refit, encode, options)
             self._models.prepare()
             if isinstance(verbose, bool):  # scikit-learn accepts it, too
                 verbose = int(verbose)
@@ -222,34 +222,22 @@ class LabelingSession:
             self.close()
             raise
 
-    def _begin_or_resume(self, learner, classes):
-        journal, pool = self._journal, self._pool
-        if journal.manifest is None:
-            journal.begin(*new_manifest(learner, pool, classes))
-            return
-        warn_of_versions(journal.manifest.get("versions", {}))
-        follow_pool(journal, pool)
-        choose_seed(learner, journal.manifest["base_seed"])
-        self._state.fold(journal.events)
-        description = json.loads(json.dumps(describe_learner(learner)))
-        before = self._state.learner or journal.manifest["learner"]
-        if changes := find_changes(before, description):
-            warnings.warn(
-                "'learner' is not the one that this session used so far; it differs in "
-                f"{'; '.join(changes)}. This is noted in the journal, and the next "
-                "batches use the new one.",
-                UserWarning,
-                stacklevel=3,
-            )
-            self._log.record("learner", learner=description)
-        given_before = self._state.opened_with or journal.manifest.get("classes")
-        if classes is not None and classes != given_before:
-            labels = self._state.answers
-            normalize_labels(
-                *([a.label for a in labels.values()], list(labels), None, classes),
-                self._state.renamed,
-            )
-            self._log.record("classes", classes=classes)
+    def _build(self, learner, refit, encode, options):
+        """Make the parts that need the journal."""
+        seed = self._journal.manifest["base_seed"]
+        base = fresh_learner(learner, seed)
+        encoder = make_encoder(encode, learner.estimator, self._pool, seed)
+        self._vocabulary = Vocabulary(getattr(learner, "y_labeled_", None))
+        self._answers = Answers(self._log, self._pool, self._vocabulary)
+        self._models = Models(
+            *(base, self._pool, self._journal, self._state, refit, self._lock),
+            encoder,
+        )
+        taught = hash_items(getattr(learner, "X_labeled_", ()))
+        self._questions = Questions(
+            *(self._log, self._pool, self._models, self._choosing),
+            *(find_taught(self._pool, taught), options),
+        )
 
     # Questions ------------------------------------------------------------------------
 
@@ -266,7 +254,7 @@ class LabelingSession:
         times in the pool is asked once. Items that the learner was fitted to before
         the session are not asked. After a session was opened again, the batches that
         were open are returned once more before any new one, with their remaining
-        items.
+        items. With `overlap`, items that somebody else was asked come first.
 
         Parameters
         ----------
@@ -378,7 +366,7 @@ class LabelingSession:
         Parameters
         ----------
         ids : sequence of ids, or one id
-            Items without a label.
+            Items without a label, or that wait for the annotator.
         unasked : bool, default=False
             Whether to accept items that were never asked.
         annotator : str, default=None
@@ -650,6 +638,20 @@ class LabelingSession:
 
     @property
     @synchronized
+    def audited(self) -> list[str | int]:
+        """The answered part of the audit, list of ids.
+
+        The texts of the pool have a fixed random order. The audit asks them in this
+        order; those that were labeled already count without being asked, and skipped
+        ones are passed over. These are the items up to the first that has no answer: a
+        simple random sample of the texts that can be labeled. After the pool has grown,
+        new texts have random places in the order, and the sample ends at the first of
+        them until the audit has asked it. Empty until the audit has asked an item.
+        """
+        return self._questions.audited()
+
+    @property
+    @synchronized
     def flags(self) -> list[str | int]:
         """The flagged items, list of ids."""
         return list(self._state.flags)
@@ -734,7 +736,8 @@ class LabelingSession:
     @synchronized
     def n_free(self) -> int:
         """Number of items that can still be asked."""
-        return int(self._questions.free().sum())
+        second = self._questions.second_opinions(self._annotator)
+        return int(self._questions.free().sum()) + len(second)
 
     @property
     @synchronized

@@ -67,6 +67,10 @@ class State:
     batches : dict of int to (tuple of ids, annotator)
     asked : dict of id to dict of annotator to None
         Who was asked, also where the batch was released.
+    settle, overlap : str, float
+        The last ones in the journal.
+    audited : dict of id to None
+        Items that were drawn at random for the audit.
     flags : dict of id to None
     notes : dict of id to str
     learner, classes : dict or None, list or None
@@ -99,7 +103,8 @@ class State:
         self.learner = self.classes = self.opened_with = None
         self.added = []
         self._renames = []  # those that were not undone
-        self.settle = "majority"
+        self.settle, self.overlap = "majority", 0.0
+        self.audited = {}
         self.labels_seq = self.labels_round = self.model_seq = 0
         self.undoable = []
         self._events = {}  # id -> its events that were not undone, and its place there
@@ -186,7 +191,7 @@ class State:
         number, ids, by = event["batch"], event["ids"], event.get("by")
         if number != len(self.batches) + 1:
             raise ValueError(f"batch {number} follows batch {len(self.batches)}")
-        again = event.get("overlap", ())
+        again = event.get("second", ())
         for id in ids:
             waits = self._waits.get(id, ())
             if by in waits or (waits and id not in again):
@@ -196,6 +201,7 @@ class State:
             self.asked.setdefault(id, {})[by] = None
             if id not in again:
                 self._batch_of[id] = number
+        self.audited.update(dict.fromkeys(event.get("audit", ())))
         self._add(event)
         self.model_seq = event["model"]
 
@@ -215,7 +221,7 @@ class State:
         for event, place in self._events[id]:
             kind, by = event["event"], event.get("by")
             if kind == "ask":
-                others = waits if id in event.get("overlap", ()) else {}
+                others = waits if id in event.get("second", ()) else {}
                 waits = {**others, by: event["batch"]}
                 continue
             if by in waits:
@@ -280,6 +286,15 @@ class State:
 
     def _rename_all(self, event):
         self.classes = event.get("classes", self.classes)
+        self._refresh_labels(event)
+
+    def _set_options(self, event):
+        self.overlap = event.get("overlap", self.overlap)
+        if "settle" in event:
+            self.settle = event["settle"]
+            self._refresh_labels(event)
+
+    def _refresh_labels(self, event):
         for id in self.answers:
             self._refresh(id)
         self._note_labels(event["seq"])
@@ -352,6 +367,7 @@ _APPLY = {
     "learner": State._learner,
     "pool": State._move,
     "classes": State._set_classes,
+    "options": State._set_options,
 }
 
 

@@ -33,7 +33,7 @@ def make_events(steps):
             event["ids"] = [id for id in ids if id not in taken]
             event["batch"] = 1 + sum(e["event"] == "ask" for e in events)
             event["model"] = 0
-            event["overlap"] = again
+            event["second"] = again
         elif kind == "tell":
             event["labels"] = [label] * len(ids)
         elif kind == "skip":
@@ -79,7 +79,7 @@ def oracle(events):
             elif e["event"] == "note":
                 notes = {**notes, id: e["text"]}
             elif e["event"] == "ask":
-                others = where.get(id, {}) if id in e["overlap"] else {}
+                others = where.get(id, {}) if id in e["second"] else {}
                 where[id] = {**others, by: e["batch"]}
             else:
                 waits = where.pop(id, {})
@@ -113,7 +113,7 @@ def count_votes(answers):
     return max(reversed(labels), key=labels.count)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(STEP, max_size=25))
 def test_folding_events_one_by_one_or_at_once_is_the_same(steps):
     events = make_events(steps)
