@@ -211,7 +211,6 @@ class LabelingSession:
         try:
             begin_or_resume(self._log, self._pool, learner, classes, options)
             self._build(learner, refit, encode, options)
-            self._models.prepare()
             if isinstance(verbose, bool):  # scikit-learn accepts it, too
                 verbose = int(verbose)
             if check_count("verbose", verbose, least=0):
@@ -238,6 +237,7 @@ class LabelingSession:
             *(self._log, self._pool, self._models, self._choosing),
             *(find_taught(self._pool, taught), options),
         )
+        self._models.prepare()
 
     # Questions ------------------------------------------------------------------------
 
