@@ -10,7 +10,7 @@ from .._utils._containers import take_rows
 from .._utils._pipelines import computes_features, split_estimator
 from .._utils._random import round_rng
 
-_CHUNK = 128  # texts between two looks at whether to stop
+_CHUNK = 256  # texts between two looks at whether to stop
 
 
 class Encoder:
