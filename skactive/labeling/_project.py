@@ -17,6 +17,8 @@ from ..session._labels import is_missing
 from ._desk import Desk
 
 _BATCH = 5  # items chosen at a time: few, so that they are of the newest model
+_AUDIT_EVERY = 10  # of so many items, one is drawn at random to measure the accuracy
+_MAX_SIMILARITY = 0.95
 _COLUMNS = ("label_source", "prediction", "probability", "annotator", "seconds")
 
 
@@ -130,6 +132,8 @@ class Project:
             self.folder / "session",
             refit="background",
             encode="background",
+            audit_every=_AUDIT_EVERY,
+            max_similarity=_MAX_SIMILARITY,
             annotator=annotator,
             classes=self._classes_to_open(classes),
         )

@@ -8,7 +8,6 @@ from sklearn.base import clone
 
 from .._utils._containers import take_rows
 from .._utils._pipelines import computes_features, split_estimator
-from .._utils._random import round_rng
 
 _CHUNK = 256  # texts between two looks at whether to stop
 
@@ -30,7 +29,8 @@ class Encoder:
         front, _ = split_estimator(estimator)
         self._front = clone(front).fit(take_rows(pool.X, np.arange(1)))
         self._pool = pool
-        self._order = round_rng(seed, 0, "encode").permutation(len(pool))
+        # The order of the audit: what is asked before there is a model belongs to it.
+        self._order = np.argsort(pool.draw_keys(seed, "audit"), kind="stable")
         self.ready = np.zeros(len(pool), dtype=bool)
         self._stopped = threading.Event()
         config = sklearn.get_config()  # each thread has its own

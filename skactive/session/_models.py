@@ -127,6 +127,11 @@ class Models:
         """Share of the pool that has features, from 0 to 1."""
         return 1.0 if self._encoder is None else self._encoder.share
 
+    def has_features(self, positions):
+        """Whether the features of some items need not be waited for."""
+        ready = self._ready()
+        return ready is None or bool(ready[positions].all())
+
     def _ready(self):
         return _find_ready(self._encoder)
 

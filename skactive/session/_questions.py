@@ -237,6 +237,8 @@ class Questions:
         limit = self._options.max_similarity
         if limit is None or not computes_features(learner.estimator):
             return picks
+        if not self._models.has_features([*fixed, *picks]):
+            return picks
         rows = take_rows(self._pool.X, np.array([*fixed, *picks]))
         features = self._fit_front(learner.estimator).transform(rows)
         similar = cosine_similarity(features) > limit

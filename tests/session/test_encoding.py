@@ -65,6 +65,18 @@ def test_the_first_items_need_no_features(open_session, learner, texts):
     SlowFeatures.gate.set()
 
 
+def test_what_is_asked_without_a_model_belongs_to_the_audit(
+    open_session, learner, texts
+):
+    options = {"encode": "background", "audit_every": 4, "max_similarity": 0.9}
+    session = open_session(texts, learner=learner, refit="background", **options)
+    batch = session.ask(8)
+    session.tell(batch, ["a", "b"] * 4)
+    assert set(session.audited) == set(batch.ids)
+    assert SlowFeatures.seen == {}
+    SlowFeatures.gate.set()
+
+
 def test_labels_of_the_learner_need_no_waiting_either(open_session, learner, texts):
     learner.teach(texts[:9], list("ababababa"), refit=False)
     session = open_session(
