@@ -73,6 +73,17 @@ class Models:
             task = self._task()
         return self._train(task)
 
+    def taught(self):
+        """Return a learner with all labels, not trained; labels; unlabeled positions.
+
+        The labels are a dict of id to label, in the order of the last labels of the
+        learner. While features are computed, only the positions that have them count.
+        """
+        with self._lock:
+            task = self._task()
+        learner = _teach(self._base, self._pool, task)
+        return learner, task.labels, _find_rest(self._pool, task, self._ready())
+
     def choose(self, learner, n, free):
         """Return positions chosen by the learner; `free` (n,) masks the candidates.
 
@@ -245,6 +256,19 @@ def train(base, pool, task, ready=None):
     Of the unlabeled items, those of the mask `ready` are used; None stands for all. The
     result depends on the arguments alone, so a model can always be trained again.
     """
+    learner = _teach(base, pool, task)
+    if hasattr(learner, "X_labeled_"):
+        learner.n_rounds_ = task.round
+        unlabeled = {}
+        if takes_unlabeled(getattr(learner, "estimator", None)):
+            rest = _find_rest(pool, task, ready)
+            unlabeled["X_unlabeled"] = take_rows(pool.X, rest)
+        learner.refit(**unlabeled)
+    return Model(learner, task.seq, task.labels)
+
+
+def _teach(base, pool, task):
+    """Return a copy of `base` with the labels of a task, not trained on them."""
     learner = copy.copy(base)  # training replaces attributes and changes none
     if task.renamed and getattr(learner, "y_labeled_", np.empty(0)).ndim == 1:
         before = learner.y_labeled_.tolist()
@@ -252,15 +276,14 @@ def train(base, pool, task, ready=None):
     if task.labels:
         items = take_rows(pool.X, pool.positions(task.labels))
         learner.teach(items, list(task.labels.values()), refit=False)
-    if hasattr(learner, "X_labeled_"):
-        learner.n_rounds_ = task.round
-        unlabeled = {}
-        if takes_unlabeled(getattr(learner, "estimator", None)):
-            rest = np.ones(len(pool), dtype=bool) if ready is None else ready
-            rest[pool.positions(task.labels)] = False
-            unlabeled["X_unlabeled"] = take_rows(pool.X, np.flatnonzero(rest))
-        learner.refit(**unlabeled)
-    return Model(learner, task.seq, task.labels)
+    return learner
+
+
+def _find_rest(pool, task, ready):
+    """Return the positions of the unlabeled items of the mask `ready`."""
+    rest = np.ones(len(pool), dtype=bool) if ready is None else ready
+    rest[pool.positions(task.labels)] = False
+    return np.flatnonzero(rest)
 
 
 def seeded_for(learner, number):

@@ -11,11 +11,14 @@ from .._utils._containers import check_n_queries, take_row
 from .._utils._sklearn import check_bool, check_count, check_path
 from .._utils._threads import synchronized
 from ..simulation._run import Run
+from ._agreement import Agreement
 from ._answers import Answers
 from ._encoding import make_encoder
+from ._estimate import Estimate
 from ._format_export import export_format
 from ._format_import import import_format
 from ._import_export import ImportedLabels, export_table, import_table
+from ._insights import Insights
 from ._journal import Journal
 from ._labels import Vocabulary, check_annotator, check_classes
 from ._log import Bar, Log
@@ -83,7 +86,8 @@ class LabelingSession:
         if the front steps of the learner's pipeline need no training, such as
         `BertFeatures`. None allows any.
     n_labels : int, default=None
-        Number of labels at which the progress bar ends. Defaults to the whole pool.
+        Number of labels that are wanted: the progress bar ends there, and `estimate`
+        counts the minutes to it. Defaults to the whole pool for the bar.
     verbose : int, default=0
         Whether to show a progress bar of the labels, with the age of the model.
 
@@ -196,6 +200,7 @@ class LabelingSession:
         check_path("path", path)
         if n_labels is not None:
             check_count("n_labels", n_labels)
+        self._goal = n_labels
         classes = check_classes(classes)
         options = Options(settle, overlap, audit_every, max_similarity)
         self._annotator = check_annotator(annotator)
@@ -237,6 +242,7 @@ class LabelingSession:
             *(self._log, self._pool, self._models, self._choosing),
             *(find_taught(self._pool, taught), options),
         )
+        self._insights = Insights(self._log, self._pool, self._models, self._questions)
         self._models.prepare()
 
     # Questions ------------------------------------------------------------------------
@@ -871,6 +877,92 @@ class LabelingSession:
             return
         place = path, what, format, self._pool, self._state
         export_format(*place, self._journal.events, self.classes)
+
+    # Insights -------------------------------------------------------------------------
+
+    def suspicious(self, n: int = 10) -> list[tuple[str | int, Any, Any, float]]:
+        """Return answers that the other answers contradict, most doubtful first.
+
+        Each answer is compared with the probabilities of a model that was trained
+        without it, as confident learning does: an answer is doubtful if another class
+        reaches the mean probability that its own items have. The order is that of the
+        difference between the probabilities of the answer and of the best class.
+
+        Parameters
+        ----------
+        n : int, default=10
+            Largest number of answers.
+
+        Returns
+        -------
+        found : list of (id, label, predicted, probability)
+            The predicted class, with its probability. Empty if there are too few
+            labels, or no answer is doubtful.
+
+        Raises
+        ------
+        TypeError
+            If the estimator of the learner is no classifier with `predict_proba`.
+
+        Notes
+        -----
+        Five models are trained, on four fifths of the labels each. Features that need
+        no training are computed once. Other threads can record answers meanwhile.
+
+        References
+        ----------
+        C. G. Northcutt, L. Jiang, I. L. Chuang (2021). Confident learning: estimating
+        uncertainty in dataset labels. Journal of Artificial Intelligence Research.
+        """
+        return self._insights.suspicious(check_count("n", n))
+
+    def estimate(self, goal: int | None = None, *, horizon: int = 100) -> Estimate:
+        """Return how accurate the model is now, and what more labels would add.
+
+        Parameters
+        ----------
+        goal : int, default=None
+            Number of labels that are wanted, for the minutes that are left. Defaults to
+            the `n_labels` of the session.
+        horizon : int, default=100
+            Number of further labels whose gain is estimated.
+
+        Returns
+        -------
+        estimate : Estimate
+            Its `str` is one line.
+
+        Raises
+        ------
+        TypeError
+            If the estimator of the learner is no classifier with `predict_proba`.
+
+        Notes
+        -----
+        Models are trained without one fifth of the labels each. The accuracy is that of
+        their predictions for the items of the audit, see `audited`; without ten of
+        them it is that for all labeled items. The predictions of these models and of
+        one with all labels for unlabeled items differ, and their calibrated
+        probabilities tell how much accuracy the missing labels cost. Accuracy is
+        taken to be a - b / n for n labels. A gain is not estimated with fewer than 40
+        labels or fewer than `horizon`, or if the model does not beat the class
+        frequencies.
+        """
+        if goal is not None:
+            check_count("goal", goal)
+        goal = self._goal if goal is None else goal
+        return self._insights.estimate(goal, check_count("horizon", horizon))
+
+    @synchronized
+    def agreement(self) -> Agreement:
+        """Return how much the annotators agree on items that several answered.
+
+        Returns
+        -------
+        agreement : Agreement
+            Its `str` is one line.
+        """
+        return self._insights.agreement()
 
     @synchronized
     def close(self) -> None:

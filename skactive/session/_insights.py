@@ -1,0 +1,81 @@
+"""What the answers of a session say about themselves and about the model."""
+
+import numpy as np
+
+from .._utils._containers import take_rows
+from ..stopping._out_of_fold import out_of_fold
+from ._agreement import measure_agreement
+from ._estimate import make_estimate, minutes_left
+from ._suspicious import find_suspicious
+
+
+class Insights:
+    """Estimates from the answers; the lock is not held while models are trained."""
+
+    def __init__(self, log, pool, models, questions):
+        self._log = log
+        self._pool = pool
+        self._models = models
+        self._questions = questions
+
+    def suspicious(self, n):
+        """Return doubtful answers; see `LabelingSession.suspicious`."""
+        ids, found = self._hold_out(n_rest=0)
+        if found is None:
+            return []
+        first = len(found.codes) - len(ids)
+        rows = find_suspicious(found.proba, found.codes)[:n]
+        best = found.proba[rows].argmax(axis=1)
+        labels, classes = found.classes.tolist(), found.codes
+        return [
+            (ids[row - first], labels[classes[row]], labels[i], float(p))
+            for row, i, p in zip(
+                rows.tolist(), best.tolist(), found.proba[rows, best], strict=True
+            )
+        ]
+
+    def estimate(self, goal, horizon):
+        """Return an Estimate; see `LabelingSession.estimate`."""
+        with self._log.lock:
+            self._log.sync()
+            answers = self._log.state.answers.values()
+            given = [one for answer in answers for one in answer.given]
+            seconds = [one.seconds for one in given if one.seconds is not None]
+            n_labels, audit = (
+                len(answers),
+                set(self._questions.audited()),
+            )
+        minutes = minutes_left(seconds, None if goal is None else goal - n_labels)
+        ids, found = self._hold_out()
+        audited = None
+        if found is not None:
+            audited = np.zeros(len(found.codes), dtype=bool)
+            audited[len(audited) - len(ids) :] = [id in audit for id in ids]
+        return make_estimate(found, n_labels, audited, horizon, minutes)
+
+    def agreement(self):
+        """Return an Agreement; see `LabelingSession.agreement`."""
+        answers = self._log.state.answers.items()
+        return measure_agreement(
+            {id: {one.annotator: one.label for one in a.given} for id, a in answers}
+        )
+
+    def _hold_out(self, **options):
+        """Return the ids of the labels and their OutOfFold, None if it is impossible.
+
+        The last rows of the OutOfFold are those of the ids. Rows before are labels that
+        the learner had before the session; they are never held out.
+        """
+        learner, labels, rest = self._models.taught()
+        if len(labels) < 2 or len(set(map(str, learner.y_labeled_))) < 2:
+            return list(labels), None
+        held = np.zeros(len(learner.y_labeled_), dtype=bool)
+        held[len(held) - len(labels) :] = True
+        X_rest = take_rows(self._pool.X, rest) if len(rest) else None
+        return list(labels), out_of_fold(
+            learner.estimator,
+            *(learner.X_labeled_, learner.y_labeled_, X_rest),
+            held=held,
+            seed=learner.random_state,
+            **options,
+        )

@@ -1,0 +1,122 @@
+"""How accurate a model is and what more labels would add, with intervals of 95 %."""
+
+import numpy as np
+from scipy.special import log_softmax, logit
+from scipy.stats import norm
+from sklearn.linear_model import LogisticRegression
+
+from ..linear_model._few_label import calibrate
+
+_Z = float(norm.ppf(0.975))
+# Held-out predictions depend on each other, as their models share labels: the variance
+# of their mean is larger by about this factor. Measured like the next ones.
+_DEPENDENCE = 1.1
+# Standard deviation of the realized gain: a share of the predictions that change, and
+# one of the expected gain, which grows with the distance of the extrapolation. Both
+# were chosen on simulated sessions; docs/sessions.md has the coverage.
+_CHURN, _SLOPE, _DISTANCE = 0.15, 0.4, 0.3
+# A gain is extrapolated from at least this many labels, absolutely and per label of
+# the horizon, and from at least this many unlabeled items.
+_MIN_LABELS, _MIN_RATIO, _MIN_REST = 40, 1.5, 20
+
+
+def wilson_interval(n_correct, n):
+    """Return the Wilson score interval of a share, which may be of fractions."""
+    share = n_correct / n
+    spread = _Z / (1 + _Z**2 / n)
+    center = (share + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
+    half = spread * np.sqrt(share * (1 - share) / n + _Z**2 / (4 * n**2))
+    return max(0.0, float(center - half)), min(1.0, float(center + half))
+
+
+def estimate_accuracy(correct, confidence=None, rest_confidence=None):
+    """Return the accuracy on a pool and its interval, from a random sample of the pool.
+
+    `correct` (n,) says which items of the sample were predicted correctly, and
+    `confidence` (n,) and `rest_confidence` (m,) are probabilities of the predicted
+    classes in the sample and in the pool. A logistic regression turns confidence into
+    expected correctness; its mean over the pool, corrected by its mean error in the
+    sample, has less variance than the mean of the sample (prediction-powered
+    inference). The interval is Wilson's for the number of items that would give the
+    same variance.
+    """
+    correct = np.asarray(correct, dtype=float)
+    n = len(correct)
+    mean, size = correct.mean(), n
+    use = confidence is not None and len(rest_confidence) and n > 3 and 0 < mean < 1
+    if use:
+        inside, outside = (
+            logit(np.clip(c, 1e-6, 1 - 1e-6))[:, None]
+            for c in (confidence, rest_confidence)
+        )
+        model = LogisticRegression(C=10).fit(inside, correct.astype(int))
+        residuals = correct - model.predict_proba(inside)[:, 1]
+        mean = model.predict_proba(outside)[:, 1].mean() + residuals.mean()
+        mean = float(np.clip(mean, 0, 1))
+        # The regression has two parameters and the mean one.
+        ratio = residuals.var() * n / (n - 3) / correct.var(ddof=1)
+        size = n / np.clip(_DEPENDENCE * ratio, 0.4, _DEPENDENCE)
+    return float(mean), wilson_interval(mean * size, size)
+
+
+def calibrate_proba(proba, held_proba, codes):
+    """Return probabilities (m, k) at the temperature that suits held-out labels.
+
+    `held_proba` (n, k) are those of the held-out items, whose classes are `codes` (n,).
+    """
+    floor = np.log(np.maximum(held_proba, 1e-9))
+    _, temperature = calibrate(floor, codes, np.ones(len(codes)))
+    logits = np.log(np.maximum(proba, 1e-9)) / temperature
+    return np.exp(log_softmax(logits, axis=1))
+
+
+def beats_majority(proba, codes):
+    """Whether held-out predictions are clearly better than the most frequent class.
+
+    By McNemar's test: of the items that only one of both has right, the predictions
+    have more right by two standard deviations.
+    """
+    right = proba.argmax(axis=1) == codes
+    frequent = np.bincount(codes).argmax() == codes
+    won, lost = np.sum(right & ~frequent), np.sum(frequent & ~right)
+    return bool(won - lost > 2 * np.sqrt(won + lost))
+
+
+def estimate_gain(proba, codes, shares, n, horizon):
+    """Return the gain in accuracy by `horizon` further labels, and its interval.
+
+    `proba` (m, k) are calibrated probabilities of unlabeled items by a model with n
+    labels, and `codes` (f, m) the classes by models with fractions `shares` (f,) of
+    them. The probabilities say how much accuracy the smaller models lose. Accuracy is
+    a - b / n near n: the loss is b (1 / (share n) - 1 / n), and the gain is
+    b (1 / n - 1 / (n + horizon)). The share of predictions that change, squared, has
+    the same form. What comes is that expectation, and the luck of these changes.
+    """
+    rows = np.arange(len(proba))
+    current = proba.argmax(axis=1)
+    lost = proba[rows, current] - proba[rows, codes]
+    steps = (1 / np.asarray(shares) - 1).sum()
+    ahead = 1 - n / (n + horizon)
+    gain = float(lost.mean(axis=1).sum() / steps * ahead)
+    churn = np.sqrt(np.square((codes != current).mean(axis=1)).sum() / steps * ahead)
+    relative = _SLOPE + _DISTANCE * horizon / n
+    half = _Z * float(np.hypot(_CHURN * churn, relative * gain))
+    return gain, (gain - half, gain + half)
+
+
+def gain_of_labels(found, horizon):
+    """Return gain and interval of `horizon` labels from an OutOfFold, or None.
+
+    None stands for too few labels or unlabeled items, or a model that is not yet better
+    than the most frequent class.
+    """
+    n = len(found.codes)
+    held = ~np.isnan(found.proba[:, 0])
+    proba, codes = found.proba[held], found.codes[held]
+    enough = n >= max(_MIN_LABELS, _MIN_RATIO * horizon)
+    if not enough or len(found.rest_proba) < _MIN_REST:
+        return None
+    if not beats_majority(proba, codes):
+        return None
+    rest = calibrate_proba(found.rest_proba, proba, codes)
+    return estimate_gain(rest, found.rest_codes, found.shares, n, horizon)

@@ -1,0 +1,152 @@
+"""Agreement of annotators; scikit-learn, statsmodels and krippendorff are oracles."""
+
+import krippendorff
+import numpy as np
+import pytest
+from sklearn.metrics import cohen_kappa_score
+from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
+
+from skactive.session import Agreement
+from skactive.session._agreement import measure_agreement
+
+# The example of Fleiss (1971) on Wikipedia: ten items, fourteen raters, kappa 0.210.
+FLEISS = [
+    (0, 0, 0, 0, 14),
+    (0, 2, 6, 4, 2),
+    (0, 0, 3, 5, 6),
+    (0, 3, 9, 2, 0),
+    (2, 2, 8, 1, 1),
+    (7, 7, 0, 0, 0),
+    (3, 2, 6, 3, 0),
+    (2, 5, 3, 2, 2),
+    (6, 5, 2, 1, 0),
+    (0, 2, 2, 3, 7),
+]
+# Krippendorff (2011): four observers, twelve units, nominal alpha 0.743.
+KRIPPENDORFF = [
+    "1 2 3 3 2 1 4 1 2 . . .",
+    "1 2 3 3 2 2 4 1 2 5 . 3",
+    ". 3 3 3 2 3 4 2 2 5 1 .",
+    "1 2 3 3 2 4 4 1 2 5 1 .",
+]
+
+
+def as_answers(table):
+    """Return answers by item from rows of annotators; a dot is a missing one."""
+    return {
+        item: {f"rater {by}": label for by, label in enumerate(column) if label != "."}
+        for item, column in enumerate(zip(*table, strict=True))
+    }
+
+
+def random_answers(seed, n=60, raters=3, k=3, missing=0.0):
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(k, size=n)
+    table = np.where(
+        rng.random((raters, n)) < 0.4, rng.integers(k, size=(raters, n)), truth
+    )
+    shown = np.where(rng.random((raters, n)) < missing, ".", table.astype(str))
+    return shown.tolist()
+
+
+def test_published_kappa_of_fleiss():
+    answers = {
+        item: dict(enumerate(np.repeat(list("abcde"), counts).tolist()))
+        for item, counts in enumerate(FLEISS)
+    }
+    assert round(measure_agreement(answers).kappa, 3) == 0.210
+
+
+def test_published_alpha_of_krippendorff():
+    answers = as_answers([row.split() for row in KRIPPENDORFF])
+    found = measure_agreement(answers)
+    assert round(found.alpha, 3) == 0.743
+    assert found.n_items == 11  # one unit has a single value
+
+
+def test_published_kappa_of_cohen():
+    # The grant reviews on Wikipedia: 20, 5, 10 and 15 of 50 proposals, kappa 0.4.
+    pairs = [("y", "y")] * 20 + [("y", "n")] * 5 + [("n", "y")] * 10 + [("n", "n")] * 15
+    answers = {i: dict(zip("AB", pair, strict=True)) for i, pair in enumerate(pairs)}
+    found = measure_agreement(answers)
+    kappa, (low, high), n = found.pairs["A", "B"]
+    assert (round(kappa, 3), n) == (0.4, 50)
+    assert low < kappa < high
+    assert found.share == pytest.approx(0.7)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_values_are_those_of_the_oracles(seed):
+    table = random_answers(seed)
+    found = measure_agreement(as_answers(table))
+    codes = np.array(table).astype(int)
+    counts, _ = aggregate_raters(codes.T)
+    assert found.kappa == pytest.approx(fleiss_kappa(counts))
+    alpha = krippendorff.alpha(codes, level_of_measurement="nominal")
+    assert found.alpha == pytest.approx(alpha)
+    for (first, second), (kappa, _, n) in found.pairs.items():
+        a, b = (codes[int(name.split()[1])] for name in (first, second))
+        assert kappa == pytest.approx(cohen_kappa_score(a, b))
+        assert n == 60
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_missing_answers_are_allowed(seed):
+    table = random_answers(seed, raters=4, missing=0.4)
+    found = measure_agreement(as_answers(table))
+    values = [[np.nan if x == "." else int(x) for x in row] for row in table]
+    alpha = krippendorff.alpha(values, level_of_measurement="nominal")
+    assert found.alpha == pytest.approx(alpha)
+    codes = np.array(values)
+    for (first, second), (kappa, _, n) in found.pairs.items():
+        a, b = (codes[int(name.split()[1])] for name in (first, second))
+        both = ~np.isnan(a) & ~np.isnan(b)
+        assert kappa == pytest.approx(cohen_kappa_score(a[both], b[both]))
+        assert n == both.sum()
+
+
+def test_intervals_are_those_of_a_plain_bootstrap():
+    table = random_answers(0)
+    found = measure_agreement(as_answers(table))
+    codes, rng = np.array(table).astype(int), np.random.default_rng(1)
+    draws = []
+    for _ in range(1000):
+        sample = codes[:, rng.integers(60, size=60)]
+        draws.append(krippendorff.alpha(sample, level_of_measurement="nominal"))
+    # Two bootstraps of 1,000 samples differ by a few hundredths.
+    np.testing.assert_allclose(
+        found.alpha_interval, np.percentile(draws, [2.5, 97.5]), atol=0.03
+    )
+
+
+def test_what_is_undefined_is_none():
+    assert measure_agreement({}) == Agreement()
+    assert measure_agreement({1: {"ann": "a"}}) == Agreement()
+    assert str(Agreement()) == "no item has answers by two annotators"
+    same = measure_agreement({i: {"ann": "a", "bob": "a"} for i in range(5)})
+    assert (same.alpha, same.kappa, same.share) == (None, None, 1.0)
+    assert same.pairs == {("ann", "bob"): (None, None, 5)}
+    assert str(same) == "100 % of the answers agree, from 5 items of one class"
+
+
+def test_the_agreement_of_a_session(open_session):
+    session = open_session(annotator="ann", refit=False)
+    session.tell(range(8), ["a", "b"] * 4, unasked=True)
+    assert session.agreement().n_items == 0
+    session.tell(range(4), ["a", "b", "a", "a"], annotator="bob")
+    session.tell([4], ["a"], annotator="eve")
+    found = session.agreement()
+    assert found.n_items == 5
+    assert found.share == pytest.approx(0.8)
+    assert list(found.pairs) == [("ann", "bob"), ("ann", "eve")]
+    assert found == session.agreement()
+    text = str(found)
+    assert text.startswith("80 % of the answers agree; alpha 0.")
+    assert text.endswith(", from 5 items")
+
+
+def test_lists_and_numbers_are_classes(open_session):
+    session = open_session(annotator="ann", refit=False)
+    session.tell([1, 2], [[0, 1], [1, 0]], unasked=True)
+    session.tell([1, 2], [[0, 1], [1, 1]], annotator="bob")
+    assert session.agreement().share == 0.5

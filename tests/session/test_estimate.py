@@ -1,0 +1,145 @@
+"""What a session says about its model, in one line."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+from skactive import ActiveLearner
+from skactive.session import Estimate
+from skactive.session._estimate import minutes_left
+from skactive.stopping._estimates import estimate_accuracy, wilson_interval
+from skactive.stopping._out_of_fold import out_of_fold
+
+
+@pytest.fixture
+def many():
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=400)
+    X = rng.normal(size=(400, 5)) + y[:, None]
+    return X, np.array(["ham", "spam"])[y]
+
+
+def label(session, y, n, **options):
+    while len(session.labels) < n:
+        ids = session.ask(5).ids
+        session.tell(ids, y[list(ids)], **options)
+
+
+@pytest.mark.parametrize(
+    ("estimate", "line"),
+    [
+        (Estimate(3), "accuracy: cannot tell yet; the next 100 labels: cannot tell"),
+        (
+            Estimate(30, 0.6, (0.42, 0.75)),
+            "accuracy 60 % (42 to 75) of the labeled items; the next 100 labels: "
+            "cannot tell",
+        ),
+        (
+            Estimate(200, 0.81, (0.74, 0.87), 40, 50, -0.001, (-0.021, 0.019), 130.4),
+            "accuracy 81 % (74 to 87), from 40 audited items; the next 50 labels: "
+            "-0.1 points (-2.1 to 1.9); 2 h 10 min left at your pace",
+        ),
+        (
+            Estimate(99, minutes=0.2),
+            "accuracy: cannot tell yet; the next 100 labels: cannot tell; less than "
+            "1 min left at your pace",
+        ),
+    ],
+)
+def test_an_estimate_is_one_line(estimate, line):
+    assert str(estimate) == line
+
+
+def test_minutes_are_for_the_missing_labels_at_the_median_pace():
+    assert minutes_left([2, 100, 3], 40) == 2.0
+    assert minutes_left([2], 0) == minutes_left([2], -5) == 0.0
+    assert minutes_left([], 40) is None
+    assert minutes_left([2], None) is None
+
+
+def test_the_accuracy_is_from_the_audit(open_session, many):
+    X, y = many
+    session = open_session(X, audit_every=3, n_labels=200)
+    label(session, y, 90, seconds=20)
+    seq = session.seq
+    found = session.estimate(horizon=40)
+    assert session.seq == seq
+    assert found.n_labels == 90
+    assert found.n_audited == len(session.audited) >= 25
+    # The same from the parts.
+    ids = list(session.labels)
+    rest = [id for id in range(400) if id not in session.labels]
+    parts = out_of_fold(
+        LogisticRegression(), X[ids], y[ids], X[rest], seed=session.learner.random_state
+    )
+    rows = np.isin(ids, session.audited)
+    correct = (parts.proba.argmax(axis=1) == parts.codes)[rows]
+    confidence = parts.proba.max(axis=1)
+    expected = estimate_accuracy(
+        correct, confidence[rows], parts.rest_proba.max(axis=1)
+    )
+    assert (found.accuracy, found.accuracy_interval) == expected
+    low, high = found.gain_interval
+    assert low < found.gain < high
+    assert found.minutes == pytest.approx(110 * 4 / 60)
+    assert session.estimate(90).minutes == 0
+    assert session.estimate().gain is None  # 90 labels say little about 100 more
+    assert f"from {found.n_audited} audited items" in str(found)
+
+
+def test_without_an_audit_it_is_that_of_the_labeled_items(open_session, many):
+    X, y = many
+    session = open_session(X)
+    label(session, y, 60)
+    found = session.estimate()
+    ids = list(session.labels)
+    parts = out_of_fold(
+        LogisticRegression(), X[ids], y[ids], seed=session.learner.random_state
+    )
+    right = np.sum(parts.proba.argmax(axis=1) == parts.codes)
+    assert found.n_audited == 0
+    assert found.accuracy == pytest.approx(right / 60)
+    assert found.accuracy_interval == wilson_interval(right, 60)
+    assert found.minutes is None
+    assert "of the labeled items" in str(found)
+
+
+def test_what_cannot_be_told_is_none(open_session, many):
+    X, y = many
+    session = open_session(X, refit=False)
+    assert session.estimate(10) == Estimate(0)
+    session.tell([0, 1, 2], ["ham"] * 3, unasked=True)
+    assert session.estimate() == Estimate(3)
+    session.tell(range(3, 12), y[3:12], unasked=True)
+    assert session.estimate() == Estimate(12)
+    for bad in ({"goal": 0}, {"horizon": 0}):
+        with pytest.raises(ValueError, match="must be"):
+            session.estimate(**bad)
+
+
+def test_all_items_labeled(open_session, many):
+    X, y = many[0][:30], many[1][:30]
+    session = open_session(X, refit=False, audit_every=2)
+    label(session, y, 30)
+    found = session.estimate()
+    assert found.n_audited == 30
+    assert found.gain is None
+
+
+def test_labels_from_before_the_session_count_for_training_only(open_session, many):
+    X, y = many
+    learner = ActiveLearner(LogisticRegression(), random_state=0)
+    session = open_session(X[100:], learner=learner.fit(X[:100], y[:100]))
+    label(session, y[100:], 40)
+    found = session.estimate(horizon=20)
+    assert found.n_labels == 40
+    assert found.accuracy_interval == wilson_interval(found.accuracy * 40, 40)
+
+
+def test_a_regressor_has_no_accuracy(open_session, many):
+    session = open_session(
+        many[0], learner=ActiveLearner(LinearRegression(), random_state=0)
+    )
+    session.tell([0, 1, 2], [0.5, 1.5, 2.5], unasked=True)
+    with pytest.raises(TypeError, match="must be a classifier with predict_proba"):
+        session.estimate()
