@@ -66,9 +66,10 @@ class LabelingApp(App):
     #error { color: $error; padding: 0 1; }
     #text { height: 1fr; border: round $primary; padding: 0 1; }
     #prediction { padding: 0 1; }
-    #classes { padding: 0 1; max-height: 12; }
+    #classes { padding: 0 1; height: auto; max-height: 12; }
     #choice { background: $surface; border: round $primary; margin: 2 4; padding: 1; }
     """
+    ENABLE_COMMAND_PALETTE = False
     BINDINGS = [
         ("space", "accept", "Accept"),
         ("slash", "pick", "Find class"),
@@ -76,11 +77,11 @@ class LabelingApp(App):
         ("u,left", "undo", "Undo"),
         ("f", "flag", "Flag"),
         ("n", "note", "Note"),
-        ("plus_sign", "add_class", "Add class"),
-        ("equals_sign", "history", "History"),
-        ("exclamation_mark", "check", "Check these"),
         ("question_mark", "help", "Help"),
         ("ctrl+q", "quit", "Finish"),
+        ("equals_sign", "history", "History"),
+        ("exclamation_mark", "check", "Check these"),
+        ("plus_sign", "add_class", "Add class"),
     ]
 
     def __init__(self, desk, client="terminal"):
@@ -192,9 +193,14 @@ class LabelingApp(App):
             self._show(item)
 
     def action_help(self):
-        """Show the classes with their descriptions."""
-        entries = [(line, None) for line in list_classes(self._state, about=True)]
-        self.push_screen(_Choice("Classes", entries, "a part of it"))
+        """Show the classes with their descriptions, and the keys."""
+        keys = [
+            f"{self.get_key_display(binding)}  {binding.description}"
+            for _, binding in self._bindings
+        ]
+        lines = [*list_classes(self._state, about=True), *keys]
+        entries = [(line, None) for line in lines]
+        self.push_screen(_Choice("Classes and keys", entries, "a part of it"))
 
     async def _answer(self, label):
         if self._item is None:
