@@ -29,18 +29,37 @@ class Encoder:
         front, _ = split_estimator(estimator)
         self._front = clone(front).fit(take_rows(pool.X, np.arange(1)))
         self._pool = pool
-        # The order of the audit: what is asked before there is a model belongs to it.
-        self._order = np.argsort(pool.draw_keys(seed, "audit"), kind="stable")
-        self.ready = np.zeros(len(pool), dtype=bool)
+        self._seed = seed
+        self._order = np.empty(0, dtype=np.intp)
+        self.ready = np.empty(0, dtype=bool)
+        self._done = 0  # how far in the order
+        self._running = False
         self._stopped = threading.Event()
-        config = sklearn.get_config()  # each thread has its own
-        self._thread = threading.Thread(target=self._work, args=(config,), daemon=True)
-        self._thread.start()
+        self._lock = threading.Lock()
+        self.grow()
 
     @property
     def share(self):
         """Share of the pool that has features, from 0 to 1."""
         return float(self.ready.mean())
+
+    def grow(self):
+        """Continue with the items that the pool has gained."""
+        with self._lock:
+            start, n = len(self.ready), len(self._pool)
+            # That of the audit: what is asked before there is a model belongs to it.
+            keys = self._pool.draw_keys(self._seed, "audit")[start:]
+            new = start + np.argsort(keys, kind="stable")
+            self._order = np.concatenate([self._order, new])
+            self.ready = np.concatenate([self.ready, np.zeros(n - start, dtype=bool)])
+            if self._running:
+                return
+            self._running = True
+            config = sklearn.get_config()  # each thread has its own
+            self._thread = threading.Thread(
+                target=self._work, args=(config,), daemon=True
+            )
+            self._thread.start()
 
     def pick(self, free, n):
         """Return positions of `n` free items that have features first, or soon."""
@@ -54,16 +73,20 @@ class Encoder:
 
     def _work(self, config):
         with sklearn.config_context(**config):
-            for start in range(0, len(self._order), _CHUNK):
-                rows = np.sort(self._order[start : start + _CHUNK])
-                try:
-                    if self._stopped.is_set():
+            while True:
+                with self._lock:
+                    rows = np.sort(self._order[self._done :][:_CHUNK])
+                    if not len(rows) or self._stopped.is_set():
+                        self._running = False
                         return
+                try:
                     self._front.transform(take_rows(self._pool.X, rows))
+                    failed = False
                 except Exception:
-                    break
-                self.ready[rows] = True
-            self.ready[:] = True
+                    failed = True
+                with self._lock:
+                    self._done = len(self._order) if failed else self._done + len(rows)
+                    self.ready[self._order[: self._done]] = True
 
 
 def make_encoder(encode, estimator, pool, seed):

@@ -104,7 +104,7 @@ def follow_pool(journal, pool):
     Items may be new, in another order, or gone if they have no label. Raise a
     ValueError that names missing labeled items or changed items.
     """
-    summary, now = pool.fingerprint()
+    summary, _ = pool.fingerprint()
     before, name = last_pool(journal.manifest, journal.events)
     if all(before.get(key, value) == value for key, value in summary.items()):
         return
@@ -126,18 +126,20 @@ def follow_pool(journal, pool):
         moves = find_moves(hashes, pool, list(state.answers), others)
     except ValueError as exc:
         _refuse_pool(journal, exc)
-    new_name = f"pool-{len(journal.events) + 1}.npy"
-    write_atomic(journal.file(new_name), dump_hashes(now))
-    journal.append(
-        "pool",
-        **summary,
-        hashes=new_name,
-        was=list(moves) or None,
-        **{"is": list(moves.values()) or None},
-    )
+    moved = {"was": list(moves) or None, "is": list(moves.values()) or None}
+    record_pool(journal, pool, **moved)
     journal.read_again()
+
+
+def record_pool(journal, pool, **fields):
+    """Record the present pool of a session, and replace its file of hashes."""
+    summary, hashes = pool.fingerprint()
+    _, old_name = last_pool(journal.manifest, journal.events)
+    name = f"pool-{len(journal.events) + 1}.npy"
+    write_atomic(journal.file(name), dump_hashes(hashes))
+    journal.append("pool", **summary, hashes=name, **fields)
     with suppress(OSError):
-        os.unlink(journal.file(name))
+        os.unlink(journal.file(old_name))
 
 
 def last_pool(manifest, events):

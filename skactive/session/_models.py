@@ -122,6 +122,11 @@ class Models:
             )
         return model.age(self._task().labels)
 
+    def follow_pool(self):
+        """Compute the features of new items of the pool, if `encode` requires it."""
+        if self._encoder is not None:
+            self._encoder.grow()
+
     def stop(self):
         """Start no further training; ignore the model of a running one."""
         self._trainer.drop()
@@ -191,7 +196,10 @@ class Models:
 
 def _find_ready(encoder):
     """Return a mask (n,) of the items that have features, None if all have."""
-    return None if encoder is None or encoder.ready.all() else encoder.ready.copy()
+    if encoder is None:
+        return None
+    ready = encoder.ready.copy()
+    return None if ready.all() else ready
 
 
 def check_refit(refit):

@@ -11,7 +11,14 @@ from typing import Any
 import numpy as np
 
 from .._storage._fingerprint import hash_ids, hash_items
-from .._utils._containers import as_list, read_items, take_row
+from .._utils._containers import (
+    as_container,
+    as_list,
+    concatenate,
+    count_items,
+    read_items,
+    take_row,
+)
 from .._utils._random import round_rng
 from .._utils._texts import as_texts
 
@@ -70,7 +77,7 @@ class Pool:
     comparable content. `ids_are_positions` is True if no ids were given.
     """
 
-    def __init__(self, X, ids=None):
+    def __init__(self, X, ids=None, contents=None):
         self.X, n = read_items(X)
         if ids is None and hasattr(X, "iloc") and hasattr(X, "index"):
             self.ids = _check_ids(X.index, n, "the index of 'X_pool'")
@@ -80,13 +87,61 @@ class Pool:
             self.ids = _check_ids(ids, n, "'ids'")
         self.ids_are_positions = ids is None and list(self.ids) == list(range(n))
         self._positions = {id: position for position, id in enumerate(self.ids)}
-        self.contents = hash_items(self.X)
+        self.contents = hash_items(self.X) if contents is None else contents
         if self.ids_are_positions and not self.contents.all():
             kind = type(as_list(X)[int(np.argmin(self.contents))]).__name__
             raise TypeError(
                 f"'X_pool' must hold items whose content can be compared, got {kind}. "
                 "Pass ids=, by which such items are then known."
             )
+
+    def extended(self, items, ids=None):
+        """Return a pool with further items at its end.
+
+        `ids` are theirs, and None if the items are known by position; otherwise they
+        default to the index of a pandas object. Raise a TypeError for items of another
+        kind, and a ValueError for ids that exist.
+        """
+        items = as_container(items)
+        count_items(items, name="items")
+        X = concatenate(self.X, items, name="items")
+        contents = np.concatenate([self.contents, hash_items(items)])
+        if self.ids_are_positions:
+            if ids is not None:
+                raise ValueError(
+                    f"'ids' must be None for a pool that is known by position, got "
+                    f"{ids!r}. Nothing was added."
+                )
+            if hasattr(X, "iloc"):
+                X = X.reset_index(drop=True)
+            grown = Pool(X, None, contents)
+        else:
+            if ids is None and not (hasattr(items, "iloc") and hasattr(items, "index")):
+                raise ValueError(
+                    "'ids' must name each of the new items, got None, and the pool has "
+                    f"ids such as {self.ids[0]!r}. Nothing was added."
+                )
+            ids = _check_ids(
+                items.index if ids is None else ids,
+                count_items(items),
+                "'ids'",
+                "items",
+            )
+            grown = Pool(X, [*self.ids, *ids], contents)
+        if self.texts is not None and grown.texts is None:
+            raise TypeError(
+                "'items' must be texts as the pool holds them, got others. Nothing was "
+                "added."
+            )
+        return grown
+
+    def become(self, grown):
+        """Take over the items of an extended pool."""
+        # The items come first: a thread that trains finds what it has the ids of.
+        self.X, self.contents = grown.X, grown.contents
+        self._positions, self.ids = grown._positions, grown.ids
+        for name in ("texts", "copies", "_by_content"):
+            self.__dict__.pop(name, None)
 
     def __len__(self):
         return len(self.ids)
@@ -244,13 +299,13 @@ def _is_id(id):
     return isinstance(id, str | int) and not isinstance(id, bool)
 
 
-def _check_ids(ids, n, name):
+def _check_ids(ids, n, name, items="X_pool"):
     if isinstance(ids, str | Mapping | Set) or not hasattr(ids, "__len__"):
         raise TypeError(f"{name} must be a sequence of n ids, got {ids!r}.")
     ids = as_list(ids)
     if len(ids) != n:
         raise ValueError(
-            f"{name} must name each of the {n} items of 'X_pool', got {len(ids)} ids."
+            f"{name} must name each of the {n} items of {items!r}, got {len(ids)} ids."
         )
     odd = [id for id in ids if not _is_id(id)]
     if odd:

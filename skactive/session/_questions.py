@@ -12,7 +12,7 @@ from .._utils._containers import take_rows
 from .._utils._pipelines import computes_features, split_estimator
 from .._utils._sklearn import check_count
 from ._models import seeded_for
-from ._pool import Batch
+from ._pool import Batch, find_taught
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,8 @@ class Questions:
     """Chooses batches and records them.
 
     `choosing` is held while a batch is chosen; it is acquired before the lock of the
-    log. `taught` are positions that the learner was fitted to before the session.
+    log. `taught` are hashes of the items that the learner was fitted to before the
+    session.
     """
 
     def __init__(self, log, pool, models, choosing, taught, options):
@@ -53,7 +54,7 @@ class Questions:
         self._pool = pool
         self._models = models
         self._choosing = choosing
-        self._taught = taught
+        self._known = taught
         self._options = options
         self._front = None
         # Batches that were open are shown once more before any new one.
@@ -140,6 +141,16 @@ class Questions:
         for ids in (state.answers, state.skipped, *state.open.values()):
             taken[copies[self._pool.positions(ids)]] = True
         return (copies == np.arange(len(copies))) & ~taken
+
+    @cached_property
+    def _taught(self):
+        """Positions of the items that the learner was fitted to before the session."""
+        return find_taught(self._pool, self._known)
+
+    def follow_pool(self):
+        """Work out again what depends on the pool."""
+        for name in ("_taught", "_shared", "_order"):
+            self.__dict__.pop(name, None)
 
     # Second opinions ------------------------------------------------------------------
 

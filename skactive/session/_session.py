@@ -22,9 +22,9 @@ from ._insights import Insights
 from ._journal import Journal
 from ._labels import Vocabulary, check_annotator, check_classes
 from ._log import Bar, Log
-from ._manifest import begin_or_resume
+from ._manifest import begin_or_resume, record_pool
 from ._models import Models, check_refit, fresh_learner
-from ._pool import Batch, Pool, find_taught
+from ._pool import Batch, Pool
 from ._questions import Options, Questions
 from ._state import State, list_history
 
@@ -240,7 +240,7 @@ class LabelingSession:
         taught = hash_items(getattr(learner, "X_labeled_", ()))
         self._questions = Questions(
             *(self._log, self._pool, self._models, self._choosing),
-            *(find_taught(self._pool, taught), options),
+            *(taught, options),
         )
         self._insights = Insights(self._log, self._pool, self._models, self._questions)
         self._models.prepare()
@@ -285,6 +285,44 @@ class LabelingSession:
         """
         n = check_n_queries(n, None, name="n")
         return self._questions.ask(n, self._who(annotator), refit)
+
+    def add(self, items: Any, ids: Sequence[str | int] | None = None) -> list[Any]:
+        """Add items to the pool; they can be asked from now on.
+
+        The session is opened again with the grown pool: the items in this order, or in
+        any order with their ids.
+
+        Parameters
+        ----------
+        items : container of m items
+            Of the kind of the pool.
+        ids : sequence of str or int, default=None
+            Ids of the items, if the pool has ids. Defaults to the index of a pandas
+            object. Items of a pool without ids are known by position.
+
+        Returns
+        -------
+        ids : list of ids
+            Ids of the items.
+
+        Raises
+        ------
+        ValueError
+            If an id is missing, or exists already. Nothing was then added.
+        TypeError
+            If the items are of another kind than those of the pool.
+        OSError
+            If the disk is full or fails. Nothing was then added; repeat the call.
+        """
+        with self._choosing, self._lock:
+            self._log.sync()
+            n, grown = len(self._pool), self._pool.extended(items, ids)
+            record_pool(self._journal, grown)
+            self._pool.become(grown)
+            self._log.sync()
+            self._questions.follow_pool()
+            self._models.follow_pool()
+            return list(self._pool.ids[n:])
 
     def refit(self) -> Self:
         """Train on all labels now.

@@ -155,3 +155,17 @@ def test_features_of_a_pipeline_that_is_trained_are_not_computed(open_session):
 def test_another_value_is_refused(open_session):
     with pytest.raises(ValueError, match="'encode' must be None or 'background'"):
         open_session(encode=True)
+
+
+@pytest.mark.parametrize("when", ["during", "after"])
+def test_items_that_are_added_are_encoded_too(open_session, learner, texts, when):
+    session = open_session(
+        texts, learner=learner, refit="background", encode="background"
+    )
+    if when == "after":
+        _wait_until_encoded(session)
+    session.add(["the last", "the very last"])
+    assert session.encoded < 1 or when == "after"
+    _wait_until_encoded(session)
+    assert {*texts, "the last", "the very last"} <= SlowFeatures.seen.keys()
+    assert len(session.ask(302)) == 302
