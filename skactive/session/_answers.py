@@ -30,7 +30,10 @@ class Answers:
         if isinstance(ids, Mapping) and labels is None:
             ids, labels = list(ids), list(ids.values())
         elif isinstance(ids, str | int | np.generic):
-            if isinstance(labels, list | tuple | np.ndarray) and len(labels) == 1:
+            holds_one = (
+                isinstance(labels, list | tuple | np.ndarray) and len(labels) == 1
+            )
+            if holds_one and self._vocabulary.kind(self._state, None) != "names":
                 raise TypeError(
                     f"'labels' must be one label for the one id {ids!r}, got "
                     f"{labels!r}. Pass the label itself, or a list of ids too. Nothing "

@@ -236,7 +236,7 @@ def _read(label, id):
     if hasattr(label, "tolist"):
         label = label.tolist()
     if isinstance(label, list | tuple):
-        return [_read(part, id) for part in label]
+        return _check_parts([_read(part, id) for part in label], id)
     if is_missing(label) or (isinstance(label, float) and math.isinf(label)):
         raise ValueError(
             f"'labels' must hold a label for {id!r}, got {label!r}. Tell only items "
@@ -251,6 +251,21 @@ def _read(label, id):
         raise ValueError(
             f"'labels' must hold int of at most 64 bits, got {label!r} for {id!r}. "
             "Pass it as a str. Nothing was recorded."
+        )
+    return label
+
+
+def _check_parts(label, id):
+    """Return a label that is a list, checked."""
+    if is_names(label) and len(set(label)) < len(label):
+        raise ValueError(
+            f"'labels' must hold each class of an item once, got {label!r} for {id!r}. "
+            "Nothing was recorded."
+        )
+    if any(isinstance(part, str) for part in label) and not is_names(label):
+        raise TypeError(
+            f"'labels' must hold lists of str or lists of numbers, got {label!r} for "
+            f"{id!r}. Nothing was recorded."
         )
     return label
 

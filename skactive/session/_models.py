@@ -14,6 +14,7 @@ from .._utils._pipelines import takes_unlabeled
 from .._utils._random import round_seed
 from .._utils._texts import drop_known_texts
 from .._utils._threads import synchronized
+from ._labels import is_names
 from ._state import State
 
 
@@ -277,6 +278,11 @@ def train(base, pool, task, ready=None):
 
 def _teach(base, pool, task):
     """Return a copy of `base` with the labels of a task, not trained on them."""
+    if any(map(is_names, task.labels.values())):
+        raise TypeError(
+            "labels that are lists of names cannot be trained on: a model predicts one "
+            "class of each item. Label with refit=False, and export the labels."
+        )
     learner = copy.copy(base)  # training replaces attributes and changes none
     if task.renamed and getattr(learner, "y_labeled_", np.empty(0)).ndim == 1:
         before = learner.y_labeled_.tolist()

@@ -136,7 +136,7 @@ class Pool:
         return grown
 
     def become(self, grown):
-        """Take over the items of an extended pool."""
+        """Replace the items by those of an extended pool."""
         # The items come first: a thread that trains finds what it has the ids of.
         self.X, self.contents = grown.X, grown.contents
         self._positions, self.ids = grown._positions, grown.ids

@@ -8,7 +8,7 @@ from typing import Any
 
 from .._utils._sklearn import check_path
 from ._journal import MANIFEST, read_events, read_manifest
-from ._labels import rename_label
+from ._labels import is_names, rename_label
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,8 @@ SETTLE = ("latest", "majority")
 
 
 def _vote(answer):
-    return repr(answer.label)
+    label = answer.label
+    return repr(sorted(label) if is_names(label) else label)
 
 
 class State:
