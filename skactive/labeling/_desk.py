@@ -634,13 +634,13 @@ class Desk:
 
     def _estimate_later(self, n_labeled):
         """Estimate in the background after every few labels."""
-        if n_labeled >= 20 and n_labeled - self._estimated >= max(5, n_labeled // 20):
+        is_due = n_labeled - self._estimated >= max(5, n_labeled // 20)
+        if n_labeled >= 20 and is_due and self.session.encoded == 1:
             self._in_background("estimate", self._compute_estimate, n_labeled)
 
     def _compute_estimate(self, n_labeled):
         self._estimated = n_labeled
-        estimate = getattr(self.session, "estimate", None)
-        self._estimate = "" if estimate is None else str(estimate())
+        self._estimate = str(self.session.estimate(self.goal))
 
     @synchronized
     def _in_background(self, name, function, *args):

@@ -241,9 +241,9 @@ def test_commands_of_the_prompt(label, tmp_path):
         "=",
         "1",
         "bad",
-        "q",
+        "!",
     ]
-    status, shown = label(*lines)
+    status, shown = label(*lines, "", "q")
     assert status == 0
     assert any(line.startswith("No class fits") for line in shown)
     assert any("flagged | note: a note" in line for line in shown)

@@ -229,6 +229,23 @@ def test_history_has_the_newest_first_and_can_be_searched(desk):
     assert desk.history(start=5)["items"][0]["id"] == desk.history()["items"][5]["id"]
 
 
+def test_answers_that_the_model_contradicts_are_found(desk):
+    _label(desk, 24)
+    wrong = next(iter(desk.session.labels))
+    right = desk.session.labels[wrong]
+    desk.answer(wrong, {"yes": "no", "no": "yes"}[right], "tab")
+    assert desk.check(3)[0]["id"] == wrong
+
+
+def test_the_estimate_comes_in_the_background(open_desk):
+    desk = open_desk(goal=50)
+    assert _label(desk, 19)["estimate"] == ""
+    _label(desk, 1)
+    desk._jobs["estimate"].result()
+    assert desk.state()["estimate"].startswith("accuracy ")
+    assert desk.state()["estimate"].endswith("left at your pace")
+
+
 def test_search_in_the_pool(desk):
     assert [item["id"] for item in desk.search("NUMBER 5")][:3] == [5, 50, 51]
     assert len(desk.search("film", 7)) == 7
