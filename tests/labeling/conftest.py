@@ -1,5 +1,10 @@
 """A desk over a few texts, with a model that needs no download."""
 
+import os
+import shutil
+import socket
+from pathlib import Path
+
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -7,6 +12,8 @@ from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner, LabelingSession
 from skactive.labeling import Desk
+
+from ..conftest import absent
 
 TEXTS = [f"{'good' if i % 2 else 'bad'} film number {i}" for i in range(60)]
 
@@ -46,3 +53,40 @@ def open_desk(learner, tmp_path):
 @pytest.fixture
 def desk(open_desk):
     return open_desk()
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Chromium without a window; its own driver, nothing is downloaded."""
+    from selenium import webdriver
+
+    driver = shutil.which("chromedriver")
+    binary = shutil.which("chromium") or shutil.which("google-chrome")
+    if not driver or not binary:
+        absent("chromium and chromedriver are not installed")
+    options = webdriver.ChromeOptions()
+    options.binary_location = binary
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    for option in ("headless=new", "no-sandbox", "disable-dev-shm-usage"):
+        options.add_argument(f"--{option}")
+    options.add_argument("--window-size=1000,900")
+    browser = webdriver.Chrome(options, webdriver.ChromeService(driver))
+    yield browser
+    browser.quit()
+
+
+@pytest.fixture
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.fixture(scope="session")
+def axe():
+    """The accessibility rules of axe-core, a file that npm provides."""
+    default = Path(__file__).parents[2] / "node_modules" / "axe-core" / "axe.min.js"
+    path = Path(os.environ.get("SKACTIVE_AXE", default))
+    if not path.exists():
+        absent("axe-core is not installed and SKACTIVE_AXE does not name its file")
+    return path.read_text(encoding="utf-8")

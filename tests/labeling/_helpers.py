@@ -1,0 +1,75 @@
+"""A labeling page in a real browser, driven by its keys."""
+
+import time
+
+from selenium.webdriver import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+
+class Page:
+    """The page at an address, in the current window of a driver."""
+
+    def __init__(self, driver, url):
+        self.driver = driver
+        driver.get(url)
+        self.until(lambda: self.item is not None)
+
+    def until(self, condition, seconds=30):
+        """Wait until a condition holds, and return what it returns."""
+        end = time.monotonic() + seconds
+        while not (value := condition()):
+            assert time.monotonic() < end, self.all("body")[0].text
+            time.sleep(0.02)
+        return value
+
+    def press(self, *keys):
+        ActionChains(self.driver).send_keys(*keys).perform()
+
+    def type(self, text):
+        ActionChains(self.driver).send_keys(text).perform()
+
+    def go(self, key):
+        """Press a key that leads to another text."""
+        before = self.item
+        self.press(key)
+        self.until(lambda: self.item != before)
+
+    def open(self, name):
+        """Press a button of the tools by the keyboard."""
+        for _ in range(20):
+            self.press(Keys.SHIFT + Keys.TAB + Keys.NULL)
+            if self.focus == name:
+                break
+        assert self.focus == name
+        self.press(Keys.ENTER)
+        self.until(lambda: self.all("dialog[open]"))
+
+    def all(self, selector):
+        return self.driver.find_elements(By.CSS_SELECTOR, f"{selector}")
+
+    def text(self, selector):
+        """Return the text of an element, or "" if it is not shown."""
+        code = """
+const element = document.querySelector(arguments[0]);
+return element?.checkVisibility() ? element.textContent : "";
+"""
+        return self.driver.execute_script(code, selector)
+
+    @property
+    def item(self):
+        """The text to label, or None."""
+        code = """
+const parts = document.querySelectorAll(".text > p:not(.note)");
+return parts.length ? [...parts].map((part) => part.textContent).join("|") : null;
+"""
+        return self.driver.execute_script(code)
+
+    @property
+    def focus(self):
+        return self.driver.execute_script("return document.activeElement.textContent")
+
+    @property
+    def classes(self):
+        """The names of the classes that are shown."""
+        return [element.text for element in self.all(".classes .name")]
