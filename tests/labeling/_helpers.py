@@ -13,7 +13,7 @@ class Page:
     def __init__(self, driver, url):
         self.driver = driver
         driver.get(url)
-        self.until(lambda: self.item is not None)
+        self.wait()
 
     def until(self, condition, seconds=30):
         """Wait until a condition holds, and return what it returns."""
@@ -29,16 +29,26 @@ class Page:
     def type(self, text):
         ActionChains(self.driver).send_keys(text).perform()
 
+    def chord(self, modifier, key):
+        """Press a key together with Shift or Control."""
+        actions = ActionChains(self.driver).key_down(modifier).send_keys(key)
+        actions.key_up(modifier).perform()
+
     def go(self, key):
-        """Press a key that leads to another text."""
-        before = self.item
+        """Press a key that leads to another text; return the text before."""
+        before = self.wait()
         self.press(key)
         self.until(lambda: self.item != before)
+        return before
+
+    def wait(self):
+        """Return the text to label, which may still be on its way."""
+        return self.until(lambda: self.item)
 
     def open(self, name):
         """Press a button of the tools by the keyboard."""
         for _ in range(20):
-            self.press(Keys.SHIFT + Keys.TAB + Keys.NULL)
+            self.chord(Keys.SHIFT, Keys.TAB)
             if self.focus == name:
                 break
         assert self.focus == name
@@ -72,4 +82,5 @@ return parts.length ? [...parts].map((part) => part.textContent).join("|") : nul
     @property
     def classes(self):
         """The names of the classes that are shown."""
-        return [element.text for element in self.all(".classes .name")]
+        code = "return [...document.querySelectorAll('.classes .name')]"
+        return self.driver.execute_script(f"{code}.map((name) => name.textContent)")

@@ -90,3 +90,18 @@ def axe():
     if not path.exists():
         absent("axe-core is not installed and SKACTIVE_AXE does not name its file")
     return path.read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def window(browser):
+    """A new window; what it and the others of a test stored is erased at the end."""
+    first = browser.current_window_handle
+    browser.switch_to.new_window("window")
+    browser.get_log("browser")
+    yield browser
+    for handle in browser.window_handles:
+        if handle != first:
+            browser.switch_to.window(handle)
+            browser.execute_script("if (origin != 'null') localStorage.clear()")
+            browser.close()
+    browser.switch_to.window(first)

@@ -1,6 +1,7 @@
 """The page in a real browser, by keyboard: the issue's scenario and its faults."""
 
 import csv
+import errno
 import itertools
 import json
 import socket
@@ -11,6 +12,8 @@ from pathlib import Path
 
 import pytest
 from selenium.webdriver.common.keys import Keys
+
+from skactive.labeling._server import LabelingServer
 
 from ._helpers import Page
 
@@ -48,19 +51,19 @@ def _label_by_keyboard(page, served, truth, n):
 
     def answer(n):
         for _ in range(n):
-            text = page.until(lambda: page.item)
+            text = page.wait()
             page.go(KEYS[truth[text]])
             typed[text] = truth[text]
 
     answer(n // 4)
-    text = page.item  # a wrong key, taken back
+    text = page.wait()  # a wrong key, taken back
     page.go("1" if truth[text] == "other" else "2")
     page.press("u")
     page.until(lambda: page.item == text)
     answer(1)
-    skipped = page.item
-    page.go("s")
+    skipped = page.go("s")
     answer(n // 4)
+    page.wait()
     served.kill()
     kept = 0
     while page.item:  # the text on the screen and what was fetched before
@@ -68,9 +71,9 @@ def _label_by_keyboard(page, served, truth, n):
         kept += 1
     assert f"{kept} answer" in page.text(".fault")
     served.start()
-    page.until(lambda: not page.text(".fault") and page.item)
+    page.until(lambda: not page.text(".fault"))
     answer(n // 4)
-    before = page.item  # an earlier answer is corrected
+    before = page.wait()  # an earlier answer is corrected
     page.open("History")
     page.until(lambda: len(page.all(".entry")) > 2)
     page.press(Keys.TAB, Keys.TAB, Keys.TAB, Keys.ENTER)
@@ -92,7 +95,7 @@ def _label_by_keyboard(page, served, truth, n):
     [20, pytest.param(200, marks=[pytest.mark.slow, pytest.mark.shared_data])],
 )
 def test_label_by_keyboard_with_a_killed_server(
-    request, browser, tmp_path, free_port, n
+    request, window, tmp_path, free_port, n
 ):
     if n == 20:
         words = itertools.product(["flood", "song"], ["in the north", "by the sea"])
@@ -111,7 +114,7 @@ def test_label_by_keyboard_with_a_killed_server(
     (tmp_path / "texts.json").write_text(texts, encoding="utf-8")
     served = Served(tmp_path, free_port).start()
     try:
-        page = Page(browser, served.url)
+        page = Page(window, served.url)
         typed = _label_by_keyboard(page, served, truth, n)
         assert served.process.wait(30) == 0
     finally:
@@ -121,3 +124,405 @@ def test_label_by_keyboard_with_a_killed_server(
     stored = {row["text"].removeprefix("'"): row["label"] for row in rows}
     assert len(rows) == n
     assert stored == {text.removeprefix("'"): label for text, label in typed.items()}
+
+
+# Everything below runs a server in this process, over the desk of the fixtures.
+
+
+@pytest.fixture
+def open_page(window, open_desk):
+    """Open the page of a desk; the browser may log nothing but the words of `noise`."""
+    servers, allowed = [], []
+
+    def open_page(*args, noise=(), **options):
+        desk = open_desk(*args, **options)
+        servers.append(LabelingServer(desk, token=TOKEN).start())
+        allowed.extend(noise)
+        page = Page(window, servers[-1].url)
+        page.desk, page.server = desk, servers[-1]
+        return page
+
+    yield open_page
+    log = [entry["message"] for entry in window.get_log("browser")]
+    for server in servers:
+        server.stop()
+    assert [line for line in log if not any(word in line for word in allowed)] == []
+
+
+def _labels(page):
+    """Return the stored labels by text."""
+    session = page.desk.session
+    return {session.item(id): label for id, label in session.labels.items()}
+
+
+HTML = "<img src=x onerror='document.title=\"hacked\"'><script>hacked=1</script> &amp;"
+RTL = "שלום עולם, זה טקסט"
+
+
+def test_texts_and_names_are_shown_as_text(open_page):
+    long = "word " * 20_000
+    texts = [HTML, RTL, long, "a\nb", "__proto__", "e\u0301 東京 \u202e x"]
+    page = open_page(texts, session={"classes": ["__proto__", "constructor", HTML]})
+    assert page.classes == ["__proto__", "constructor", HTML]
+    seen, places = [], set()
+    for key in itertools.islice(itertools.cycle("123"), len(texts)):
+        text = page.wait()
+        seen.append(text)
+        direction = (
+            "return getComputedStyle(document.querySelector('.text p')).direction"
+        )
+        expected = "rtl" if text == RTL else "ltr"
+        assert page.driver.execute_script(direction) == expected
+        places.add(str(page.all(".classes button")[0].rect))
+        page.press(key)
+        page.until(lambda before=text: page.item != before)
+    assert sorted(seen) == sorted(texts)
+    assert len(places) == 1  # whatever the length of the text
+    labels = itertools.cycle(["__proto__", "constructor", HTML])
+    assert _labels(page) == dict(zip(seen, labels, strict=False))
+    assert page.driver.title != "hacked"
+    assert page.driver.execute_script("return typeof hacked") == "undefined"
+    page.open("History")
+    page.until(lambda: len(page.all(".entry")) == len(texts))
+    assert page.text(".entry .excerpt")
+
+
+@pytest.mark.parametrize("classes", [[0, 1], [False, True]])
+def test_numbers_and_bools_are_classes(open_page, classes):
+    page = open_page(session={"classes": classes})
+    page.go("2")
+    page.go("1")
+    assert [(type(x), x) for x in page.desk.session.labels.values()] == [
+        (type(x), x) for x in classes[::-1]
+    ]
+
+
+def test_pairs_of_texts_are_both_shown(open_page):
+    page = open_page([(f"question {i}", f"answer {i}") for i in range(5)])
+    question, answer = page.item.split("|")
+    assert question.replace("question", "answer") == answer
+
+
+def test_a_full_disk_is_shown_and_answers_are_kept_until_they_are_stored(open_page):
+    page = open_page(noise=["507"])
+    session, typed = page.desk.session, {}
+    tell = session.tell
+
+    def fail(*args, **kwargs):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    session.tell = fail
+    for key in "12":
+        typed[page.go(key)] = {"1": "yes", "2": "no"}[key]
+    assert "No space left on device" in page.text(".fault")
+    assert "2 answers kept in this browser" in page.text(".fault")
+    assert session.labels == {}
+    page.driver.refresh()  # the answers are in the storage of the browser
+    page.until(lambda: "2 answers kept" in page.text(".fault"))
+    session.tell = tell
+    page.until(lambda: len(session.labels) == 2 and not page.text(".fault"))
+    assert _labels(page) == typed
+    assert page.wait() not in typed
+    assert page.driver.execute_script("return localStorage.length") <= 2
+
+
+def test_an_answer_that_is_refused_is_said_and_asked_again(open_page):
+    page = open_page(noise=["400"])
+    text, desk = page.item, page.desk
+    refuse = desk.session.tell
+
+    def fail(*args, **kwargs):
+        raise ValueError("not this label")
+
+    desk.session.tell = fail
+    page.press("1")
+    page.until(lambda: "not this label" in page.text(".warning"))
+    assert page.item == text
+    desk.session.tell = refuse
+    page.go("1")
+    assert _labels(page) == {text: "yes"}
+
+
+def test_a_lost_connection_is_shown_at_once_and_comes_back(open_page):
+    page = open_page(noise=["ERR_", "Failed to load"])
+    page.server.stop()
+    page.until(lambda: "was stopped" in page.text(".fault"))
+    assert "All answers are stored" in page.text(".fault")
+    port = page.server.port
+    with LabelingServer(page.desk, port=port, token=TOKEN):
+        page.until(lambda: not page.text(".fault"))
+        text = page.item
+        page.go("1")
+        assert _labels(page) == {text: "yes"}
+
+
+def test_two_tabs_and_two_people_never_get_the_same_text(open_page):
+    page = open_page(session={"annotator": "ann"})
+    first = page.driver.current_window_handle
+    page.driver.switch_to.new_window("window")
+    Page(page.driver, page.server.url)
+    second = page.driver.current_window_handle
+    _set_annotator(page, "bob")
+    seen = []
+    for turn in range(10):
+        page.driver.switch_to.window(second if turn % 2 else first)
+        seen.append(page.go("1"))
+    assert len(set(seen)) == 10
+    given = [next(iter(given)) for given in page.desk.session.answers.values()]
+    assert sorted(given) == ["ann"] * 5 + ["bob"] * 5
+    page.driver.switch_to.window(first)
+    page.until(lambda: "10 labels" in page.text(".progress"))
+
+
+def _set_annotator(page, name):
+    page.all(".foot button")[0].send_keys(Keys.ENTER)
+    page.until(lambda: page.all("dialog[open] input"))
+    page.chord(Keys.CONTROL, "a")
+    page.type(name + Keys.ENTER)
+    page.until(lambda: name in page.text(".foot button") and page.item)
+
+
+def test_the_text_of_a_closed_tab_is_given_to_another(open_page):
+    page = open_page()
+    text = page.item
+    page.driver.get("about:blank")
+    page.until(lambda: not page.desk._leases)
+    Page(page.driver, page.server.url)
+    assert page.item == text
+
+
+def test_an_undo_that_came_too_late_is_said(open_page):
+    page = open_page(noise=["409"])
+    page.go("1")
+    undo = page.desk.undo
+    page.desk.undo = lambda seq, client, by=None: undo(seq - 1, client, by)
+    page.press("u")
+    page.until(lambda: "Something else was answered" in page.text(".warning"))
+    assert page.desk.state()["n_labeled"] == 1
+
+
+def test_undo_of_several_answers_and_of_a_skip(open_page):
+    page = open_page()
+    seen = []
+    for key in ("1", "s", "2"):
+        seen.append(page.go(key))
+    for text in reversed(seen):
+        page.press(Keys.ARROW_LEFT)
+        page.until(lambda text=text: page.item == text)
+    page.until(lambda: "0 labels" in page.text(".progress"))
+    page.press("u")
+    page.until(lambda: "nothing to undo" in page.text("[role=status]"))
+    assert page.item == seen[0]
+    page.go(Keys.ARROW_RIGHT)
+    assert page.desk.state()["n_skipped"] == 1
+
+
+def _train(page):
+    shown = {item["id"] for item in page.desk.next(next(iter(page.desk._seen)))}
+    for text, label in (("good", "yes"), ("bad", "no")):
+        for item in page.desk.search(f"{text} film", 12):
+            if item["id"] not in shown:
+                page.desk.answer(item["id"], label, "other")
+    page.desk.session.refit()
+
+
+def test_space_accepts_the_prediction_unless_it_is_hidden(open_page):
+    page = open_page()
+    assert "No prediction yet" in page.text(".guess")
+    page.press(" ")
+    page.until(lambda: "no prediction to accept" in page.text("[role=status]"))
+    _train(page)
+    page.go("s")
+    page.go("s")
+    text, predicted = page.wait(), page.text(".guess b")
+    assert predicted == ("yes" if "good" in text else "no")
+    assert "%" in page.text(".guess")
+    text = page.go(" ")
+    assert _labels(page)[text] == predicted
+    page.all(".foot input")[0].send_keys(" ")
+    page.until(lambda: page.text(".guess") == "Predictions are hidden.")
+    assert "%" not in page.text(".classes")
+    page.all(".text")[0].click()
+    n, text = len(page.desk.session.labels), page.item
+    page.press(" ")
+    page.until(lambda: "no prediction to accept" in page.text("[role=status]"))
+    page.driver.refresh()  # it is remembered
+    page.wait()
+    assert page.text(".guess") == "Predictions are hidden."
+    assert (page.item, len(page.desk.session.labels)) == (text, n)
+
+
+def test_space_accepts_a_suggestion(open_page):
+    page = open_page(suggestions=dict.fromkeys(range(60), "no"))
+    text = page.item
+    assert "Suggestion: no" in page.text(".guess")
+    page.go(" ")
+    assert _labels(page) == {text: "no"}
+    page.until(lambda: "agree with 1 of 1" in page.text(".foot"))
+
+
+INTENTS = [f"{verb}_{noun}" for verb in ("lost", "order", "activate", "cancel",
+    "change", "track", "verify") for noun in ("card", "pin", "transfer", "cheque",
+    "top_up", "account", "refund", "limit", "address", "phone", "fee")]  # fmt: skip
+
+
+def test_typing_finds_a_class_among_77(open_page):
+    page = open_page(session={"classes": INTENTS})
+    assert len(page.classes) == 77
+    text = page.wait()
+    page.press("/")
+    page.type("top cancel")
+    page.until(lambda: page.classes == ["cancel_top_up"])
+    page.go(Keys.ENTER)
+    assert _labels(page) == {text: "cancel_top_up"}
+    assert len(page.classes) == 77
+    page.press("/")
+    page.type("card")
+    page.until(lambda: len(page.classes) == 7)
+    page.press(Keys.ARROW_DOWN, Keys.ARROW_DOWN)
+    chosen = page.driver.execute_script(
+        "return document.activeElement.querySelector('.name').textContent"
+    )
+    text = page.go(Keys.ENTER)
+    assert _labels(page)[text] == chosen
+    page.press("/")
+    page.type("zzz")
+    page.until(lambda: page.text("main > p.note") == "No class matches.")
+    page.press(Keys.ENTER, Keys.ESCAPE)
+    page.until(lambda: len(page.classes) == 77)
+    assert len(page.desk.session.labels) == 2
+
+
+def test_a_key_that_is_held_answers_once(open_page):
+    page = open_page()
+    text = page.item
+    for repeat in (False, True, True, True):
+        event = {"type": "keyDown", "key": "1", "text": "1", "autoRepeat": repeat}
+        page.driver.execute_cdp_cmd("Input.dispatchKeyEvent", event)
+    page.until(lambda: page.item != text)
+    time.sleep(0.3)
+    assert _labels(page) == {text: "yes"}
+
+
+def test_letters_follow_the_digits_and_other_layouts_work(open_page):
+    page = open_page(session={"classes": [f"c{i}" for i in range(12)]})
+    page.go("a")
+    page.go("c")
+    event = {"type": "keyDown", "key": "\u0444", "code": "KeyB", "text": "\u0444"}
+    before = page.wait()
+    page.driver.execute_cdp_cmd("Input.dispatchKeyEvent", event)
+    page.until(lambda: page.item != before)
+    assert list(page.desk.session.labels.values()) == ["c9", "c11", "c10"]
+
+
+def test_the_classes_are_a_group_of_radio_buttons(open_page):
+    page = open_page(session={"classes": ["a", "b", "c"]})
+    text = page.wait()
+    page.press(Keys.TAB)
+    while page.driver.switch_to.active_element.get_attribute("role") != "radio":
+        page.press(Keys.TAB)
+    page.press(Keys.ARROW_DOWN, Keys.ARROW_RIGHT, Keys.ARROW_DOWN, Keys.ARROW_UP)
+    assert "c" in page.focus
+    page.press(" ")  # chooses what has the focus, not the prediction
+    page.until(lambda: page.item != text)
+    assert _labels(page) == {text: "c"}
+    assert page.driver.switch_to.active_element.get_attribute("class") == "text"
+
+
+def test_flag_and_note(open_page):
+    page = open_page()
+    text = page.wait()
+    page.press("f")
+    page.until(lambda: page.all("[aria-pressed=true]"))
+    page.press("n")
+    page.until(lambda: page.all("dialog[open] textarea"))
+    page.type("u1 /? unclear")
+    page.chord(Keys.CONTROL, Keys.ENTER)
+    page.until(lambda: page.all("button.set"))
+    session = page.desk.session
+    assert [session.item(id) for id in session.flags] == [text]
+    assert list(session.notes.values()) == ["u1 /? unclear"]
+    assert page.item == text
+    assert session.labels == {}
+
+
+def test_a_class_is_added_and_renamed_and_merged(open_page):
+    page = open_page()
+    page.go("1")
+    page.open("Classes")
+    page.all("dialog form input")[0].click()
+    page.type(" YES" + Keys.ENTER)
+    page.until(lambda: "already a class yes" in page.text("dialog .warning"))
+    page.chord(Keys.CONTROL, "a")
+    page.type("unclear" + Keys.ENTER)
+    page.until(lambda: page.classes == ["yes", "no", "unclear"])
+    page.go("3")
+    page.open("Classes")
+    page.all("dialog .row button")[2].click()
+    page.until(lambda: "merges the two" in page.text("dialog"))
+    page.chord(Keys.CONTROL, "a")
+    page.type("no" + Keys.ENTER)
+    page.until(lambda: page.classes == ["yes", "no"])
+    assert sorted(page.desk.session.labels.values()) == ["no", "yes"]
+    page.press("u")
+    page.until(lambda: page.classes == ["yes", "no", "unclear"])
+    assert sorted(page.desk.session.labels.values()) == ["unclear", "yes"]
+
+
+def test_search_finds_a_text_that_can_be_labeled(open_page):
+    page = open_page()
+    shown = page.item
+    page.open("Search")
+    page.type("NUMBER 57")
+    page.until(lambda: len(page.all(".entry")) == 1)
+    page.press(Keys.TAB, Keys.ENTER)
+    page.until(lambda: page.item.endswith("number 57"))
+    assert "not labeled" in page.text(".mode")
+    page.press("2")
+    page.until(lambda: page.item == shown)
+    assert page.desk.session.labels == {57: "no"}
+
+
+def test_check_these_shows_what_the_model_contradicts(open_page):
+    page = open_page()
+    page.go("1")
+    (id,) = page.desk.session.labels
+    page.desk.check = lambda n: [
+        page.desk.item(id) | {"prediction": "no", "probability": 0.97}
+    ]
+    page.open("Check these")
+    page.until(lambda: "yes (model: no 97 %)" in page.text(".entry"))
+    page.press(Keys.TAB, Keys.ENTER)
+    page.until(lambda: "Labeled yes" in page.text(".mode"))
+    page.press(Keys.ESCAPE)
+    page.until(lambda: not page.text(".mode"))
+    assert page.desk.session.labels == {id: "yes"}
+
+
+def test_help_shows_keys_and_classes(open_page):
+    about = {"description": "a good film", "examples": ["what a joy"]}
+    page = open_page(descriptions={"yes": about})
+    page.press("?")
+    page.until(lambda: "a good film" in page.text("dialog"))
+    assert "what a joy" in page.text("dialog")
+    assert "accept the prediction" in page.text("dialog")
+    page.press("1", Keys.ESCAPE)
+    page.until(lambda: not page.all("dialog[open]"))
+    assert page.desk.session.labels == {}
+
+
+def test_the_last_text(open_page):
+    page = open_page(["a b", "c d", "e f"])
+    for key in "121":
+        page.go(key)
+    page.until(lambda: page.text(".text") == "No text is left to label.")
+    page.press("1", " ", "f", "n")
+    assert len(page.desk.session.labels) == 3
+
+
+def test_the_seconds_of_an_answer_are_measured(open_page):
+    page = open_page()
+    time.sleep(0.5)
+    page.go("1")
+    (id,) = page.desk.session.labels
+    assert 0.4 <= page.desk.session.answer(id)["seconds"] <= 30

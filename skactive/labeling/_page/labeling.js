@@ -153,10 +153,11 @@ class Labeling {
     }
     return null;
   }
-  setLost(lost) { this.lost = lost; if (!lost) this.stopped = null; this.showFault(); }
+  setLost(lost) { this.lost = lost; this.showFault(); }
   async changed(version) {  // also after the connection came back
     const returned = this.away;
     this.away = false;
+    this.stopped = null;
     this.setLost(false);
     if (this.outbox.entries.length) await this.outbox.flush();
     if (this.state?.version !== version && !this.busy) await this.refresh();
@@ -178,7 +179,7 @@ class Labeling {
     this.queue = stays ? [shown, ...fresh.filter((item) => item.id !== shown.id)] : fresh;
     if (!stays) {
       if (shown) this.guard = performance.now() + 400;  // a key meant for the text before
-      this.showItem();
+      this.showItem(true, this.options.page && document.activeElement === document.body);
     }
   }
   setState(state) {
@@ -220,7 +221,7 @@ class Labeling {
     else if (this.item?.id === content.id) { Object.assign(this.item, content); this.showItem(false); }
   }
   refused(entry, error) {
-    this.wasRefused = entry.args.id === this.sent?.id;
+    this.wasRefused = entry.method === "answer" && entry.args.id === this.sent?.id;
     this.warn(`Not stored: ${error}`);
   }
   accept() {
@@ -237,16 +238,16 @@ class Labeling {
     this.busy = true;
     this.turn += 1;
     const item = await this.ask("undo", { seq: last.seq, client: this.client, by: this.by });
+    await this.refresh();
     this.turn += 1;
     this.busy = false;
     if (item?.id) {
       this.visiting = item.label === null ? null : item;
       this.queue = this.queue.filter((other) => other.id !== item.id);
       if (item.label === null) this.queue.unshift(item);
+      this.announce(`Undone: ${last.event}.`);
       this.showItem();
     }
-    await this.refresh();
-    this.announce(`Undone: ${last.event}.`);
     this.refill();
   }
   mark(method, args) {
@@ -439,7 +440,7 @@ class Labeling {
     this.showClasses();
     if (!this.item) this.showItem(false);
   }
-  showItem(isNew = true) {
+  showItem(isNew = true, focus = this.hasFocus()) {
     const { item, ui } = this;
     if (!this.state) return;
     if (isNew) {
@@ -448,7 +449,7 @@ class Labeling {
       const texts = item === null ? [] : Array.isArray(item.text) ? item.text : [item.text];
       ui.text.replaceChildren(...texts.map((text) => h("p", { dir: "auto" }, text)));
       ui.text.scrollTop = 0;
-      if (!this.dialog.open && this.hasFocus()) ui.text.focus({ preventScroll: true });
+      if (focus && !this.dialog.open) ui.text.focus({ preventScroll: true });
     }
     if (item === null) {
       ui.text.replaceChildren(h("p", { class: "note" }, this.state.done ? "No text is left to label." : "The next text is being chosen …"));
