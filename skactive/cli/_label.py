@@ -150,9 +150,12 @@ def _train(args, project):
     X, y, rest = project.labeled()
     if len(set(y)) < 2:
         return None
+    if session.encoded < 1:
+        _say("computing the features of the other texts; Ctrl-C leaves them blank")
     while session.encoded < 1:
-        _say(f"computing features: {session.encoded:.0%}", end="\r")
-        time.sleep(1)
+        if sys.stderr.isatty():
+            _say(f"{session.encoded:.0%}", end="\r")
+        time.sleep(0.2)
     if session.labels:
         session.refit()
     model = session.learner.estimator_
@@ -216,7 +219,7 @@ def read_classes(path):
         else:
             read = json.loads(content)
             found = dict.fromkeys(read, "") if isinstance(read, list) else dict(read)
-    except (UnicodeDecodeError, ValueError, TypeError) as exc:
+    except (OSError, UnicodeDecodeError, ValueError, TypeError) as exc:
         raise ValueError(
             f"argument --classes-file: {str(path)!r} must hold a class per line, or "
             f"JSON in a .json file ({exc})."
@@ -256,7 +259,13 @@ def run_predict(args):
 
 def _text_columns(model):
     """Return the columns of texts that a model of `skactive label` was trained on."""
-    about = Path(model).expanduser().parent / "model.json"
+    folder = Path(model).expanduser()
+    if not folder.is_dir():
+        raise ValueError(
+            f"argument MODEL: must be the folder of a model, got {model!r}, which is "
+            "none."
+        )
+    about = folder.parent / "model.json"
     if not about.is_file():
         raise ValueError("argument --text: name the column of texts.")
     return json.loads(about.read_text(encoding="utf-8"))["text"]

@@ -125,7 +125,7 @@ class Project:
             place = {row: i for i, row in enumerate(self.rows)}
             known_texts = [self.texts[place[row]] for row in self.given]
             learner.teach(known_texts, list(self.given.values()), refit=False)
-        self.folder.mkdir(parents=True, exist_ok=True)
+        _make_folder(self.folder)
         self.session = LabelingSession(
             learner.set_params(batch_size=_BATCH),
             self.texts,
@@ -253,3 +253,14 @@ class Project:
         about = {"text": self._texts, "label": self.label}
         Path(self.folder, "model.json").write_text(json.dumps(about), encoding="utf-8")
         return folder
+
+
+def _make_folder(folder):
+    """Create the folder of a project, or raise an OSError that names it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as exc:
+        raise OSError(
+            f"'folder' must be a folder to write into, got {str(folder)!r} "
+            f"({exc.strerror}). Name another one."
+        ) from exc

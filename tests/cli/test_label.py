@@ -283,6 +283,7 @@ def test_an_interruption_of_the_predictions_keeps_the_labels(label, table, monke
         (["--strategy", "margins"], r"margin"),
         (["--suggest", "nowhere"], r"has no column 'nowhere'"),
         (["--model", "nowhere"], r"nowhere"),
+        (["--session", __file__], r"'folder' must be a folder to write into"),
     ],
 )
 def test_unusable_options(table, tiny_bert, tmp_path, capsys, options, message):
@@ -323,6 +324,8 @@ def test_classes_of_a_file(tmp_path):
     assert read_classes(path) == {"good": "worth seeing", "bad": ""}
     path.write_text(json.dumps(["good", "bad"]), encoding="utf-8")
     assert list(read_classes(path)) == ["good", "bad"]
+    with pytest.raises(ValueError, match="argument --classes-file"):
+        read_classes(tmp_path / "missing.txt")
     for content in ("{", "7", '["one"]'):
         path.write_text(content, encoding="utf-8")
         with pytest.raises(ValueError, match="argument --classes-file"):
