@@ -11,6 +11,7 @@ from ._base import (
     get_stopping_rule_names,
 )
 from ._callback import as_callback
+from ._cost import CostRule
 from ._predictions import (
     ClassificationChange,
     KappaAverage,
@@ -23,6 +24,7 @@ __all__ = [
     "AllOf",
     "AnyOf",
     "ClassificationChange",
+    "CostRule",
     "KappaAverage",
     "LabelBudget",
     "OverallUncertainty",

@@ -14,7 +14,7 @@ _DEPENDENCE = 1.1
 # Standard deviation of the realized gain: a share of the predictions that change, and
 # one of the expected gain, which grows with the distance of the extrapolation. Both
 # were chosen on simulated sessions; docs/sessions.md has the coverage.
-_CHURN, _SLOPE, _DISTANCE = 0.15, 0.4, 0.3
+_CHURN, _SLOPE, _DISTANCE = 0.13, 0.4, 0.3
 # A gain is extrapolated from at least this many labels, absolutely and per label of
 # the horizon, and from at least this many unlabeled items.
 _MIN_LABELS, _MIN_RATIO, _MIN_REST = 40, 1.5, 20
@@ -98,10 +98,17 @@ def estimate_gain(proba, codes, shares, n, horizon):
     steps = (1 / np.asarray(shares) - 1).sum()
     ahead = 1 - n / (n + horizon)
     gain = float(lost.mean(axis=1).sum() / steps * ahead)
-    churn = np.sqrt(np.square((codes != current).mean(axis=1)).sum() / steps * ahead)
+    # One more item changes than was seen: few items do not show that none will.
+    changed = ((codes != current).sum(axis=1) + 1) / (len(proba) + 1)
+    churn = np.sqrt(np.square(changed).sum() / steps * ahead)
     relative = _SLOPE + _DISTANCE * horizon / n
     half = _Z * float(np.hypot(_CHURN * churn, relative * gain))
     return gain, (gain - half, gain + half)
+
+
+def is_enough(n, n_rest, horizon):
+    """Whether n labels and a number of unlabeled items allow to estimate a gain."""
+    return n >= max(_MIN_LABELS, _MIN_RATIO * horizon) and n_rest >= _MIN_REST
 
 
 def gain_of_labels(found, horizon):
@@ -113,8 +120,7 @@ def gain_of_labels(found, horizon):
     n = len(found.codes)
     held = ~np.isnan(found.proba[:, 0])
     proba, codes = found.proba[held], found.codes[held]
-    enough = n >= max(_MIN_LABELS, _MIN_RATIO * horizon)
-    if not enough or len(found.rest_proba) < _MIN_REST:
+    if not is_enough(n, len(found.rest_proba), horizon):
         return None
     if not beats_majority(proba, codes):
         return None

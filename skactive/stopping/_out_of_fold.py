@@ -8,6 +8,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 
 from .._utils._containers import count_items, take_rows
+from .._utils._labels import as_labels
 from .._utils._pipelines import (
     computes_features,
     has_sampler,
@@ -51,6 +52,12 @@ def out_of_fold(estimator, X, y, X_rest=None, *, held=None, n_rest=_N_REST, seed
     held out, too; the model that lacks it gives it the probability 0.
     """
     _check_classifier(estimator)
+    y = as_labels(y, count_items(X))
+    if y.ndim != 1:
+        raise TypeError(
+            f"'y' must hold one class for each item, got an array of shape {y.shape}. "
+            "Estimates are for labels of one class."
+        )
     has_rest = X_rest is not None
     if computes_features(estimator) and not has_sampler(estimator):
         front, estimator = split_estimator(estimator)

@@ -12,6 +12,7 @@ from skactive._utils import _plugins as plugins
 from skactive.simulation import Run
 from skactive.stopping import (
     ClassificationChange,
+    CostRule,
     KappaAverage,
     LabelBudget,
     OverallUncertainty,
@@ -35,6 +36,7 @@ BUILTIN = {
     "round_budget": (RoundBudget, {"n": 5}),
     "time_budget": (TimeBudget, {"seconds": 5}),
     "classification_change": (ClassificationChange, {}),
+    "cost_rule": (CostRule, {"label_cost": 1, "error_cost": 5.0}),
     "kappa_average": (KappaAverage, {"threshold": 0.9}),
     "overall_uncertainty": (OverallUncertainty, {}),
     "selected_accuracy": (SelectedAccuracy, {}),
@@ -184,7 +186,7 @@ def test_the_page_names_every_rule_with_its_defaults():
     assert sorted(rows) == sorted(BUILTIN)
     for name, (kind, params) in BUILTIN.items():
         assert f"`{kind.__name__}(" in rows[name]
-        if {"n", "seconds"}.isdisjoint(params):
+        if {"n", "seconds", "label_cost"}.isdisjoint(params):
             defaults = kind().get_params()
             defaults.pop("random_state", None)
             for param, value in defaults.items():

@@ -1,0 +1,103 @@
+"""A rule that stops when labels cost more than they save."""
+
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+
+from .._utils._containers import count_items, take_rows
+from .._utils._sklearn import Interval
+from ._base import StoppingRule
+from ._estimates import gain_of_labels, is_enough
+from ._out_of_fold import out_of_fold
+from ._predictions import knows_classes, mask_unlabeled
+
+
+class CostRule(StoppingRule):
+    """Stop when the next labels cost more than the errors that they prevent.
+
+    The rule estimates the gain in accuracy by the next `horizon` labels from the labels
+    that the learner has. Applied to the unlabeled items of the pool, it is a number of
+    errors. The rule stops when these cost less than the labels.
+
+    Parameters
+    ----------
+    label_cost : float
+        Cost of one label, in any unit: the minutes that it takes, or money.
+    error_cost : float
+        Cost of one wrong prediction, in the same unit.
+    horizon : int, default=100
+        Number of further labels whose gain is estimated.
+
+    Attributes
+    ----------
+    gains_ : list of (float, (float, float))
+        The expected gain and its interval of 95 %, for each check with an estimate.
+
+    See Also
+    --------
+    skactive.LabelingSession.estimate : The same estimate in a session.
+
+    Notes
+    -----
+    The rule does not stop with fewer than 40 labels, fewer than 1.5 labels for each of
+    the horizon, or fewer than 20 unlabeled items, nor while the model does not beat the
+    most frequent class. Each later check trains six models on the labels. Features
+    that need no training are computed once, and at most 1,000 unlabeled items are
+    predicted.
+
+    Examples
+    --------
+    A label takes 10 seconds, and a wrong prediction costs half a minute:
+
+    >>> from skactive import ActiveLearner, simulate
+    >>> from skactive.stopping import CostRule
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = load_digits(return_X_y=True)
+    >>> learner = ActiveLearner(LogisticRegression(), batch_size=25, random_state=0)
+    >>> run = simulate(
+    ...     learner, X / 16, y, n_rounds=30, n_initial=25, stopping=CostRule(10, 30)
+    ... )
+    >>> bool(150 <= run.n_labeled[-1] < 775)
+    True
+    """
+
+    _parameter_constraints = {
+        "label_cost": [Interval(Real, 0, None, closed="left")],
+        "error_cost": [Interval(Real, 0, None, closed="left")],
+        "horizon": [Interval(Integral, 1, None, closed="left")],
+    }
+    requires = frozenset({"labels", "model", "pool"})
+
+    def __init__(self, label_cost: float, error_cost: float, horizon: int = 100):
+        self.label_cost = label_cost
+        self.error_cost = error_cost
+        self.horizon = horizon
+
+    def start(self) -> Self:
+        """Check the parameters and reset the rule for a new loop."""
+        super().start()
+        self.gains_: list[tuple[float, tuple[float, float]]] = []
+        return self
+
+    def decide(self, run: Any, learner: Any, X: Any) -> bool:
+        """Compare the costs of the next labels and of the errors they prevent."""
+        if not knows_classes(learner, type(self).__name__):
+            return False
+        rest = np.flatnonzero(mask_unlabeled(run, count_items(X)))
+        horizon = min(self.horizon, len(rest))
+        if not is_enough(len(learner.y_labeled_), len(rest), horizon):
+            return False
+        seed = run.info.get("seed")
+        found = out_of_fold(
+            learner.estimator,
+            *(learner.X_labeled_, learner.y_labeled_, take_rows(X, rest)),
+            seed=seed if isinstance(seed, Integral) else 0,
+        )
+        estimate = gain_of_labels(found, horizon)
+        if estimate is None:
+            return False
+        self.gains_.append(estimate)
+        prevented = estimate[0] * len(rest)
+        return prevented * self.error_cost < horizon * self.label_cost
