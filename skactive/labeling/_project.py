@@ -40,7 +40,8 @@ class Project:
 
     def __init__(self, file, text, label, *, folder=None, suggest=None):
         self.path = Path(file).expanduser()
-        self.folder = Path(folder or self.path.with_suffix(".skactive")).expanduser()
+        folder = Path(folder or self.path.with_suffix(".skactive"))
+        self.folder = folder.expanduser().absolute()  # from anywhere the same session
         self.label, self._texts = label, [text] if isinstance(text, str) else list(text)
         self.messages = []
         names = [*self._texts, *([suggest] if suggest else [])]
