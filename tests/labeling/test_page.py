@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from selenium.webdriver.common.keys import Keys
 
-from skactive.labeling._server import LabelingServer
+from skactive.labeling._server import PAGE, LabelingServer
 
 from ._helpers import Page
 
@@ -526,3 +526,116 @@ def test_the_seconds_of_an_answer_are_measured(open_page):
     page.go("1")
     (id,) = page.desk.session.labels
     assert 0.4 <= page.desk.session.answer(id)["seconds"] <= 30
+
+
+def _resize(page, width, height, scale=1):
+    """Set the size of the window in CSS pixels; zoom is fewer of them."""
+    metrics = {"width": width, "height": height, "deviceScaleFactor": scale}
+    metrics["mobile"] = False
+    page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+
+def _emulate(page, **features):
+    features = [{"name": k.replace("_", "-"), "value": v} for k, v in features.items()]
+    page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+
+@pytest.fixture
+def emulation(window):
+    yield
+    window.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    window.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def _violations(page, axe):
+    page.driver.execute_script(axe)
+    return page.driver.execute_async_script("""
+const done = arguments[0];
+axe.run().then(({ violations }) => done(violations.map(
+  ({ id, nodes }) => [id, nodes.map((node) => node.failureSummary + node.html)])));
+""")
+
+
+@pytest.mark.usefixtures("emulation")
+@pytest.mark.parametrize(
+    ("scheme", "size"),
+    [
+        ("light", (1000, 900)),
+        ("dark", (360, 740)),
+        pytest.param("dark", (1000, 900), marks=pytest.mark.slow),
+        pytest.param("light", (360, 740), marks=pytest.mark.slow),
+        pytest.param("light", (640, 450), marks=pytest.mark.slow),
+        pytest.param("dark", (640, 450), marks=pytest.mark.slow),
+    ],
+)
+def test_there_is_no_violation_of_accessibility(open_page, axe, scheme, size):
+    classes = ["yes", "no", *(f"a class of a longer name {i}" for i in range(10))]
+    about = {"description": "a good film", "examples": ["what a joy"]}
+    page = open_page(
+        session={"classes": classes},
+        goal=20,
+        suggestions=dict.fromkeys(range(60), "no"),
+        descriptions={"yes": about},
+        noise=["ERR_", "Failed to load"],
+    )
+    _train(page)
+    page.go("1")
+    page.go("s")
+    page.wait()
+    _resize(page, *size)
+    _emulate(page, prefers_color_scheme=scheme)
+    code = "return getComputedStyle(document.querySelector('.skactive')).colorScheme"
+    assert page.driver.execute_script(code) == "light dark"
+    assert _violations(page, axe) == []
+    page.press("?")
+    page.until(lambda: page.all("dialog[open]"))
+    assert _violations(page, axe) == []
+    for name in ("History", "Classes", "Search", "Finish"):
+        page.press(Keys.ESCAPE)
+        page.until(lambda: not page.all("dialog[open]"))
+        page.open(name)
+        assert _violations(page, axe) == []
+    page.press(Keys.ESCAPE)
+    page.server.stop()
+    page.until(lambda: page.text(".fault"))
+    assert _violations(page, axe) == []
+
+
+@pytest.mark.usefixtures("emulation")
+@pytest.mark.parametrize("size", [(1280, 900), (640, 450), (360, 740), (320, 600)])
+def test_nothing_is_cut_off(open_page, size):
+    page = open_page(["w" * 3000, "x y", "z"], session={"classes": [HTML, *INTENTS]})
+    _resize(page, *size)
+    page.wait()
+    code = "return document.documentElement.scrollWidth - innerWidth"
+    assert page.driver.execute_script(code) <= 0
+    for button in page.all(".actions button"):
+        assert button.rect["x"] + button.rect["width"] <= size[0]
+    page.open("Classes")
+    dialog = page.all("dialog")[0]
+    code = "return arguments[0].scrollWidth - arguments[0].clientWidth"
+    assert page.driver.execute_script(code, dialog) <= 0
+
+
+@pytest.mark.usefixtures("emulation")
+def test_the_switch_of_light_and_dark_is_remembered(open_page):
+    page = open_page()
+    _emulate(page, prefers_color_scheme="light")
+
+    def read_color():
+        (root,) = page.all(".skactive")
+        return root.value_of_css_property("background-color")
+
+    light = read_color()
+    for theme in ("light", "dark"):
+        page.all("nav button")[-2].click()
+        assert f"Theme: {theme}" in page.text("nav")
+    assert read_color() != light
+    page.driver.refresh()
+    page.wait()
+    assert read_color() != light
+
+
+def test_nothing_moves():
+    css = (PAGE / "labeling.css").read_text(encoding="utf-8")
+    assert not any(word in css for word in ("transition", "animation", "@keyframes"))

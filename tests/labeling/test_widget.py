@@ -4,8 +4,11 @@ import json
 import threading
 
 import pytest
+from selenium.webdriver.common.keys import Keys
 
 from skactive.labeling import LabelingWidget
+
+from ._helpers import Page
 
 
 @pytest.fixture
@@ -98,3 +101,108 @@ def test_an_unknown_name_is_an_attribute_error():
     assert dir(skactive.labeling) == ["Desk", "LabelingWidget"]
     with pytest.raises(AttributeError, match="no attribute 'Widget'"):
         skactive.labeling.Widget  # noqa: B018
+
+
+HOST = """<!doctype html><title>Host</title><link rel="stylesheet" href="labeling.css">
+<input id="cell"><div id="output"></div><script type="module" src="host.js"></script>"""
+HOST_JS = """
+import widget from "./labeling.js";
+const heard = [];
+let seen = 0;
+const exchange = async (path, body) => {
+  const response = await fetch(path, { method: "POST", body });
+  return response.json();
+};
+const model = {
+  get: (name) => (name === "scope" ? "a-session" : undefined),
+  on: (event, callback) => heard.push(callback),
+  send: (message) => exchange("send", JSON.stringify(message)),
+};
+const poll = async () => {
+  const messages = await exchange("poll", String(seen));
+  seen += messages.length;
+  messages.forEach((message) => heard.forEach((callback) => callback(message)));
+  setTimeout(poll, 20);
+};
+poll();
+document.cell = [];
+document.addEventListener("keydown", (event) => document.cell.push(event.key));
+const close = widget.render({ model, el: document.getElementById("output") });
+document.getElementById("cell").addEventListener("change", close);
+"""
+
+
+def _host(widget):
+    """Return an app that passes messages between a browser and a widget."""
+    import asyncio
+
+    from starlette.applications import Starlette
+    from starlette.responses import JSONResponse, Response
+    from starlette.routing import Route
+
+    async def send(request):
+        widget._handle_custom_msg(await request.json(), [])
+        return JSONResponse(None)
+
+    async def poll(request):
+        await asyncio.sleep(0.01)
+        return JSONResponse(widget.sent[int(await request.body()) :])
+
+    def file(content, kind):
+        return lambda request: Response(content, media_type=kind)
+
+    script = "text/javascript"
+    return Starlette(
+        routes=[
+            Route("/", file(HOST, "text/html")),
+            Route("/host.js", file(HOST_JS, script)),
+            Route("/labeling.js", file(str(widget._esm), script)),
+            Route("/labeling.css", file(str(widget._css), "text/css")),
+            Route("/send", send, methods=["POST"]),
+            Route("/poll", poll, methods=["POST"]),
+        ]
+    )
+
+
+@pytest.fixture
+def notebook(window, open_widget, desk, free_port):
+    """The widget of a desk in a page that stands for a notebook."""
+    import uvicorn
+
+    widget = open_widget(desk)
+    config = uvicorn.Config(_host(widget), port=free_port, log_config=None)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        thread.join(0.01)
+    page = Page(window, f"http://127.0.0.1:{free_port}/")
+    yield page
+    server.should_exit = True
+    thread.join()
+
+
+@pytest.mark.browser
+def test_the_widget_shows_the_interface_of_the_page(notebook, desk):
+    page, typed = notebook, {}
+    page.all(".text")[0].click()
+    for key in "1212":
+        typed[page.go(key)] = {"1": "yes", "2": "no"}[key]
+    session = desk.session
+    labels = {session.item(id): label for id, label in session.labels.items()}
+    assert labels == typed
+    page.press("u")
+    page.until(lambda: "3 labels" in page.text(".progress"))
+    desk.answer(57, "yes", "another front end")
+    page.until(lambda: "4 labels" in page.text(".progress"))
+    # The keys of the notebook are not disturbed, and those of the widget stay in it.
+    assert page.driver.execute_script("return document.cell") == []
+    page.all("#cell")[0].click()
+    page.press("1", "s")
+    assert page.driver.execute_script("return document.cell") == ["1", "s"]
+    assert len(session.labels) == 4
+    assert not page.text("main")
+    assert "Finish" not in page.text(".skactive")
+    page.press(Keys.TAB)  # the cell changed: its output is removed
+    page.until(lambda: not page.text("#output"))
+    page.until(lambda: not desk._leases)
