@@ -275,11 +275,11 @@ def test_two_tabs_and_two_people_never_get_the_same_text(open_page):
 
 
 def _set_annotator(page, name):
-    page.all(".foot button")[0].send_keys(Keys.ENTER)
+    page.all(".foot button")[1].send_keys(Keys.ENTER)
     page.until(lambda: page.all("dialog[open] input"))
     page.chord(Keys.CONTROL, "a")
     page.type(name + Keys.ENTER)
-    page.until(lambda: name in page.text(".foot button") and page.item)
+    page.until(lambda: name in page.text(".foot") and page.item)
 
 
 def test_the_text_of_a_closed_tab_is_given_to_another(open_page):
@@ -628,8 +628,8 @@ def test_the_switch_of_light_and_dark_is_remembered(open_page):
 
     light = read_color()
     for theme in ("light", "dark"):
-        page.all("nav button")[-2].click()
-        assert f"Theme: {theme}" in page.text("nav")
+        page.all(".foot button")[0].click()
+        assert f"Theme: {theme}" in page.text(".foot")
     assert read_color() != light
     page.driver.refresh()
     page.wait()

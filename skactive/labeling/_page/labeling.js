@@ -312,7 +312,8 @@ class Labeling {
   showClasses() {
     const { filter, classes } = this.ui, all = this.state.classes, item = this.item;
     filter.hidden = all.length <= MANY && !this.filtering;
-    classes.classList.toggle("many", all.length > MANY);
+    classes.classList.toggle("few", all.length <= 6);
+    this.root.classList.toggle("many", all.length > MANY);
     const shown = this.matches;
     const likely = new Map(this.hidden || !item ? [] : (item.top ?? []).map(([label, p]) => [encode(label), p]));
     const old = this.buttons;
@@ -358,13 +359,14 @@ class Labeling {
       h("button", { type: "button", onclick: action, "aria-keyshortcuts": key && key.toUpperCase(), ...extra }, key ? kbd(key) : null, text);
     const act = (text, action, key, extra) => button(text, () => { action(); if (!this.dialog.open) ui.text.focus(); }, key, extra);
     ui.source = h(page ? "h1" : "h3", { class: "source", dir: "auto" });
-    ui.theme = button("Theme", () => this.setTheme({ auto: "light", light: "dark", dark: "auto" }[this.theme]));
+    ui.theme = button("Theme", () => this.setTheme({ auto: "light", light: "dark", dark: "auto" }[this.theme]), null, { class: "link" });
     ui.nav = h("nav", { "aria-label": "Tools" }, button("History", () => this.openList("history")), button("Check these", () => this.openList("check")),
       button("Search", () => this.openList("search")), button("Classes", () => this.openClasses()), button("Help", () => this.openHelp(), "?"),
-      ui.theme, this.options.finish ? button("Finish", () => this.openFinish(), null, { class: "primary" }) : null);
+      this.options.finish ? button("Finish", () => this.openFinish(), null, { class: "primary" }) : null);
     ui.bar = h("progress", { max: "1", "aria-label": "Progress" });
     ui.progress = h("span", {});
-    ui.estimate = h("span", { class: "estimate" });
+    ui.row = h("div", { class: "progress" }, ui.bar, ui.progress);
+    ui.estimate = h("p", { class: "estimate" });
     ui.fault = h("div", { class: "fault", role: "alert", hidden: true });
     ui.warning = h("div", { class: "warning", role: "alert", hidden: true });
     ui.status = h("div", { class: "sr", role: "status", "aria-live": "polite" });
@@ -382,14 +384,14 @@ class Labeling {
     ui.annotator = button("", () => this.openName(), null, { class: "link" });
     ui.facts = h("span", {});
     this.dialog = h("dialog", { onclose: () => { this.dialog.replaceChildren(); (this.opener?.isConnected ? this.opener : ui.text).focus(); } });
-    this.main = h(page ? "main" : "div", {}, ui.mode, ui.text, ui.guess, ui.filter, ui.classes, ui.nomatch, ui.actions,
+    this.main = h(page ? "main" : "div", {}, ui.text, ui.guess, ui.filter, ui.classes, ui.nomatch, ui.actions,
       h("div", { class: "alerts" }, ui.fault, ui.warning));
     this.root.classList.add("skactive");
     this.root.classList.toggle("skactive-whole", Boolean(page));
     if (!page) this.root.dataset.lmSuppressShortcuts = "true";  // those of JupyterLab
     this.root.replaceChildren(
-      h(page ? "header" : "div", { class: "top" }, ui.source, ui.nav, h("div", { class: "progress" }, ui.bar, ui.progress, ui.estimate)), this.main,
-      h(page ? "footer" : "div", { class: "foot" }, h("label", {}, ui.show, " Show predictions"), ui.annotator, ui.facts), ui.status, this.dialog);
+      h(page ? "header" : "div", { class: "top" }, ui.source, ui.nav, ui.row, ui.mode), this.main,
+      h(page ? "footer" : "div", { class: "foot" }, ui.estimate, h("label", {}, ui.show, " Show predictions"), ui.theme, ui.annotator, ui.facts), ui.status, this.dialog);
     this.setHidden(this.hidden);
   }
   setTheme(theme) {
@@ -455,18 +457,19 @@ class Labeling {
       ui.text.replaceChildren(h("p", { class: "note" }, this.state.done ? "No text is left to label." : "The next text is being chosen …"));
     }
     ui.mode.hidden = !this.visiting;
+    ui.row.hidden = !ui.mode.hidden;
     if (this.visiting) {
       const what = item.label === null ? "This text is not labeled." : `Labeled ${say(item.label)}${item.annotator ? ` by ${item.annotator}` : ""}. Choose a class to correct it.`;
       ui.mode.replaceChildren(what, " ", h("button", { type: "button", class: "link", onclick: () => this.leave() }, "Back ", kbd("Esc")));
     }
     const accept = (name, label, extra, key) => h("button", { type: "button", onclick: () => { this.answer(label); ui.text.focus(); } },
-      key ? kbd("Space") : null, `${name}: `, h("b", { dir: "auto" }, say(label)), extra);
+      key ? kbd("Space") : null, `${name} `, h("b", { dir: "auto" }, say(label)), extra);
     const predicted = item && !this.hidden && item.prediction !== null;
     const suggested = item && item.suggestion !== null;
     ui.guess.replaceChildren(...[
-      predicted ? accept("Prediction", item.prediction, item.probability === null ? "" : ` ${percent(item.probability)}`, true) : null,
-      suggested ? accept("Suggestion", item.suggestion, "", !predicted) : null,
-      ...(predicted && this.state.classes.length > MANY ? item.top.slice(1, 4) : []).map(([label, p]) => h("span", { class: "other" }, accept("or", label, ` ${percent(p)}`))),
+      predicted ? accept("Prediction:", item.prediction, item.probability === null ? "" : ` ${percent(item.probability)}`, true) : null,
+      suggested ? accept("Suggestion:", item.suggestion, "", !predicted) : null,
+      ...(predicted && this.state.classes.length > MANY ? item.top.slice(1, 3) : []).map(([label, p]) => h("span", { class: "other" }, accept("or", label, ` ${percent(p)}`))),
       !predicted && !suggested ? h("span", { class: "note" }, this.hidden ? "Predictions are hidden." : "No prediction yet.") : null].filter(Boolean));
     ui.flag.setAttribute("aria-pressed", Boolean(item?.flag));
     ui.note.classList.toggle("set", Boolean(item?.note));

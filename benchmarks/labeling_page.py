@@ -1,0 +1,147 @@
+"""How long a person waits: for the first text, and from a key to the next text.
+
+    python benchmarks/labeling_page.py          # 10,000 and 100,000 rows, 200 answers
+    python benchmarks/labeling_page.py --smoke  # 300 rows, 5 answers, for CI
+
+`skactive label` runs on a CSV file of docstrings, and Chromium shows its page. Seconds
+are from the start of the command, and from that of the server, to the first text. Then
+keys are pressed at a pace. The time from the event of a key to the first frame that
+shows the next text is read in the page; it includes the fsync of the answer. Meanwhile
+the command encodes the texts and trains. For comparison, the time of a bare fsync of a
+line of the same length in the same folder is shown.
+"""
+
+import argparse
+import csv
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from selenium import webdriver
+from selenium.webdriver import ActionChains
+
+from skactive.datasets import load_docstrings
+
+WATCH = """
+window.times = [];
+let pressed = 0;
+document.addEventListener("keydown", (event) => { pressed = event.timeStamp; }, true);
+new MutationObserver(() => {
+  if (!pressed || !document.querySelector(".text > p:not(.note)")) return;
+  const start = pressed;
+  pressed = 0;
+  requestAnimationFrame(() => times.push(performance.now() - start));
+}).observe(document.querySelector(".text"), { childList: true });
+"""
+SHOWN = "return Boolean(document.querySelector('.text > p:not(.note)'))"
+
+
+def write_table(path, n, seed=0):
+    """Write a CSV file of n texts: docstrings with a number, so that all differ."""
+    texts, _ = load_docstrings(return_X_y=True)
+    rng = np.random.default_rng(seed)
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["text", "topic"])
+        for i, pick in enumerate(rng.integers(len(texts), size=n)):
+            writer.writerow([f"{texts[pick][:300]} ({i})", ""])
+
+
+def open_browser():
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium") or ""
+    for option in ("headless=new", "no-sandbox", "disable-dev-shm-usage"):
+        options.add_argument(f"--{option}")
+    service = webdriver.ChromeService(shutil.which("chromedriver"))
+    return webdriver.Chrome(options, service)
+
+
+def wait_for(driver, seconds=120):
+    end = time.monotonic() + seconds
+    while not driver.execute_script(SHOWN):
+        if time.monotonic() > end:
+            raise TimeoutError(driver.find_element("tag name", "body").text)
+        time.sleep(0.01)
+
+
+def measure(driver, n_rows, n_answers, pace):
+    with tempfile.TemporaryDirectory() as folder:
+        table = Path(folder, "table.csv")
+        write_table(table, n_rows)
+        command = [sys.executable, "-m", "skactive", "label", str(table)]
+        command += ["--text", "text", "--label", "topic", "--classes", "a,b,c"]
+        command += ["--no-browser", "--n", str(n_answers)]
+        start = time.perf_counter()
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        try:
+            lines = iter(process.stderr.readline, "")
+            url = next(line for line in lines if "http://" in line).split()[-1]
+            serving = time.perf_counter()
+            driver.get(url)
+            wait_for(driver)
+            first = time.perf_counter()
+            times = press_keys(driver, n_answers, pace)
+            fsync = time_fsync(folder)
+        finally:
+            process.kill()
+            process.wait()
+    median, high = np.percentile(times, [50, 99])
+    print(
+        f"{n_rows:>8,} rows: first text after {first - start:.1f} s, "
+        f"{first - serving:.1f} s after the server; key to next text "
+        f"{median:.0f} ms (median), {high:.0f} ms (99th percentile) of {len(times)}; "
+        f"bare fsync {fsync:.1f} ms",
+        flush=True,
+    )
+
+
+def press_keys(driver, n, pace):
+    """Return the milliseconds from each key to the next text."""
+    driver.execute_script(WATCH)
+    rng = np.random.default_rng(0)
+    for done in range(1, n + 1):
+        wait_for(driver)
+        key = str(rng.integers(1, 4))
+        ActionChains(driver).send_keys(key).perform()
+        time.sleep(pace)
+        while driver.execute_script("return times.length") < done:
+            time.sleep(0.01)
+    return driver.execute_script("return times")
+
+
+def time_fsync(folder, repeats=50):
+    """Return the median milliseconds of a write and fsync of a line."""
+    times, line = [], b"x" * 200 + b"\n"
+    handle = os.open(Path(folder, "bare"), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    for _ in range(repeats):
+        start = time.perf_counter()
+        os.write(handle, line)
+        os.fsync(handle)
+        times.append(time.perf_counter() - start)
+    os.close(handle)
+    return 1000 * float(np.median(times))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--smoke", action="store_true", help="a run of seconds")
+    parser.add_argument("--rows", type=int, nargs="+", default=[10_000, 100_000])
+    parser.add_argument("--answers", type=int, default=200)
+    parser.add_argument("--pace", type=float, default=0.5, help="seconds per answer")
+    args = parser.parse_args()
+    rows, answers = ([300], 5) if args.smoke else (args.rows, args.answers)
+    driver = open_browser()
+    try:
+        for n in rows:
+            measure(driver, n, answers, args.pace)
+    finally:
+        driver.quit()
+
+
+if __name__ == "__main__":
+    main()
