@@ -21,7 +21,7 @@ def test_the_python_of_the_page_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(datasets, "load_docstrings", load_few)
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
-    assert len(blocks) == 5
+    assert len(blocks) == 8
     (tmp_path / "tweets.csv").write_text(TWEETS)
     names = {}
     for block in blocks:
@@ -32,4 +32,9 @@ def test_the_python_of_the_page_runs(tmp_path, monkeypatch, capsys):
     assert labeled[1].startswith("0,fire in town,disaster,")
     assert len(labeled) == 6
     assert (tmp_path / "labels.csv").read_text("utf-8").count("\n") >= 41
-    assert capsys.readouterr().out.endswith("[] []\n")
+    assert "tasks.json" in {path.name for path in tmp_path.iterdir()}
+    assert names["imported"].unchanged
+    out = capsys.readouterr().out
+    assert "the next 100 labels: cannot tell" in out
+    assert "% of the answers agree; alpha 0." in out
+    assert "[] []\n" in out

@@ -1,0 +1,105 @@
+"""How often the intervals of estimates hold, in simulated sessions on real texts."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from skactive import ActiveLearner, LabelingSession
+from skactive.bert import BertFeatures
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.shared_data,
+    pytest.mark.weights,
+    pytest.mark.filterwarnings("ignore:.* texts encoded have more than:UserWarning"),
+]
+
+N_SESSIONS = 100  # per data set
+N_LABELS, HORIZON = 160, 100
+TEXTS = {"ag_news/test": 1400, "sst2/train": 2000}
+
+
+@pytest.fixture(scope="module")
+def features(shared_data, minilm):
+    """Return features and classes of the texts of each data set."""
+    encoder = BertFeatures(minilm, max_length=48, normalize=True)
+    found = {}
+    for name, n in TEXTS.items():
+        table = shared_data(name).sample(n, random_state=0)
+        X = encoder.fit_transform(table["text"].tolist())
+        found[name] = np.asarray(X, dtype=float), table["label"].to_numpy()
+    return found
+
+
+def simulate_session(X, y, folder, seed):
+    """Return the estimate with 160 labels, the truth, and the realized gain.
+
+    The truth is the accuracy on all texts that are not labeled, and the gain is that
+    on the texts that are still not labeled after 100 more.
+    """
+    rng = np.random.default_rng(seed)
+    rows = rng.permutation(len(y))
+    X, y = X[rows], y[rows].tolist()
+    learner = ActiveLearner(
+        LogisticRegression(), "margin", batch_size=20, random_state=seed
+    )
+    n_pool = len(y) - 200
+    with LabelingSession(learner, X[:n_pool], folder, audit_every=5) as session:
+
+        def label(n):
+            while len(session.labels) < n:
+                batch = session.ask()
+                session.tell(batch, [y[id] for id in batch.ids])
+            left = np.ones(len(y), dtype=bool)
+            left[list(session.labels)] = False
+            return session.learner.predict(X) == y, left
+
+        right, left = label(N_LABELS)
+        estimate = session.estimate(horizon=HORIZON)
+        later, still_left = label(N_LABELS + HORIZON)
+    gain = later[still_left].mean() - right[still_left].mean()
+    return estimate, right[left].mean(), gain
+
+
+@pytest.fixture(scope="module")
+def sessions(features, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sessions")
+    return {
+        name: [
+            simulate_session(X, y, folder / f"{i}-{seed}", seed)
+            for seed in range(N_SESSIONS)
+        ]
+        for i, (name, (X, y)) in enumerate(features.items())
+    }
+
+
+def covers(interval, value):
+    low, high = interval
+    return low <= value <= high
+
+
+def test_the_interval_of_the_accuracy_holds(sessions, record_property):
+    found = [one for of in sessions.values() for one in of]
+    assert min(estimate.n_audited for estimate, *_ in found) >= 32
+    covered = [covers(e.accuracy_interval, truth) for e, truth, _ in found]
+    widths = [np.diff(e.accuracy_interval)[0] for e, *_ in found]
+    errors = [e.accuracy - truth for e, truth, _ in found]
+    record_property("coverage", np.mean(covered))
+    record_property("width", np.mean(widths))
+    record_property("bias", np.mean(errors))
+    assert 0.92 <= np.mean(covered) <= 0.98
+    assert abs(np.mean(errors)) < 0.02
+    assert np.mean(widths) < 0.3
+
+
+def test_the_interval_of_the_gain_holds(sessions, record_property):
+    found = [one for of in sessions.values() for one in of]
+    given = [(e, gain) for e, _, gain in found if e.gain is not None]
+    covered = [covers(e.gain_interval, gain) for e, gain in given]
+    widths = [np.diff(e.gain_interval)[0] for e, _ in given]
+    record_property("given", len(given))
+    record_property("coverage", np.mean(covered))
+    record_property("width", np.mean(widths))
+    assert len(given) >= 0.8 * len(found)
+    assert np.mean(covered) >= 0.92
+    assert np.mean(widths) < 0.06
