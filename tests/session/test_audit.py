@@ -10,6 +10,7 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from skactive import ActiveLearner
 from skactive.session._pool import Pool
@@ -158,7 +159,8 @@ def test_copies_are_one_text_of_the_sample(open_session, learner):
 
 @pytest.fixture
 def text_learner():
-    model = make_pipeline(HashingVectorizer(n_features=64), LogisticRegression())
+    hashes = FunctionTransformer(HashingVectorizer(n_features=64).transform)
+    model = make_pipeline(hashes, LogisticRegression())
     return ActiveLearner(model, "margin", batch_size=6, random_state=0)
 
 

@@ -112,5 +112,6 @@ def test_bad_use_is_refused(pool):
     for bad in ((-1, 1), (1, "x"), (1, 1, 0)):
         with pytest.raises(ValueError, match="parameter of CostRule must be"):
             CostRule(*bad).start()
+    pytest.importorskip("sklearn.callback")
     with pytest.raises(TypeError, match="uses the labels that a loop queries"):
         as_callback(CostRule(1, 1), *pool)
