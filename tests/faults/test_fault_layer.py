@@ -1,5 +1,6 @@
 """Every call that writes, made to fail: nothing acknowledged is lost or half there."""
 
+import csv
 import functools
 import sys
 import warnings
@@ -42,6 +43,11 @@ class Play:
             lambda: self.session.skip(self.ids[3]),
             lambda: self.session.undo(),
             lambda: self.tell(slice(2, 4)),
+            lambda: self.session.flag(self.ids[:2]),
+            lambda: self.session.note(self.ids[0], "two\nlines"),
+            lambda: self.session.rename_class("class 0", "zero"),
+            lambda: self.session.undo(),
+            lambda: self.session.add_class("class 2"),
             lambda: self.session.refit(),
             self.ask,
             lambda: self.session.release(),
@@ -102,8 +108,11 @@ class Play:
 
     def rows(self):
         """What the table holds, without times."""
-        text = self.table.read_text() if self.table.exists() else ""
-        return [line.rsplit(",", 1)[0] for line in text.splitlines()]
+        if not self.table.exists():
+            return []
+        with self.table.open(newline="") as stream:
+            rows = list(csv.DictReader(stream))
+        return [{k: row[k] for k in row.keys() - {"time"}} for row in rows]
 
     def names(self):
         return sorted(str(path.relative_to(self.folder)) for path in _walk(self.folder))
