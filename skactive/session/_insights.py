@@ -37,7 +37,6 @@ class Insights:
     def estimate(self, goal, horizon):
         """Return an Estimate; see `LabelingSession.estimate`."""
         with self._log.lock:
-            self._log.sync()
             answers = self._log.state.answers.values()
             given = [one for answer in answers for one in answer.given]
             seconds = [one.seconds for one in given if one.seconds is not None]

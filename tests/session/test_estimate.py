@@ -143,3 +143,20 @@ def test_a_regressor_has_no_accuracy(open_session, many):
     session.tell([0, 1, 2], [0.5, 1.5, 2.5], unasked=True)
     with pytest.raises(TypeError, match="must be a classifier with predict_proba"):
         session.estimate()
+
+
+def test_a_closed_session_can_still_be_asked(open_session, many):
+    X, y = many
+    session = open_session(X, audit_every=2)
+    label(session, y, 60)
+    expected = session.estimate(horizon=20), session.suspicious()
+    session.close()
+    assert (session.estimate(horizon=20), session.suspicious()) == expected
+
+
+def test_several_classes_of_one_item_have_no_accuracy(open_session):
+    session = open_session(refit=False)
+    session.tell([1, 2, 3], [["ham"], ["ham", "eggs"], []], unasked=True)
+    for insight in (session.estimate, session.suspicious):
+        with pytest.raises((TypeError, ValueError), match="list"):
+            insight()
