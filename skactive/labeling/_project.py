@@ -5,14 +5,12 @@ from collections import Counter
 from itertools import compress
 from pathlib import Path
 
-import numpy as np
-
 from .._utils._containers import take_rows
 from ..datasets._reader import find_delimiter, read_cells
 from ..datasets._writer import write_table
 from ..persistence import save
 from ..session import LabelingSession
-from ..session._import_export import escape
+from ..session._import_export import escape, predict_items
 from ..session._labels import is_missing
 from ._desk import Desk
 
@@ -192,7 +190,7 @@ class Project:
             for copy in self.session.copies(id):
                 answers[copy] = answer
         answers |= {id: self.session.answer(id) for id in self.session.labels}
-        predicted, proba = self._predict(model)
+        predicted, proba = predict_items(model, self.texts, len(self.texts))
         n = len(self.columns[self.label])
         added = {name: [None] * n for name in (self.label, *_COLUMNS)}
         for row in self.rows:
@@ -226,18 +224,6 @@ class Project:
         while name in self.columns:
             name = f"skactive_{name}"
         return name
-
-    def _predict(self, model):
-        """Return predictions and their probabilities of all texts, lists with None."""
-        nothing = [None] * len(self.texts)
-        if model is None:
-            return nothing, nothing
-        if not hasattr(model, "predict_proba"):
-            return np.asarray(model.predict(self.texts)).tolist(), nothing
-        proba = np.asarray(model.predict_proba(self.texts))
-        best = proba.argmax(axis=1)
-        predicted = np.asarray(model.classes_)[best].tolist()
-        return predicted, [round(p, 4) for p in proba.max(axis=1).tolist()]
 
     def labeled(self):
         """Return texts and labels to train on, and the texts without a label."""

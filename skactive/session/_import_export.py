@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .._storage._fingerprint import hash_ids, hash_item
 from .._utils._sklearn import check_option, check_path
 from ..datasets._reader import is_untyped, read_cells
@@ -42,10 +44,28 @@ class ImportedLabels:
     unknown: list[Any] = field(default_factory=list)
 
 
-def export_table(path, what, pool, state):
-    """Write labels or open items; see `LabelingSession.export`."""
+def predict_items(model, X, n):
+    """Return predictions of n items and their probabilities, as lists.
+
+    They hold None without a model, and if it has no probabilities.
+    """
+    if model is None:
+        return [None] * n, [None] * n
+    if not hasattr(model, "predict_proba"):
+        return np.asarray(model.predict(X)).tolist(), [None] * n
+    proba = np.asarray(model.predict_proba(X))
+    best = proba.argmax(axis=1)
+    predicted = np.asarray(model.classes_)[best].tolist()
+    return predicted, [round(p, 4) for p in proba.max(axis=1).tolist()]
+
+
+def export_table(path, what, pool, state, predictions=None):
+    """Write labels or items; see `LabelingSession.export`.
+
+    `predictions` of all items and their probabilities, two lists, are those of "pool".
+    """
     path = Path(path).expanduser()
-    check_option("what", what, ("labels", "answers", "open"))
+    check_option("what", what, ("labels", "answers", "open", "pool"))
     rows = list(state.answers.items())
     if what == "answers":
         rows = [(id, given) for id, answer in rows for given in answer.given]
@@ -53,6 +73,10 @@ def export_table(path, what, pool, state):
         rows = [
             (id, None) for number in sorted(state.open) for id in state.open[number]
         ]
+    elif what == "pool":
+        answered = {copy: one for id, one in rows for copy in pool.copies_of(id)}
+        answered |= state.answers
+        rows = [(id, answered.get(id)) for id in pool.ids]
     ids, answers = [id for id, _ in rows], [answer for _, answer in rows]
     columns = {
         "id": ids,
@@ -61,13 +85,26 @@ def export_table(path, what, pool, state):
         "annotator": [answer and answer.annotator for answer in answers],
         "time": [answer and answer.time for answer in answers],
     }
+    if what == "pool":
+        _add_predictions(columns, *predictions)
     if what != "open":
-        columns["seconds"] = [answer.seconds for answer in answers]
+        columns["seconds"] = [answer and answer.seconds for answer in answers]
         columns["note"] = [state.notes.get(id, "") for id in ids]
         columns["flag"] = [id in state.flags for id in ids]
     if path.suffix.lower() == ".csv":
         columns = {name: list(map(escape, cells)) for name, cells in columns.items()}
     write_table(path, columns, suffixes=(".csv", ".jsonl", ".parquet"))
+
+
+def _add_predictions(columns, predicted, proba):
+    """Add predictions, and use them as the labels of items without an answer."""
+    labels, sources = [], []
+    for label, other in zip(columns["label"], predicted, strict=True):
+        by_person = label is not None
+        labels.append(label if by_person else other)
+        sources.append("person" if by_person else None if other is None else "model")
+    columns |= {"label": labels, "label_source": sources}
+    columns |= {"prediction": predicted, "probability": proba}
 
 
 def _item_columns(pool, ids):

@@ -17,7 +17,12 @@ from ._encoding import make_encoder
 from ._estimate import Estimate
 from ._format_export import export_format
 from ._format_import import import_format
-from ._import_export import ImportedLabels, export_table, import_table
+from ._import_export import (
+    ImportedLabels,
+    export_table,
+    import_table,
+    predict_items,
+)
 from ._insights import Insights
 from ._journal import Journal
 from ._labels import Vocabulary, check_annotator, check_classes
@@ -873,12 +878,11 @@ class LabelingSession:
         (id,) = self._pool.read_ids([id], name="id")
         return list_history(self._journal.events, id)
 
-    @synchronized
     def export(
         self,
         path: str | PathLike[str],
         *,
-        what: Literal["labels", "answers", "open"] = "labels",
+        what: Literal["labels", "answers", "open", "pool"] = "labels",
         format: _Format | None = None,
     ) -> None:
         """Write a table, or a file for another annotation program.
@@ -898,23 +902,31 @@ class LabelingSession:
         path : str or path-like
             The file: a table in CSV, JSONL or Parquet, by the suffix of its name. It
             may exist. Parquet needs pyarrow.
-        what : {"labels", "answers", "open"}, default="labels"
+        what : {"labels", "answers", "open", "pool"}, default="labels"
             "labels" writes the label of each labeled item, "answers" the answer of
             each annotator in a row of its own, and "open" the items that wait for an
-            answer, with an empty `label` to fill in for `import_labels`.
+            answer, with an empty `label` to fill in for `import_labels`. "pool" writes
+            all items: labeled ones and their copies with their label, the others with
+            that of `newest_learner`. It has the columns `label_source` ("person" or
+            "model"), `prediction` and `probability`, too.
         format : {"label-studio", "prodigy", "argilla", "doccano"}, default=None
             The program: Label Studio (JSON), Prodigy (JSONL), Argilla (JSON records) or
             doccano (JSONL). Defaults to a table. "labels" and "answers" are then the
             same.
         """
-        if not self._journal.closed:
-            self._log.sync()
         check_path("path", path)
-        if format is None:
-            export_table(path, what, self._pool, self._state)
-            return
-        place = path, what, format, self._pool, self._state
-        export_format(*place, self._journal.events, self.classes)
+        predictions = None
+        if what == "pool" and format is None:  # answers need not wait for this
+            model = self.newest_learner
+            predictions = predict_items(model, self._pool.X, len(self._pool))
+        with self._lock:
+            if not self._journal.closed:
+                self._log.sync()
+            if format is None:
+                export_table(path, what, self._pool, self._state, predictions)
+                return
+            place = path, what, format, self._pool, self._state
+            export_format(*place, self._journal.events, self.classes)
 
     # Insights -------------------------------------------------------------------------
 

@@ -8,8 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
-from skactive import LabelingSession
+from skactive import ActiveLearner, LabelingSession
 
 SUFFIXES = ["csv", "jsonl", "parquet"]
 ASIDE = ["seconds", "note", "flag"]
@@ -385,3 +388,34 @@ def test_a_session_whose_hashes_are_lost_cannot_be_matched(open_texts, tmp_path)
     second = open_texts(name="second")
     with pytest.raises(ValueError, match=r"'pool\.npy' of the session .* is missing"):
         second.import_labels(first.path)
+
+
+def test_the_whole_pool_with_predictions(open_session, data, tmp_path):
+    X, y = data
+    session = open_session()
+    session.export(tmp_path / "before.jsonl", what="pool")
+    before = pd.read_json(tmp_path / "before.jsonl", lines=True)
+    assert len(before) == len(X)
+    assert before[["label", "label_source", "prediction"]].isna().all(axis=None)
+    session.tell({i: y[i] for i in range(20)}, unasked=True)
+    session.refit()
+    session.export(tmp_path / "after.jsonl", what="pool")
+    after = pd.read_json(tmp_path / "after.jsonl", lines=True)
+    assert after.id.tolist() == list(range(len(X)))
+    assert after.label_source.tolist() == ["person"] * 20 + ["model"] * 40
+    assert after.label[:20].tolist() == y[:20].tolist()
+    proba = session.learner.predict_proba(X)
+    assert after.prediction.tolist() == session.learner.predict(X).tolist()
+    assert after.label[20:].tolist() == after.prediction[20:].tolist()
+    np.testing.assert_allclose(after.probability, proba.max(axis=1), atol=5e-5)
+
+
+def test_copies_have_the_label_in_the_whole_pool(open_session, tmp_path):
+    model = make_pipeline(CountVectorizer(), LogisticRegression())
+    texts = ["a b", "c d", "a b", "e f"]
+    session = open_session(texts, learner=ActiveLearner(model))
+    session.tell(0, "ham", unasked=True)
+    session.export(tmp_path / "pool.jsonl", what="pool")
+    table = pd.read_json(tmp_path / "pool.jsonl", lines=True)
+    assert table.label.fillna("").tolist() == ["ham", "", "ham", ""]
+    assert session.labels == {0: "ham"}
