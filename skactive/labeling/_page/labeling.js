@@ -161,7 +161,8 @@ class Labeling {
     this.setLost(false);
     if (this.outbox.entries.length) await this.outbox.flush();
     if (this.state?.version !== version && !this.busy) await this.refresh();
-    if (returned || this.queue.length < 2) await this.refill(returned);
+    const unpredicted = this.queue[0]?.prediction === null && this.state?.model.n_labels > 0;
+    if (returned || unpredicted || this.queue.length < 2) await this.refill(returned);
   }
   async refresh() {
     const state = await this.ask("state", { by: this.by });
@@ -175,7 +176,12 @@ class Labeling {
     const waiting = new Set(this.outbox.entries.map((entry) => entry.args.id));
     const fresh = items.filter((item) => !waiting.has(item.id));
     const [shown] = this.queue;
-    const stays = shown && (!replace || fresh.some((item) => item.id === shown.id));
+    const again = fresh.find((item) => item.id === shown?.id);
+    const stays = shown && (!replace || again);
+    if (again && shown.prediction === null && again.prediction !== null) {  // of the first model
+      Object.assign(shown, again);
+      if (!this.visiting) this.showItem(false);
+    }
     this.queue = stays ? [shown, ...fresh.filter((item) => item.id !== shown.id)] : fresh;
     if (!stays) {
       if (shown) this.guard = performance.now() + 400;  // a key meant for the text before
@@ -241,7 +247,7 @@ class Labeling {
     await this.refresh();
     this.turn += 1;
     this.busy = false;
-    if (item?.id) {
+    if (item) {
       this.visiting = item.label === null ? null : item;
       this.queue = this.queue.filter((other) => other.id !== item.id);
       if (item.label === null) this.queue.unshift(item);
