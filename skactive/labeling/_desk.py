@@ -83,7 +83,7 @@ class Desk:
         self._source = session.path.rsplit("/", 1)[-1] if source is None else source
         self._added = list(classes)  # counts if the session has no closed list
         self._lock = threading.RLock()
-        self._leases: dict[Any, str] = {}  # id -> the front end that shows it
+        self._leases: dict[Any, str] = {}  # (annotator, id) -> its front end
         self._seen: dict[str, float] = {}  # front end -> time of its last call
         self._jobs: dict[Any, Any] = {}  # what runs in the background, by its name
         self._worker = ThreadPoolExecutor(2, thread_name_prefix="skactive-desk")
@@ -130,7 +130,7 @@ class Desk:
             "suggestions": self._compare_suggestions(labels),
             "estimate": self._estimate,
             "undo": undo and _describe_event(undo),
-            "done": not session.open_batches and not session.n_free,
+            "done": not session.open_batches and not session.count_free(by),
         }
 
     def version(self) -> int:
@@ -204,33 +204,33 @@ class Desk:
     @synchronized
     def _lease(self, client, by, n):
         """Return at most `n` ids for a front end, and how many the annotator has."""
-        now = time.monotonic()
+        now, who = time.monotonic(), by or self.session.annotator
         self._seen[client] = now
         waiting = [
-            id
+            (who, id)
             for batch in self.session.open_batches
-            if batch.annotator == (by or self.session.annotator)
+            if batch.annotator == who
             for id in batch.ids
         ]
-        kept = {
-            id: owner
-            for id, owner in self._leases.items()
-            if owner == client or now - self._seen.get(owner, -1e9) < _STALE_SECONDS
+        self._leases = {
+            key: owner
+            for key, owner in self._leases.items()
+            if (key in waiting or key[0] != who)
+            and (owner == client or now - self._seen.get(owner, -1e9) < _STALE_SECONDS)
         }
-        self._leases = {id: kept[id] for id in waiting if id in kept}
-        own = [id for id in waiting if self._leases.get(id) == client]
-        free = [id for id in waiting if id not in self._leases]
-        ids = (own + free)[:n]
-        self._leases.update(dict.fromkeys(ids, client))
-        return ids, len(own) + len(free)
+        own = [key for key in waiting if self._leases.get(key) == client]
+        free = [key for key in waiting if key not in self._leases]
+        leased = (own + free)[:n]
+        self._leases.update(dict.fromkeys(leased, client))
+        return [id for _, id in leased], len(own) + len(free)
 
     def _ask(self, by):
         """Choose items in the background; return whether there were any."""
         try:
-            before = {id for b in self.session.open_batches for id in b.ids}
+            before = {batch.number for batch in self.session.open_batches}
             while batch := self.session.ask(annotator=by):
                 self._error = None
-                if not before.issuperset(batch.ids):
+                if batch.number not in before:
                     return True
             return False
         except Exception as exc:
@@ -416,7 +416,7 @@ class Desk:
     def _after(self, id, client, by):
         with self._lock:
             self._seen[client] = time.monotonic()
-            self._leases.pop(id, None)
+            self._leases.pop((by or self.session.annotator, id), None)
         return self.state(by)
 
     def undo(
@@ -455,7 +455,7 @@ class Desk:
             ids = undone.get("ids", ())
             if len(ids) != 1:
                 return None
-            self._leases[ids[0]] = client
+            self._leases[by or self.session.annotator, ids[0]] = client
             return self.item(ids[0])
 
     def flag(self, id: Any, on: bool = True, by: str | None = None) -> dict[str, Any]:

@@ -364,16 +364,16 @@ class LabelingSession:
 
         A batch can be answered in parts and in any order. A new label by the same
         annotator replaces the previous one; both stay in the history of the item.
-        Labels by several annotators are kept side by side, see `answers`. The label of
-        the item is that of the majority, and in a tie the last one.
+        Labels by several annotators are kept side by side, see `answers`; which of them
+        is the label of the item depends on `settle`.
 
         Parameters
         ----------
         ids : sequence of ids, Batch, one id, or dict of id to label
             The labeled items.
         labels : sequence of labels, or one label
-            One `str`, `int` or `bool` for each id; numbers for a regressor. Omitted if
-            `ids` is a dict.
+            One `str`, `int` or `bool` for each id; numbers for a regressor; or a list
+            of names for each, which no model is trained on. Omitted if `ids` is a dict.
         unasked : bool, default=False
             Whether to accept items that were never asked.
         annotator : str, default=None
@@ -427,6 +427,9 @@ class LabelingSession:
     @synchronized
     def release(self, ids: Any = None, *, annotator: str | None = None) -> None:
         """Return open items to the pool; they may be asked again.
+
+        An item that waits for two people is released for the annotator alone, if this
+        is one of them.
 
         Parameters
         ----------
@@ -554,6 +557,13 @@ class LabelingSession:
             Whether to set or to remove the flag.
         annotator : str, default=None
             Name of the annotator. Defaults to the annotator of the session.
+
+        Raises
+        ------
+        ValueError
+            If an id is unknown or occurs twice. Nothing was then recorded.
+        TypeError
+            If `flag` is neither True nor False.
         """
         self._log.sync()
         self._answers.flag(ids, flag, self._who(annotator))
@@ -570,6 +580,13 @@ class LabelingSession:
             The note; an empty one removes it.
         annotator : str, default=None
             Name of the annotator. Defaults to the annotator of the session.
+
+        Raises
+        ------
+        ValueError
+            If the id is unknown. Nothing was then recorded.
+        TypeError
+            If `text` is not a str.
         """
         self._log.sync()
         self._answers.note(id, text, self._who(annotator))
@@ -781,11 +798,21 @@ class LabelingSession:
         """Number of items in the pool."""
         return len(self._pool)
 
-    @property
     @synchronized
-    def n_free(self) -> int:
-        """Number of items that can still be asked."""
-        second = self._questions.second_opinions(self._annotator)
+    def count_free(self, annotator: str | None = None) -> int:
+        """Return the number of items that can still be asked of an annotator.
+
+        Parameters
+        ----------
+        annotator : str, default=None
+            Name of the annotator. Defaults to the annotator of the session.
+
+        Returns
+        -------
+        n : int
+            New items, and those that `overlap` sends to a second annotator.
+        """
+        second = self._questions.second_opinions(self._who(annotator))
         return int(self._questions.free().sum()) + len(second)
 
     @property

@@ -13,6 +13,8 @@ from sklearn.svm import LinearSVC
 
 from skactive import ActiveLearner
 
+from .conftest import TEXTS
+
 
 def _truth(item):
     return "yes" if "good" in item["text"] else "no"
@@ -57,6 +59,27 @@ def test_several_people_get_different_items(desk):
     ids = {name: {x["id"] for x in desk.next(name, by=name, n=5)} for name in "ab"}
     assert not ids["a"] & ids["b"]
     assert desk.state("a")["annotator"] == "a"
+
+
+def test_second_opinions_are_asked_of_two_people(open_desk):
+    desk = open_desk(session={"overlap": 1.0, "refit": False}, texts=TEXTS[:12])
+    first = [item["id"] for item in desk.next("a", by="ann", n=3)]
+    second = [item["id"] for item in desk.next("b", by="bob", n=3)]
+    assert second[:3] == first
+    assert [item["id"] for item in desk.next("a", by="ann", n=3)] == first
+    others = [item["id"] for item in desk.next("b2", by="bob", n=3)]
+    assert not {*others} & {*second}  # the two front ends of bob
+    desk.skip(first[0], "b", by="bob")
+    for who, client in [("ann", "a"), ("bob", "b")] * 3:
+        while items := desk.next(client, by=who):
+            for item in items:
+                desk.answer(item["id"], _truth(item), client, by=who)
+        desk.release("b2")
+    assert desk.state("ann")["done"]
+    assert desk.state("bob")["done"]
+    given = desk.session.answers
+    assert {len(by) for id, by in given.items() if id != first[0]} == {2}
+    assert given[first[0]].keys() == {"ann"}
 
 
 def test_every_item_is_asked_once_and_then_none_is_left(open_desk):

@@ -220,7 +220,7 @@ def test_annotators_go_on_while_the_pool_grows(open_session, data):
 
     def label(annotator):
         mine = []
-        while not grown.is_set() or session.n_free:
+        while not grown.is_set() or session.count_free(annotator):
             batch = session.ask(3, annotator=annotator)
             for id in batch.ids:
                 session.tell(id, y[id], annotator=annotator)

@@ -228,6 +228,33 @@ def test_a_pipeline_that_must_be_trained_has_no_features(open_session, tmp_path)
     assert plain.ask(10).ids == limited.ask(10).ids
 
 
+def test_the_audit_has_no_bias(open_session, tmp_path):
+    """A third of the items is hard, and the strategy asks them first."""
+    X = np.arange(60.0)[:, None]
+
+    def hard_first(view):
+        return -view.X[:, 0]
+
+    shares, biased = [], []
+    for seed in range(100):
+        learner = ActiveLearner(
+            LogisticRegression(), hard_first, cold_start=hard_first, random_state=seed
+        )
+        path = tmp_path / f"{seed}"
+        session = open_session(X, path, learner, refit=False, audit_every=2)
+        for _ in range(3):
+            batch = session.ask(8)
+            session.tell(batch.ids, ["a"] * 8)
+        sample = np.array(session.audited)
+        assert len(sample) >= 12
+        shares.append((sample < 20).mean())
+        biased.append(np.mean(np.array(list(session.labels)) < 20))
+        session.close()
+    error = np.std(shares) / np.sqrt(len(shares))
+    assert abs(np.mean(shares) - 1 / 3) < 3 * error < 0.05
+    assert np.mean(biased) > 0.6
+
+
 def test_a_release_moves_no_audit(open_session, data):
     session = open_session(audit_every=4)
     asked = [session.ask(4) for _ in range(3)]
