@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..stopping._estimates import estimate_accuracy, gain_of_labels
+from ..stopping._estimates import estimate_accuracy, gain_of_labels, is_rich
 
 _Interval = tuple[float, float]
 _MIN_AUDIT, _MIN_LABELS = 10, 20
@@ -100,7 +100,9 @@ def make_estimate(found, n_labels, audited, horizon, minutes):
     n_audited = int(audited.sum())
     if n_audited >= _MIN_AUDIT:
         confidence = found.proba[audited].max(axis=1)
-        rest = found.rest_proba.max(axis=1) if len(found.rest_proba) else ()
+        rest = ()
+        if len(found.rest_proba) and is_rich(len(held), len(found.classes)):
+            rest = found.rest_proba.max(axis=1)
         accuracy = estimate_accuracy(correct[audited], confidence, rest)
     elif held.sum() >= _MIN_LABELS:
         accuracy, n_audited = estimate_accuracy(correct[held]), 0

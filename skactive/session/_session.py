@@ -1022,8 +1022,8 @@ class LabelingSession:
         one with all labels for unlabeled items differ, and their calibrated
         probabilities tell how much accuracy the missing labels cost. Accuracy is
         taken to be a - b / n for n labels. A gain is not estimated with fewer than 40
-        labels or fewer than `horizon`, or if the model does not beat the class
-        frequencies.
+        labels, 10 per class or 1.5 for each label of the horizon, or if the model does
+        not beat the most frequent class.
         """
         if goal is not None:
             check_count("goal", goal)

@@ -41,10 +41,10 @@ class CostRule(StoppingRule):
     Notes
     -----
     The rule does not stop with fewer than 40 labels, fewer than 1.5 labels for each of
-    the horizon, or fewer than 20 unlabeled items, nor while the model does not beat the
-    most frequent class. Each later check trains six models on the labels. Features
-    that need no training are computed once, and at most 1,000 unlabeled items are
-    predicted.
+    the horizon, fewer than 10 labels per class, or fewer than 20 unlabeled items, nor
+    while the model does not beat the most frequent class. Each later check trains six
+    models on the labels. Features that need no training are computed once, and at most
+    1,000 unlabeled items are predicted.
 
     Examples
     --------
@@ -87,7 +87,8 @@ class CostRule(StoppingRule):
             return False
         rest = np.flatnonzero(mask_unlabeled(run, count_items(X)))
         horizon = min(self.horizon, len(rest))
-        if not is_enough(len(learner.y_labeled_), len(rest), horizon):
+        n, n_classes = len(learner.y_labeled_), len(learner.classes_)
+        if not is_enough(n, n_classes, len(rest), horizon):
             return False
         seed = run.info.get("seed")
         found = out_of_fold(

@@ -18,6 +18,8 @@ _CHURN, _SLOPE, _DISTANCE = 0.13, 0.4, 0.3
 # A gain is extrapolated from at least this many labels, absolutely and per label of
 # the horizon, and from at least this many unlabeled items.
 _MIN_LABELS, _MIN_RATIO, _MIN_REST = 40, 1.5, 20
+# With fewer labels per class, probabilities change more with each label than they tell.
+_MIN_PER_CLASS = 10
 
 
 def wilson_interval(n_correct, n):
@@ -106,9 +108,15 @@ def estimate_gain(proba, codes, shares, n, horizon):
     return gain, (gain - half, gain + half)
 
 
-def is_enough(n, n_rest, horizon):
+def is_rich(n, n_classes):
+    """Whether n labels are enough per class for probabilities to be compared."""
+    return n >= _MIN_PER_CLASS * n_classes
+
+
+def is_enough(n, n_classes, n_rest, horizon):
     """Whether n labels and a number of unlabeled items allow to estimate a gain."""
-    return n >= max(_MIN_LABELS, _MIN_RATIO * horizon) and n_rest >= _MIN_REST
+    most = max(_MIN_LABELS, _MIN_RATIO * horizon)
+    return n >= most and n_rest >= _MIN_REST and is_rich(n, n_classes)
 
 
 def gain_of_labels(found, horizon):
@@ -120,7 +128,7 @@ def gain_of_labels(found, horizon):
     n = len(found.codes)
     held = ~np.isnan(found.proba[:, 0])
     proba, codes = found.proba[held], found.codes[held]
-    if not is_enough(n, len(found.rest_proba), horizon):
+    if not is_enough(n, len(found.classes), len(found.rest_proba), horizon):
         return None
     if not beats_majority(proba, codes):
         return None

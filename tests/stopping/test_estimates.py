@@ -12,6 +12,7 @@ from skactive.stopping._estimates import (
     estimate_accuracy,
     estimate_gain,
     gain_of_labels,
+    is_enough,
     wilson_interval,
 )
 from skactive.stopping._out_of_fold import OutOfFold, out_of_fold
@@ -134,6 +135,15 @@ def test_the_gain_of_a_known_problem():
     assert np.mean(realized) > 0.005
     assert np.mean(expected) == pytest.approx(np.mean(realized), rel=0.35)
     assert np.mean(covered) >= 0.92
+
+
+def test_what_is_enough_for_a_gain():
+    assert is_enough(150, 15, 20, 100)
+    assert not is_enough(149, 2, 20, 100)
+    assert not is_enough(150, 16, 20, 100)
+    assert not is_enough(150, 2, 19, 100)
+    assert is_enough(40, 4, 20, 1)
+    assert not is_enough(39, 2, 20, 1)
 
 
 def test_no_gain_is_told_from_too_little():
