@@ -118,15 +118,15 @@ def _write_label_studio(item, classes):
             "type": "choices",
             "value": {"choices": [answer.label]},
         }
-        annotations.append(
-            {
-                "result": [] if answer.label is None else [result],
-                "was_cancelled": answer.label is None,
-                "completed_by": {"email": answer.annotator or ""},
-                "created_at": answer.time,
-                "lead_time": answer.seconds,
-            }
-        )
+        annotation = {
+            "result": [] if answer.label is None else [result],
+            "was_cancelled": answer.label is None,
+            "created_at": answer.time,
+            "lead_time": answer.seconds,
+        }
+        if answer.annotator:  # an unknown name is refused, a missing one is not
+            annotation["completed_by"] = {"email": answer.annotator}
+        annotations.append(annotation)
     yield {
         "data": {**fields, ID: item.id},
         "annotations": annotations,
@@ -146,12 +146,12 @@ def _write_prodigy(item, classes):
     for answer in item.answers:
         skipped = answer.label is None
         time = datetime.fromisoformat(answer.time)
+        by = answer.annotator
         yield {
             **task,
             "accept": [] if skipped else [answer.label],
             "answer": "ignore" if skipped else "accept",
-            "_annotator_id": answer.annotator,
-            "_session_id": answer.annotator,
+            **({"_annotator_id": by, "_session_id": by} if by else {}),
             "_timestamp": int(time.timestamp()),
         }
 

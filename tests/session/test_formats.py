@@ -276,6 +276,18 @@ def test_files_have_the_form_that_the_programs_load(open_texts, tmp_path):
     assert records["doccano"]["label"] == ["disaster"]
 
 
+def test_answers_without_a_name_stay_without_one(open_texts, tmp_path):
+    for format, suffix in FORMATS.items():
+        first = open_texts(f"{format} 1", annotator=None)
+        first.tell(0, "no", unasked=True)
+        path = tmp_path / f"unnamed.{suffix}"
+        first.export(path, format=format)
+        assert "completed_by" not in path.read_text("utf-8")
+        second = open_texts(f"{format} 2", annotator=None)
+        second.import_labels(path, format=format)
+        assert second.answers == {0: {None: "no"}}
+
+
 def test_pairs_of_texts_survive_a_round_trip(open_texts, tmp_path):
     pairs = [("a", "b"), ("a", "c"), ("b", "b")]
     for format, suffix in FORMATS.items():
