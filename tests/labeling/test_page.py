@@ -23,13 +23,10 @@ KEYS = {"disaster": "1", "other": "2"}
 
 
 class Served:
-    """A server in a process of its own, on one port and with one token."""
+    """A command that serves the page, which is killed and started again."""
 
-    def __init__(self, folder, port):
-        self.command = [sys.executable, Path(__file__).with_name("_serve.py")]
-        self.command += [folder, str(port), TOKEN]
-        self.port, self.process = port, None
-        self.url = f"http://127.0.0.1:{port}/{TOKEN}/"
+    def __init__(self, command, port):
+        self.command, self.port, self.process = [sys.executable, *command], port, None
 
     def start(self):
         self.process = subprocess.Popen(self.command)
@@ -90,40 +87,66 @@ def _label_by_keyboard(page, served, truth, n):
     return typed
 
 
-@pytest.mark.parametrize(
-    "n",
-    [20, pytest.param(200, marks=[pytest.mark.slow, pytest.mark.shared_data])],
-)
-def test_label_by_keyboard_with_a_killed_server(
-    request, window, tmp_path, free_port, n
-):
-    if n == 20:
-        words = itertools.product(["flood", "song"], ["in the north", "by the sea"])
-        truth = {
-            f"a {what} {where}, number {i}": "disaster" if what == "flood" else "other"
-            for i in range(15)
-            for what, where in words
-        }
-        truth |= {f"plain text {i}": "other" for i in range(40)}
-    else:
-        frame = request.getfixturevalue("shared_data")("disaster_tweets/train")
-        frame = frame.drop_duplicates("text").iloc[:2000]
-        names = frame["label"].map({1: "disaster", 0: "other"})
-        truth = dict(zip(frame["text"], names, strict=True))
-    texts = json.dumps(list(truth))
-    (tmp_path / "texts.json").write_text(texts, encoding="utf-8")
-    served = Served(tmp_path, free_port).start()
+def test_label_by_keyboard_with_a_killed_server(window, tmp_path, free_port):
+    truth = {
+        f"a {what} {where}, number {i}": name
+        for what, name in (("flood", "disaster"), ("song", "other"))
+        for where in ("in the north", "by the sea")
+        for i in range(25)
+    }
+    (tmp_path / "texts.json").write_text(json.dumps(list(truth)), encoding="utf-8")
+    script = Path(__file__).with_name("_serve.py")
+    served = Served([script, tmp_path, str(free_port), TOKEN], free_port).start()
     try:
-        page = Page(window, served.url)
-        typed = _label_by_keyboard(page, served, truth, n)
+        page = Page(window, f"http://127.0.0.1:{free_port}/{TOKEN}/")
+        typed = _label_by_keyboard(page, served, truth, 20)
         assert served.process.wait(30) == 0
     finally:
         served.kill()
-    with open(tmp_path / "labels.csv", encoding="utf-8-sig", newline="") as file:
-        rows = list(csv.DictReader(file))
-    stored = {row["text"].removeprefix("'"): row["label"] for row in rows}
-    assert len(rows) == n
-    assert stored == {text.removeprefix("'"): label for text, label in typed.items()}
+    rows = _read_csv(tmp_path / "labels.csv")
+    assert {row["text"]: row["label"] for row in rows} == typed
+    assert len(rows) == 20
+
+
+def _read_csv(path):
+    with open(path, encoding="utf-8-sig", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.slow
+@pytest.mark.shared_data
+@pytest.mark.weights
+def test_label_200_tweets_with_the_command(
+    window, shared_data, minilm, tmp_path, free_port
+):
+    frame = shared_data("disaster_tweets/train").drop_duplicates("text").iloc[:2000]
+    frame = frame[["text", "label"]].reset_index(drop=True)
+    frame["label"] = frame["label"].map({1: "disaster", 0: "other"})
+    truth = dict(zip(frame["text"], frame["label"], strict=True))
+    given = frame.iloc[:20]
+    frame.loc[20:, "label"] = None
+    table = tmp_path / "tweets.csv"
+    frame.to_csv(table, index=False)
+    command = ["-m", "skactive", "label", table, "--text", "text", "--label", "label"]
+    command += ["--classes", "disaster,other", "--n", "200", "--port", str(free_port)]
+    command += ["--no-browser", "--no-fine-tuning"]
+    served = Served(command, free_port).start()
+    try:
+        address = tmp_path / "tweets.skactive" / "page.json"
+        while not address.exists():
+            time.sleep(0.05)
+        token = json.loads(address.read_text())["token"]
+        page = Page(window, f"http://127.0.0.1:{free_port}/{token}/")
+        typed = _label_by_keyboard(page, served, truth, 200)
+        assert served.process.wait(600) == 0
+    finally:
+        served.kill()
+    rows = _read_csv(tmp_path / "tweets.labeled.csv")
+    people = {r["text"]: r["label"] for r in rows if r["label_source"] == "person"}
+    assert people == typed
+    known = {r["text"]: r["label"] for r in rows if r["label_source"] == "given"}
+    assert list(known.values()) == list(given["label"])
+    assert [row["text"] for row in rows] == list(frame["text"])
 
 
 # Everything below runs a server in this process, over the desk of the fixtures.
