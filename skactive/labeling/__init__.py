@@ -4,11 +4,15 @@ from typing import Any
 
 from ._desk import Desk
 
-__all__ = ["Desk", "LabelingWidget"]
+__all__ = ["Desk", "LabelingWidget", "serve"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import the widget when it is used: anywidget is an extra."""
+    """Import the front ends when they are used: their packages are extras."""
+    if name == "serve":
+        from ._server import serve
+
+        return serve
     if name == "LabelingWidget":
         from ._widget import LabelingWidget
 

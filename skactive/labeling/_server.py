@@ -148,10 +148,51 @@ def serve(
     token: str | None = None,
     announce: Callable[[str], Any] | None = None,
 ) -> bool:
-    """Show the page until it is finished; return whether its button was used.
+    """Show the page of a desk until it is finished.
 
-    `announce` gets the address as soon as the port is bound. The other way to end is
-    Ctrl-C. Either way, answers that are being stored are acknowledged first.
+    The page is for the people at this computer: it listens on 127.0.0.1, and its
+    address holds a secret token. See `docs/labeling.md`. The button "Finish" of the
+    page and Ctrl-C end it; answers that are being stored are acknowledged first.
+
+    Parameters
+    ----------
+    desk : Desk
+        What to label. It stays open.
+    port : int, default=None
+        Port of the page. Defaults to a free one.
+    open_browser : bool, default=True
+        Whether to open the page in a browser.
+    token : str, default=None
+        Secret part of the address: at least 16 letters, digits, "-" or "_". Defaults to
+        a random one. With the token and the port of the last time, a page that is still
+        open goes on.
+    announce : callable, default=None
+        Called with the address as soon as the port is bound.
+
+    Returns
+    -------
+    finished : bool
+        True after the button of the page, False after Ctrl-C.
+
+    Raises
+    ------
+    ImportError
+        If starlette or uvicorn is missing.
+    OSError
+        If `port` is taken.
+    ValueError
+        If `port` or `token` is invalid.
+
+    See Also
+    --------
+    skactive.labeling.LabelingWidget : The same in a notebook.
+
+    Examples
+    --------
+    >>> from skactive.labeling import Desk, serve
+    >>> def label(session):
+    ...     with Desk(session, goal=200) as desk:
+    ...         serve(desk, announce=print)
     """
     check_bool("open_browser", open_browser)
     server = LabelingServer(desk, port=port, token=token)

@@ -3,19 +3,21 @@
 import errno
 import json
 import logging
+import re
 import socket
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import httpx
 import pytest
 from starlette.testclient import TestClient
 
-from skactive.labeling import Desk
+from skactive.labeling import Desk, serve
 from skactive.labeling._calls import METHODS, call
-from skactive.labeling._server import MAX_BODY, LabelingServer, serve
+from skactive.labeling._server import MAX_BODY, LabelingServer
 
 TOKEN = "a-token-for-the-tests"
 
@@ -325,3 +327,25 @@ except ImportError as error:
     command = [sys.executable, "-c", code]
     result = subprocess.run(command, capture_output=True, text=True, check=True)
     assert f'pip install "skactive[{extra}]"' in result.stdout
+
+
+def test_the_example_of_the_docs(monkeypatch, tmp_path, learner):
+    page = Path(__file__).parents[2] / "docs" / "labeling.md"
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), flags=re.S)
+    names = {}
+    for block in blocks:
+        exec(block, names)
+    names["make_text_classifier"] = lambda: learner.estimator  # no download
+
+    def label_and_finish(url):
+        try:
+            (item,) = httpx.post(f"{url}api/next", json={"client": "a", "n": 1}).json()
+            answer = {"id": item["id"], "label": "yes", "client": "a"}
+            httpx.post(f"{url}api/answer", json=answer).raise_for_status()
+        finally:
+            httpx.post(f"{url}api/finish", json={})
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("webbrowser.open", label_and_finish)
+    names["label"]([f"text {i}" for i in range(9)], ["yes", "no"])
+    assert Path("labels.csv").read_text("utf-8-sig").count("yes") == 1
