@@ -114,6 +114,7 @@ class Desk:
             "source": self._source,
             "annotator": by or session.annotator,
             "version": self.version(),
+            "seq": session.seq,
             "classes": self._describe_classes(Counter(map(_key, labels.values()))),
             "closed": session.classes is not None,
             "n_labeled": len(labels),

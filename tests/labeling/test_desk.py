@@ -105,6 +105,11 @@ def test_an_answer_that_is_sent_twice_is_recorded_once(desk):
     assert _events(desk).count("skip") == len(desk.session.skipped)
 
 
+def test_a_later_state_has_a_larger_number(desk):
+    before = desk.state()["seq"]
+    assert _label(desk, 1)["seq"] > before
+
+
 def test_a_correction_replaces_the_answer(desk):
     item = desk.next("tab")[0]
     desk.answer(item["id"], "yes", "tab")

@@ -189,6 +189,7 @@ class Labeling {
     }
   }
   setState(state) {
+    if (state.seq < this.state?.seq) return;  // an older reply that came later
     this.state = state;
     this.showState();
   }
