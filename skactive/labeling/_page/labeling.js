@@ -165,14 +165,17 @@ class Labeling {
     if (returned || unpredicted || this.queue.length < 2) await this.refill(returned);
   }
   async refresh() {
+    const { turn } = this;
     const state = await this.ask("state", { by: this.by });
-    if (state) this.setState(state);
+    if (turn === this.turn) { if (state) this.setState(state); }
+    else if (!this.busy) await this.refresh();  // an answer was faster: its state is newer
   }
   async refill(replace = false) {  // prefetch; the text that is being read stays
     const turn = this.turn;
     const items = await this.ask("next", { client: this.client, by: this.by, n: 2 });
     if (!items) return;
-    if (turn !== this.turn) { if (!this.busy) await this.refill(replace); return; }
+    if (this.busy) return;  // what is being done fetches again
+    if (turn !== this.turn) return this.refill(replace);
     const waiting = new Set(this.outbox.entries.map((entry) => entry.args.id));
     const fresh = items.filter((item) => !waiting.has(item.id));
     const [shown] = this.queue;
