@@ -26,6 +26,7 @@ _LEAST_TO_FINE_TUNE, _MOST_CLASSES = 100, 20
 def run_label(args):
     """Run the command `label`."""
     _check_front_end(args)
+    sys.setswitchinterval(0.0005)  # answers must not wait for training threads
     text = args.text[0] if len(args.text) == 1 else args.text
     about = {}
     classes = args.classes

@@ -1,6 +1,8 @@
 """Features of the pool, computed in a thread while people already label."""
 
+import os
 import threading
+from contextlib import suppress
 
 import numpy as np
 import sklearn
@@ -72,6 +74,7 @@ class Encoder:
         self._thread.join()
 
     def _work(self, config):
+        _yield_to_people()
         with sklearn.config_context(**config):
             while True:
                 with self._lock:
@@ -87,6 +90,13 @@ class Encoder:
                 with self._lock:
                     self._done = len(self._order) if failed else self._done + len(rows)
                     self.ready[self._order[: self._done]] = True
+
+
+def _yield_to_people():
+    """Lower the priority of this thread and of those that it starts, where possible."""
+    if hasattr(os, "setpriority"):
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
 
 
 def make_encoder(encode, estimator, pool, seed):
