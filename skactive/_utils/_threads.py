@@ -1,9 +1,11 @@
 """Limit the threads of BLAS and torch; synchronize methods."""
 
+import os
+import sys
 import threading
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import wraps
 
 from threadpoolctl import ThreadpoolController
@@ -55,6 +57,17 @@ def one_blas_thread(condition=True):
         yield
     finally:
         _GATE.leave()
+
+
+def lower_priority():
+    """Lower the priority of this thread and of those that it will start, on Linux.
+
+    People wait for other threads.
+    """
+    if sys.platform == "linux":  # elsewhere, this is not a matter of one thread
+        with suppress(OSError):
+            thread = os.PRIO_PROCESS, threading.get_native_id()
+            os.setpriority(*thread, max(10, os.getpriority(*thread)))
 
 
 def synchronized(method):

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.stats import binomtest
 
 from .._utils._sklearn import check_count
-from .._utils._threads import synchronized
+from .._utils._threads import lower_priority, synchronized
 
 KEYS = "123456789abcdeghijklmopqrtvwxyz"  # s, u, f and n are commands
 _STALE_SECONDS = 90.0  # a front end that was silent for so long gives its items back
@@ -86,7 +86,8 @@ class Desk:
         self._leases: dict[Any, str] = {}  # (annotator, id) -> its front end
         self._seen: dict[str, float] = {}  # front end -> time of its last call
         self._jobs: dict[Any, Any] = {}  # what runs in the background, by its name
-        self._worker = ThreadPoolExecutor(2, thread_name_prefix="skactive-desk")
+        self._worker = ThreadPoolExecutor(2)
+        self._slow_worker = ThreadPoolExecutor(1, initializer=lower_priority)
         self._estimate, self._estimated, self._error = "", -1, None
 
     # What a front end shows -----------------------------------------------------------
@@ -563,7 +564,8 @@ class Desk:
 
     def close(self) -> None:
         """Stop the work in the background. The session stays open."""
-        self._worker.shutdown(cancel_futures=True)
+        for worker in (self._worker, self._slow_worker):
+            worker.shutdown(cancel_futures=True)
 
     def __enter__(self):
         return self
@@ -635,20 +637,22 @@ class Desk:
 
     def _estimate_later(self, n_labeled):
         """Estimate in the background after every few labels."""
-        is_due = n_labeled - self._estimated >= max(5, n_labeled // 20)
+        is_due = n_labeled - self._estimated >= max(10, n_labeled // 20)
         if n_labeled >= 20 and is_due and self.session.encoded == 1:
-            self._in_background("estimate", self._compute_estimate, n_labeled)
+            job = "estimate", self._compute_estimate, n_labeled
+            self._in_background(*job, worker=self._slow_worker)
 
     def _compute_estimate(self, n_labeled):
         self._estimated = n_labeled
         self._estimate = str(self.session.estimate(self.goal))
 
     @synchronized
-    def _in_background(self, name, function, *args):
+    def _in_background(self, name, function, *args, worker=None):
         """Return the future of a job, which is started unless it runs already."""
         job = self._jobs.get(name)
         if job is None or job.done():
-            job = self._jobs[name] = self._worker.submit(function, *args)
+            job = (worker or self._worker).submit(function, *args)
+            self._jobs[name] = job
         return job
 
 

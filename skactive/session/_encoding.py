@@ -1,8 +1,6 @@
 """Features of the pool, computed in a thread while people already label."""
 
-import os
 import threading
-from contextlib import suppress
 
 import numpy as np
 import sklearn
@@ -10,6 +8,7 @@ from sklearn.base import clone
 
 from .._utils._containers import take_rows
 from .._utils._pipelines import computes_features, split_estimator
+from .._utils._threads import lower_priority
 
 _CHUNK = 256  # texts between two looks at whether to stop
 
@@ -74,7 +73,7 @@ class Encoder:
         self._thread.join()
 
     def _work(self, config):
-        _yield_to_people()
+        lower_priority()
         with sklearn.config_context(**config):
             while True:
                 with self._lock:
@@ -90,13 +89,6 @@ class Encoder:
                 with self._lock:
                     self._done = len(self._order) if failed else self._done + len(rows)
                     self.ready[self._order[: self._done]] = True
-
-
-def _yield_to_people():
-    """Lower the priority of this thread and of those that it starts, where possible."""
-    if hasattr(os, "setpriority"):
-        with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
 
 
 def make_encoder(encode, estimator, pool, seed):

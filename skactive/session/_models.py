@@ -13,7 +13,7 @@ from .._utils._containers import NothingToAskError, check_picks, take_rows
 from .._utils._pipelines import takes_unlabeled
 from .._utils._random import round_seed
 from .._utils._texts import drop_known_texts
-from .._utils._threads import synchronized
+from .._utils._threads import lower_priority, synchronized
 from ._labels import is_names
 from ._state import State
 
@@ -395,6 +395,7 @@ class BackgroundTrainer:
             self._waiting = None
 
     def _work(self, config):
+        lower_priority()
         with sklearn.config_context(**config):
             while True:
                 with self._changed:
