@@ -4,7 +4,7 @@ import threading
 import time
 import zlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -32,8 +32,6 @@ class Desk:
         that nobody waits for training.
     goal : int, default=None
         Number of labels to reach.
-    classes : sequence of labels, default=()
-        Further classes to offer if the session has no closed list of classes.
     suggestions : dict of id to label, default=None
         Labels from elsewhere, such as rules or a language model. They are shown, and
         never taken for answers.
@@ -68,7 +66,6 @@ class Desk:
         session: Any,
         *,
         goal: int | None = None,
-        classes: Sequence[Any] = (),
         suggestions: Mapping[Any, Any] | None = None,
         descriptions: Mapping[Any, Any] | None = None,
         source: str | None = None,
@@ -81,14 +78,14 @@ class Desk:
             for label, about in (descriptions or {}).items()
         }
         self._source = session.path.rsplit("/", 1)[-1] if source is None else source
-        self._added = list(classes)  # counts if the session has no closed list
         self._lock = threading.RLock()
         self._leases: dict[Any, str] = {}  # (annotator, id) -> its front end
         self._seen: dict[str, float] = {}  # front end -> time of its last call
         self._jobs: dict[Any, Any] = {}  # what runs in the background, by its name
         self._worker = ThreadPoolExecutor(2)
         self._slow_worker = ThreadPoolExecutor(1, initializer=lower_priority)
-        self._estimate, self._estimated, self._error = "", -1, None
+        self._estimate, self._estimated = "", -1
+        self._error: Any = None, None  # a message, and the model when it came
 
     # What a front end shows -----------------------------------------------------------
 
@@ -127,7 +124,7 @@ class Desk:
                 "n_labels": 0 if learner is None else len(learner.y_labeled_),
                 "training": session.training,
                 "encoded": session.encoded,
-                "error": self._error,
+                "error": self._find_error(),
             },
             "suggestions": self._compare_suggestions(labels),
             "estimate": self._estimate,
@@ -149,7 +146,7 @@ class Desk:
             id(learner),
             round(session.encoded, 2),
             self._estimate,
-            self._error,
+            self._find_error(),
         )
         return zlib.crc32(repr(stamp).encode())
 
@@ -231,12 +228,11 @@ class Desk:
         try:
             before = {batch.number for batch in self.session.open_batches}
             while batch := self.session.ask(annotator=by):
-                self._error = None
                 if batch.number not in before:
                     return True
             return False
         except Exception as exc:
-            self._error = f"{type(exc).__name__}: {exc}"
+            self._note_error(exc)
             return bool(self.session.ask(annotator=by, refit=False))
 
     def item(self, id: Any) -> dict[str, Any]:
@@ -382,7 +378,7 @@ class Desk:
             If the disk is full or fails. Nothing was then recorded.
         """
         parts = label if isinstance(label, list) else [label]
-        known = set(map(_key, self._classes()))
+        known = set(map(_key, self.session.known_classes))
         if new := [part for part in parts if _key(part) not in known]:
             raise ValueError(
                 f"'label' must be one of the classes, got {new[0]!r}. Add the class "
@@ -519,16 +515,7 @@ class Desk:
             If the class exists, or its name is empty.
         """
         name = name.strip() if isinstance(name, str) else name
-        classes = self._classes()
-        if name == "" or _key(name) in set(map(_key, classes)):
-            raise ValueError(
-                f"'name' must be the name of a new class, got {name!r}. Nothing was "
-                "changed."
-            )
-        if self.session.classes is None:
-            self._added.append(name)
-        else:
-            self.session.add_class(name, annotator=by)
+        self.session.add_class(name, annotator=by)
         return self.state(by)
 
     def rename_class(self, old: Any, new: Any, by: str | None = None) -> dict[str, Any]:
@@ -547,7 +534,6 @@ class Desk:
             The same as `state` returns.
         """
         self.session.rename_class(old, new, annotator=by)
-        self._added = [new if name == old else name for name in self._added]
         return self.state(by)
 
     @synchronized
@@ -575,17 +561,9 @@ class Desk:
 
     # Parts of the state ---------------------------------------------------------------
 
-    def _classes(self):
-        """Return the classes in the order in which they are shown."""
-        if self.session.classes is not None:
-            return list(self.session.classes)
-        labels = self.session.labels.values()
-        parts = [p for x in labels for p in (x if isinstance(x, list) else [x])]
-        return list({_key(part): part for part in [*self._added, *parts]}.values())
-
     def _describe_classes(self, counts):
         described = []
-        for place, label in enumerate(self._classes()):
+        for place, label in enumerate(self.session.known_classes):
             about = self._descriptions.get(label) or self._descriptions.get(str(label))
             about = about or {}
             described.append(
@@ -623,13 +601,22 @@ class Desk:
                 return [[[label, None]] for label in predicted]
             proba = np.asarray(learner.predict_proba(texts))
         except Exception as exc:  # a model that fails must not keep people from working
-            self._error = f"{type(exc).__name__}: {exc}"
+            self._note_error(exc)
             return [[] for _ in texts]
         best = np.argsort(-proba, axis=1, kind="stable")[:, :5]
         labels = np.asarray(learner.classes_)[best].tolist()
         values = np.take_along_axis(proba, best, axis=1).tolist()
         rows = zip(labels, values, strict=True)
         return [[list(pair) for pair in zip(*row, strict=True)] for row in rows]
+
+    def _note_error(self, exc):
+        message = f"{type(exc).__name__}: {exc}"
+        self._error = message, self.session.newest_learner
+
+    def _find_error(self):
+        """Return why the last training or query failed, None after another training."""
+        message, learner = self._error
+        return message if learner is self.session.newest_learner else None
 
     def _folded(self, id):
         text = self.session.item(id)

@@ -139,7 +139,6 @@ class Project:
         self.desk = Desk(
             self.session,
             goal=goal,
-            classes=classes,
             suggestions=self.suggestions,
             descriptions=about,
             source=self.path.name,

@@ -226,6 +226,7 @@ def simulations(folder):
     trained = _fitted(X, Y)()
     run = simulate(_learner(), **data, n_initial=4, n_rounds=2)
     required = {"label_budget": {"n": 5}, "round_budget": {"n": 5}}
+    required["cost_rule"] = {"label_cost": 1.0, "error_cost": 2.0}
     required |= {"time_budget": {"seconds": 5.0}}
     for name in stopping.get_stopping_rule_names():
         rule = stopping.get_stopping_rule(name, **required.get(name, {}))
