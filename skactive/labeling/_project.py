@@ -235,6 +235,11 @@ class Project:
 
     def save_model(self, model):
         """Save a model with its encoder, and return its folder."""
+        # Texts that are predicted later have no place among the features here.
+        own = str(self.folder / "features")
+        found = model.get_params().items()
+        caches = [name for name, x in found if isinstance(x, str) and x == own]
+        model.set_params(**dict.fromkeys(caches, "memory"))
         folder = save(model, self.folder / "model", overwrite=True, bundle=True)
         about = {"text": self._texts, "label": self.label}
         Path(self.folder, "model.json").write_text(json.dumps(about), encoding="utf-8")

@@ -125,7 +125,10 @@ def test_predict_labels_a_new_file(label, table, tmp_path, capsys):
         tmp_path / "new.jsonl", {"text": ["a good one", "a bad one"], "n": [1, 2]}
     )
     model = str(tmp_path / "notes.skactive" / "model")
+    features = tmp_path / "notes.skactive" / "features"
+    before = sorted(features.rglob("*"))
     assert main(["predict", model, str(tmp_path / "new.jsonl")]) == 0
+    assert sorted(features.rglob("*")) == before
     assert "new.predicted.jsonl: 2 predictions" in capsys.readouterr().out
     out, _, _ = read_cells(tmp_path / "new.predicted.jsonl")
     assert list(out) == ["text", "n", "prediction", "probability"]
