@@ -84,9 +84,9 @@ def test_the_interval_of_the_accuracy_holds(sessions, record_property):
     covered = [covers(e.accuracy_interval, truth) for e, truth, _ in found]
     widths = [np.diff(e.accuracy_interval)[0] for e, *_ in found]
     errors = [e.accuracy - truth for e, truth, _ in found]
-    record_property("coverage", np.mean(covered))
-    record_property("width", np.mean(widths))
-    record_property("bias", np.mean(errors))
+    record_property("coverage", float(np.mean(covered)))
+    record_property("width", float(np.mean(widths)))
+    record_property("bias", float(np.mean(errors)))
     assert 0.92 <= np.mean(covered) <= 0.98
     assert abs(np.mean(errors)) < 0.02
     assert np.mean(widths) < 0.3
@@ -98,8 +98,8 @@ def test_the_interval_of_the_gain_holds(sessions, record_property):
     covered = [covers(e.gain_interval, gain) for e, gain in given]
     widths = [np.diff(e.gain_interval)[0] for e, _ in given]
     record_property("given", len(given))
-    record_property("coverage", np.mean(covered))
-    record_property("width", np.mean(widths))
+    record_property("coverage", float(np.mean(covered)))
+    record_property("width", float(np.mean(widths)))
     assert len(given) >= 0.8 * len(found)
     assert np.mean(covered) >= 0.92
     assert np.mean(widths) < 0.06
