@@ -40,10 +40,7 @@ class Insights:
             answers = self._log.state.answers.values()
             given = [one for answer in answers for one in answer.given]
             seconds = [one.seconds for one in given if one.seconds is not None]
-            n_labels, audit = (
-                len(answers),
-                set(self._questions.audited()),
-            )
+            n_labels, audit = len(answers), set(self._questions.audited())
         minutes = minutes_left(seconds, None if goal is None else goal - n_labels)
         ids, found = self._hold_out()
         audited = None
