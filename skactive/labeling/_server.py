@@ -1,35 +1,28 @@
 """The local page: a web server on 127.0.0.1 for the people at this computer."""
 
-import errno
 import hmac
 import json
-import os
 import re
 import secrets
-import socket
 import threading
-import time
 import webbrowser
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-from .._utils._sklearn import check_bool, check_count
+from .._utils._sklearn import check_bool
 from ._calls import call
 from ._desk import Desk
+from ._http import LOCALHOST, HttpServer, bind, make_app, read_json, respond
 
-try:
-    import anyio
-    import uvicorn
-    from starlette.applications import Starlette
-    from starlette.responses import FileResponse, Response, StreamingResponse
-    from starlette.routing import Route
-except ImportError as error:
-    raise ImportError(
-        'the page needs starlette and uvicorn: pip install "skactive[label]"'
-    ) from error
+# What to install is said by `_http`, so that it comes first.
+# isort: split
+import anyio
+from starlette.datastructures import Headers
+from starlette.responses import FileResponse, StreamingResponse
+from starlette.routing import Route
 
 PAGE = Path(__file__).parent / "_page"
 FILES = {
@@ -39,8 +32,7 @@ FILES = {
     "icon.svg": ("icon.svg", "image/svg+xml"),
 }
 MAX_BODY = 1_000_000
-TOO_LARGE = {"error": f"A request may have {MAX_BODY} bytes."}
-HOSTS = ("127.0.0.1", "localhost")
+HOSTS = (LOCALHOST, "localhost")
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'self'; base-uri 'none'; form-action 'none'; "
@@ -53,7 +45,7 @@ HEADERS = {
 }
 
 
-class LabelingServer:
+class LabelingServer(HttpServer):
     """Serve the page of a desk on 127.0.0.1, on `port` or on a free one."""
 
     def __init__(
@@ -62,66 +54,34 @@ class LabelingServer:
         self.desk = desk
         self.token = secrets.token_urlsafe(16) if token is None else check_token(token)
         self.finished = False
-        self._socket = bind(port)
-        self.port = self._socket.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}/{self.token}/"
         # Each page that is looked at waits for changes in a thread.
         self._waiting = anyio.CapacityLimiter(200)
-        self.app = make_app(self)
-        config = uvicorn.Config(
-            self.app,
-            log_config=None,
-            log_level="warning",
-            access_log=False,
-            lifespan="off",
-            ws="none",
-            server_header=False,
-            timeout_graceful_shutdown=10,
-        )
-        self._server = uvicorn.Server(config)
-        self._thread: threading.Thread | None = None
+        super().__init__(Guard(make_app(self._list_routes()), self.token), bind(port))
+        self.url = f"http://{LOCALHOST}:{self.port}/{self.token}/"
 
-    def run(self) -> None:
-        """Serve until a signal, `stop`, or the button of the page."""
-        with self._socket:
-            self._server.run(sockets=[self._socket])
+    def _list_routes(self):
+        async def send_file(name, kind, request):
+            return FileResponse(PAGE / name, media_type=kind)
 
-    def start(self) -> Self:
-        """Serve in a thread; return when requests are answered."""
-        self._thread = threading.Thread(target=self.run, daemon=True)
-        self._thread.start()
-        while not self._server.started and self._thread.is_alive():
-            time.sleep(0.01)
-        return self
-
-    def stop(self) -> None:
-        """Stop; answers that are being stored are acknowledged first."""
-        self._server.should_exit = True
-        if self._thread is not None:
-            self._thread.join()
-        self._socket.close()
-
-    def __enter__(self):
-        return self.start()
-
-    def __exit__(self, *exc_info):
-        self.stop()
+        return [
+            Route("/{token}/events", self.send_events),
+            Route("/{token}/api/{method}", self.answer_call, methods=["POST"]),
+            *(
+                Route(f"/{{token}}/{path}", partial(send_file, *file))
+                for path, file in FILES.items()
+            ),
+        ]
 
     async def answer_call(self, request):
         """Return the response to one call of a method of the desk."""
         method = request.path_params["method"]
-        body = await _read_body(request)
-        if body is None:
-            return _json(413, TOO_LARGE)
-        try:
-            arguments = json.loads(body)
-        except (ValueError, RecursionError) as error:
-            return _json(400, {"error": f"the body must be JSON: {error}"})
+        arguments = await read_json(request, MAX_BODY)
         if method == "finish":
-            self.finished = self._server.should_exit = True
-            return _json(200, None)
+            self.finished = True
+            self.ask_to_stop()
+            return respond(200, None)
         make = partial(call, self.desk, method, arguments)
-        return _json(*await anyio.to_thread.run_sync(make))
+        return respond(*await anyio.to_thread.run_sync(make))
 
     async def send_events(self, request):
         """Return a stream of the versions of the desk."""
@@ -130,7 +90,7 @@ class LabelingServer:
     async def _events(self):
         version = -1
         yield "retry: 500\n\n"
-        while not self._server.should_exit:
+        while not self.stopping:
             new = await anyio.to_thread.run_sync(
                 self.desk.wait, version, 0.5, limiter=self._waiting
             )
@@ -215,45 +175,8 @@ def check_token(token):
     return token
 
 
-def bind(port):
-    """Return a socket bound to `port` of 127.0.0.1, or to a free one."""
-    if port is not None and check_count("port", port) > 65535:
-        raise ValueError(f"'port' must be at most 65535, got {port}.")
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    if os.name == "posix":  # a new server may follow a killed one at once
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((HOSTS[0], port or 0))
-        listener.listen(128)
-    except OSError as error:
-        listener.close()
-        raise OSError(
-            error.errno or errno.EADDRINUSE,
-            f"'port' must be a free port, got {port} ({error.strerror}). Pass another "
-            "one, or None for a free one",
-        ) from error
-    return listener
-
-
-def make_app(server):
-    """Return the application: the page, its files and the methods of the desk."""
-
-    async def send_file(name, kind, request):
-        return FileResponse(PAGE / name, media_type=kind)
-
-    routes = [
-        Route("/{token}/events", server.send_events),
-        Route("/{token}/api/{method}", server.answer_call, methods=["POST"]),
-        *(
-            Route(f"/{{token}}/{path}", partial(send_file, *file))
-            for path, file in FILES.items()
-        ),
-    ]
-    return Guard(Starlette(routes=routes), server.token)
-
-
 class Guard:
-    """Refuse whoever has no token, comes from another site or sends too much."""
+    """Refuse whoever has no token or comes from another site."""
 
     def __init__(self, app, token):
         self.app, self.token = app, token
@@ -266,16 +189,13 @@ class Guard:
             await send(message)
 
         refusal = self._refuse(scope)
-        app = self.app if refusal is None else _json(*refusal)
+        app = self.app if refusal is None else respond(*refusal)
         await app(scope, receive, send_safely)
 
     def _refuse(self, scope):
         """Return the status and content of a refusal, or None."""
-        headers = {key.decode("latin-1"): value for key, value in scope["headers"]}
-        host, origin, length = (
-            headers.get(key, b"").decode("latin-1")
-            for key in ("host", "origin", "content-length")
-        )
+        headers = Headers(scope=scope)
+        host, origin = headers.get("host", ""), headers.get("origin", "")
         token = scope["path"].lstrip("/").split("/")[0].encode()
         if host.rpartition(":")[0] not in HOSTS and host not in HOSTS:
             return 403, {"error": "This page is only for this computer."}
@@ -283,20 +203,4 @@ class Guard:
             return 403, {"error": "The request comes from another page."}
         if not hmac.compare_digest(token, self.token.encode()):
             return 403, {"error": "The address is not that of this session."}
-        if length and not (length.isdecimal() and int(length) <= MAX_BODY):
-            return 413, TOO_LARGE
         return None
-
-
-async def _read_body(request):
-    """Return the body, also one of unknown length, or None if it is too large."""
-    body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > MAX_BODY:
-            return None
-    return bytes(body)
-
-
-def _json(status, content):
-    return Response(json.dumps(content), status, media_type="application/json")

@@ -1,0 +1,1 @@
+"""The bridge to Label Studio: the command `skactive label-studio` is its face."""

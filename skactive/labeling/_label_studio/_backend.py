@@ -1,0 +1,206 @@
+"""An ML backend of Label Studio: the predictions of a bridge's model, in its page."""
+
+import base64
+import hmac
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from .._http import LOCALHOST, HttpServer, bind, make_app, read_json, respond
+
+# What to install is said by `_http`, so that it comes first.
+# isort: split
+import anyio
+from starlette.exceptions import HTTPException
+from starlette.routing import Route
+
+MAX_BODY = 250_000_000  # as many bytes as Label Studio accepts by default
+CHUNK = 200  # texts that are predicted before the next look whether someone waits
+# Changes of the project are made by the bridge itself, and hold no answers.
+UNINTERESTING = {"PROJECT_CREATED", "PROJECT_UPDATED"}
+
+
+class Backend(HttpServer):
+    """Serve the model of a bridge; `auth` is "user:password", or None for everyone."""
+
+    def __init__(
+        self,
+        bridge: Any,
+        *,
+        host: str = LOCALHOST,
+        port: int | None = None,
+        auth: str | None = None,
+    ) -> None:
+        self.bridge = bridge
+        self._auth = None if auth is None else _encode_auth(auth)
+        self._predicting = anyio.CapacityLimiter(1)
+        routes = [
+            Route("/", self.answer_health),
+            Route("/health", self.answer_health),
+            Route("/versions", self.answer_versions),
+            Route("/setup", self.answer_setup, methods=["POST"]),
+            Route("/predict", self.answer_predict, methods=["POST"]),
+            Route("/webhook", self.answer_webhook, methods=["POST"]),
+            Route("/train", self.answer_webhook, methods=["POST"]),
+        ]
+        super().__init__(make_app(routes), bind(port, host))
+        self.url = f"http://{host}:{self.port}"
+
+    async def answer_health(self, request):
+        """Return the state of the backend; Label Studio waits for one second."""
+        self._check(request)
+        return respond(200, {"status": "UP", "model_class": "skactive"})
+
+    async def answer_versions(self, request):
+        """Return the versions of the model: the newest alone is kept."""
+        self._check(request)
+        version = self.bridge.version
+        return respond(200, {"versions": [version] if version else []})
+
+    async def answer_setup(self, request):
+        """Return the version: Label Studio asks again for what has another one."""
+        self._check(request)
+        self._check_project(await _read_object(request))
+        return respond(200, {"model_version": self.bridge.version})
+
+    async def answer_predict(self, request):
+        """Return one prediction for each task, in their order.
+
+        Before there is a model, a task gets an empty list: Label Studio then stores
+        nothing. One request is predicted at a time, and no longer than someone waits.
+        """
+        self._check(request)
+        content = await _read_object(request)
+        self._check_project(content)
+        texts = [self._read_text(task) for task in _list_tasks(content)]
+        results = []
+        for start in range(0, len(texts), CHUNK):
+            async with self._predicting:
+                if await request.is_disconnected():
+                    break
+                part = texts[start : start + CHUNK]
+                results += await anyio.to_thread.run_sync(self._predict, part)
+        params = content.get("params")
+        if isinstance(params, dict) and params.get("context") is not None:
+            empty = {"result": [], "score": 0.0, "model_version": self.bridge.version}
+            results = [result or empty for result in results]
+        return respond(200, {"results": results})
+
+    async def answer_webhook(self, request):
+        """Wake the bridge, which reads what is new from Label Studio itself.
+
+        The webhooks of Label Studio send no password, so that none is asked for. They
+        wait for one second and are never repeated.
+        """
+        content = await _read_object(request)
+        if str(content.get("action")) not in UNINTERESTING:
+            self.bridge.wake.set()
+        return respond(200, {"status": "ok"})
+
+    def _check(self, request):
+        """Refuse pages of a browser, and who has another password."""
+        if "origin" in request.headers:
+            raise HTTPException(403, "The request comes from a page of a browser.")
+        given = request.headers.get("authorization", "").encode()
+        if self._auth and not hmac.compare_digest(given, self._auth):
+            headers = {"WWW-Authenticate": 'Basic realm="skactive"'}
+            raise HTTPException(401, "The user or the password is wrong.", headers)
+
+    def _check_project(self, content):
+        """Refuse a project that is not that of the bridge."""
+        project, own = str(content.get("project", "")), self.bridge.project
+        if project and project.partition(".")[0] != str(own):
+            raise HTTPException(
+                400, f"This backend serves project {own}, not {project[:20]!r}."
+            )
+
+    def _read_text(self, task):
+        """Return the text of a task, or None if it has none."""
+        with suppress(ValueError, LookupError, TypeError, AttributeError):
+            return self.bridge.question.read_text(task)
+        return None
+
+    def _predict(self, texts):
+        """Return the predictions of texts, some of which may be None."""
+        results = [[] for _ in texts]
+        present = [i for i, text in enumerate(texts) if text is not None]
+        # A version that is too old costs one more request, one that is too new would
+        # keep an old prediction.
+        version = self.bridge.version
+        try:
+            answers = self.bridge.predict([texts[i] for i in present])
+        except Exception as error:
+            logging.getLogger(__name__).exception("predict failed")
+            message = f"predict failed: {type(error).__name__}: {error}"
+            raise HTTPException(500, message) from error
+        for i, (result, score) in zip(present, answers, strict=False):
+            content = {"result": result, "score": score, "model_version": version}
+            results[i] = content
+        return results
+
+
+def serve_backend(
+    bridge: Any,
+    *,
+    host: str = LOCALHOST,
+    port: int | None = None,
+    auth: str | None = None,
+    announce: Callable[[str], Any] | None = None,
+    **options: Any,
+) -> None:
+    """Serve the model of a bridge, and run the bridge, until Ctrl-C or its end.
+
+    `options` are those of `Bridge.run`; its errors are raised.
+    """
+    backend = Backend(bridge, host=host, port=port, auth=auth)
+    stop, errors = threading.Event(), []
+
+    def run():
+        try:
+            bridge.run(stop=stop, **options)
+        except Exception as error:
+            errors.append(error)
+        finally:
+            backend.ask_to_stop()
+
+    if announce is not None:
+        announce(backend.url)
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        with suppress(KeyboardInterrupt):  # uvicorn repeats it when it has stopped
+            backend.run()
+    finally:
+        stop.set()
+        bridge.wake.set()
+        thread.join()
+    if errors:
+        raise errors[0]
+
+
+def _encode_auth(auth):
+    """Return the header that a user and a password are sent as."""
+    if not isinstance(auth, str) or not auth.isascii() or not all(auth.partition(":")):
+        raise ValueError(
+            "'auth' must be 'user:password' in ASCII, both not empty. Pass None to ask "
+            "for no password."
+        )
+    return b"Basic " + base64.b64encode(auth.encode())
+
+
+async def _read_object(request):
+    """Return the JSON object of a request."""
+    content = await read_json(request, MAX_BODY)
+    if not isinstance(content, dict):
+        raise HTTPException(400, "the body must be a JSON object.")
+    return content
+
+
+def _list_tasks(content):
+    """Return the tasks of a request."""
+    tasks = content.get("tasks")
+    if not isinstance(tasks, list) or not all(isinstance(t, dict) for t in tasks):
+        raise HTTPException(400, "'tasks' must be a list of tasks.")
+    return tasks
