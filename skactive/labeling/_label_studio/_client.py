@@ -273,30 +273,30 @@ class Client:
                     method, path, json=body, params=params, headers=headers
                 )
             except httpx.RequestError as error:
-                reason, wait = f"{type(error).__name__}: {error}", None
+                reason, wait = self._hide(f"{type(error).__name__}: {error}"), None
                 safe = repeatable or isinstance(error, NOT_SENT)
             else:
                 if response.status_code not in RETRIED:
                     return response
-                reason = f"status {response.status_code}: {read_detail(response)}"
+                reason = f"status {response.status_code}: {self._describe(response)}"
                 wait = read_retry_after(response)
                 safe = repeatable or response.status_code in WITHOUT_EFFECT
             if not safe:
                 raise UnavailableError(
-                    f"{method} {self.url}{path} failed ({self._hide(reason)}); it may "
+                    f"{method} {self.url}{path} failed ({reason}); it may "
                     "or may not have had an effect. Look at the project, then repeat."
                 )
             if attempt < self.n_retries:
                 self.sleep(2**attempt if wait is None else min(wait, MAX_WAIT))
         raise UnavailableError(
             f"{method} {self.url}{path} failed {self.n_retries + 1} times, at last "
-            f"with {self._hide(reason)}. Check that Label Studio runs, then repeat."
+            f"with {reason}. Check that Label Studio runs, then repeat."
         )
 
     def _read(self, response, method, path, key=None):
         """Return the JSON of an answer; raise the error that its status means."""
         status, where = response.status_code, f"{method} {self.url}{path}"
-        detail = self._hide(read_detail(response))
+        detail = self._describe(response)
         if status == 401:
             raise RefusedError(f"{where}: {self._explain_token(detail)}", detail)
         if status == 404:
@@ -305,7 +305,7 @@ class Client:
                 "which may have been deleted."
             )
         if 300 <= status < 400:
-            target = response.headers.get("location", "an unknown place")
+            target = self._hide(response.headers.get("location", "an unknown place"))
             raise LabelStudioError(
                 f"{where} is redirected to {target!r}. Redirects are not followed: "
                 "give the URL where Label Studio itself answers."
@@ -334,6 +334,11 @@ class Client:
             f"the legacy token was refused ({detail}). New installations do not accept "
             "legacy tokens: use a personal access token of 'Account & Settings'."
         )
+
+    def _describe(self, response):
+        """Return what the server said, shortened where it is not JSON."""
+        detail, is_json = read_detail(response)
+        return self._hide(detail)[: 500 if is_json else 80]
 
     def _hide(self, text):
         """Return the text without the tokens, should a server repeat them."""
@@ -416,22 +421,19 @@ def read_retry_after(response):
 
 
 def read_detail(response):
-    """Return what the server said: its JSON message, or the first 80 characters."""
+    """Return what the server said in words, and whether its answer is JSON."""
     try:
         content = response.json()
     except ValueError:
-        return " ".join(response.text.split())[:80]
+        return " ".join(response.text.split()), False
     if not isinstance(content, dict):
-        return str(content)[:500]
-    errors = content.get("validation_errors") or {
-        key: value
-        for key, value in content.items()
-        if isinstance(value, list) and "detail" not in content
-    }
+        return str(content), True
+    lists = {key: value for key, value in content.items() if isinstance(value, list)}
+    errors = content.get("validation_errors") or lists
     if not isinstance(errors, dict) or not errors:
-        return str(content.get("detail", content))[:500]
-    return "; ".join(
-        (f"{key}: " if key != "non_field_errors" else "")
-        + (" ".join(map(str, value)) if isinstance(value, list) else str(value))
-        for key, value in errors.items()
-    )[:500]
+        return str(content.get("detail", content)), True
+    parts = []
+    for key, value in errors.items():
+        text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
+        parts.append(text if key == "non_field_errors" else f"{key}: {text}")
+    return "; ".join(parts), True
