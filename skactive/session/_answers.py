@@ -9,6 +9,7 @@ import numpy as np
 from .._utils._containers import as_list
 from .._utils._sklearn import check_bool
 from ._labels import list_classes, rename_class, restore_class
+from ._mirror import compare
 from ._pool import shorten
 
 
@@ -79,6 +80,37 @@ class Answers:
         for by, ids in skipped.items():
             is_new = self._check_asked(ids, True)
             self._log.record("skip", ids=ids, by=by, unasked=is_new, source=source)
+
+    def mirror(self, found, source):
+        """Record what a source says otherwise than the session; return a Difference.
+
+        `found` is a dict of id to Mirrored. Answers from elsewhere stay.
+        """
+        events = self._log.journal.events
+        difference = compare(found, self._state, events, source, self._check_label)
+        for event, fields in difference.events():
+            if event in ("tell", "skip"):
+                fields["unasked"] = self._check_asked(fields["ids"], True)
+            self._log.record(event, source=source, **fields)
+        return difference
+
+    def _check_label(self, id, label):
+        """Return a checked label of one item."""
+        classes = self._log.classes
+        (label,) = self._vocabulary.read([label], [id], self._state, classes)
+        return label
+
+    def withdraw(self, ids, by):
+        """Record withdrawn answers; see `LabelingSession.withdraw`."""
+        ids = self._pool.read_ids(ids)
+        others = [id for id in ids if not self._state.has_answered(id, by)]
+        if others:
+            whose = "anybody" if by is None else repr(by)
+            raise ValueError(
+                f"'ids' must be items that {whose} answered, got {shorten(others)}. "
+                "Nothing was recorded."
+            )
+        self._log.record("withdraw", ids=ids, by=by)
 
     def skip(self, ids, by, unasked):
         """Record skipped items; see `LabelingSession.skip`."""

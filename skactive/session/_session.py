@@ -442,8 +442,33 @@ class LabelingSession:
         self._answers.release(ids, self._who(annotator))
 
     @synchronized
+    def withdraw(self, ids: Any, *, annotator: str | None = None) -> None:
+        """Remove the answers of an annotator to items, as if they were never given.
+
+        Items without another answer can be asked again. The journal keeps the answers.
+
+        Parameters
+        ----------
+        ids : sequence of ids, or one id
+            Items that the annotator labeled or skipped.
+        annotator : str, default=None
+            Name of the annotator. Defaults to the annotator of the session.
+
+        Raises
+        ------
+        ValueError
+            If the annotator neither labeled nor skipped an item. Nothing was then
+            recorded.
+        """
+        self._log.sync()
+        self._answers.withdraw(ids, self._who(annotator))
+        self._models.prepare()
+
+    @synchronized
     def undo(self, *, annotator: str | None = None) -> dict[str, Any]:
-        """Undo the last `tell`, `skip`, `release` or `rename_class` of an annotator.
+        """Undo the last event by which an annotator changed answers.
+
+        These are `tell`, `skip`, `release`, `withdraw` and `rename_class`.
 
         Its items wait for an answer again if they were asked, and the next `ask`
         returns them first. A second call undoes the event before. What others
@@ -670,6 +695,14 @@ class LabelingSession:
             self._answers.tell_imported(labels, who, Path(path).name)
             self._models.prepare()
         return imported
+
+    @synchronized
+    def _mirror(self, found: dict[Any, Any], source: str) -> Any:
+        """Make the answers from `source` those that are found there, by id."""
+        self._log.sync()
+        mirrored = self._answers.mirror(found, source)
+        self._models.prepare()
+        return mirrored
 
     # What is known --------------------------------------------------------------------
 
@@ -898,9 +931,9 @@ class LabelingSession:
         Returns
         -------
         events : list of dict
-            In order: `seq`, `time`, `event` ("ask", "tell", "skip", "release", "flag",
-            "note"), `label`, `seconds`, `batch`, `flag` and `text` if there is one,
-            `annotator`, and `undone`, whether the event was undone.
+            In order: `seq`, `time`, `event` ("ask", "tell", "skip", "release",
+            "withdraw", "flag", "note"), `label`, `seconds`, `batch`, `flag` and `text`
+            if there is one, `annotator`, and `undone`, whether the event was undone.
         """
         (id,) = self._pool.read_ids([id], name="id")
         return list_history(self._journal.events, id)

@@ -15,7 +15,8 @@ from ._labels import is_names, rename_label
 class Answer:
     """The label of an item, its annotator, and the time and number of its event.
 
-    `given` holds the last answer of each annotator, in order.
+    `source` is the file or program that it comes from, or None. `given` holds the last
+    answer of each annotator, in order.
     """
 
     label: object
@@ -23,6 +24,7 @@ class Answer:
     time: str
     seq: int
     seconds: float | None = None
+    source: str | None = None
     given: tuple = ()
 
 
@@ -111,6 +113,7 @@ class State:
         self._events = {}  # id -> its events that were not undone, and its place there
         self._waits = {}  # id -> dict of annotator to the open batch it is in
         self._batch_of = {}  # id -> the last batch that asked for its first answer
+        self._first = {}  # id -> its first label since it had none
         self._folded = 0
         self._busy = False
 
@@ -159,6 +162,14 @@ class State:
     def waits_for(self, id, annotator):
         """Whether an item waits for the answer of an annotator."""
         return annotator in self._waits.get(id, ())
+
+    def has_answered(self, id, annotator):
+        """Whether an annotator labeled or skipped an item."""
+        last = None
+        for event, _ in self._events.get(id, ()):
+            if event.get("by") == annotator and event["event"] in _ANSWERS:
+                last = event["event"]
+        return last in ("tell", "skip")
 
     @property
     def renamed(self):
@@ -218,9 +229,13 @@ class State:
 
     def _refresh(self, id):
         """Work out an item from its events."""
-        given, skipped, waits = {}, None, {}
+        given, skips, waits = {}, {}, {}  # by annotator
         for event, place in self._events[id]:
             kind, by = event["event"], event.get("by")
+            if kind == "withdraw":
+                given.pop(by, None)
+                skips.pop(by, None)
+                continue
             if kind == "ask":
                 others = waits if id in event.get("second", ()) else {}
                 waits = {**others, by: event["batch"]}
@@ -230,11 +245,14 @@ class State:
             else:  # somebody else's answer will do
                 waits.clear()
             if kind == "tell":
+                if not given:
+                    self._first[id] = event["seq"], place
                 given.pop(by, None)
                 given[by] = self._read(event, place)
-                skipped = None
+                skips.clear()
             elif kind == "skip" and not given:
-                skipped = event["seq"], place
+                skips[by] = event["seq"], place
+        skipped = max(skips.values(), default=None)
         answer = settle([*given.values()], self.settle) if given else None
         _put(self.answers, id, answer)
         if skipped != self.skipped.get(id):  # the last one is at the end
@@ -261,6 +279,7 @@ class State:
             event["t"],
             event["seq"],
             seconds and seconds[place],
+            event.get("source"),
         )
 
     def _undo(self, event):
@@ -278,7 +297,7 @@ class State:
             self._events[id] = [entry for entry in events if entry[0] is not last]
             self._refresh(id)
         self._sort(last["ids"])
-        if last["event"] == "tell":
+        if last["event"] in ("tell", "withdraw"):
             self._note_labels(event["seq"])
 
     def _rename(self, event):
@@ -303,19 +322,14 @@ class State:
     def _sort(self, ids):
         """Restore the orders of answers, skipped items and open batches."""
         if any(id in self.answers for id in ids):
-            first = {id: self._first_told(id) for id in self.answers}
-            self.answers = {id: self.answers[id] for id in sorted(first, key=first.get)}
+            order = sorted(self.answers, key=self._first.get)
+            self.answers = {id: self.answers[id] for id in order}
         self.skipped = dict(sorted(self.skipped.items(), key=lambda item: item[1]))
         for number in {n for id in ids for n in self._waits.get(id, {}).values()}:
             asked, _ = self.batches[number]
             waiting = self.open[number]
             self.open[number] = {id: None for id in asked if id in waiting}
         self.open = dict(sorted(self.open.items()))
-
-    def _first_told(self, id):
-        told = (entry for entry in self._events[id] if entry[0]["event"] == "tell")
-        event, place = next(told)
-        return event["seq"], place
 
     def _flag(self, event):
         for id in event["ids"]:
@@ -353,13 +367,15 @@ def _put(entries, id, entry):
         entries[id] = entry
 
 
-_UNDOABLE = ("tell", "skip", "release", "rename")
+_ANSWERS = ("tell", "skip", "withdraw")
+_UNDOABLE = ("tell", "skip", "release", "withdraw", "rename")
 _APPLY = {
     "begin": State._begin,
     "ask": State._ask,
     "tell": State._tell,
     "skip": State._add,
     "release": State._add,
+    "withdraw": State._tell,
     "rename": State._rename,
     "undo": State._undo,
     "flag": State._flag,

@@ -8,7 +8,10 @@ from skactive.session._state import State
 
 POOL = range(8)
 LABELS = ("x", "y")
-KINDS = ("ask", "tell", "skip", "release", "undo", "rename", "flag", "note", "refit")
+KINDS = (
+    *("ask", "tell", "skip", "release", "withdraw", "undo", "rename"),
+    *("flag", "note", "refit"),
+)
 STEP = st.tuples(
     st.sampled_from(["ask", "tell", "tell", "undo", "undo", "rename", *KINDS]),
     # Few items and people, so that the events of one item meet.
@@ -40,6 +43,9 @@ def make_events(steps):
         elif kind == "skip":
             waits = {id for id in ids if by in state["where"].get(id, ())}
             event["ids"] = [id for id in ids if id not in {*state["labels"]} - waits]
+        elif kind == "withdraw":
+            own = {id for id in ids if by in state["given"].get(id, ())}
+            event["ids"] = [id for id in ids if id in own | {*state["skipped"]}]
         elif kind == "release":
             event["ids"] = [id for id in ids if id in state["where"]]
         elif kind == "undo":
@@ -67,7 +73,7 @@ def oracle(events):
     """Work out every question from the whole list of events, from the first."""
     undone = {e["of"] for e in events if e["event"] == "undo"}
     held = [e for e in events if e["seq"] not in undone]
-    given, skipped, where, flags, notes = {}, {}, {}, {}, {}
+    given, skips, where, flags, notes = {}, [], {}, {}, {}
     for e in held:
         by = e.get("by")
         if e["event"] == "rename":
@@ -75,14 +81,18 @@ def oracle(events):
                 for who, label in answers.items():
                     answers[who] = e["new"] if label == e["old"] else label
         for place, id in enumerate(e.get("ids", ())):
-            if e["event"] == "flag":
+            if e["event"] == "withdraw":
+                given.get(id, {}).pop(by, None)
+                given = {i: answers for i, answers in given.items() if answers}
+                skips = [skip for skip in skips if skip[2:] != (id, by)]
+            elif e["event"] == "flag":
                 flags = {i: 1 for i in [*flags, id] if e["flag"] or i != id}
             elif e["event"] == "note":
                 notes = {**notes, id: e["text"]}
             elif e["event"] == "ask":
                 others = where.get(id, {}) if id in e.get("second", ()) else {}
                 where[id] = {**others, by: e["batch"]}
-            else:
+            elif e["event"] in ("tell", "skip", "release"):
                 waits = where.pop(id, {})
                 left = {who: n for who, n in waits.items() if who != by}
                 if left and by in waits:
@@ -91,11 +101,16 @@ def oracle(events):
                 answers = given.setdefault(id, {})
                 answers.pop(by, None)
                 answers[by] = e["labels"][place]
-                skipped.pop(id, None)
+                skips = [skip for skip in skips if skip[2] != id]
             elif e["event"] == "skip" and id not in given:
-                skipped[id] = e["seq"], place
-    changing = [e for e in events if e.get("what", e["event"]) in ("tell", "rename")]
-    kinds = ("tell", "skip", "release", "rename")
+                skips.append((e["seq"], place, id, by))
+    skipped = {
+        id: (seq, place)
+        for seq, place, id, _ in sorted(skips, key=lambda skip: skip[:2])
+    }
+    kinds = ("tell", "withdraw", "rename")
+    changing = [e for e in events if e.get("what", e["event"]) in kinds]
+    kinds = ("tell", "skip", "release", "withdraw", "rename")
     return {
         "given": given,
         "labels": {id: count_votes(answers) for id, answers in given.items()},

@@ -1,0 +1,145 @@
+"""The answers in another program, compared with those of a session."""
+
+import math
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from numbers import Real
+
+from ._labels import is_names
+
+
+@dataclass(frozen=True)
+class Mirrored:
+    """The answers to one item in another program, and its note.
+
+    `answers` holds a FileAnswer for each annotator; the label of a skip is None.
+    """
+
+    answers: tuple = ()
+    note: str = ""
+
+
+@dataclass
+class Difference:
+    """What a session must record to hold the same answers.
+
+    `told` and `changed` hold pairs of id and FileAnswer, `withdrawn` and `skipped`
+    pairs of id and annotator, `notes` pairs of id and text. `refused` holds triples of
+    id, FileAnswer and error: labels that the session does not allow.
+    """
+
+    told: list = field(default_factory=list)
+    changed: list = field(default_factory=list)
+    withdrawn: list = field(default_factory=list)
+    skipped: list = field(default_factory=list)
+    notes: list = field(default_factory=list)
+    refused: list = field(default_factory=list)
+
+    def __bool__(self):
+        parts = self.told, self.changed, self.withdrawn, self.skipped, self.notes
+        return any(parts)
+
+    def events(self):
+        """Return the events to record, pairs of their kind and their fields."""
+        found = [
+            ("withdraw", {"ids": ids, "by": by}) for by, ids in _by(self.withdrawn)
+        ]
+        labels = sorted(self.told + self.changed, key=lambda pair: pair[1].time)
+        for (by, timed), group in groupby(labels, key=_kind):
+            ids, answers = zip(*group, strict=True)
+            fields = {"ids": list(ids), "labels": [a.label for a in answers], "by": by}
+            if timed:
+                fields["seconds"] = [a.seconds for a in answers]
+            found.append(("tell", fields))
+        found += [("skip", {"ids": ids, "by": by}) for by, ids in _by(self.skipped)]
+        return found + [("note", {"ids": [id], "text": t}) for id, t in self.notes]
+
+
+def _kind(pair):
+    return pair[1].annotator, pair[1].seconds is not None
+
+
+def _by(pairs):
+    """Return pairs of annotator and ids."""
+    grouped = {}
+    for id, by in pairs:
+        grouped.setdefault(by, []).append(id)
+    return grouped.items()
+
+
+def compare(found, state, events, source, check):
+    """Return the Difference between a session and `found`, dict of id to Mirrored.
+
+    Only answers from `source` are withdrawn. `check(id, label)` returns a checked label
+    or raises a ValueError or TypeError.
+    """
+    difference = Difference()
+    for id, item in found.items():
+        kept = _compare_labels(id, item, state, source, check, difference)
+        _compare_skips(id, item, state, events, source, kept, difference)
+        note = state.notes.get(id, "")
+        if note != item.note and (item.note or _note_source(id, events) == source):
+            difference.notes.append((id, item.note))
+    return difference
+
+
+def _compare_labels(id, item, state, source, check, difference):
+    """Compare the labels of an item; return whether it has any afterwards."""
+    answers = state.answers[id].given if id in state.answers else ()
+    given = {answer.annotator: answer for answer in answers}
+    accepted = set()
+    for answer in item.answers:
+        if answer.label is None:
+            continue
+        try:
+            label = check(id, _rename(answer.label, state.renamed))
+        except (ValueError, TypeError) as exc:
+            difference.refused.append((id, answer, exc))
+            continue
+        answer = replace(answer, label=label, seconds=_read_seconds(answer.seconds))
+        accepted.add(answer.annotator)
+        before = given.get(answer.annotator)
+        if before is None:
+            difference.told.append((id, answer))
+        elif before.label != label or answer.seconds not in (None, before.seconds):
+            difference.changed.append((id, answer))
+    gone = [
+        by for by, old in given.items() if old.source == source and by not in accepted
+    ]
+    difference.withdrawn += [(id, by) for by in gone]
+    return bool(accepted or given.keys() - {*gone})
+
+
+def _rename(label, renamed):
+    """Return a label with the present names of its classes."""
+    if is_names(label):
+        return list(dict.fromkeys(renamed.get(name, name) for name in label))
+    return renamed.get(label, label)
+
+
+def _compare_skips(id, item, state, events, source, labeled, difference):
+    """Compare the skips of an item, which count if it has no label."""
+    wanted = [a.annotator for a in item.answers if a.label is None and not labeled]
+    present = id in state.skipped
+    if present:
+        event = events[state.skipped[id][0] - 1]
+        gone = event.get("source") == source and event.get("by") not in wanted
+        if gone and not labeled:  # a label ends a skip anyway
+            difference.withdrawn.append((id, event.get("by")))
+            present = False
+    if wanted and not present:
+        difference.skipped.append((id, wanted[-1]))
+
+
+def _note_source(id, events):
+    """Return where the last note of an item comes from."""
+    notes = (e for e in reversed(events) if e["event"] == "note" and id in e["ids"])
+    return next(notes, {}).get("source")
+
+
+def _read_seconds(seconds):
+    """Return seconds as a session records them; None if there are none."""
+    is_number = isinstance(seconds, Real) and not isinstance(seconds, bool)
+    if not is_number or not 0 <= seconds < math.inf:
+        return None
+    return round(float(seconds), 3)

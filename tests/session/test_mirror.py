@@ -1,0 +1,163 @@
+"""Answers of another program: after each look, the session holds exactly those."""
+
+import random
+
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from skactive import ActiveLearner, LabelingSession
+from skactive.session._format_export import FileAnswer
+from skactive.session._mirror import Mirrored
+
+TEXTS = [f"text {i}" for i in range(6)]
+PEOPLE = ("ann", "bob", "cy")
+
+
+@pytest.fixture
+def session(tmp_path):
+    learner = ActiveLearner(LogisticRegression(), random_state=0)
+    options = {"refit": False, "classes": [*"xyz"]}
+    with LabelingSession(learner, TEXTS, tmp_path / "session", **options) as session:
+        yield session
+
+
+def at(time, label, by="ann", seconds=None):
+    return FileAnswer(label, by, f"2026-01-01T00:{time:02d}Z", seconds)
+
+
+def look(session, server):
+    """Mirror a server, a dict of id to answers; return whether anything was new."""
+    items = {id: server.get(id, ()) for id in session.pool_ids}
+    found = {
+        id: item if isinstance(item, Mirrored) else Mirrored(tuple(item))
+        for id, item in items.items()
+    }
+    return session._mirror(found, "server")
+
+
+def given(session):
+    return {id: dict(answers) for id, answers in session.answers.items()}
+
+
+def test_labels_times_and_people_arrive(session):
+    look(session, {0: [at(1, "x", "ann", 2.5), at(2, "y", "bob")], 1: [at(3, "z")]})
+    assert given(session) == {0: {"ann": "x", "bob": "y"}, 1: {"ann": "z"}}
+    assert [e["seconds"] for e in session.history(0) if e["annotator"] == "ann"] == [
+        2.5
+    ]
+
+
+def test_a_second_look_records_nothing(session):
+    server = {0: [at(1, "x", "ann", 2.5)], 1: [at(2, None)], 2: Mirrored((), "why")}
+    assert look(session, server)
+    before = session.seq
+    assert not look(session, server)
+    assert session.seq == before
+
+
+def test_a_changed_label_or_time_is_recorded_again(session):
+    look(session, {0: [at(1, "x", seconds=2.0)]})
+    assert look(session, {0: [at(2, "y", seconds=2.0)]}).changed
+    assert look(session, {0: [at(3, "y", seconds=5.0)]}).changed
+    assert given(session) == {0: {"ann": "y"}}
+    assert session.answer(0)["seconds"] == 5.0
+
+
+def test_a_label_that_is_gone_is_withdrawn(session):
+    look(session, {0: [at(1, "x")], 1: [at(2, "y")]})
+    look(session, {1: [at(2, "y")]})
+    assert given(session) == {1: {"ann": "y"}}
+    assert [event["event"] for event in session.history(0)] == ["tell", "withdraw"]
+
+
+def test_a_skip_counts_without_labels_only(session):
+    look(session, {0: [at(1, None, "ann")]})
+    assert session.skipped == [0]
+    look(session, {0: [at(1, None, "ann"), at(2, "x", "bob")]})
+    assert (session.skipped, given(session)) == ([], {0: {"bob": "x"}})
+    look(session, {0: [at(1, None, "ann")]})
+    assert (session.skipped, given(session)) == ([0], {})
+    look(session, {})
+    assert session.skipped == []
+
+
+def test_answers_from_elsewhere_stay(session):
+    session.tell({0: "x"}, unasked=True, annotator="local")
+    session.skip([1], unasked=True)
+    session.note(2, "mine")
+    look(session, {0: [at(1, "y")], 2: [at(2, None)]})
+    look(session, {})
+    assert given(session) == {0: {"local": "x"}}
+    assert session.skipped == [1]
+    assert session.notes == {2: "mine"}
+
+
+def test_notes_come_and_go(session):
+    look(session, {0: Mirrored((at(1, "x"),), "doubtful")})
+    assert session.notes == {0: "doubtful"}
+    look(session, {0: Mirrored((at(1, "x"),))})
+    assert session.notes == {}
+
+
+def test_a_label_that_is_not_allowed_is_returned_and_the_others_arrive(session):
+    difference = look(session, {0: [at(1, "new")], 1: [at(2, "x")]})
+    ((id, answer, error),) = difference.refused
+    assert (id, answer.label) == (0, "new")
+    assert "classes of the session" in str(error)
+    assert given(session) == {1: {"ann": "x"}}
+    session.add_class("new")
+    look(session, {0: [at(1, "new")], 1: [at(2, "x")]})
+    assert given(session) == {0: {"ann": "new"}, 1: {"ann": "x"}}
+
+
+def test_names_that_were_renamed_here_are_understood(session):
+    session.rename_class("x", "w")
+    look(session, {0: [at(1, "x")]})
+    assert given(session) == {0: {"ann": "w"}}
+    assert not look(session, {0: [at(1, "x")]})
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_after_each_look_the_session_holds_what_the_server_holds(session, seed):
+    rng, server = random.Random(seed), {}
+    for time in range(30):
+        for _ in range(rng.randint(1, 3)):
+            id, by = rng.choice(session.pool_ids), rng.choice(PEOPLE)
+            kind = rng.choice([None, *"xyz", "gone", "gone"])
+            rest = [a for a in server.get(id, []) if a.annotator != by]
+            new = [] if kind == "gone" else [at(time, kind, by, rng.choice([None, 1]))]
+            server[id] = rest + new
+        look(session, server)
+        labels = {
+            id: {a.annotator: a.label for a in answers if a.label is not None}
+            for id, answers in server.items()
+        }
+        assert given(session) == {id: told for id, told in labels.items() if told}
+        skips = {id for id, answers in server.items() if answers and not labels.get(id)}
+        assert {*session.skipped} == skips
+        assert not look(session, server)
+
+
+def test_withdraw_by_hand(session):
+    session.tell({0: "x", 1: "y"}, unasked=True, annotator="ann")
+    session.tell({0: "y"}, unasked=True, annotator="bob")
+    session.withdraw([0, 1], annotator="ann")
+    assert given(session) == {0: {"bob": "y"}}
+    assert session.undo(annotator="ann")["event"] == "withdraw"
+    assert given(session) == {0: {"bob": "y", "ann": "x"}, 1: {"ann": "y"}}
+
+
+def test_withdrawn_items_are_asked_again(session):
+    session.tell(dict.fromkeys(session.pool_ids, "x"), unasked=True)
+    assert not session.ask()
+    session.withdraw(3)
+    assert session.ask().ids == (3,)
+
+
+@pytest.mark.parametrize("ids", [0, [1, 0], 9])
+def test_only_what_was_answered_can_be_withdrawn(session, ids):
+    session.tell({1: "x"}, unasked=True, annotator="ann")
+    before = session.seq
+    with pytest.raises(ValueError, match="'ids' must be "):
+        session.withdraw(ids, annotator="ann")
+    assert session.seq == before
