@@ -1,0 +1,428 @@
+"""A labeling session whose questions are asked in Label Studio."""
+
+import json
+import secrets
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+
+from ..._storage._files import write_atomic
+from ..._storage._fingerprint import hash_item
+from ...session import LabelingSession, read_labels
+from ...session._mirror import Mirrored
+from ._client import RefusedError, UnavailableError
+from ._config import read_question
+
+SOURCE = "label-studio"
+# An answer can become visible after another one that has a later time.
+_OVERLAP = timedelta(seconds=60)
+_FULL_SHARE = 10  # all tasks are read in a tenth of the time at most
+_MAX_FAILURES = 5  # in a row, each after the retries of the client
+
+
+@dataclass(frozen=True)
+class Pulled:
+    """Numbers of what a pull recorded, and what it could not record in words."""
+
+    labels: int = 0
+    withdrawn: int = 0
+    skips: int = 0
+    notes: int = 0
+    messages: tuple = ()
+
+    def __str__(self):
+        numbers = ((name, getattr(self, name)) for name in _PULLED)
+        return ", ".join(f"{n} {name}" for name, n in numbers if n) or "nothing new"
+
+    def __bool__(self):
+        return any(getattr(self, name) for name in _PULLED)
+
+
+_COUNTS = (
+    *("task_number", "total_annotations_number"),
+    "skipped_annotations_number",
+)
+_PULLED = ("labels", "withdrawn", "skips", "notes")
+
+
+class Bridge:
+    """Answers of a project become events of a session, whose batches are asked there.
+
+    The pool is the tasks of the project. Label Studio gives the number of a deleted
+    task to a new one, so the session knows a task by its number and a hash of its text.
+    Each pull compares the answers there with those here; a killed bridge therefore goes
+    on where it was. `make_learner(folder)` returns the learner of the session, and
+    `question` names one of several questions. At most `left` texts of the last batch
+    may wait for an answer when the next one is chosen; None stands for a quarter.
+
+    Attributes
+    ----------
+    session : LabelingSession
+    question : Question
+    tasks : dict of session id to text
+        The tasks that the project has.
+    version : str
+        The model whose predictions are returned; it changes with each training.
+    wake : threading.Event
+        Set it to look for answers at once.
+    """
+
+    def __init__(
+        self,
+        client,
+        project,
+        folder,
+        make_learner,
+        *,
+        batch=50,
+        left=None,
+        question=None,
+    ):
+        self.client, self.project, self.batch = client, project, batch
+        self.left = batch // 4 if left is None else left
+        self.folder = Path(folder).expanduser().absolute()
+        self.wake, self._lock = threading.Event(), threading.RLock()
+        self._make_learner, self._name = make_learner, question
+        self._about = client.get_project(project)
+        self.question = read_question(self._about["label_config"], question)
+        self._key = _claim(self.folder, client.url, project)
+        self.version = ""
+        self._users, self._told = {}, set()
+        self._texts = _read_json(self.folder / "tasks.json", {})
+        self._open()
+
+    def close(self):
+        """Close the session."""
+        self.session.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc_info):
+        self.close()
+
+    # The pool -------------------------------------------------------------------------
+
+    def _open(self):
+        """Read all tasks, and open the session with them."""
+        self._seen, self._unfinished, self._newest = {}, {}, ""
+        self._doubts, self._full_after = 0, 0.0
+        self._unrecorded = found, _ = self._list()
+        self.tasks = {id: self._texts[id] for id in found}
+        if not found:
+            raise ValueError(
+                f"project {self.project} must have tasks with a text under "
+                f"{' and '.join(map(repr, self.question.keys))}, got none. Import "
+                "texts, or make a project: skactive label-studio create."
+            )
+        path = self.folder / "session"
+        has_labels = (path / "manifest.json").exists()
+        gone = {*(read_labels(path) if has_labels else ())} - self.tasks.keys()
+        self._open_session(gone)
+        if gone:
+            self._forget(gone)
+
+    def _open_session(self, gone=()):
+        classes = self.question.classes
+        lost = {id: self._texts[id] for id in gone if id in self._texts}
+        items = {**self.tasks, **lost}
+        self.session = LabelingSession(
+            self._make_learner(self.folder).set_params(batch_size=self.batch),
+            list(items.values()),
+            self.folder / "session",
+            ids=list(items),
+            classes=classes if len(classes) > 1 else None,
+            # Models of several classes for each text are not trained.
+            refit=not self.question.multiple,
+        )
+
+    def _forget(self, gone):
+        """Withdraw the answers to tasks that are gone, and leave these out."""
+        self.session._mirror(dict.fromkeys(gone, Mirrored()), SOURCE)
+        for id in gone:
+            self.tasks.pop(id, None)
+            self._unfinished.pop(id, None)
+        kept = [id for id in gone if id in self.session.labels]  # answered elsewhere
+        self.session.close()
+        self._open_session(kept)
+
+    def _list(self, since=None):
+        """Return tasks by session id, and problems in words."""
+        started, found, problems = time.monotonic(), {}, []
+        n_before = len(self._texts)
+        if since is None:
+            self._seen = {}
+        for task in self.client.list_tasks(self.project, since=since):
+            self._newest = max(self._newest, task["updated_at"])
+            skips = [bool(a["was_cancelled"]) for a in task["annotations"]]
+            self._seen[task["id"]] = skips.count(False), skips.count(True)
+            try:
+                text = self.question.read_text(task)
+            except ValueError as exc:
+                problems.append(str(exc))
+                continue
+            id = f"{task['id']}-{hash_item(text) % 16**8:08x}"
+            self._texts[id] = text
+            found[id] = task
+            self._unfinished.pop(id, None)
+            if not all(skips) and not task["is_labeled"]:
+                self._unfinished[id] = None
+        if len(self._texts) > n_before:
+            content = json.dumps(self._texts, ensure_ascii=False)
+            path = self.folder / "tasks.json"
+            write_atomic(path, content.encode("utf-8", "surrogatepass"))
+        if since is None:
+            now = time.monotonic()
+            self._full_after = now + _FULL_SHARE * (now - started)
+        return found, problems
+
+    def number(self, id):
+        """Return the number of a task in Label Studio."""
+        return int(id.partition("-")[0])
+
+    # Answers --------------------------------------------------------------------------
+
+    def pull(self):
+        """Record the answers that are new, changed or gone; return them as Pulled."""
+        with self._lock:
+            self._about = about = self.client.get_project(self.project)
+            self._follow_config(about)
+            full = self._doubts > 1 and time.monotonic() > self._full_after
+            since = None if full or not self._newest else self._overlapped()
+            found, problems = self._list(since)
+            (earlier, old), self._unrecorded = self._unrecorded, ({}, [])
+            found, problems = {**earlier, **found}, old + problems
+            numbers = {self.number(id): id for id in self.tasks}
+            same = {numbers.get(self.number(id), id) for id in found}
+            gone = same - found.keys()
+            if full:
+                gone |= self.tasks.keys() - found.keys()
+            new = {id: self._texts[id] for id in found if id not in self.tasks}
+            if new:
+                self.tasks |= new
+                known = {*self.session.pool_ids}
+                new = {id: text for id, text in new.items() if id not in known}
+                self.session.add(list(new.values()), list(new))
+            pulled = self._record(found, problems)
+            if gone:
+                self._forget(gone)
+            self._check_counts(about)
+            return pulled
+
+    def _overlapped(self):
+        newest = datetime.fromisoformat(self._newest)
+        return (newest - _OVERLAP).isoformat()
+
+    def _record(self, found, problems):
+        """Record what people say about tasks."""
+        people = {
+            annotation["completed_by"]
+            for task in found.values()
+            for annotation in task["annotations"]
+        }
+        if not people <= self._users.keys():
+            self._users = self.client.list_users()
+        answers = {
+            id: self.question.read_answers(task, self._users)
+            for id, task in found.items()
+        }
+        difference = self.session._mirror(answers, SOURCE)
+        for id, answer, error in difference.refused:
+            problems.append(
+                f"the label {answer.label!r} of task {self.number(id)} by "
+                f"{answer.annotator} is not recorded: {error}"
+            )
+        new = [x for x in problems if x not in self._told]
+        self._told.update(new)
+        return Pulled(
+            len(difference.told) + len(difference.changed),
+            len(difference.withdrawn),
+            len(difference.skipped),
+            len(difference.notes),
+            tuple(new),
+        )
+
+    def _follow_config(self, about):
+        """Add new classes of the labeling configuration to the session."""
+        now = read_question(about["label_config"], self._name)
+        before = self.question
+        if (now.keys, now.multiple) != (before.keys, before.multiple):
+            raise ValueError(
+                f"the labeling configuration of project {self.project} must label the "
+                f"texts {before.keys} with multiple={before.multiple}, got "
+                f"{now.keys} and multiple={now.multiple}. Start a new folder: "
+                "--session."
+            )
+        known = self.session.classes
+        for name in now.classes:
+            if known and name not in known:
+                self.session.add_class(name)
+        self.question = now
+
+    def _check_counts(self, about):
+        """Read all tasks soon if the project has other numbers than were seen."""
+        totals = [sum(column) for column in zip(*self._seen.values(), strict=True)]
+        agrees = [len(self._seen), *totals] == [about[name] for name in _COUNTS]
+        self._doubts = 0 if agrees else self._doubts + 1
+
+    # Questions ------------------------------------------------------------------------
+
+    def push(self):
+        """Let Label Studio ask the waiting texts first; return their number.
+
+        If at most `left` texts wait, a batch is chosen before. The texts are in the
+        journal as a batch before Label Studio hears of them, and a push that was
+        interrupted is repeated.
+        """
+        with self._lock:
+            waiting, number = self._waiting()
+            if len(waiting) <= self.left:
+                waiting, number = self._ask(waiting)
+            if not waiting:
+                return 0
+            ids = [id for id in self._unfinished if id not in waiting] + waiting
+            version = f"skactive-{self._key}-{number}"
+            done = self.folder / "pushed.json"
+            if _read_json(done, None) == version == self._about["model_version"]:
+                return len(waiting)
+            self.client.use_uncertainty_sampling(self.project)
+            self._show(ids, version)
+            self._about["model_version"] = version
+            write_atomic(done, json.dumps(version).encode())
+            return len(waiting)
+
+    def _waiting(self):
+        """Return the ids that wait for an answer, in order, and the last batch."""
+        batches = self.session.open_batches
+        ids = [id for batch in batches for id in batch.ids]
+        return ids, max((batch.number for batch in batches), default=0)
+
+    def _ask(self, waiting):
+        """Choose a batch; open ones that the session shows again do not count."""
+        known = {*waiting}
+        while batch := self.session.ask(self.batch):
+            if not known.issuperset(batch.ids):
+                break
+        return self._waiting()
+
+    def _show(self, ids, version):
+        """Make the predictions of a version, and let the project ask by them."""
+        self.client.delete_version(self.project, version)  # a part may be there
+        found = self.predict([self.tasks[id] for id in ids], self.session.learner)
+        predictions = [
+            {
+                "task": self.number(id),
+                "model_version": version,
+                "score": rank / len(ids),
+                "result": result,
+            }
+            for rank, (id, (result, _)) in enumerate(zip(ids, found, strict=True))
+        ]
+        try:
+            self.client.add_predictions(self.project, predictions)
+        except RefusedError:
+            self._doubts, self._full_after = 2, 0.0  # tasks may have been deleted
+            raise
+        self.client.switch_version(self.project, version)
+        for old in self.client.list_versions(self.project):
+            if old.startswith(f"skactive-{self._key}-") and old != version:
+                self.client.delete_version(self.project, old)
+
+    def predict(self, texts, learner=None):
+        """Return a predicted `result` for each text, and how sure it is, in [0, 1].
+
+        This is the margin between the two largest probabilities. Without a model, the
+        results are empty. `learner` defaults to the newest model.
+        """
+        learner = self.session.newest_learner if learner is None else learner
+        if not hasattr(learner, "estimator_") or not texts:
+            return [([], 0.0) for _ in texts]
+        proba = learner.predict_proba(texts)
+        labels = np.asarray(learner.classes_)[proba.argmax(axis=1)].tolist()
+        top = np.sort(proba, axis=1)[:, -2:]
+        margins = (top[:, -1] - top[:, 0]).tolist()
+        return [
+            (self.question.write_result(label), margin)
+            for label, margin in zip(labels, margins, strict=True)
+        ]
+
+    def refit(self):
+        """Train on all labels; the version changes."""
+        with self._lock:
+            self.session.refit()
+            self.version = f"skactive-{self._key}-m{self.session.seq}"
+
+    def run(self, n=None, *, interval=5.0, stop=None, say=lambda message: None):
+        """Pull and push until there are `n` labels, no text is left, or `stop` is set.
+
+        `say` gets messages on what happened. A server that is not available for some
+        minutes is waited for.
+        """
+        stop, n_failures = stop or threading.Event(), 0
+        while not stop.is_set():
+            self.wake.clear()
+            try:
+                if self._step(n, say):
+                    return
+                n_failures = 0
+            except UnavailableError as exc:
+                n_failures += 1
+                if n_failures > _MAX_FAILURES:
+                    raise
+                say(str(exc))
+            self.wake.wait(interval)
+
+    def _step(self, n, say):
+        """Pull and, if few texts wait, push; return whether there is nothing to do."""
+        say_pulled(self.pull(), say)
+        n_labels = len(self.session.labels)
+        if n is not None and n_labels >= n:
+            say(f"{n_labels:,} labels")
+            return True
+        shown = _read_json(self.folder / "pushed.json", "")
+        try:
+            n_waiting = self.push()
+        except RefusedError:  # tasks may have been deleted meanwhile
+            say_pulled(self.pull(), say)
+            n_waiting = self.push()
+        if not n_waiting:
+            say(f"{n_labels:,} labels; no text is left")
+        elif _read_json(self.folder / "pushed.json", "") != shown:
+            say(f"{n_labels:,} labels; {n_waiting} texts are asked first")
+        return not n_waiting
+
+
+def say_pulled(pulled, say):
+    """Say what a pull recorded."""
+    if pulled:
+        say(f"recorded {pulled}")
+    for message in pulled.messages:
+        say(message)
+
+
+def _claim(folder, url, project):
+    """Return the key of a folder for one project, which is made if it is new."""
+    path, own = folder / "bridge.json", {"url": url, "project": project}
+    folder.mkdir(parents=True, exist_ok=True)
+    found = _read_json(path, None)
+    if found is None:
+        found = {**own, "key": secrets.token_hex(4)}
+        write_atomic(path, json.dumps(found).encode())
+    if {name: found.get(name) for name in own} != own:
+        raise ValueError(
+            f"'session' must be a new folder or that of project {project} at {url}, "
+            f"got {str(folder)!r}, which is that of project {found.get('project')} at "
+            f"{found.get('url')}. Name another folder."
+        )
+    return found["key"]
+
+
+def _read_json(path, default):
+    with suppress(FileNotFoundError):
+        return json.loads(path.read_bytes().decode("utf-8", "surrogatepass"))
+    return default
