@@ -37,9 +37,9 @@ def run_label(args):
         args.file, text, args.label, folder=args.session, suggest=args.suggest
     )
     for message in project.messages:
-        _say(message)
+        say(message)
     learner = ActiveLearner(
-        _make_classifier(args, project.folder), args.strategy, random_state=0
+        make_classifier(args, project.folder), args.strategy, random_state=0
     )
     project.open(
         learner,
@@ -51,7 +51,7 @@ def run_label(args):
     try:
         n_before = len(project.session.labels)
         n_pool, n_given = len(project.texts), len(project.given)
-        _say(f"{n_pool:,} texts, {n_given:,} labels given, {n_before:,} by people")
+        say(f"{n_pool:,} texts, {n_given:,} labels given, {n_before:,} by people")
         _run_front_end(args, project.desk, project.folder)
         return _finish(args, project)
     finally:
@@ -70,7 +70,8 @@ def _check_front_end(args):
             )
 
 
-def _make_classifier(args, folder):
+def make_classifier(args, folder):
+    """Return the classifier of the options, whose features are kept in `folder`."""
     get_strategy(args.strategy)
     model = args.model
     if model is None:
@@ -99,8 +100,8 @@ def _serve(args, desk, folder):
         port, token = urlsplit(url).port, urlsplit(url).path.strip("/")
         write_atomic(path, json.dumps({"port": port, "token": token}).encode())
         path.chmod(0o600)
-        _say(f"label at {url}")
-        _say("Ctrl-C, or Finish on the page, writes the labeled table")
+        say(f"label at {url}")
+        say("Ctrl-C, or Finish on the page, writes the labeled table")
 
     browser = not args.no_browser
     serve(desk, port=port, open_browser=browser, token=token, announce=announce)
@@ -120,42 +121,44 @@ def _run_front_end(args, desk, folder):
         try:
             run_prompt(desk)
         except KeyboardInterrupt:
-            _say("")
+            say("")
 
 
 def _finish(args, project):
     """Write the labels, then the predictions, then the model."""
     session, n_labeled = project.session, len(project.session.labels)
     sources = project.write()  # first what people said: nothing below can lose it
-    _say(f"{n_labeled:,} labels by people, {len(session.skipped):,} skipped")
-    _say(f"labels are in {project.output}")
+    say(f"{n_labeled:,} labels by people, {len(session.skipped):,} skipped")
+    say(f"labels are in {project.output}")
     model = None
     try:
-        model = _train(args, project)
+        model = train_final(args, session, project.folder, project.labeled())
         if model is not None:
-            _say("predicting the other texts; Ctrl-C leaves them blank")
+            say("predicting the other texts; Ctrl-C leaves them blank")
             sources = project.write(model)
-            _say(f"the model is in {project.save_model(model)}")
+            say(f"the model is in {project.save_model(model)}")
     except KeyboardInterrupt:
-        _say("stopped; the labels are written")
+        say("stopped; the labels are written")
     if model is None:
-        _say("no model yet: it needs labels of two classes")
+        say("no model yet: it needs labels of two classes")
     shown = ", ".join(f"{n:,} {name}" for name, n in sources.items())
     print(f"{project.output}: {shown}")
     return 0
 
 
-def _train(args, project):
-    """Return the model for all labels, None without labels of two classes."""
-    session = project.session
-    X, y, rest = project.labeled()
+def train_final(args, session, folder, data):
+    """Return the model for all labels, None without labels of two classes.
+
+    `data` are labeled texts, their labels, and texts without a label.
+    """
+    X, y, rest = data
     if len(set(y)) < 2:
         return None
     if session.encoded < 1:
-        _say("computing the features of the other texts; Ctrl-C leaves them blank")
+        say("computing the features of the other texts; Ctrl-C leaves them blank")
     while session.encoded < 1:
         if sys.stderr.isatty():
-            _say(f"{session.encoded:.0%}", end="\r")
+            say(f"{session.encoded:.0%}", end="\r")
         time.sleep(0.2)
     if session.labels:
         session.refit()
@@ -164,19 +167,19 @@ def _train(args, project):
     if args.no_fine_tuning or few or len(set(y)) > _MOST_CLASSES:
         return model
     try:
-        return _fine_tune(args, project, X, y, rest)
+        return _fine_tune(args, folder, X, y, rest)
     except KeyboardInterrupt:
-        _say("stopped; the model of the session is kept")
+        say("stopped; the model of the session is kept")
         return model
 
 
-def _fine_tune(args, project, X, y, rest):
+def _fine_tune(args, folder, X, y, rest):
     """Return the fine-tuned encoder; it also learns from the model of the session."""
     from ..bert import BertClassifier
     from ..semi_supervised import SelfTraining
 
-    _say(f"fine-tuning on {len(y):,} labels; Ctrl-C keeps the model of the session")
-    teacher = _make_classifier(args, project.folder)
+    say(f"fine-tuning on {len(y):,} labels; Ctrl-C keeps the model of the session")
+    teacher = make_classifier(args, folder)
     encoder = BertClassifier(
         teacher.steps[0][1].model,
         max_length=args.max_length,
@@ -272,5 +275,6 @@ def _text_columns(model):
     return json.loads(about.read_text(encoding="utf-8"))["text"]
 
 
-def _say(message, end="\n"):
+def say(message, end="\n"):
+    """Print a message that is not the result."""
     print(message, file=sys.stderr, end=end, flush=True)

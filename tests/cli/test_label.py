@@ -269,7 +269,7 @@ def test_an_interruption_of_the_predictions_keeps_the_labels(label, table, monke
     def interrupt(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("skactive.cli._label._train", interrupt)
+    monkeypatch.setattr("skactive.cli._label.train_final", interrupt)
     status, _ = label(*[_answer] * 4)
     assert status == 0
     out, _, _ = read_cells(table.with_name("notes.labeled.csv"))

@@ -95,7 +95,10 @@ class Backend(HttpServer):
         wait for one second and are never repeated.
         """
         content = await _read_object(request)
-        if str(content.get("action")) not in UNINTERESTING:
+        action = str(content.get("action"))
+        if action == "START_TRAINING":
+            self.bridge.train_soon.set()
+        if action not in UNINTERESTING:
             self.bridge.wake.set()
         return respond(200, {"status": "ok"})
 

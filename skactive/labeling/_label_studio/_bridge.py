@@ -68,8 +68,8 @@ class Bridge:
         The tasks that the project has.
     version : str
         The model whose predictions are returned; it changes with each training.
-    wake : threading.Event
-        Set it to look for answers at once.
+    wake, train_soon : threading.Event
+        Set them to look for answers, and to train, at once.
     """
 
     def __init__(
@@ -86,7 +86,8 @@ class Bridge:
         self.client, self.project, self.batch = client, project, batch
         self.left = batch // 4 if left is None else left
         self.folder = Path(folder).expanduser().absolute()
-        self.wake, self._lock = threading.Event(), threading.RLock()
+        self.wake, self.train_soon = threading.Event(), threading.Event()
+        self._lock = threading.RLock()
         self._make_learner, self._name = make_learner, question
         self._about = client.get_project(project)
         self.question = read_question(self._about["label_config"], question)
@@ -273,7 +274,7 @@ class Bridge:
     # Questions ------------------------------------------------------------------------
 
     def push(self):
-        """Let Label Studio ask the waiting texts first; return their number.
+        """Put the waiting texts first in Label Studio, and return their number.
 
         If at most `left` texts wait, a batch is chosen before. The texts are in the
         journal as a batch before Label Studio hears of them, and a push that was
@@ -357,17 +358,20 @@ class Bridge:
             self.session.refit()
             self.version = f"skactive-{self._key}-m{self.session.seq}"
 
-    def run(self, n=None, *, interval=5.0, stop=None, say=lambda message: None):
+    def run(
+        self, n=None, *, every=None, interval=5.0, stop=None, say=lambda message: None
+    ):
         """Pull and push until there are `n` labels, no text is left, or `stop` is set.
 
-        `say` gets messages on what happened. A server that is not available for some
-        minutes is waited for.
+        With `every`, nothing is pushed, but a model is trained for so many new labels,
+        or fewer if `train_soon` is set. `say` gets messages on what happened. A server
+        that is not available for some minutes is waited for.
         """
         stop, n_failures = stop or threading.Event(), 0
         while not stop.is_set():
             self.wake.clear()
             try:
-                if self._step(n, say):
+                if self._step(n, every, say):
                     return
                 n_failures = 0
             except UnavailableError as exc:
@@ -377,18 +381,25 @@ class Bridge:
                 say(str(exc))
             self.wake.wait(interval)
 
-    def _step(self, n, say):
-        """Pull and, if few texts wait, push; return whether there is nothing to do."""
-        say_pulled(self.pull(), say)
+    def _step(self, n, every, say):
+        """Pull, then push or train; return whether there is nothing left to do."""
+        report(self.pull(), say)
         n_labels = len(self.session.labels)
         if n is not None and n_labels >= n:
             say(f"{n_labels:,} labels")
             return True
+        if every is not None:
+            least = 1 if self.train_soon.is_set() else every
+            self.train_soon.clear()
+            if self.session.model_age >= least or (n_labels and not self.version):
+                self.refit()
+                say(f"{n_labels:,} labels; the model is {self.version}")
+            return False
         shown = _read_json(self.folder / "pushed.json", "")
         try:
             n_waiting = self.push()
         except RefusedError:  # tasks may have been deleted meanwhile
-            say_pulled(self.pull(), say)
+            report(self.pull(), say)
             n_waiting = self.push()
         if not n_waiting:
             say(f"{n_labels:,} labels; no text is left")
@@ -397,8 +408,8 @@ class Bridge:
         return not n_waiting
 
 
-def say_pulled(pulled, say):
-    """Say what a pull recorded."""
+def report(pulled, say):
+    """Pass messages on what a pull recorded to `say`."""
     if pulled:
         say(f"recorded {pulled}")
     for message in pulled.messages:
