@@ -310,7 +310,15 @@ class FakeLabelStudio:
                 "created_at": self._now(),
                 "updated_at": self._now(),
             }
-        answer = {"task_count": len(ids), "annotation_count": 0, "prediction_count": 0}
+            for given in item.get("annotations", ()):
+                self._add_annotation(
+                    self.tasks[i], given, completed_by=user, ground_truth=True
+                )
+        answer = {
+            "task_count": len(ids),
+            "annotation_count": sum(len(x.get("annotations", ())) for x in content),
+            "prediction_count": 0,
+        }
         if query.get("return_task_ids") == "true":
             answer["task_ids"] = list(ids)
         return 201, answer
@@ -424,7 +432,7 @@ class FakeLabelStudio:
                 "task": item["task"],
                 "project": number,
                 "result": item["result"],
-                "score": item.get("score"),
+                "score": _as_float(item.get("score")),
                 "model_version": item.get("model_version", "undefined"),
                 "created_at": self._now(),
             }
@@ -459,32 +467,41 @@ class FakeLabelStudio:
     # Annotations
 
     def create_annotation(self, user, query, content, number):
-        task, now = self._find_task(number), self._now()
+        task = self._find_task(number)
         cancelled = query.get("was_cancelled", content.get("was_cancelled", False))
-        annotation = {
-            "id": next(self._numbers["annotation"]),
-            "task": number,
-            "project": task["project"],
-            "result": content["result"],
-            "completed_by": content.get("completed_by", user),
-            "updated_by": user,
-            "was_cancelled": cancelled in (True, "true", "1"),
-            "ground_truth": content.get("ground_truth", False),
-            "lead_time": content.get("lead_time"),
-            "parent_prediction": content.get("parent_prediction"),
-            "created_at": now,
-            "updated_at": now,
-        }
-        self.annotations[number][annotation["id"]] = annotation
+        content = {**content, "was_cancelled": cancelled in (True, "true", "1")}
+        annotation = self._add_annotation(
+            task, content, completed_by=user, ground_truth=False, updated_by=user
+        )
         self.task_locks.pop((number, user), None)
         task["updated_at"] = self._now()
         return 201, annotation
+
+    def _add_annotation(self, task, content, **defaults):
+        now = self._now()
+        annotation = {
+            "id": next(self._numbers["annotation"]),
+            "task": task["id"],
+            "project": task["project"],
+            "was_cancelled": False,
+            "lead_time": None,
+            "parent_prediction": None,
+            "updated_by": None,
+            **defaults,
+            **content,
+            "created_at": now,
+            "updated_at": now,
+        }
+        annotation["lead_time"] = _as_float(annotation["lead_time"])
+        self.annotations[task["id"]][annotation["id"]] = annotation
+        return annotation
 
     def patch_annotation(self, user, query, content, number):
         annotation = self._find_annotation(number)
         kept = ("result", "was_cancelled", "lead_time", "ground_truth")
         annotation.update({key: content[key] for key in kept if key in content})
         annotation.update(updated_by=user, updated_at=self._now())
+        annotation["lead_time"] = _as_float(annotation["lead_time"])
         self.tasks[annotation["task"]]["updated_at"] = self._now()
         return 200, annotation
 
@@ -606,13 +623,18 @@ def personal(email):
     return f"refresh.{email.replace('.', '-')}.signature"
 
 
+def _as_float(value):
+    return None if value is None else float(value)
+
+
 def _read_config(project):
     """Return the data keys by object name, and (tag, classes) by control name."""
     objects, controls = {}, {}
     for element in ElementTree.fromstring(project["label_config"]).iter():
         name, value = element.get("name"), element.get("value", "")
         if element.get("toName"):
-            classes = [e.get("value") for e in element.iter("Choice")]
+            choices = element.iter("Choice")
+            classes = [e.get("alias") or e.get("value") for e in choices]
             controls[name] = element.tag.lower(), element.get("toName"), classes
         elif name and value.startswith("$"):
             objects[name] = value[1:]

@@ -6,6 +6,7 @@ The server is a new one, so that its ids begin with 1; TOKEN is the legacy token
 only user, ann@example.com. `label_studio_VERSION.json` gets a line for each request.
 """
 
+import itertools
 import json
 import re
 import sys
@@ -21,6 +22,11 @@ CONFIG = (
     '<View><Text name="text" value="$text"/>'
     '<Choices name="label" toName="text" choice="single">'
     '<Choice value="spam"/><Choice value="ham"/></Choices></View>'
+)
+PAIRS = (
+    '<View><Text name="a" value="$first"/><Text name="b" value="$second"/>'
+    '<Choices name="label" toName="a" choice="multiple">'
+    '<Choice value="spam" alias="S"/><Choice value="ham"/></Choices></View>'
 )
 TEXTS = [
     "Win a golden teapot today",
@@ -106,6 +112,7 @@ def run_scenario(client, ann, sign_up):
     for person in (ann(project), other):
         while (task := person.next()) is not None:
             person.skip(task["id"])
+    label_pairs(client)
     finish(client, ann(project), project)
 
 
@@ -189,6 +196,36 @@ def label_together(client, ann, other, project, tasks):
     client.delete_version(project, "fourth")
     client.list_users()
     client.get_project(project)
+
+
+def label_pairs(client):
+    """Pairs of texts with several classes each; some come with annotations."""
+    project = client.create_project("Invented pairs", PAIRS)["id"]
+    data = [{"first": a, "second": b} for a, b in itertools.pairwise(TEXTS[:5])]
+    tasks = client.import_tasks(
+        project,
+        [
+            {"data": data[0], "annotations": [{"result": choose("ham", to_name="a")}]},
+            {"data": data[1], "annotations": [{"result": [], "was_cancelled": True}]},
+            {"data": data[2], "annotations": []},
+            {"data": data[3]},
+        ],
+    )
+    region = choose("S", "ham", to_name="a")
+    client.add_predictions(
+        project,
+        [
+            {"task": tasks[2], "model_version": "v", "score": 1, "result": region},
+            {"task": tasks[3], "model_version": "v", "result": region},
+        ],
+    )
+    bad = {"task": tasks[2], "model_version": "v"}
+    for result in (choose("spam", to_name="a"), choose("ham", to_name="b")):
+        refused = [{**bad, "result": result}]
+        expect(LabelStudioError, client.add_predictions, project, refused)
+    list(client.list_tasks(project))
+    client.get_project(project)
+    expect(LabelStudioError, client.import_tasks, project, [{"data": {"first": "x"}}])
 
 
 def finish(client, ann, project):
