@@ -19,19 +19,19 @@ class StubBridge:
 
     def __init__(self):
         self.project = 7
-        self.version = None
+        self.version = ""
         self.wake = threading.Event()
         self.asked = []
         self.question = SimpleNamespace(read_text=lambda task: task["data"]["review"])
 
     def refit(self):
-        number = 1 if self.version is None else int(self.version[-1]) + 1
+        number = 1 if not self.version else int(self.version[-1]) + 1
         self.version = f"skactive-0a1b2c3d-m{number}"
 
     def predict(self, texts):
         self.asked.append(texts)
-        if self.version is None:
-            return []
+        if not self.version:
+            return [([], 0.0) for _ in texts]
         return [([{"value": {"choices": [text.split()[1]]}}], 0.5) for text in texts]
 
 
@@ -90,7 +90,7 @@ def test_health(client, path):
 
 def test_the_version_changes_with_every_refit(client, bridge):
     body = {"project": "7.1795378659", "schema": "<View/>", "access_token": "secret"}
-    assert client.post("/setup", json=body).json() == {"model_version": None}
+    assert client.post("/setup", json=body).json() == {"model_version": ""}
     assert client.get("/versions").json() == {"versions": []}
     seen = set()
     for _ in range(3):
@@ -276,7 +276,7 @@ def test_nothing_is_predicted_for_whom_has_gone(bridge, monkeypatch):
         bridge.asked.append(texts)
         begun.set()
         go_on.wait(60)
-        return []
+        return [([], 0.0)]
 
     bridge.predict = predict
     body = httpx.Request("POST", "http://backend/predict", json=_request()).content

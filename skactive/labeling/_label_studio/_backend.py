@@ -138,9 +138,10 @@ class Backend(HttpServer):
             logging.getLogger(__name__).exception("predict failed")
             message = f"predict failed: {type(error).__name__}: {error}"
             raise HTTPException(500, message) from error
-        for i, (result, score) in zip(present, answers, strict=False):
-            content = {"result": result, "score": score, "model_version": version}
-            results[i] = content
+        for i, (result, score) in zip(present, answers, strict=True):
+            if result:
+                about = {"score": score, "model_version": version}
+                results[i] = {"result": result, **about}
         return results
 
 
