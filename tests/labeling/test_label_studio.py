@@ -1,0 +1,376 @@
+"""The bridge, as people run it, with the real Label Studio and with its stand-in.
+
+`.ci/label_studio` starts the real one. People are simulated: they label what Label
+Studio gives them next.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter, namedtuple
+
+import httpx
+import numpy as np
+import pytest
+from skactive.labeling._label_studio._bridge import Bridge
+from skactive.labeling._label_studio._client import Client
+from skactive.labeling._label_studio._config import write_config
+
+from skactive import ActiveLearner, make_text_classifier, simulate
+from skactive.session import read_labels
+from skactive.session._state import read_session
+
+from ..conftest import absent
+from ._fake_label_studio import FakeLabelStudio, personal
+
+PATIENCE = 300  # seconds for what takes a few
+VARIABLES = [f"SKACTIVE_LABEL_STUDIO_{name}" for name in ("URL", "TOKEN", "TOKENS")]
+
+Site = namedtuple("Site", "url token people texts labels model batch")
+
+
+@pytest.fixture
+def live(shared_data, minilm):
+    """The real server; 1,300 real texts, of which the last 1,000 are for tests."""
+    if not all(name in os.environ for name in VARIABLES):
+        absent(f"{' or '.join(VARIABLES)} is not set: run .ci/label_studio")
+    url, token, people = (os.environ[name] for name in VARIABLES)
+    frame = shared_data("ag_news/test")
+    names = np.array(["World", "Sports", "Business", "Sci/Tech"])
+    texts, labels = frame["text"].tolist(), names[frame["label"]].tolist()
+    return Site(url, token, people.split(), texts, labels, minilm, 20)
+
+
+@pytest.fixture
+def fake(tiny_bert):
+    """The stand-in, invented texts and an encoder of random weights."""
+    topics = ["film", "match", "stock", "song", "storm"]
+    labels = [("good", "bad")[i // 3 % 2] for i in range(160)]
+    texts = [f"a {x} {topics[i % 5]}, number {i}" for i, x in enumerate(labels)]
+    emails = "ann@example.com", "bob@example.com"
+    server = FakeLabelStudio(*emails)
+    people = [f"legacy-{email}" for email in emails]
+    with server.serve() as url:
+        yield Site(url, personal(emails[0]), people, texts, labels, tiny_bert, 8)
+
+
+@pytest.fixture
+def site(request):
+    return request.getfixturevalue(request.param)
+
+
+class People:
+    """Two people who label what Label Studio gives them next, one after the other."""
+
+    def __init__(self, site, n):
+        self.clients = [
+            httpx.Client(
+                base_url=site.url,
+                headers={"Authorization": f"Token {token}"},
+                timeout=PATIENCE,
+            )
+            for token in site.people
+        ]
+        texts = site.texts[:n]
+        self.labels = dict(zip(texts, site.labels, strict=False))
+        self.classes = sorted(set(self.labels.values()))
+        with Client(site.url, site.token) as client:
+            config = write_config(self.classes)
+            self.project = client.create_project("invented", config)["id"]
+            self.ids = client.import_tasks(
+                self.project, [{"data": {"text": text}} for text in texts]
+            )
+        self.seen, self.given, self.made = {}, [], Counter()
+
+    def ask(self, path, person=0, method="GET", **options):
+        response = self.clients[person].request(method, path, **options)
+        assert response.is_success, (method, path, response.text)
+        return response.json() if response.content else None
+
+    def version(self):
+        return self.ask(f"/api/projects/{self.project}/")["model_version"]
+
+    def tasks(self):
+        """Return all tasks, as the page of Label Studio lists them."""
+        query = {"project": self.project, "fields": "all", "page_size": 1000}
+        return self.ask("/api/tasks/", params=query)["tasks"]
+
+    def pending(self, version):
+        """Return the tasks that are to be labeled first, in their order."""
+        scores, tasks = {}, self.tasks()
+        for task in tasks:
+            for prediction in task["predictions"]:
+                if prediction["model_version"] == version:
+                    scores[task["id"]] = prediction["score"]
+        order = sorted(scores, key=scores.get)
+        if len(order) > len(self.seen.get(version, ())):
+            self.seen[version] = order
+        done = {task["id"] for task in tasks if task["is_labeled"]}
+        return [id for id in order if id not in done]
+
+    def label_next(self):
+        """Label one text or skip it; return whether there was one to label first."""
+        version = self.version()
+        order = self.pending(version)
+        if not version or not order:
+            return False
+        person = self.made["answers"] % 2
+        task = self.ask(f"/api/projects/{self.project}/next/", person)
+        if (version, order) == (self.version(), self.pending(version)):
+            assert task["id"] == order[0]
+            self.made["in order"] += 1
+        self.answer(task, person, skip=self.made["answers"] == 4)
+        return True
+
+    def answer(self, task, person, skip=False, label=None):
+        label = label or self.labels[task["data"]["text"]]
+        self.made["answers"] += 1
+        body = {
+            "result": [] if skip else self.result(label),
+            "was_cancelled": skip,
+            "lead_time": 0.5 + self.made["answers"] / 8,
+        }
+        path = f"/api/tasks/{task['id']}/annotations/"
+        annotation = self.ask(path, person, "POST", json=body)
+        self.given.append((task, annotation["id"], person))
+
+    def result(self, label):
+        about = {"from_name": "label", "to_name": "text", "type": "choices"}
+        return [{**about, "value": {"choices": [label]}}]
+
+    def change_minds(self):
+        """Update an answer, delete one, and give a second answer to a third text."""
+        (one, first, person), (_, second, other), (task, _, third) = self.given[:3]
+        given = self.labels[one["data"]["text"]]
+        body = {"result": self.result(next(x for x in self.classes if x != given))}
+        self.ask(f"/api/annotations/{first}/", person, "PATCH", json=body)
+        self.ask(f"/api/annotations/{second}/", other, "DELETE")
+        self.answer(task, 1 - third, label=self.classes[-1])
+
+    def answers(self):
+        """Return what the server has: {task: {person: (label, seconds)}} and skips."""
+        names = {user["id"]: user["email"] for user in self.ask("/api/users/")}
+        labels, skips = {}, set()
+        for task in self.tasks():
+            for annotation in task["annotations"]:
+                if annotation["was_cancelled"]:
+                    skips.add(task["id"])
+                    continue
+                (region,) = annotation["result"]
+                (label,) = region["value"]["choices"]
+                by = names[annotation["completed_by"]]
+                seconds = round(annotation["lead_time"], 3)
+                labels.setdefault(task["id"], {})[by] = label, seconds
+        return labels, skips - labels.keys()
+
+
+class Process:
+    """`skactive label-studio run`, in a process that can be killed."""
+
+    def __init__(self, site, people, folder):
+        self.folder, self.log = folder, folder.with_suffix(".log")
+        options = {
+            "url": site.url,
+            "token-env": "TOKEN",
+            "project": people.project,
+            "session": folder,
+            "batch": site.batch,
+            "model": site.model,
+            "interval": 0.2,
+        }
+        words = [str(x) for key in options for x in (f"--{key}", options[key])]
+        self.command = [sys.executable, "-m", "skactive", "label-studio", "run"]
+        self.command += [*words, "--no-fine-tuning"]
+        self.environment = {**os.environ, "TOKEN": site.token}
+
+    def start(self):
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(
+                self.command, env=self.environment, stdout=log, stderr=log
+            )
+
+    def kill(self):
+        assert self.process.poll() is None, self.log.read_text()
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self):
+        self.process.send_signal(signal.SIGINT)
+        assert self.process.wait(PATIENCE) == 0, self.log.read_text()
+
+    def until(self, condition):
+        """Wait until a condition holds."""
+        end = time.monotonic() + PATIENCE
+        while not condition():
+            assert self.process.poll() is None, self.log.read_text()
+            assert time.monotonic() < end, self.log.read_text()
+            time.sleep(0.05)
+
+    def events(self):
+        lines = (self.folder / "session" / "journal.jsonl").read_text("utf-8")
+        return [json.loads(line) for line in lines.splitlines()]
+
+    def answers(self):
+        """Return what the session has, as `People.answers` returns it."""
+        _, _, state = read_session(self.folder / "session")
+        labels = {
+            _number(id): {x.annotator: (x.label, x.seconds) for x in answer.given}
+            for id, answer in state.answers.items()
+        }
+        return labels, set(map(_number, state.skipped))
+
+
+def _number(id):
+    """Return the number of a task of the session."""
+    return int(id.partition("-")[0])
+
+
+SCENARIOS = [
+    pytest.param("fake", 0, id="fake"),
+    pytest.param("fake", 20, id="fake-killed", marks=pytest.mark.slow),
+    pytest.param("live", 20, id="live-killed", marks=pytest.mark.label_studio),
+]
+
+
+@pytest.mark.parametrize(("site", "n_kills"), SCENARIOS, indirect=["site"])
+def test_the_session_holds_what_people_said(site, n_kills, tmp_path, capsys):
+    people = People(site, 300 if n_kills and len(site.texts) > 300 else 60)
+    bridge = Process(site, people, tmp_path / "bridge")
+    begun = time.monotonic()
+    bridge.start()
+    bridge.until(lambda: people.version() and people.pending(people.version()))
+    needed = time.monotonic() - begun
+    n_answers, rng = 3 * site.batch, np.random.default_rng(0)
+    for kill in range(n_kills):
+        quota = n_answers * (kill + 1) // (n_kills + 1)
+        end = time.monotonic() + rng.uniform(0.3, 1.5) * needed
+        while time.monotonic() < end:
+            if people.made["answers"] >= quota or not people.label_next():
+                time.sleep(0.05)
+            if people.made["answers"] == 10:
+                people.change_minds()
+        bridge.kill()
+        bridge.start()
+    while people.made["answers"] < n_answers:
+        bridge.until(people.label_next)
+        if people.made["answers"] == 10:
+            people.change_minds()
+    bridge.until(lambda: bridge.answers() == people.answers())
+    bridge.until(lambda: _is_whole(bridge, people))
+    bridge.stop()
+
+    expected, skipped = people.answers()
+    assert bridge.answers() == (expected, skipped)
+    assert len(skipped) == 1
+    assert Counter(map(len, expected.values())).keys() == {1, 2}
+    labels = read_labels(tmp_path / "bridge" / "session")
+    assert {_number(id) for id in labels} == expected.keys()
+    for id, label in labels.items():
+        assert label in {given for given, _ in expected[_number(id)].values()}
+    _check_events(bridge.events())
+    _check_batches(bridge.events(), people.seen)
+    assert len(people.seen) >= 3
+    # The other answers came while the bridge made the next batch.
+    assert people.made["in order"] >= 0.8 * people.made["answers"]
+    with capsys.disabled():
+        sys.stdout.write(
+            f"\n{dict(people.made)}, {len(people.seen)} batches, {n_kills} kills, "
+            f"{needed:.1f} s until the first batch\n"
+        )
+
+
+def _is_whole(bridge, people):
+    """Whether exactly the open questions of the session are to be labeled first."""
+    waiting = set()
+    for event in bridge.events():
+        if event["event"] == "ask":
+            waiting.update(event["ids"])
+        elif event["event"] in ("tell", "skip"):
+            waiting.difference_update(event["ids"])
+    pending = people.pending(people.version())
+    return {_number(id) for id in waiting} == {*pending} != set()
+
+
+def _check_events(events):
+    """Check that no answer was recorded twice, and no withdrawal without an answer."""
+    answers = {}
+    for event in events:
+        if event["event"] == "tell":
+            seconds = event.get("seconds", [None] * len(event["ids"]))
+            for id, *said in zip(event["ids"], event["labels"], seconds, strict=True):
+                assert answers.get((id, event["by"])) != said
+                answers[id, event["by"]] = said
+        elif event["event"] == "skip":
+            for id in event["ids"]:
+                assert answers.get((id, event["by"])) != "skip"
+                answers[id, event["by"]] = "skip"
+        elif event["event"] == "withdraw":
+            for id in event["ids"]:
+                assert answers.pop((id, event["by"]))
+
+
+def _check_batches(events, seen):
+    """Check that each version held its batch, in its order, and asked texts only."""
+    asked, n_found = [], 0
+    for number, event in enumerate((e for e in events if e["event"] == "ask"), 1):
+        batch = [_number(id) for id in event["ids"]]
+        asked += batch
+        for version, order in seen.items():
+            if version.endswith(f"-{number}"):
+                n_found += 1
+                assert [id for id in order if id in batch] == batch
+                assert {*order} <= {*asked}
+    assert n_found == len(seen)
+
+
+@pytest.mark.parametrize(
+    "site",
+    ["fake", pytest.param("live", marks=pytest.mark.label_studio)],
+    indirect=True,
+)
+def test_the_accuracy_is_that_of_a_simulation(site, tmp_path, capsys):
+    n_pool, n_rounds = (600, 10) if site.batch == 20 else (60, 5)
+    people, batch = People(site, n_pool), site.batch
+    X, y = site.texts[:n_pool], site.labels[:n_pool]
+    X_test, y_test = site.texts[n_pool:][:1000], site.labels[n_pool:][:1000]
+
+    def make_learner(folder):
+        model = make_text_classifier(site.model, max_length=64, cache="memory")
+        return ActiveLearner(model, "margin", batch_size=batch, random_state=0)
+
+    asked, scores = [], []
+    place = {id: i for i, id in enumerate(people.ids)}
+    with (
+        Client(site.url, site.token) as client,
+        Bridge(client, people.project, tmp_path, make_learner, batch=batch) as bridge,
+    ):
+        for _ in range(n_rounds):
+            bridge.push()
+            order = people.pending(people.version())
+            asked.append([place[id] for id in order])
+            for id in order:
+                task = people.ask(f"/api/projects/{people.project}/next/")
+                assert task["id"] == id
+                people.answer(task, 0)
+            bridge.pull()
+            bridge.refit()
+            scores.append(bridge.session.learner.score(X_test, y_test))
+    run = simulate(
+        make_learner(None),
+        X,
+        y,
+        n_initial=0,
+        n_rounds=n_rounds,
+        X_test=X_test,
+        y_test=y_test,
+    )
+    expected = [record["asked"] for record in run.rounds if record["asked"]]
+    assert asked == expected
+    scored = [record["scores"]["accuracy"] for record in run.rounds[-n_rounds:]]
+    np.testing.assert_allclose(scores, scored, rtol=0, atol=1e-12)
+    with capsys.disabled():
+        shown = f"accuracy after {batch * n_rounds} labels: {scores[-1]:.3f}"
+        sys.stdout.write(f"\n{shown}\n")
