@@ -575,12 +575,12 @@ class FakeLabelStudio:
             }
             queue = "Active learning or random queue"
             # As in the real server: if the current version has any open task, only
-            # its tasks are asked, even if all of them are taken.
+            # its tasks are asked, even if all of them are taken. The order is random if
+            # the project has two members or more; Community has no page for members.
             if scores:
                 free = [task for task in free if task["id"] in scores]
-                if len(self.users) == 1:
-                    free.sort(key=lambda task: scores[task["id"]] or 0)
-                    return (free[0] if free else None), queue
+                free.sort(key=lambda task: scores[task["id"]] or 0)
+                return (free[0] if free else None), queue
         else:
             queue = "Uniform random queue"
         return (self.draw(free) if free else None), queue
