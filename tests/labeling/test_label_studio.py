@@ -15,11 +15,11 @@ from collections import Counter, namedtuple
 import httpx
 import numpy as np
 import pytest
+
+from skactive import ActiveLearner, make_text_classifier, simulate
 from skactive.labeling._label_studio._bridge import Bridge
 from skactive.labeling._label_studio._client import Client
 from skactive.labeling._label_studio._config import write_config
-
-from skactive import ActiveLearner, make_text_classifier, simulate
 from skactive.session import read_labels
 from skactive.session._state import read_session
 

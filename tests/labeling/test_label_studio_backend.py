@@ -20,7 +20,7 @@ class StubBridge:
     def __init__(self):
         self.project = 7
         self.version = ""
-        self.wake = threading.Event()
+        self.wake, self.train_soon = threading.Event(), threading.Event()
         self.asked = []
         self.question = SimpleNamespace(read_text=lambda task: task["data"]["review"])
 
@@ -139,14 +139,24 @@ def test_a_refit_during_a_prediction_keeps_the_older_version(client, bridge):
     assert bridge.version != old
 
 
+@pytest.mark.parametrize("action", ["ANNOTATION_CREATED", "ANNOTATIONS_DELETED", None])
+def test_a_webhook_wakes_the_bridge(client, bridge, action):
+    content = {"action": action, "annotation": {"id": 3}, "project": {"id": 7}}
+    assert client.post("/webhook", json=content).json() == {"status": "ok"}
+    assert bridge.wake.is_set()
+    assert not bridge.train_soon.is_set()
+
+
 @pytest.mark.parametrize(
-    "action", ["ANNOTATION_CREATED", "ANNOTATIONS_DELETED", "START_TRAINING", None]
+    ("path", "content"),
+    [
+        ("/webhook", {"action": "START_TRAINING", "project": {"id": 7}}),
+        ("/train", {"annotations": [], "project": "7.1795378659"}),
+    ],
 )
-@pytest.mark.parametrize("path", ["/webhook", "/train"])
-def test_a_webhook_wakes_the_bridge(client, bridge, path, action):
-    # "Start training" sends a project and no annotation.
-    content = {"action": action, "project": {"id": 7, "title": "films"}}
+def test_start_training_trains_at_once(client, bridge, path, content):
     assert client.post(path, json=content).json() == {"status": "ok"}
+    assert bridge.train_soon.is_set()
     assert bridge.wake.is_set()
 
 

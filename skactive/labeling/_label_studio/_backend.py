@@ -96,7 +96,7 @@ class Backend(HttpServer):
         """
         content = await _read_object(request)
         action = str(content.get("action"))
-        if action == "START_TRAINING":
+        if action == "START_TRAINING" or request.url.path == "/train":
             self.bridge.train_soon.set()
         if action not in UNINTERESTING:
             self.bridge.wake.set()
