@@ -29,6 +29,7 @@ NO_TASK = (
 NO_CREDENTIALS = "Authentication credentials were not provided."
 NOT_FOUND_PAGE = "<!doctype html>\n<html>\n<head><title>Label Studio</title></head>"
 TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
+PARTS = ("annotations", "predictions")
 SKIPPED = "IGNORE_SKIPPED"
 
 
@@ -335,6 +336,8 @@ class FakeLabelStudio:
         if not shown and page > 1:
             raise Problem(404, "Invalid page.")
         shown = [self._show_task(t, query.get("fields") == "all") for t in shown]
+        if "include" in query:
+            shown = [_include(task, query["include"].split(",")) for task in shown]
         annotations = [a for task in tasks for a in self._annotations_of(task)]
         return 200, {
             "tasks": shown,
@@ -621,6 +624,15 @@ ROUTES = [
 def personal(email):
     """Return the personal access token of a user."""
     return f"refresh.{email.replace('.', '-')}.signature"
+
+
+def _include(item, names):
+    """Return the named fields of an item, also of the objects in it."""
+    return {
+        key: [_include(part, names) for part in value] if key in PARTS else value
+        for key, value in item.items()
+        if key in names
+    }
 
 
 def _as_float(value):

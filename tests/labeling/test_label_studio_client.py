@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from skactive.labeling._label_studio._client import (
+    ANNOTATION,
     CHUNK,
     MAX_WAIT,
     PAGE,
@@ -424,11 +425,13 @@ def _pretend_tasks(n):
         query = json.loads(request.url.params["query"])
         assert request.url.params["fields"] == "all"
         assert query["ordering"] == ["tasks:id"]
+        assert "annotations" in request.url.params["include"].split(",")
         last = query["filters"]["items"][-1]
         assert last["filter"] == "filter:tasks:id"
         size = int(request.url.params["page_size"])
         ids = range(last["value"] + 1, min(n, last["value"] + size) + 1)
-        return _answer(200, {"tasks": [{"id": i} for i in ids], "total": n})
+        tasks = [{"id": i, "annotations": []} for i in ids]
+        return _answer(200, {"tasks": tasks, "total": n})
 
     return answer
 
@@ -442,12 +445,21 @@ def test_every_task_comes_once(n):
 
 
 def test_pages_do_not_shift_when_tasks_are_deleted_meanwhile():
-    later = _answer(200, {"tasks": [{"id": PAGE + 2}]})
+    later = _answer(200, {"tasks": [{"id": PAGE + 2, "annotations": []}]})
     client, script, _ = _client(_pretend_tasks(3 * PAGE), later)
     ids = [task["id"] for task in client.list_tasks(3)]
     assert ids == [*range(1, PAGE + 1), PAGE + 2]
     last = json.loads(script.requests[1].url.params["query"])["filters"]["items"][-1]
     assert last["value"] == PAGE
+
+
+def test_fields_are_not_chosen_where_annotations_would_lose_theirs():
+    short = _answer(200, {"tasks": [{"id": 5, "annotations": [{"id": 8}]}]})
+    annotation = {"id": 8, **dict.fromkeys(ANNOTATION), "more": 0}
+    full = _answer(200, {"tasks": [{"id": 5, "annotations": [annotation]}]})
+    client, script, _ = _client(short, full)
+    assert [task["annotations"] for task in client.list_tasks(3)] == [[annotation]]
+    assert ["include" in r.url.params for r in script.requests] == [True, False]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ RECORDING = Path(__file__).parent / "label_studio_1.23.2.json"
 TIMES = ("created_at", "updated_at")
 # What the bridge reads of each kind of object.
 READ = {
-    "task": {"id", "data", "annotations", "is_labeled", "created_at", "updated_at"},
+    "task": {"id", "data", "is_labeled", "created_at", "updated_at"},
     "annotation": {
         "id",
         "result",
@@ -27,7 +27,7 @@ READ = {
         "created_at",
         "updated_at",
     },
-    "prediction": {"id", "task", "model_version", "score", "result"},
+    "prediction": {"id", "model_version"},
     "user": {"id", "email", "username"},
     "project": {
         "id",

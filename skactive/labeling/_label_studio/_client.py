@@ -22,6 +22,10 @@ WITHOUT_EFFECT = (429, 503)
 NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 MAX_WAIT = 60
 PAGE = 200
+# A list of these fields alone comes several times faster than that of all fields.
+TASK = ("id", "data", "is_labeled", "created_at", "updated_at")
+ANNOTATION = ("id", "result", "completed_by", "was_cancelled", "lead_time")
+PREDICTION = ("id", "model_version")
 CHUNK = 1000
 # Proxies often refuse a request of more than a million bytes.
 CHUNK_BYTES = 800_000
@@ -147,9 +151,11 @@ class Client:
         filters = []
         if since is not None:
             filters.append(make_filter("updated_at", "Datetime", format_time(since)))
-        return self._list_filtered(project, filters)
+        return self._list_filtered(project, filters, "annotations", ANNOTATION)
 
-    def _list_filtered(self, project, filters):
+    def _list_filtered(self, project, filters, parts, fields):
+        """Yield tasks with the `fields` of their `parts`."""
+        include = ",".join(dict.fromkeys((*TASK, parts, *fields)))
         # Pages by number would shift while tasks are deleted: each page starts
         # after the last id.
         last = 0
@@ -166,7 +172,12 @@ class Client:
                 "page_size": PAGE,
                 "query": json.dumps(query),
             }
-            tasks = self._request("GET", "/api/tasks/", params=params, key="tasks")
+            shortened = {**params, "include": include} if include else params
+            tasks = self._request("GET", "/api/tasks/", params=shortened, key="tasks")
+            # The names also choose among the fields of the parts, at least in 1.23.
+            if include and not _has_fields(tasks, parts, fields):
+                include = ""
+                continue
             yield from tasks
             if len(tasks) < PAGE:
                 return
@@ -178,7 +189,7 @@ class Client:
         """Return the ids of the predictions of a version by the task id."""
         item = make_filter("predictions_model_versions", "List", [version], "contains")
         found = {}
-        for task in self._list_filtered(project, [item]):
+        for task in self._list_filtered(project, [item], "predictions", PREDICTION):
             ids = [
                 prediction["id"]
                 for prediction in task["predictions"]
@@ -384,6 +395,11 @@ def make_filter(field, kind, value, operator="greater"):
         "type": kind,
         "value": value,
     }
+
+
+def _has_fields(tasks, parts, fields):
+    found = (part for task in tasks for part in task.get(parts, [{}]))
+    return all(set(fields) <= part.keys() for part in found)
 
 
 def format_time(time):
