@@ -238,7 +238,7 @@ class Bridge:
                 f"the label {answer.label!r} of task {self.number(id)} by "
                 f"{answer.annotator} is not recorded: {error}"
             )
-        new = [x for x in problems if x not in self._told]
+        new = [x for x in dict.fromkeys(problems) if x not in self._told]
         self._told.update(new)
         return Pulled(
             len(difference.told) + len(difference.changed),
