@@ -26,6 +26,9 @@ class UsageError(Exception):
     """An error in the command line."""
 
 
+_REPORTED = (UsageError, ValueError, TypeError, OSError, ImportError, RuntimeError)
+
+
 class _Parser(argparse.ArgumentParser):
     """Parser whose errors are reported by `main` in one line."""
 
@@ -65,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings():
             warnings.showwarning = _WarningPrinter()
             return run(args)
-    except (UsageError, ValueError, TypeError, OSError, ImportError) as exc:
+    except _REPORTED as exc:
         if traceback:
             raise
         print(f"skactive: error: {_one_line(exc)}", file=sys.stderr)

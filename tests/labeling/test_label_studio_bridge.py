@@ -483,7 +483,7 @@ def test_tasks_that_are_deleted_before_a_push_are_left_out(site):
     bridge.session.ask()
     gone = [bridge.number(id) for id in bridge.session.open_batches[0].ids[:2]]
     site.ann.remove(*gone)
-    bridge.run(1, stop=Once(), say=lambda message: None)
+    bridge.run(1, interval=0.01, stop=Once())
     assert {*shown(site)}.isdisjoint(gone)
 
 
