@@ -6,6 +6,7 @@ Studio gives them next.
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -26,6 +27,7 @@ from skactive.session._state import read_session
 from ..conftest import absent
 from ._fake_label_studio import FakeLabelStudio, personal
 
+AUTH = "bridge:secret"
 PATIENCE = 300  # seconds for what takes a few
 VARIABLES = [f"SKACTIVE_LABEL_STUDIO_{name}" for name in ("URL", "TOKEN", "TOKENS")]
 
@@ -168,9 +170,9 @@ class People:
 
 
 class Process:
-    """`skactive label-studio run`, in a process that can be killed."""
+    """A command `skactive label-studio`, in a process that can be killed."""
 
-    def __init__(self, site, people, folder):
+    def __init__(self, site, people, folder, action, **more):
         self.folder, self.log = folder, folder.with_suffix(".log")
         options = {
             "url": site.url,
@@ -179,12 +181,12 @@ class Process:
             "session": folder,
             "batch": site.batch,
             "model": site.model,
-            "interval": 0.2,
+            **more,
         }
         words = [str(x) for key in options for x in (f"--{key}", options[key])]
-        self.command = [sys.executable, "-m", "skactive", "label-studio", "run"]
-        self.command += [*words, "--no-fine-tuning"]
-        self.environment = {**os.environ, "TOKEN": site.token}
+        self.command = [sys.executable, "-m", "skactive", "label-studio", action]
+        self.command += words
+        self.environment = {**os.environ, "TOKEN": site.token, "AUTH": AUTH}
 
     def start(self):
         with open(self.log, "ab") as log:
@@ -233,12 +235,14 @@ SCENARIOS = [
     pytest.param("fake", 20, id="fake-killed", marks=pytest.mark.slow),
     pytest.param("live", 20, id="live-killed", marks=pytest.mark.label_studio),
 ]
+LIVE = pytest.param("live", marks=pytest.mark.label_studio)
 
 
 @pytest.mark.parametrize(("site", "n_kills"), SCENARIOS, indirect=["site"])
 def test_the_session_holds_what_people_said(site, n_kills, tmp_path, capsys):
     people = People(site, 300 if n_kills and len(site.texts) > 300 else 60)
-    bridge = Process(site, people, tmp_path / "bridge")
+    bridge = Process(site, people, tmp_path / "bridge", "run", interval=0.2)
+    bridge.command.append("--no-fine-tuning")
     begun = time.monotonic()
     bridge.start()
     bridge.until(lambda: people.version() and people.pending(people.version()))
@@ -326,11 +330,7 @@ def _check_batches(events, seen):
     assert n_found == len(seen)
 
 
-@pytest.mark.parametrize(
-    "site",
-    ["fake", pytest.param("live", marks=pytest.mark.label_studio)],
-    indirect=True,
-)
+@pytest.mark.parametrize("site", ["fake", LIVE], indirect=True)
 def test_the_accuracy_is_that_of_a_simulation(site, tmp_path, capsys):
     n_pool, n_rounds = (600, 10) if site.batch == 20 else (60, 5)
     people, batch = People(site, n_pool), site.batch
@@ -374,3 +374,56 @@ def test_the_accuracy_is_that_of_a_simulation(site, tmp_path, capsys):
     with capsys.disabled():
         shown = f"accuracy after {batch * n_rounds} labels: {scores[-1]:.3f}"
         sys.stdout.write(f"\n{shown}\n")
+
+
+@pytest.mark.parametrize("site", [LIVE], indirect=True)
+def test_a_backend_predicts_with_the_newest_model(site, tmp_path):
+    people = People(site, 60)
+    # Nothing is pulled until a webhook comes. One model is trained as soon as there is
+    # a label, and others only when this is asked for.
+    options = {"auth-env": "AUTH", "every": 1000, "interval": 3600}
+    backend = Process(site, people, tmp_path / "bridge", "backend", **options)
+    backend.start()
+    backend.until(lambda: re.search(r"connect (\S+)", backend.log.read_text()))
+    user, password = AUTH.split(":")
+    body = {
+        "project": people.project,
+        "url": re.search(r"connect (\S+)", backend.log.read_text())[1],
+        "auth_method": "BASIC_AUTH",
+        "basic_auth_user": user,
+        "basic_auth_pass": password,
+    }
+    about = people.ask("/api/ml", method="POST", json=body)
+    assert about["readable_state"] == "Connected"
+
+    def newest():
+        return people.ask(f"/api/ml/{about['id']}/versions")["versions"]
+
+    def label(n):
+        for _ in range(n):
+            task = people.ask(f"/api/projects/{people.project}/next/")
+            people.answer(task, 0)
+        return [x["model_version"] for x in task["predictions"]]
+
+    def retrieve():
+        """Retrieve predictions; return the number for each version."""
+        query = {"id": "retrieve_tasks_predictions", "project": people.project}
+        body = {"selectedItems": {"all": True, "excluded": []}}
+        people.ask("/api/dm/actions", method="POST", params=query, json=body)
+        found = [x for task in people.tasks() for x in task["predictions"]]
+        assert all(0 <= x["score"] <= 1 for x in found)
+        return Counter(x["model_version"] for x in found)
+
+    assert not retrieve()
+    label(20)
+    backend.until(lambda: len(backend.answers()[0]) == 20)
+    (first,) = newest()
+    assert retrieve()[first] == 60
+    assert label(1) == [first]  # the page shows what the model predicts
+    backend.until(lambda: len(backend.answers()[0]) == 21)
+    assert newest() == [first]
+    people.ask(f"/api/ml/{about['id']}/train", method="POST", json={})
+    backend.until(lambda: newest() != [first])
+    assert retrieve()[newest()[0]] == 60
+    backend.stop()
+    assert backend.answers() == people.answers()
