@@ -50,7 +50,7 @@ from ._utils._sklearn import (
 from ._utils._texts import drop_known_texts, name_bad_texts, read_unlabeled
 from ._utils._threads import one_blas_thread
 from .registry import resolve
-from .strategies._base import check_gives_scores
+from .strategies._base import check_gives_scores, find_requirements
 from .view._pool_view import PoolView
 
 __all__ = ["ActiveLearner"]
@@ -528,7 +528,7 @@ class ActiveLearner(
             X_labeled=getattr(self, "X_labeled_", None),
             y_labeled=y_labeled,
             trained=getattr(self, "_trained", None),
-            requires=getattr(strategy, "requires", None),
+            requires=find_requirements(strategy, self.estimator, y_labeled),
             optional=getattr(strategy, "optional", frozenset()),
             targets=getattr(strategy, "targets", None),
             name=name,
@@ -603,8 +603,9 @@ class ActiveLearner(
         """Return the fitted estimator, or None while it has a single class."""
         model = getattr(self, "estimator_", None)
         classes = getattr(model, "classes_", None)
-        is_single = isinstance(classes, np.ndarray) and len(classes) < 2
-        return None if is_single else model
+        several = classes if isinstance(classes, list) else [classes]
+        n_classes = [len(each) for each in several if isinstance(each, np.ndarray)]
+        return None if n_classes and max(n_classes) < 2 else model
 
     def _seed(self):
         """Return the base seed; drawn once unless `random_state` is an int."""

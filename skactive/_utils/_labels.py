@@ -12,6 +12,10 @@ from sklearn.utils.validation import column_or_1d
 from ._containers import as_container, refuse_unordered
 from ._sklearn import num_samples
 
+_INDICATOR = (
+    "For several classes of an item, pass an indicator matrix of 0 and 1, as "
+    "sklearn.preprocessing.MultiLabelBinarizer makes it."
+)
 _FAMILIES = {"b": "bool", "i": "number", "u": "number", "f": "number"}
 
 
@@ -70,12 +74,18 @@ def _from_objects(values, name):
         _refuse_missing(missing, name)
     if any(isinstance(v, list | tuple | np.ndarray) for v in values):
         try:
-            return np.array(list(values))
+            found = np.array(list(values))
         except ValueError as exc:
             raise TypeError(
                 f"{name!r} must hold one label per item, or the same number of labels "
-                f"for each; got lists of several lengths. {exc}"
+                f"for each; got lists of several lengths. {_INDICATOR}"
             ) from exc
+        if found.ndim == 2 and found.dtype.kind in "UT":
+            raise TypeError(
+                f"{name!r} must hold one label per item or an indicator matrix, got "
+                f"lists of str such as {found[0].tolist()}. {_INDICATOR}"
+            )
+        return found
     families = {_family(v) for v in values}
     if len(families) > 1:
         _refuse_mixture(families, name)
@@ -233,12 +243,35 @@ def check_classes(y):
 
 
 def find_target(model, y=None):
-    """Return the target of a model: "single-label", "multi-label" or "regression".
+    """Return the target of a model.
 
-    `model`, fitted or not, may be None. `y` is the array of the labels so far.
+    This is "single-label", "multi-label" for an indicator matrix, "regression", or
+    "multi-output" for several numbers or classes for each item. `model`, fitted or not,
+    may be None. `y` is the array of the labels so far, or None.
     """
+    several = np.ndim(y) == 2
     if model is not None and is_regressor(model):
-        return "regression"
-    several = isinstance(getattr(model, "classes_", None), list)
-    several = several or getattr(model, "multilabel_", False)
-    return "multi-label" if several or np.ndim(y) == 2 else "single-label"
+        return "multi-output" if several else "regression"
+    if several:
+        return "multi-label" if is_indicator(y) else "multi-output"
+    is_list = isinstance(getattr(model, "classes_", None), list)
+    is_known = is_list or getattr(model, "multilabel_", False)
+    return "multi-label" if is_known else "single-label"
+
+
+def is_indicator(y):
+    """Whether labels are an indicator matrix, (n, k) of 0 and 1."""
+    return np.ndim(y) == 2 and y.dtype.kind in "biuf" and bool(np.isin(y, (0, 1)).all())
+
+
+def marginals(proba, classes):
+    """Return the probabilities (n, k) of k labels.
+
+    `proba` holds an array (n, 1 or 2) for each label, as multi-output classifiers
+    predict, and `classes` its columns. A label whose only class is 0 has probability 0.
+    """
+    columns = []
+    for each, names in zip(proba, classes, strict=True):
+        place = np.flatnonzero(np.asarray(names) == 1)
+        columns.append(each[:, place[0]] if len(place) else np.zeros(len(each)))
+    return np.stack(columns, axis=1)

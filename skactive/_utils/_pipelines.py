@@ -172,7 +172,7 @@ def unseeded(estimator):
 def needs_classes(estimator, y):
     """Whether a classifier is to be trained on labels `y` of a single class."""
     frozen = isinstance(estimator, FrozenEstimator)
-    single_class = y.ndim == 1 and np.all(y == y[0])
+    single_class = np.all(y == y[0])
     return is_classifier(estimator) and single_class and not frozen
 
 

@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
 from .._math._scores import top_n
+from .._utils._labels import find_target
+from .._utils._pipelines import split_estimator
 from .._utils._sklearn import QuickParamsMixin
 
 TARGETS = frozenset({"single-label", "multi-label", "regression"})
@@ -27,6 +29,14 @@ OF_CLASSES = frozenset(
 )
 
 
+def find_requirements(strategy, estimator, y_labeled):
+    """Return what a strategy requires for the target of an estimator, or None."""
+    if not hasattr(strategy, "requires_for"):
+        return getattr(strategy, "requires", None)
+    final = split_estimator(estimator)[1]
+    return strategy.requires_for(find_target(final, y_labeled))
+
+
 class Strategy(QuickParamsMixin, BaseEstimator, ABC):
     """Base class of the query strategies that choose a batch as a whole.
 
@@ -37,9 +47,9 @@ class Strategy(QuickParamsMixin, BaseEstimator, ABC):
     ----------
     requires : frozenset of str
         Quantities that the strategy uses, out of "proba", "class_scores", "draws",
-        "features", "labeled", "gradients", "boundary", "embedding_gradients" and
-        "surprisal". The learner checks that its estimator has them before any work.
-        Using any other quantity of the view is an error.
+        "predictions", "variance", "features", "labeled", "gradients", "boundary",
+        "embedding_gradients" and "surprisal". The learner checks that its estimator has
+        them before any work. Using any other quantity of the view is an error.
     optional : frozenset of str
         Quantities that the strategy uses when available, such as "labeled", which
         exists after the first labels. They are not checked in advance.
@@ -74,6 +84,21 @@ class Strategy(QuickParamsMixin, BaseEstimator, ABC):
         """Targets that the strategy is defined for; a class may declare others."""
         of_classes = OF_CLASSES.intersection(self.requires or ())
         return SINGLE_LABEL if of_classes else TARGETS
+
+    def requires_for(self, target: str) -> frozenset[str] | None:
+        """Return what the strategy requires for a target; `requires` by default.
+
+        Parameters
+        ----------
+        target : {"single-label", "multi-label", "regression"}
+            What the model predicts.
+
+        Returns
+        -------
+        requires : frozenset of str or None
+            Names as in `requires`.
+        """
+        return self.requires
 
     @abstractmethod
     def select(self, view: Any, n: int) -> ArrayLike:

@@ -36,9 +36,16 @@ class _Composite(Strategy):
     @property
     def requires(self) -> frozenset[str] | None:  # type: ignore[override]
         """Quantities that it and its parts use; None if a part declares none."""
+        return self.requires_for("single-label")
+
+    def requires_for(self, target: str) -> frozenset[str] | None:
+        """Return what it and its parts use for a target, or None."""
         needs = self._needs
         for name in self._parts:
-            requires = getattr(self._resolve(name), "requires", None)
+            part = self._resolve(name)
+            requires = getattr(part, "requires", None)
+            if hasattr(part, "requires_for"):
+                requires = part.requires_for(target)
             if requires is None:
                 return None
             needs |= requires

@@ -1,6 +1,5 @@
 """PoolView: what a strategy may see of the candidates of one query."""
 
-from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
@@ -8,7 +7,6 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import clone
 
 from .._math import _scores
 from .._math._k_center import NearestCandidates, NearestDistances
@@ -25,46 +23,9 @@ from ._quantities import (
     read_only,
     take_from,
 )
+from ._query import Query
 
 _CHEAP_COPY_BYTES = 2**20
-
-
-@dataclass(frozen=True, eq=False)
-class _Query:
-    """The data and the model that all views of one query share."""
-
-    X: Any
-    estimator: Any  # fitted; None before there is a model
-    model: Any  # `estimator`, or else the unfitted one
-    front: Any  # steps of its pipeline before the final estimator, or None
-    final: Any  # the fitted final estimator, or None
-    X_labeled: Any
-    y_labeled: Any
-    trained: tuple | None
-    requires: frozenset | None
-    optional: frozenset
-    name: str
-    rng: np.random.Generator
-    position_rng: np.random.Generator
-    samplers: dict = field(default_factory=dict)  # by the number of draws
-
-    @cached_property
-    def cold_front(self):
-        """The front steps fitted on the pool, whatever is viewed, for a cold start."""
-        return clone(self.front).fit(self.X)
-
-    @cached_property
-    def seeds(self):
-        """Seeds of the posterior draws and of the language model's targets."""
-        # From a separate generator: a strategy's numbers must not depend on whether it
-        # uses draws before or after it takes a number.
-        return self.rng.spawn(1)[0].integers(2**31, size=2).tolist()
-
-    @property
-    def known(self):
-        """Keyword arguments of `check_capability` and `check_target`."""
-        names = ("name", "final", "front", "X", "y_labeled", "model")
-        return {name: getattr(self, name) for name in names}
 
 
 class PoolView:
@@ -143,7 +104,7 @@ class PoolView:
         rng = np.random.default_rng() if rng is None else rng
         model = unfitted if estimator is None else estimator
         front, final = split_estimator(model)
-        query = _Query(
+        query = Query(
             X,
             estimator=estimator,
             model=model,
@@ -260,9 +221,30 @@ class PoolView:
         return numbers if self._parent is None else numbers[self._pool_positions]
 
     @property
+    def target(self) -> str:
+        """What the model predicts: "single-label", "multi-label" or "regression"."""
+        return self._query.target
+
+    @property
     def proba(self) -> NDArray:
-        """Class probabilities, ndarray of shape (n, k)."""
+        """Class probabilities, ndarray of shape (n, k).
+
+        For multi-label targets, the probability of each label.
+        """
         return self._quantity("proba", self._predict_proba)
+
+    @property
+    def predictions(self) -> NDArray:
+        """What the model predicts, ndarray of shape (n,), or (n, k) for multi-label."""
+        return self._quantity(
+            "predictions",
+            lambda: _quantities.predict(self._query.final, self._input_rows),
+        )
+
+    @property
+    def variance(self) -> NDArray:
+        """Variance of a regressor's prediction that more labels reduce, shape (n,)."""
+        return self._quantity("variance", self._measure_variance)
 
     @property
     def class_scores(self) -> NDArray:
@@ -281,10 +263,22 @@ class PoolView:
         absolute decision value, which has the same order and needs no probabilities.
         """
         self._check_allowed("class_scores")
+        self._query.check_single_label("margins")
         return self._remember("margins", self._measure_margins)
 
+    @property
+    def label_margins(self) -> NDArray:
+        """Distance of each label from a change of its prediction, shape (n, k).
+
+        For multi-label targets: |2 p - 1|, or the absolute decision values of a model
+        without probabilities.
+        """
+        scores = self.class_scores
+        has_proba = hasattr(self._query.final, "predict_proba")
+        return np.abs(2.0 * scores - 1.0 if has_proba else scores)
+
     def draws(self, n_draws: int = 50) -> NDArray:
-        """Return class probabilities under posterior samples of the model.
+        """Return predictions under posterior samples of the model.
 
         Parameters
         ----------
@@ -294,7 +288,8 @@ class PoolView:
         Returns
         -------
         draws : ndarray of shape (n, n_draws, k)
-            `draws[:, t]` comes from one and the same model for every row.
+            Class probabilities; `draws[:, t]` comes from one and the same model for
+            every row. For a regressor, its predictions, of shape (n, n_draws).
 
         Raises
         ------
@@ -313,9 +308,9 @@ class PoolView:
         Parameters
         ----------
         function : callable
-            Takes draws of shape (c, n_draws, k) of c candidates and returns an array of
-            c rows, which is copied. It must treat each row separately: some estimators
-            draw separately for each row.
+            Takes draws of shape (c, n_draws, k) of c candidates, (c, n_draws) for a
+            regressor, and returns an array of c rows, which is copied. It must treat
+            each row separately: some estimators draw separately for each row.
         n_draws : int, default=50
             Number of models to draw. They are those of `draws(n_draws)`.
 
@@ -331,9 +326,10 @@ class PoolView:
             source, draw = self._input_rows, self._sampler(n_draws)
         dense = isinstance(source, np.ndarray | LazyRows) and source.ndim == 2
         width = source.shape[1] if dense and source.dtype.kind in "fiub" else 0
-        size = chunk_size(8 * (n_draws * len(self.classes) + width))
+        k = 1 if self.target == "regression" else len(self.classes)
+        size = chunk_size(8 * (n_draws * k + width))
         # An estimator with its own draws may hold a single network, or a device.
-        n_jobs = 1 if hasattr(self._query.final, "sample_proba") else self.n_jobs
+        n_jobs = 1 if self._query.draws_itself else self.n_jobs
 
         def reduce(rows):
             # A view would keep the draws of its chunk alive.
@@ -377,7 +373,7 @@ class PoolView:
 
     @property
     def y_labeled(self) -> NDArray:
-        """Labels so far, ndarray of shape (m,)."""
+        """Labels so far, ndarray of shape (m,), or (m, k) for multi-label targets."""
         self._check_allowed("labeled")
         return read_only(self._query.y_labeled)
 
@@ -447,13 +443,11 @@ class PoolView:
 
     @property
     def classes(self) -> NDArray:
-        """Classes in the order of the columns of `proba`, ndarray of shape (k,)."""
-        if self.estimator is None:
-            raise TypeError(
-                f"strategy {self._query.name!r} needs the classes, and there is no "
-                "fitted model with two classes yet."
-            )
-        return read_only(np.asarray(self.estimator.classes_))
+        """Classes in the order of the columns of `proba`, ndarray of shape (k,).
+
+        For multi-label targets, the numbers of the labels.
+        """
+        return read_only(self._query.find_classes())
 
     def labeled_distances(self, metric: str = "euclidean") -> NDArray | None:
         """Return each candidate's squared distance to the nearest labeled item.
@@ -636,18 +630,13 @@ class PoolView:
 
     def _sampler(self, n_draws):
         """Return the function that draws, the same for every view of this query."""
-        from ..posterior import sampler
-
-        query = self._query
+        query, train = self._query, {}
         if n_draws not in query.samplers:
-            train = {}
-            if query.X_labeled is not None and not hasattr(query.final, "sample_proba"):
+            if query.X_labeled is not None and not query.draws_itself:
                 trained, y, weight = self._root._training
                 train = {"X_train": trained._inputs, "y_train": y}
                 train["sample_weight"] = weight
-            query.samplers[n_draws] = sampler(
-                query.final, n_draws, query.seeds[0], **train
-            )
+            query.add_sampler(n_draws, train)
         return query.samplers[n_draws]
 
     def _predict_proba(self):
@@ -659,10 +648,14 @@ class PoolView:
         query = self._query
         if hasattr(query.final, "predict_proba"):
             return self._remember("proba", self._predict_proba)
+        rows, n_jobs = self._input_rows, self.n_jobs
+        if query.target == "multi-label":
+            return _quantities.decide(query.final, rows, n_jobs)
         k = len(self.classes)
-        return _quantities.class_scores(
-            query.final, self._input_rows, k, query.name, self.n_jobs
-        )
+        return _quantities.class_scores(query.final, rows, k, query.name, n_jobs)
+
+    def _measure_variance(self):
+        return self.map_draws(lambda draws: draws.var(axis=1))
 
     def _measure_margins(self):
         final = self._query.final

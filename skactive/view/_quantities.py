@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 from scipy.special import expit
+from sklearn.base import is_regressor
 
 from .._utils._chunks import LARGE, LazyRows, chunk_size, map_chunks
 from .._utils._containers import take_rows
-from .._utils._labels import find_target
+from .._utils._labels import find_target, marginals
 from .._utils._pipelines import split_estimator
 from .._utils._sklearn import is_linear_classifier
 from .._utils._threads import one_blas_thread
@@ -28,18 +29,27 @@ def represent(final, inputs):
 
 
 def predict_proba(final, inputs, name, n_jobs=1):
-    """Return class probabilities (n, k); a TypeError if there are several outputs.
+    """Return class probabilities (n, k), of each label for multi-label models.
 
     `inputs` is a container or LazyRows; linear models predict in `n_jobs` threads.
     """
     proba = _by_rows(final, final.predict_proba, inputs, n_jobs)
+    if isinstance(proba, list):
+        proba = marginals(proba, final.classes_)
     _refuse_nan(proba, final, "probabilities")
-    if isinstance(proba, list) or np.ndim(proba) != 2:
+    if np.ndim(proba) != 2:
         raise TypeError(
-            f"strategy {name!r} needs one distribution over the classes for each "
-            f"item; {type(final).__name__} predicts several outputs."
+            f"strategy {name!r} needs probabilities of shape (n, k); "
+            f"{type(final).__name__} predicts the shape {np.shape(proba)}."
         )
     return _sharpen(final, proba, inputs)
+
+
+def predict(final, inputs):
+    """Return the predictions (n,) or (n, k) of a model."""
+    found = np.asarray(_by_rows(final, final.predict, inputs, 1))
+    _refuse_nan(found, final, "values")
+    return found
 
 
 def _sharpen(final, proba, inputs):
@@ -220,7 +230,17 @@ def _check_boundary(final):
     check_boundary(final)
 
 
+def _check_variance(final):
+    if not is_regressor(final):
+        raise TypeError(f"{type(final).__name__} is no regressor.")
+    _check_draws(final)
+
+
 CAPABILITIES = {
+    "predictions": Capability("predictions", "predictions (n,)", ("predict",)),
+    "variance": Capability(
+        "the variance of a regressor", "variance (n,)", check=_check_variance
+    ),
     "proba": Capability(
         "class probabilities",
         "proba (n, k)",
@@ -275,9 +295,13 @@ _TARGET_MESSAGES = {
     "single-label": "{} predicts one class per item",
     "multi-label": "the labels of {} are an indicator matrix (multi-label)",
     "regression": "{} is a regressor",
+    "multi-output": "{} predicts several numbers or classes per item",
 }
 # Errors suggest the first of these that suit the estimator.
-_SUGGESTED = ("margin", "entropy", "badge", "coreset", "typiclust", "one_shot")
+_SUGGESTED = (
+    *("margin", "entropy", "badge", "bald"),
+    *("coreset", "typiclust", "one_shot"),
+)
 
 
 def check_declarations(strategy):
@@ -306,7 +330,7 @@ def check_declarations(strategy):
 def check_target(targets, *, name, final, front, X, y_labeled, model):
     """Raise a TypeError unless a strategy with these `targets` suits the model."""
     target, said = _target(model, y_labeled)
-    if target not in targets:
+    if target not in targets and not targets >= TARGETS:
         known = {"final": final, "front": front, "X": X, "model": model}
         raise TypeError(
             f"strategy {name!r} is defined for {' and '.join(sorted(targets))} targets "
@@ -380,9 +404,10 @@ def _suggest(*, y_labeled, model, **known):
         strategy = get_strategy(f"skactive:{name}")
         faults = [
             _find_fault(each, y_labeled=y_labeled, model=model, **known)[0]
-            for each in strategy.requires
+            for each in strategy.requires_for(target)
         ]
-        if target in strategy.targets and not any(faults):
+        fits = target in strategy.targets or strategy.targets >= TARGETS
+        if fits and not any(faults):
             suited.append(repr(name))
     names = ", ".join([*suited[:2], "'random'"])
     return f"Strategies that suit it: {names}."

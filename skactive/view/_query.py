@@ -1,0 +1,91 @@
+"""The data and the model that all views of one query share."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from .._utils._labels import find_target
+from .._utils._pipelines import split_estimator
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """The data and the model that all views of one query share."""
+
+    X: Any
+    estimator: Any  # fitted; None before there is a model
+    model: Any  # `estimator`, or else the unfitted one
+    front: Any  # steps of its pipeline before the final estimator, or None
+    final: Any  # the fitted final estimator, or None
+    X_labeled: Any
+    y_labeled: Any
+    trained: tuple | None
+    requires: frozenset | None
+    optional: frozenset
+    name: str
+    rng: np.random.Generator
+    position_rng: np.random.Generator
+    samplers: dict = field(default_factory=dict)  # by the number of draws
+
+    @cached_property
+    def cold_front(self):
+        """The front steps fitted on the pool, whatever is viewed, for a cold start."""
+        return clone(self.front).fit(self.X)
+
+    @cached_property
+    def seeds(self):
+        """Seeds of the posterior draws and of the language model's targets."""
+        # From a separate generator: a strategy's numbers must not depend on whether it
+        # uses draws before or after it takes a number.
+        return self.rng.spawn(1)[0].integers(2**31, size=2).tolist()
+
+    @property
+    def known(self):
+        """Keyword arguments of `check_capability` and `check_target`."""
+        names = ("name", "final", "front", "X", "y_labeled", "model")
+        return {name: getattr(self, name) for name in names}
+
+    @cached_property
+    def target(self):
+        """The target of the model."""
+        return find_target(split_estimator(self.model)[1], self.y_labeled)
+
+    @property
+    def draws_itself(self):
+        """Whether the model has posterior draws of its own."""
+        names = "sample_proba", "sample_predictions"
+        return any(hasattr(self.final, name) for name in names)
+
+    def add_sampler(self, n_draws, train):
+        """Make the function that draws; `train` are its training data."""
+        from ..posterior import sampler
+
+        self.samplers[n_draws] = sampler(self.final, n_draws, self.seeds[0], **train)
+
+    def find_classes(self):
+        """Return the classes, or the numbers of the labels, (k,)."""
+        if self.estimator is None:
+            raise TypeError(
+                f"strategy {self.name!r} needs the classes, and there is no fitted "
+                "model with two classes yet."
+            )
+        if self.target == "regression":
+            raise TypeError(
+                f"strategy {self.name!r} needs the classes, and "
+                f"{type(self.final).__name__} is a regressor."
+            )
+        if self.target == "multi-label":
+            return np.arange(np.shape(self.y_labeled)[1])
+        return np.asarray(self.estimator.classes_)
+
+    def check_single_label(self, name):
+        """Raise a TypeError for a quantity of one class per item."""
+        if self.target != "single-label":
+            raise TypeError(
+                f"strategy {self.name!r} uses `{name}`, which is defined for "
+                f"single-label targets only, and the target is {self.target}. Use "
+                "`label_margins`."
+            )
