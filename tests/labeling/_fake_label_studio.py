@@ -677,6 +677,7 @@ def _make_handler(fake):
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        wbufsize = -1  # headers and body in one packet: two of them wait for 40 ms
 
         def answer(self):
             url = httpx.URL(self.path)
