@@ -189,7 +189,7 @@ class Project:
             for copy in self.session.copies(id):
                 answers[copy] = answer
         answers |= {id: self.session.answer(id) for id in self.session.labels}
-        predicted, proba = predict_items(model, self.texts, len(self.texts))
+        predicted, proba = predict_items(model, self.texts)
         n = len(self.columns[self.label])
         added = {name: [None] * n for name in (self.label, *_COLUMNS)}
         for row in self.rows:

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from .._storage._fingerprint import hash_ids, hash_item
 from .._utils._sklearn import check_option, check_path
 from ..datasets._reader import is_untyped, read_cells
@@ -16,6 +14,7 @@ from ..datasets._writer import write_table
 from ._labels import is_missing
 from ._manifest import read_contents
 from ._pool import assign_rows, shorten
+from ._predictions import predict_labels
 from ._state import read_session
 
 HASH = "content_hash"
@@ -44,19 +43,10 @@ class ImportedLabels:
     unknown: list[Any] = field(default_factory=list)
 
 
-def predict_items(model, X, n):
-    """Return predictions of n items and their probabilities, as lists.
-
-    They hold None without a model, and if it has no probabilities.
-    """
-    if model is None:
-        return [None] * n, [None] * n
-    if not hasattr(model, "predict_proba"):
-        return np.asarray(model.predict(X)).tolist(), [None] * n
-    proba = np.asarray(model.predict_proba(X))
-    best = proba.argmax(axis=1)
-    predicted = np.asarray(model.classes_)[best].tolist()
-    return predicted, [round(p, 4) for p in proba.max(axis=1).tolist()]
+def predict_items(model, X, classes=None, target="single-label"):
+    """Return predictions of n items and their rounded scores; see `predict_labels`."""
+    labels, scores, _ = predict_labels(model, X, classes, target)
+    return labels, [None if score is None else round(score, 4) for score in scores]
 
 
 def export_table(path, what, pool, state, predictions=None):

@@ -978,7 +978,7 @@ class LabelingSession:
         predictions = None
         if what == "pool" and format is None:  # answers need not wait for this
             model = self.newest_learner
-            predictions = predict_items(model, self._pool.X, len(self._pool))
+            predictions = predict_items(model, self._pool.X)
         with self._lock:
             if not self._journal.closed:
                 self._log.sync()
