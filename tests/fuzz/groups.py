@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 
 import skactive
@@ -27,7 +27,7 @@ from skactive import (
     stopping,
 )
 from skactive.datasets import load_table
-from skactive.posterior import sample_proba, sampler
+from skactive.posterior import sample_predictions, sample_proba, sampler
 from skactive.simulation import Run, SimulatedLearner
 
 from .targets import Target
@@ -574,6 +574,13 @@ def files(folder):
         "sample_proba of trees": (
             sample_proba,
             {"estimator": forest, "X": POOL, **draws},
+        ),
+        "sample_predictions": (
+            sample_predictions,
+            {
+                **{"estimator": Ridge().fit(X, X[:, 0]), "X": POOL, **draws},
+                **{**train, "y_train": X[:, 0]},
+            },
         ),
         "sampler": (sampler, {"estimator": linear, **draws, **train}),
         "make_imbalanced": (
