@@ -14,6 +14,7 @@ from sklearn.utils import Bunch
 
 from .._utils._sklearn import Interval, StrOptions, validate_params
 from ._docstrings import mask_names, read_docstrings
+from ._label_cells import find_label_cells
 from ._reader import read_columns
 
 # Label, which is also the name of the distribution, and the package's name.
@@ -171,7 +172,8 @@ def _version(label):
     {
         "path": [str, os.PathLike],
         "text": [str, list, tuple],
-        "label": [str, None],
+        "label": [str, list, tuple, None],
+        "separator": [str, None],
         "missing_labels": [StrOptions({"raise", "drop", "keep"})],
         "return_X_y": ["boolean"],
     },
@@ -181,7 +183,8 @@ def load_table(
     path: str | os.PathLike[str],
     *,
     text: str | Sequence[str],
-    label: str | None = None,
+    label: str | Sequence[str] | None = None,
+    separator: str | None = None,
     missing_labels: str = "raise",
     return_X_y: bool = False,
 ) -> Any:
@@ -197,12 +200,19 @@ def load_table(
         is UTF-8.
     text : str or pair of str
         The column of texts, or the two columns of pairs of texts.
-    label : str, default=None
-        The column of labels. By default, no labels are read.
+    label : str or list of str, default=None
+        The column of labels; or, for several classes per text, a column for each class,
+        with 0 and 1. By default, no labels are read.
+    separator : str, default=None
+        What separates the names of classes in a cell of the column `label`, such as
+        ``"|"``, for several classes per text. A cell that holds only the separator
+        means that no class applies. Lists of names, in CSV and TSV files as JSON, need
+        no separator.
     missing_labels : {"raise", "drop", "keep"}, default="raise"
         How to handle rows with a text but no label. "raise" raises an error that names
         the rows. "drop" omits the rows. "keep" returns None as their label, in a
-        target of dtype object, so that they can be the unlabeled pool.
+        target of dtype object, so that they can be the unlabeled pool; in an indicator
+        matrix, rows of NaN.
     return_X_y : bool, default=False
         Whether to return ``(data, target)`` instead of a Bunch. Needs `label`.
 
@@ -213,13 +223,15 @@ def load_table(
 
         data : list of str or list of tuple of (str, str), length n_samples
             The texts, in the order of the file.
-        target : ndarray of shape (n_samples,), or None without `label`
-            The labels. In CSV and TSV files they are str, or int if all of them are
-            integer literals such as ``12`` or ``-1``. In the other formats they
-            keep their type: str, int, float or bool.
+        target : ndarray of shape (n_samples,) or (n_samples, n_classes), or None
+            The labels. In CSV and TSV files they are str, int if all of them are
+            integer literals such as ``12`` or ``-1``, or float if all of them are
+            numbers and one has a fraction. In the other formats they keep their
+            type: str, int, float or bool. For several classes per text, an indicator
+            matrix of 0 and 1. None without `label`.
         target_names : list of str or None
-            The sorted distinct labels as str. None without `label` and for labels of
-            type float.
+            The sorted distinct labels as str, or the classes of the columns of an
+            indicator matrix. None without `label` and for labels of type float.
         DESCR : str
             The number of rows and the path.
 
@@ -253,6 +265,20 @@ def load_table(
     ['Good food', 'Slow, cold']
     >>> reviews.target
     array([5, 1])
+
+    Several classes per text:
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "posts.csv")
+    ...     with open(path, "w", encoding="utf-8") as file:
+    ...         _ = file.write("post,topics\nA,food|travel\nB,|\nC,food\n")
+    ...     posts = load_table(path, text="post", label="topics", separator="|")
+    >>> posts.target_names
+    ['food', 'travel']
+    >>> posts.target
+    array([[1, 1],
+           [0, 0],
+           [1, 0]])
     """
     text_columns = [text] if isinstance(text, str) else list(text)
     if len(text_columns) not in (1, 2) or not all(
@@ -262,28 +288,74 @@ def load_table(
             "'text' must be the name of one column, or of two for pairs of texts; got "
             f"{text!r}."
         )
-    if label in text_columns:
-        raise ValueError(f"'text' and 'label' both name the column {label!r}.")
+    labels = [label] if isinstance(label, str) else list(label or [])
+    if len(set(labels)) < len(labels) or (label is not None and not labels):
+        raise ValueError(
+            "'label' must name one column, or a column for each class, each once; "
+            f"got {label!r}."
+        )
+    for column in labels:
+        if column in text_columns:
+            raise ValueError(f"'text' and 'label' both name the column {column!r}.")
     if return_X_y and label is None:
         raise ValueError("'return_X_y' needs labels: name their column as 'label'.")
+    if separator is not None and label is None:
+        raise ValueError("'separator' needs labels: name their column as 'label'.")
 
-    path = Path(path)
+    path, key = Path(path), label if isinstance(label, str) else tuple(labels)
+    found = []
+
+    def merge(columns, places, place):
+        found.append(find_label_cells(columns, label, separator, path))
+        return found[0] and found[0].read(columns, places, place)
+
     columns = read_columns(
-        path, texts=text_columns, label=label, missing_labels=missing_labels
+        path,
+        texts=text_columns,
+        label=key or None,
+        missing_labels=missing_labels,
+        merge=merge if labels else None,
     )
     texts = [columns[column] for column in text_columns]
     data = texts[0] if len(texts) == 1 else list(zip(*texts, strict=True))
-    target = None
-    if label is not None:
-        kept = object if missing_labels == "keep" else None
-        target = np.array(columns[label], dtype=kept)
+    target, names = None, None
+    if found and found[0] is not None:
+        names = labels if found[0].several else None
+        target, names = _to_indicator(columns[key], names)
+    elif labels:
+        target, names = _to_target(columns[label], missing_labels == "keep")
     if return_X_y:
         return data, target
-    names = [] if target is None else sorted(set(columns[label]) - {None})
-    named = target is not None and not any(isinstance(name, float) for name in names)
     return Bunch(
         data=data,
         target=target,
-        target_names=[str(name) for name in names] if named else None,
+        target_names=names,
         DESCR=f"{len(data)} rows of {path}",
     )
+
+
+def _to_target(labels, has_missing):
+    """Return single labels as an array, and their names; None for floats."""
+    target = np.array(labels, dtype=object if has_missing else None)
+    names = sorted(set(labels) - {None})
+    if any(isinstance(name, float) for name in names):
+        return target, None
+    return target, [str(name) for name in names]
+
+
+def _to_indicator(rows, names):
+    """Return lists of names as an indicator matrix, and the names of its columns.
+
+    A row that is None becomes NaN.
+    """
+    if names is None:
+        names = sorted({name for row in rows for name in row or ()})
+    place = {name: j for j, name in enumerate(names)}
+    target = np.zeros((len(rows), len(names)), dtype=int)
+    for i, row in enumerate(rows):
+        target[i, [place[name] for name in row or ()]] = 1
+    missing = [i for i, row in enumerate(rows) if row is None]
+    if missing:
+        target = target.astype(float)
+        target[missing] = np.nan
+    return target, list(names)

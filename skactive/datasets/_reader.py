@@ -9,14 +9,23 @@ from difflib import get_close_matches
 from pathlib import Path
 
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")  # always fits into 64 bits
+_NUMBER = re.compile(r"[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?")
 
 
-def read_columns(path, *, texts, label=None, missing_labels="raise"):
-    """Read text columns and a label column from a file."""
-    wanted = list(dict.fromkeys([*texts, label] if label is not None else texts))
-    columns, places, place = read_cells(path, wanted)
+def read_columns(path, *, texts, label=None, missing_labels="raise", merge=None):
+    """Read text columns and a label column from a file.
+
+    `label` can be a tuple of columns. `merge` is a function of the columns, the places
+    of the rows and their kind; it returns lists of names as the column `label`, or None
+    if each cell is a label.
+    """
+    wanted = [*texts, *([label] if isinstance(label, str) else label or [])]
+    columns, places, place = read_cells(path, list(dict.fromkeys(wanted)))
+    names = None if merge is None else merge(columns, places, place)
+    if names is not None:
+        columns = {**{name: columns[name] for name in texts}, label: names}
     if label is not None and missing_labels == "drop":
-        kept = [i for i, x in enumerate(columns[label]) if not _is_missing_label(x)]
+        kept = [i for i, x in enumerate(columns[label]) if not is_missing_label(x)]
         if not kept:
             raise ValueError(f"column {label!r} of {str(path)!r} holds no label.")
         columns = {name: [cells[i] for i in kept] for name, cells in columns.items()}
@@ -25,7 +34,7 @@ def read_columns(path, *, texts, label=None, missing_labels="raise"):
     for column, values in columns.items():
         if column == label and missing_labels == "keep":
             continue
-        is_missing = _is_missing_label if column == label else _is_missing
+        is_missing = is_missing_label if column == label else _is_missing
         missing = [at for at, x in zip(places, values, strict=True) if is_missing(x)]
         if missing:
             advice = "Fill these rows or leave them out of the file."
@@ -33,7 +42,7 @@ def read_columns(path, *, texts, label=None, missing_labels="raise"):
                 advice = "Fill these rows, or pass missing_labels='drop' or 'keep'."
             raise ValueError(
                 f"column {column!r} of {str(path)!r} has no value at {len(missing)} "
-                f"of {len(values)} rows: {place} {_shorten(missing)}. {advice}"
+                f"of {len(values)} rows: {place} {shorten_places(missing)}. {advice}"
             )
     for column in texts:
         other = [
@@ -45,16 +54,16 @@ def read_columns(path, *, texts, label=None, missing_labels="raise"):
             first = columns[column][places.index(other[0])]
             raise ValueError(
                 f"column {column!r} of {str(path)!r} must hold text, got "
-                f"{type(first).__name__} at {place} {_shorten(other)}. Name a column "
-                "of texts."
+                f"{type(first).__name__} at {place} {shorten_places(other)}. Name "
+                "a column of texts."
             )
-    if label is not None:
-        known = [i for i, x in enumerate(columns[label]) if not _is_missing_label(x)]
+    if label is not None and names is None:
+        known = [i for i, x in enumerate(columns[label]) if not is_missing_label(x)]
         labels = [columns[label][i] for i in known]
         if labels:
             labels = _one_type(labels, label, path, [places[i] for i in known], place)
-        if is_untyped(path) and all(map(_INTEGER.fullmatch, labels)):
-            labels = [int(literal) for literal in labels]
+        if is_untyped(path):
+            labels = as_numbers(labels)
         columns[label] = [None] * len(places)
         for i, value in zip(known, labels, strict=True):
             columns[label][i] = value
@@ -87,6 +96,16 @@ def read_cells(path, wanted=None, optional=()):
     if not places:
         raise ValueError(f"{str(path)!r} holds no rows.")
     return columns, places, place
+
+
+def as_numbers(cells):
+    """Return cells of text as int, or as float if all are numbers, one a fraction."""
+    if all(map(_INTEGER.fullmatch, cells)):
+        return [int(cell) for cell in cells]
+    if not all(map(_NUMBER.fullmatch, cells)):
+        return cells
+    numbers = [float(cell) for cell in cells]
+    return cells if all(number.is_integer() for number in numbers) else numbers
 
 
 def is_untyped(path):
@@ -307,7 +326,8 @@ def _is_missing(value):
     return value is None or value != value  # NaN differs from itself
 
 
-def _is_missing_label(value):
+def is_missing_label(value):
+    """Whether a cell holds no label."""
     return _is_missing(value) or value == ""
 
 
@@ -337,7 +357,8 @@ def _one_type(labels, column, path, places, place):
     )
 
 
-def _shorten(places, shown=5):
+def shorten_places(places, shown=5):
+    """Return the first places as text, and the number of the others."""
     more = f" and {len(places) - shown} more" if len(places) > shown else ""
     return ", ".join(map(str, places[:shown])) + more
 
