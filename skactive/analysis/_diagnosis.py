@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike
 from scipy import stats
 from scipy.integrate import trapezoid
 
+from .._utils._containers import count_items
+from .._utils._labels import as_labels
 from .._utils._sklearn import validate_params
 from ._areas import labels_to_reach
 from ._batches import describe_batches
@@ -25,7 +27,7 @@ from ._curves import (
     pair_runs,
     student,
 )
-from ._discovery import class_coverage
+from ._discovery import are_numbers, class_coverage, list_classes
 
 PAYS = "pays"
 DOES_NOT_PAY = "does not pay"
@@ -208,7 +210,8 @@ def diagnose(
     features : ndarray or sparse matrix of shape (n, d) or None, default=None
         Features of the pool, to compare the redundancy of the batches.
     y : array-like of shape (n,) or None, default=None
-        True labels of the pool, to compare the classes that were found.
+        True labels of the pool, to compare the classes that were found. An indicator
+        matrix (n, k) for several labels per item; numbers are ignored.
     by : {"curve", "end"}, default="curve"
         The gap that decides. Use "curve" if the number of labels is not known yet, and
         "end" if it is fixed. Both gaps are shown.
@@ -385,11 +388,17 @@ def count_labels(curve, baseline_curve):
 
 
 def compare_coverage(runs, baseline_runs, y):
-    """Compare the classes that two groups of runs found, as means over runs."""
+    """Compare the classes that two groups of runs found, as means over runs.
+
+    None for the numbers of a regression.
+    """
+    if are_numbers(as_labels(y, count_items(y, name="y"))):
+        return None
     ours = [class_coverage(run, y) for run in runs]
     theirs = [class_coverage(run, y) for run in baseline_runs]
     classes = ours[0].classes.tolist()
-    sizes = np.unique(np.asarray(y), return_counts=True)[1]
+    holds = list_classes(y)[1]
+    sizes = holds.sum(axis=0)
     rarest = int(sizes.argmin())
     return {
         "n_classes": len(classes),
@@ -404,7 +413,7 @@ def compare_coverage(runs, baseline_runs, y):
         "baseline_rarest_share": _mean(
             c.counts[-1, rarest] / max(c.n_labeled[-1], 1) for c in theirs
         ),
-        "pool_rarest_share": float(sizes[rarest] / sizes.sum()),
+        "pool_rarest_share": float(sizes[rarest] / len(holds)),
     }
 
 

@@ -22,7 +22,7 @@ class ClassCoverage:
     n_labeled : ndarray of shape (r,)
         Number of items queried so far.
     classes : ndarray of shape (k,)
-        The classes of the pool.
+        The classes of the pool; the columns of an indicator matrix.
     counts : ndarray of shape (r, k)
         Number of labels of each class so far.
     first : dict of class to int or None
@@ -67,12 +67,17 @@ def class_coverage(run: Run, y: ArrayLike) -> ClassCoverage:
     ----------
     run : Run
         The run to describe.
-    y : array-like of shape (n,)
-        True labels of the pool, one per position.
+    y : array-like of shape (n,) or (n, k)
+        True labels of the pool, one per position, or an indicator matrix.
 
     Returns
     -------
     coverage : ClassCoverage
+
+    Raises
+    ------
+    TypeError
+        If `y` holds the numbers of a regression.
 
     Examples
     --------
@@ -88,24 +93,41 @@ def class_coverage(run: Run, y: ArrayLike) -> ClassCoverage:
     {'ham': 1, 'spam': 4}
     """
     (run,) = as_runs(run, "run")
-    labels = as_labels(y, count_items(y, name="y"))
-    if labels.ndim != 1:
-        raise ValueError(
-            f"'y' must hold one label per item, got the shape {labels.shape}."
-        )
-    classes, codes = np.unique(labels, return_inverse=True)
+    classes, holds = list_classes(y)
     asked = run.asked
     if asked.size:
-        asked = as_positions(asked, len(labels), name="run.asked")
-    codes = codes[asked]
+        asked = as_positions(asked, len(holds), name="run.asked")
+    holds = holds[asked]
     sizes = [len(record["asked"]) for record in run.rounds]
-    seen = np.cumsum(codes[:, None] == np.arange(len(classes)), axis=0)
+    seen = np.cumsum(holds, axis=0)
     seen = np.concatenate([np.zeros((1, len(classes)), dtype=int), seen])
     n_labeled = np.cumsum(sizes, dtype=int)
     first = {}
     for code, label in enumerate(classes.tolist()):
-        where = np.flatnonzero(codes == code)
+        where = np.flatnonzero(holds[:, code])
         first[label] = int(where[0]) + 1 if where.size else None
     return ClassCoverage(
         n_labeled=n_labeled, classes=classes, counts=seen[n_labeled], first=first
     )
+
+
+def list_classes(y):
+    """Return the classes (k,) of labels, and which items hold them, bool (n, k)."""
+    labels = as_labels(y, count_items(y, name="y"))
+    if are_numbers(labels):
+        raise TypeError(
+            "'y' must hold classes, or an indicator matrix of 0 and 1, got numbers "
+            f"such as {labels.flat[0].item()!r}. Classes of a regression are not "
+            "defined; bin the numbers."
+        )
+    if labels.ndim == 2:
+        return np.arange(labels.shape[1]), labels != 0
+    classes, codes = np.unique(labels, return_inverse=True)
+    return classes, codes[:, None] == np.arange(len(classes))
+
+
+def are_numbers(labels):
+    """Whether labels are numbers of a regression, so no classes and no indicators."""
+    if labels.ndim == 2:
+        return not np.isin(labels, [0, 1]).all()
+    return labels.dtype.kind == "f" and bool((labels != np.floor(labels)).any())

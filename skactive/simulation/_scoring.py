@@ -5,12 +5,42 @@ import warnings
 from collections.abc import Mapping
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
-from sklearn.metrics import check_scoring
+from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier, is_regressor
+from sklearn.metrics import (
+    check_scoring,
+    hamming_loss,
+    label_ranking_average_precision_score,
+    make_scorer,
+)
 from sklearn.pipeline import Pipeline
 
 from .._utils._containers import count_items
-from .._utils._labels import as_labels, kind_of
+from .._utils._labels import as_labels, kind_of, marginals
+
+
+def _rank_labels(learner, X, y):
+    """Score the ranking of the labels by their probabilities or decision values."""
+    if hasattr(learner, "predict_proba"):
+        scores = learner.predict_proba(X)
+        if isinstance(scores, list):
+            scores = marginals(scores, learner.classes_)
+    else:
+        scores = learner.decision_function(X)
+    return label_ranking_average_precision_score(y, scores)
+
+
+def _correlate_ranks(y, predicted):
+    from ..bert._regressor import spearman_score
+
+    return spearman_score(y, predicted)
+
+
+# Metrics that scikit-learn has as functions only, by the names that `scoring` takes.
+SCORERS = {
+    "label_ranking_average_precision": _rank_labels,
+    "neg_hamming_loss": make_scorer(hamming_loss, greater_is_better=False),
+    "spearman": make_scorer(_correlate_ranks),
+}
 
 
 class Scores:
@@ -28,13 +58,22 @@ class Scores:
 
     def _take_scoring(self, learner, scoring):
         if isinstance(scoring, list | tuple):
-            check_scoring(learner, scoring=scoring)  # reports repeated names
+            own = [n for n in scoring if isinstance(n, str) and n in SCORERS]
+            if len(set(own)) < len(own):
+                raise ValueError("Name each metric once.")
+            others = [name for name in scoring if name not in own]
+            if others:
+                check_scoring(learner, scoring=others)  # reports repeated names
             scoring = {name: name for name in scoring}
         elif isinstance(scoring, set | frozenset):
             scoring = {name: name for name in sorted(scoring)}
         elif not isinstance(scoring, dict):
             scoring = {_name(learner, scoring): scoring}
         self.names = list(scoring)
+        scoring = {
+            name: SCORERS.get(how, how) if isinstance(how, str) else how
+            for name, how in scoring.items()
+        }
         # scikit-learn's scorer of several metrics predicts once for all of them.
         self._strict = check_scoring(learner, scoring=scoring)
         self._lenient = check_scoring(learner, scoring=scoring, raise_exc=False)
@@ -98,6 +137,11 @@ _FEW = 20  # items; a pool this small may well hold as many classes
 
 def check_labels(y, estimator):
     """Refuse labels that no classifier can learn, and warn about unlikely ones."""
+    if len(y) > 1 and (y == y[0]).all() and (y.ndim == 2 or is_regressor(estimator)):
+        raise ValueError(
+            f"'y' must hold different labels, got {y[0].tolist()!r} for all {len(y)} "
+            "items. Check that it is the column of the labels."
+        )
     if y.ndim != 1 or not is_classifier(estimator):
         return
     if y.dtype.kind == "f" and (y != np.floor(y)).any():

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from numbers import Integral, Real
+from numbers import Integral
 from time import perf_counter
 from typing import Any, Self
 
@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from tqdm import tqdm
 
 from .._storage._fingerprint import to_text
-from .._utils._containers import NothingToAskError, as_positions, count_items, take_rows
+from .._utils._containers import NothingToAskError, count_items, take_rows
 from .._utils._labels import as_labels
 from .._utils._pipelines import carries_over, needs_training, takes_unlabeled
 from .._utils._random import base_seed, round_rng
@@ -26,123 +26,10 @@ from .._utils._sklearn import (
 )
 from ..learner import ActiveLearner, DelegationMixin
 from ..stopping._base import get_stopping_rule, should_stop
+from ._oracle import Oracle, choose_initial
 from ._resume import RunRecorder
 from ._run import Run
 from ._scoring import Scores, check_labels, check_test_data
-
-
-@validate_params({"rng": [np.random.Generator]})
-def choose_initial(initial, n_initial, y, rng):
-    """Return the positions that are labeled before the first query."""
-    n_pool = len(y)
-    if initial is not None and not isinstance(initial, str):
-        if np.size(initial) == 0:
-            raise ValueError(
-                "'initial' holds no positions. To begin without labels, pass "
-                "n_initial=0 and no 'initial'."
-            )
-        return as_positions(initial, n_pool, name="initial")
-    check_count("n_initial", n_initial, 0)
-    if n_initial > n_pool:
-        raise ValueError(
-            f"'n_initial' must be at most the size of the pool, {n_pool}; got "
-            f"{n_initial}."
-        )
-    if initial is None or initial == "random":
-        return rng.choice(n_pool, size=n_initial, replace=False)
-    if initial == "first":
-        return np.arange(n_initial)
-    if initial == "stratified":
-        return _stratify(y, n_initial, rng)
-    raise ValueError(
-        "'initial' must be 'random', 'stratified', 'first', or positions in the pool; "
-        f"got {initial!r}."
-    )
-
-
-def _stratify(y, n, rng):
-    """Return positions drawn from each class by the method of largest remainders."""
-    _check_classes(y, "initial='stratified'")
-    classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
-    share = n * counts / len(y)
-    take = np.floor(share).astype(int)
-    # Among equal remainders, chance decides.
-    order = np.lexsort((rng.random(len(classes)), take - share))
-    take[order[: n - take.sum()]] += 1
-    if n >= len(classes):
-        while (take == 0).any():
-            take[np.argmax(take)] -= 1
-            take[np.argmin(take)] += 1
-    drawn = [
-        rng.choice(np.flatnonzero(codes == code), size=size, replace=False)
-        for code, size in enumerate(take)
-    ]
-    return rng.permutation(np.concatenate(drawn))
-
-
-class Oracle:
-    """Return the known labels in place of a person, with noise if wanted.
-
-    With a probability as `noise`, the wrong labels follow from `seed` alone: every
-    strategy meets the same ones.
-    """
-
-    def __init__(self, y, noise=None, seed=0):
-        self.y = y
-        self.noise = noise
-        self.seed = seed
-        if noise is None or callable(noise):
-            return
-        if (
-            not isinstance(noise, Real)
-            or isinstance(noise, bool)
-            or not 0 <= noise <= 1
-        ):
-            raise ValueError(
-                "'noise' must be a probability in [0, 1], a function of (positions, "
-                f"labels, rng), or None; got {noise!r}."
-            )
-        if noise > 0:
-            self.y = self._corrupt()
-
-    def _corrupt(self):
-        _check_classes(self.y, "a rate of 'noise'")
-        classes, codes = np.unique(self.y, return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(
-                "'noise' needs a wrong class to choose, and all labels in 'y' are "
-                f"{classes[0]!r}."
-            )
-        rng = round_rng(self.seed, 0, "noise")
-        wrong = rng.random(len(codes)) < self.noise
-        shift = rng.integers(1, len(classes), size=len(codes))
-        return classes[(codes + wrong * shift) % len(classes)]
-
-    def label(self, positions, round_number):
-        """Return the labels of some positions, (b,)."""
-        labels = self.y[positions]
-        if not callable(self.noise) or not len(positions):
-            return labels
-        rng = round_rng(self.seed, round_number, "noise")
-        try:
-            return as_labels(
-                self.noise(positions.copy(), labels.copy(), rng), len(positions)
-            )
-        except (TypeError, ValueError) as exc:
-            exc.add_note(
-                f"The labels came from 'noise', asked for {len(positions)} of them in "
-                f"round {round_number}."
-            )
-            raise
-
-
-def _check_classes(y, what):
-    if y.ndim != 1 or y.dtype.kind == "f":
-        raise TypeError(
-            f"{what} needs one class for each item in 'y', got an array of shape "
-            f"{y.shape} and dtype {y.dtype}. Pass positions, or a function, instead."
-        )
-
 
 # `run_experiment` has these arguments as well.
 CONSTRAINTS = {
@@ -190,7 +77,7 @@ def simulate(
         and the noise.
     X : container of n items
         The pool.
-    y : array-like of shape (n,)
+    y : array-like of shape (n,) or (n, k)
         The true labels. A classifier needs at least two classes, each of several items.
     n_initial : int, default=50
         Number of items labeled before the first query. With 0, the first query uses the
@@ -203,18 +90,21 @@ def simulate(
         the classes that the metric needs.
     scoring : str, callable, list or dict of them, or None, default=None
         One metric or several, as in scikit-learn; the first is the primary metric of
-        the run. Defaults to the learner's own `score`.
+        the run. Also known are "label_ranking_average_precision", "neg_hamming_loss"
+        and "spearman". Defaults to the learner's own `score`.
     initial : {"random", "stratified", "first"}, array-like or None, default=None
         The initial items: `n_initial` random ones (also None); a sample that is
-        stratified by class, with at least one item of each class; the first ones of the
-        pool; or the given positions or mask. "stratified" uses the labels of the whole
-        pool, so it is for simulations only.
+        stratified by class, with at least one item of each class (of a regression by
+        ten quantiles, of several labels per item with each label, the rarest first);
+        the first ones of the pool; or the given positions or mask. "stratified" uses
+        the labels of the whole pool, so it is for simulations only.
     batch_size : int or None, default=None
         Number of labels per round. Defaults to the learner's `batch_size`.
     pool_size : int or None, default=None
         Number of items of `X` that form the pool, from the first one. Defaults to all.
     noise : float, callable or None, default=None
-        The probability of a wrong label, which is any other class, or a function
+        The probability of a wrong label, which is any other class (for several labels
+        per item and for numbers, the label of another item), or a function
         `noise(positions, labels, rng) -> labels`. `y_test` has no noise.
     stopping : rule, str or None, default=None
         A rule of :mod:`skactive.stopping`, or its name, that can end the loop early. A

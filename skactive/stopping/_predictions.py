@@ -9,6 +9,8 @@ from sklearn.metrics import cohen_kappa_score
 
 from .._math._scores import entropy
 from .._utils._containers import as_positions, count_items, take_rows
+from .._utils._labels import marginals
+from .._utils._pipelines import split_estimator
 from .._utils._random import base_seed, round_rng
 from .._utils._sklearn import Interval
 from ._base import StoppingRule
@@ -60,12 +62,16 @@ class StopSetRule(StoppingRule):
         return np.sort(rng.choice(positions, size=self.stop_set, replace=False))
 
     def _predict(self, learner, X):
-        """Return the previous predictions, None at first, and the new ones, (s,)."""
+        """Return the previous predictions, None at first, and the new ones, (s,).
+
+        They are (s, k) if the model predicts several labels per item.
+        """
         labels = np.asarray(learner.predict(take_rows(X, self.stop_set_)))
-        if labels.ndim != 1:
+        if labels.ndim != 1 and not np.isin(labels, [0, 1]).all():
             raise TypeError(
-                f"{type(self).__name__} compares one class for each item, and the "
-                f"learner predicts an array of shape {labels.shape}. Use a budget."
+                f"{type(self).__name__} compares one class for each item, or whether "
+                "each label applies, and the learner predicts an array of shape "
+                f"{labels.shape}. Use a budget."
             )
         before, self._last = self._last, labels
         return before, labels
@@ -124,7 +130,8 @@ class ClassificationChange(StopSetRule):
 
     Notes
     -----
-    Models that know a single class always agree, so they are not compared.
+    Models that know a single class always agree, so they are not compared. If items
+    have several labels, an item has changed if any of its labels has.
 
     References
     ----------
@@ -180,7 +187,8 @@ class ClassificationChange(StopSetRule):
         before, labels = self._predict(learner, X)
         if before is None:
             return False
-        self.changes_.append(float(np.mean(before != labels)))
+        changed = (before != labels).reshape(len(labels), -1).any(axis=1)
+        self.changes_.append(float(np.mean(changed)))
         window = self.changes_[-self.n_rounds :]
         return len(window) == self.n_rounds and max(window) <= self.threshold
 
@@ -216,7 +224,8 @@ class KappaAverage(StopSetRule):
     Notes
     -----
     Kappa is undefined if both models predict the same single class for all items; such
-    full agreement counts as 1. Models that know a single class are not compared.
+    full agreement counts as 1. Models that know a single class are not compared. If
+    items have several labels, the n k decisions on n items and k labels are compared.
 
     References
     ----------
@@ -273,6 +282,7 @@ class KappaAverage(StopSetRule):
         if before is None:
             return False
         agree = np.array_equal(before, labels)  # 0 / 0 where all are of one class
+        before, labels = np.ravel(before), np.ravel(labels)
         self.kappas_.append(1.0 if agree else float(cohen_kappa_score(before, labels)))
         window = self.kappas_[-self.n_rounds :]
         full = len(window) == self.n_rounds
@@ -283,7 +293,8 @@ class OverallUncertainty(StopSetRule):
     """Stop when the model is certain about the unlabeled items.
 
     The rule compares the mean entropy of the predictions for the unlabeled items,
-    divided by its maximum log(k) for k classes, with a threshold.
+    divided by its maximum log(k) for k classes, with a threshold. If items have several
+    labels, it is the mean entropy of each label, divided by log(2).
 
     Parameters
     ----------
@@ -353,7 +364,12 @@ class OverallUncertainty(StopSetRule):
                 f"OverallUncertainty needs predict_proba, which {kind} lacks. Wrap it "
                 "in CalibratedClassifierCV, or use KappaAverage."
             )
-        proba = np.asarray(learner.predict_proba(take_rows(X, left)))
+        proba = learner.predict_proba(take_rows(X, left))
+        if _predicts_several(learner, proba):
+            if isinstance(proba, list):
+                proba = marginals(proba, learner.classes_)
+            proba = np.stack([1 - proba, proba], axis=-1).reshape(-1, 2)
+        proba = np.asarray(proba)
         if proba.ndim != 2:
             raise TypeError(
                 "OverallUncertainty needs one distribution for each item, and the "
@@ -362,6 +378,15 @@ class OverallUncertainty(StopSetRule):
         mean = float(np.mean(entropy(proba)) / np.log(proba.shape[1]))
         self.uncertainties_.append(mean)
         return mean < self.threshold
+
+
+def _predicts_several(learner, proba):
+    """Whether a learner, whose probabilities are `proba`, predicts several labels."""
+    if isinstance(proba, list):
+        return all(np.isin(classes, [0, 1]).all() for classes in learner.classes_)
+    final = split_estimator(getattr(learner, "estimator_", learner))[1]
+    several = np.ndim(getattr(learner, "y_labeled_", None)) == 2
+    return several or getattr(final, "multilabel_", False)
 
 
 class SelectedAccuracy(StoppingRule):

@@ -227,8 +227,8 @@ def test_class_coverage_refuses_another_pools_labels():
     run = Run([{"asked": [2, 0]}])
     with pytest.raises(ValueError, match=r"'run.asked' must lie in \[0, 2\)"):
         class_coverage(run, [0, 1])
-    with pytest.raises(ValueError, match="one label per item"):
-        class_coverage(run, np.zeros((3, 2)))
+    with pytest.raises(TypeError, match="an indicator matrix of 0 and 1, got"):
+        class_coverage(run, np.full((3, 2), 2))
 
 
 def test_class_coverage_as_a_frame():

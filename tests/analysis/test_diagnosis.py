@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from skactive.analysis import diagnose, redundancy
+from skactive.analysis import class_coverage, diagnose, redundancy
 from skactive.simulation import Run
 
 LABELS = np.array([50, 100, 200, 300])
@@ -276,3 +276,32 @@ def test_bad_options(options, message):
 def test_no_baseline():
     with pytest.raises(ValueError, match="'baseline_runs' is empty"):
         diagnose(draw(5), [])
+
+
+def find_some(queried, **info):
+    rounds = [{"asked": a, "scores": {"f1": 0.5 + i}} for i, a in enumerate(queried)]
+    return Run(rounds, info=info)
+
+
+def test_several_labels_count_for_each_of_their_classes():
+    y = np.array([[1, 0, 0], [1, 1, 0], [0, 0, 0], [0, 1, 1], [1, 0, 0]])
+    run = find_some([[2, 0], [3]])
+    coverage = class_coverage(run, y)
+    assert coverage.classes.tolist() == [0, 1, 2]
+    assert coverage.counts.tolist() == [[1, 0, 0], [1, 1, 1]]
+    assert coverage.first == {0: 2, 1: 3, 2: 3}
+    found = diagnose([run], [find_some([[0, 1], [4]])], y=y).coverage
+    assert found["classes_met"] == 3
+    assert found["baseline_classes_met"] == 2
+    assert found["rarest_class"] == 2
+    assert found["pool_rarest_share"] == pytest.approx(1 / 5)
+    assert found["rarest_share"] == pytest.approx(1 / 3)
+    assert found["labels_to_meet_all"] == 3
+
+
+def test_numbers_of_a_regression_are_no_classes():
+    numbers = [0.5, 1.5, 2.25, 3.0, 0.5]
+    run = find_some([[2, 0], [3]])
+    with pytest.raises(TypeError, match=r"must hold classes.*such as 0.5"):
+        class_coverage(run, numbers)
+    assert diagnose([run], [run], y=numbers).coverage is None

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.stats import binomtest, chisquare
 
-from skactive.simulation._simulate import Oracle, choose_initial
+from skactive.simulation._oracle import Oracle, choose_initial
 
 y = np.repeat(["a", "b", "c"], [90, 9, 1])
 
@@ -93,9 +93,36 @@ def test_invalid_initial_sets_are_refused(initial, n, message):
         choose(initial, n)
 
 
-def test_only_classes_can_be_stratified():
-    with pytest.raises(TypeError, match="needs one class for each item"):
-        choose("stratified", 3, np.linspace(0, 1, 9))
+def test_numbers_are_stratified_by_ten_quantiles():
+    numbers = np.random.default_rng(0).permutation(np.linspace(0, 1, 200)) ** 4
+    ranks = numbers.argsort().argsort() // 20
+    for seed in range(5):
+        assert_array_equal(counts(choose("stratified", 40, numbers, seed), ranks), 4)
+    few = np.repeat([0.5, 1.5], [90, 10])
+    assert counts(choose("stratified", 20, few), few) == [18, 2]
+
+
+def test_every_label_of_several_is_drawn_once_the_rarest_first():
+    rng = np.random.default_rng(0)
+    several = (rng.random((300, 4)) < [0.5, 0.3, 0.01, 0.02]).astype(int)
+    several[7] = [0, 0, 1, 1]
+    for seed in range(5):
+        drawn = choose("stratified", 30, several, seed)
+        assert len(set(drawn)) == 30
+        assert several[drawn].any(axis=0).all()
+    both = np.zeros((300, 2), dtype=int)
+    both[:, 0], both[7, 1] = 1, 1
+    assert all(7 in choose("stratified", 1, both, seed) for seed in range(9))
+    # The items beyond are drawn from all others alike.
+    rest = np.concatenate([choose("stratified", 2, both, s) for s in range(600)])
+    seen = np.bincount(rest, minlength=300)
+    assert seen[7] == 600
+    assert (np.delete(seen, 7) > 0).mean() > 0.7
+
+
+def test_several_classes_per_item_cannot_be_stratified():
+    with pytest.raises(TypeError, match="an indicator matrix of 0 and 1, got"):
+        choose("stratified", 3, np.array([[0, 2], [1, 0], [2, 2]]))
 
 
 # The person who labels.
@@ -165,6 +192,33 @@ def test_bad_rates(noise):
 
 def test_noise_needs_classes():
     with pytest.raises(TypeError, match="a rate of 'noise' needs one class"):
-        Oracle(np.linspace(0, 1, 9), 0.1)
+        Oracle(np.array([[0, 2], [1, 0]]), 0.1)
     with pytest.raises(ValueError, match="all labels in 'y' are"):
         Oracle(np.zeros(9, dtype=int), 0.1)
+
+
+@pytest.mark.parametrize(
+    "truth",
+    [
+        np.repeat([0.0, 0.25, 1.5, 7.0], [500, 300, 150, 50]),
+        np.repeat([[0, 0], [0, 1], [1, 1], [1, 0]], [500, 300, 150, 50], axis=0),
+    ],
+    ids=["numbers", "labels"],
+)
+def test_a_wrong_number_or_set_is_that_of_another_item(truth):
+    codes = np.unique(truth, axis=0, return_inverse=True)[1]
+    labels = Oracle(truth, 1.0, seed=2).label(np.arange(1000), 0)
+    found = [
+        np.flatnonzero((truth == each).reshape(1000, -1).all(1)) for each in labels
+    ]
+    drawn = np.array([codes[rows[0]] for rows in found])
+    assert not (drawn == codes).any()
+    largest = np.bincount(codes).argmax()
+    of_others = drawn[codes == largest]
+    others = [c for c in range(4) if c != largest]
+    expected = np.array([(codes == c).sum() for c in others])
+    seen = np.array([(of_others == c).sum() for c in others])
+    assert chisquare(seen, expected / expected.sum() * seen.sum()).pvalue > 1e-3
+    some = Oracle(truth, 0.3, seed=2).label(np.arange(1000), 0)
+    wrong = (some != truth).reshape(1000, -1).any(axis=1)
+    assert binomtest(int(wrong.sum()), 1000, 0.3).pvalue > 1e-3

@@ -1,8 +1,13 @@
-"""Labels that a simulation refuses before it begins."""
+"""Labels that a simulation refuses before it begins, and those of every target."""
 
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import hamming_loss, label_ranking_average_precision_score
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import LinearSVC
 
 from skactive import ActiveLearner, simulate
 from skactive.simulation import run_experiment
@@ -107,3 +112,91 @@ def test_an_argument_of_the_wrong_type_is_named_by_simulate():
         simulate(make(), X, y, checkpoint=5)
     with pytest.raises(ValueError, match=r"'scoring' must be a metric.* got 'acc'"):
         simulate(make(), X, y, X_test=X, y_test=y, scoring="acc")
+
+
+SEVERAL = np.stack([X[:, 0] > 0, X[:, 0] > 0.5, np.arange(80) % 3 == 0], axis=1) * 1
+KNOWN = "label_ranking_average_precision", "neg_hamming_loss"
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        OneVsRestClassifier(LogisticRegression()),
+        KNeighborsClassifier(3),
+        OneVsRestClassifier(LinearSVC()),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("form", [list, lambda names: {n[:3]: n for n in names}])
+def test_several_labels_are_scored_by_name(model, form):
+    learner = ActiveLearner(model, "random", batch_size=5, random_state=0)
+    run = simulate(
+        learner,
+        X,
+        SEVERAL,
+        n_initial=20,
+        n_rounds=1,
+        initial="stratified",
+        noise=0.1,
+        X_test=X,
+        y_test=SEVERAL,
+        scoring=form([*KNOWN, "f1_micro"]),
+        final_estimator=model,
+    )
+    learner.fit(X[run.asked], SEVERAL[run.asked])
+    ranking, loss, f1 = run.rounds[-1]["scores"].values()
+    assert 0.5 < ranking <= 1
+    assert -1 < loss < 0
+    assert 0 < f1 <= 1
+    # Without noise the scores are those of scikit-learn's functions.
+    run = simulate(
+        learner, X, SEVERAL, n_initial=20, n_rounds=0, initial=range(0, 80, 4),
+        X_test=X, y_test=SEVERAL, scoring=list(KNOWN),
+    )  # fmt: skip
+    model = model.fit(X[::4], SEVERAL[::4])
+    if hasattr(model, "predict_proba"):
+        scores = model.predict_proba(X)
+        if isinstance(scores, list):
+            scores = np.stack([each[:, 1] for each in scores], axis=1)
+    else:
+        scores = model.decision_function(X)
+    expected = label_ranking_average_precision_score(SEVERAL, scores)
+    assert run.rounds[0]["scores"][KNOWN[0]] == pytest.approx(expected)
+    expected = -hamming_loss(SEVERAL, model.predict(X))
+    assert run.rounds[0]["scores"][KNOWN[1]] == pytest.approx(expected)
+
+
+def test_numbers_are_scored_by_the_correlation_of_ranks():
+    numbers = X[:, 0] ** 3 + X[:, 0]
+    learner = ActiveLearner(Ridge(), "random", batch_size=5, random_state=0)
+    options = {"initial": range(20), "X_test": X, "y_test": numbers, "n_rounds": 0}
+    run = simulate(learner, X, numbers, scoring="spearman", **options)
+    predicted = Ridge().fit(X[:20], numbers[:20]).predict(X)
+    expected = spearmanr(numbers, predicted).statistic
+    assert run.rounds[0]["scores"] == {"spearman": pytest.approx(expected)}
+    options |= {"initial": "stratified", "noise": 0.2, "n_rounds": 2}
+    several = ["neg_root_mean_squared_error", "spearman"]
+    run = simulate(learner, X, numbers, scoring=several, n_initial=9, **options)
+    assert run.metrics == several
+    assert run.n_labeled.tolist() == [9, 14, 19]
+
+
+def test_names_of_metrics_are_given_once():
+    for twice in (["spearman", "spearman"], ["r2", "r2"]):
+        with pytest.raises(ValueError, match="'scoring' must be a metric"):
+            simulate(
+                ActiveLearner(Ridge()), X, X[:, 0], X_test=X, y_test=X[:, 0],
+                scoring=twice,
+            )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("model", "labels"),
+    [
+        (Ridge(), np.full(80, 2.5)),
+        (OneVsRestClassifier(LogisticRegression()), np.tile([0, 1], (80, 1))),
+    ],
+)
+def test_labels_that_are_all_alike_are_refused(run, model, labels):
+    with pytest.raises(ValueError, match="'y' must hold different labels, got"):
+        run(ActiveLearner(model, "random"), X, labels, X, labels)

@@ -167,7 +167,7 @@ def test_a_regressor_is_refused(rule):
 @pytest.mark.parametrize("rule", MODEL_RULES[:3])
 def test_several_outputs_are_refused(rule):
     X = np.arange(8.0).reshape(-1, 1)
-    y = np.column_stack([X[:, 0] > 3, X[:, 0] % 2 > 0]).astype(int)
+    y = np.column_stack([X[:, 0] > 3, X[:, 0] % 2 + 1]).astype(int)
     model = MultiOutputClassifier(LogisticRegression()).fit(X, y)
     with pytest.raises(TypeError, match=r"an array of shape .*Use a budget"):
         clone(rule).check(_run(), model, X)

@@ -1,0 +1,164 @@
+"""Initial labels, and the person that the known labels replace."""
+
+from numbers import Real
+
+import numpy as np
+
+from .._utils._containers import as_positions
+from .._utils._labels import as_labels
+from .._utils._random import round_rng
+from .._utils._sklearn import check_count, validate_params
+
+BINS = 10  # of the numbers of a regression, for a stratified sample
+
+
+@validate_params({"rng": [np.random.Generator]})
+def choose_initial(initial, n_initial, y, rng):
+    """Return the positions that are labeled before the first query."""
+    n_pool = len(y)
+    if initial is not None and not isinstance(initial, str):
+        if np.size(initial) == 0:
+            raise ValueError(
+                "'initial' holds no positions. To begin without labels, pass "
+                "n_initial=0 and no 'initial'."
+            )
+        return as_positions(initial, n_pool, name="initial")
+    check_count("n_initial", n_initial, 0)
+    if n_initial > n_pool:
+        raise ValueError(
+            f"'n_initial' must be at most the size of the pool, {n_pool}; got "
+            f"{n_initial}."
+        )
+    if initial is None or initial == "random":
+        return rng.choice(n_pool, size=n_initial, replace=False)
+    if initial == "first":
+        return np.arange(n_initial)
+    if initial == "stratified":
+        return _stratify(y, n_initial, rng)
+    raise ValueError(
+        "'initial' must be 'random', 'stratified', 'first', or positions in the pool; "
+        f"got {initial!r}."
+    )
+
+
+def _stratify(y, n, rng):
+    """Return positions drawn from each class by the method of largest remainders."""
+    if y.ndim == 2:
+        return _cover_labels(y, n, rng)
+    if y.dtype.kind == "f":
+        y = _bin(y)
+    classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    share = n * counts / len(y)
+    take = np.floor(share).astype(int)
+    # Among equal remainders, chance decides.
+    order = np.lexsort((rng.random(len(classes)), take - share))
+    take[order[: n - take.sum()]] += 1
+    if n >= len(classes):
+        while (take == 0).any():
+            take[np.argmax(take)] -= 1
+            take[np.argmin(take)] += 1
+    drawn = [
+        rng.choice(np.flatnonzero(codes == code), size=size, replace=False)
+        for code, size in enumerate(take)
+    ]
+    return rng.permutation(np.concatenate(drawn))
+
+
+def _cover_labels(y, n, rng):
+    """Return positions with each label of indicators (n, k), the rarest ones first."""
+    _check_indicators(y, "initial='stratified'")
+    order, counts = rng.permutation(len(y)), y.sum(axis=0)
+    chosen = np.zeros(len(y), dtype=bool)
+    for label in np.argsort(counts, kind="stable"):
+        if counts[label] and chosen.sum() < n and not y[chosen, label].any():
+            chosen[order[y[order, label] != 0][0]] = True
+    rest = order[~chosen[order]][: n - chosen.sum()]
+    return rng.permutation(np.concatenate([np.flatnonzero(chosen), rest]))
+
+
+def _bin(y):
+    """Return the bin (n,) of each number between quantiles; each of few is its own."""
+    numbers = np.unique(y)
+    if len(numbers) <= BINS:
+        return np.searchsorted(numbers, y)
+    edges = np.quantile(y, np.arange(1, BINS) / BINS)
+    return np.searchsorted(np.unique(edges), y, side="right")
+
+
+class Oracle:
+    """Return the known labels in place of a person, with noise if wanted.
+
+    With a probability as `noise`, the wrong labels follow from `seed` alone: every
+    strategy meets the same ones.
+    """
+
+    def __init__(self, y, noise=None, seed=0):
+        self.y = y
+        self.noise = noise
+        self.seed = seed
+        if noise is None or callable(noise):
+            return
+        if (
+            not isinstance(noise, Real)
+            or isinstance(noise, bool)
+            or not 0 <= noise <= 1
+        ):
+            raise ValueError(
+                "'noise' must be a probability in [0, 1], a function of (positions, "
+                f"labels, rng), or None; got {noise!r}."
+            )
+        if noise > 0:
+            self.y = self._corrupt()
+
+    def _corrupt(self):
+        if self.y.ndim == 2:
+            _check_indicators(self.y, "a rate of 'noise'")
+        classes, codes = np.unique(self.y, axis=0, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(
+                "'noise' needs a wrong class to choose, and all labels in 'y' are "
+                f"{classes[0]!r}."
+            )
+        rng = round_rng(self.seed, 0, "noise")
+        wrong = rng.random(len(codes)) < self.noise
+        if self.y.ndim == 2 or self.y.dtype.kind == "f":
+            labels = self.y.copy()
+            labels[wrong] = self.y[_draw_others(codes, rng)[wrong]]
+            return labels
+        shift = rng.integers(1, len(classes), size=len(codes))
+        return classes[(codes + wrong * shift) % len(classes)]
+
+    def label(self, positions, round_number):
+        """Return the labels of some positions, (b,)."""
+        labels = self.y[positions]
+        if not callable(self.noise) or not len(positions):
+            return labels
+        rng = round_rng(self.seed, round_number, "noise")
+        try:
+            return as_labels(
+                self.noise(positions.copy(), labels.copy(), rng), len(positions)
+            )
+        except (TypeError, ValueError) as exc:
+            exc.add_note(
+                f"The labels came from 'noise', asked for {len(positions)} of them in "
+                f"round {round_number}."
+            )
+            raise
+
+
+def _draw_others(codes, rng):
+    """Draw for each item another one whose label has another code, (n,)."""
+    order = np.argsort(codes, kind="stable")
+    counts = np.bincount(codes)
+    first = np.cumsum(counts) - counts
+    drawn = rng.integers(len(codes) - counts[codes])
+    return order[drawn + np.where(drawn >= first[codes], counts[codes], 0)]
+
+
+def _check_indicators(y, what):
+    if not np.isin(y, [0, 1]).all():
+        raise TypeError(
+            f"{what} needs one class or one number for each item in 'y', or an "
+            f"indicator matrix of 0 and 1, got an array of shape {y.shape} and dtype "
+            f"{y.dtype}. Pass positions, or a function, instead."
+        )
