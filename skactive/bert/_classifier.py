@@ -1,6 +1,7 @@
 """BertClassifier: a pretrained encoder, fine-tuned to classify."""
 
 from collections.abc import Sequence
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -12,12 +13,21 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from .._math._thresholds import tune_thresholds
 from .._utils._labels import as_labels, check_classes
-from .._utils._sklearn import StrOptions, check_count, check_sample_weight, fit_context
+from .._utils._sklearn import (
+    Interval,
+    StrOptions,
+    check_count,
+    check_sample_weight,
+    fit_context,
+)
 from .._utils._texts import as_texts
 from ._base import BertEstimator, complete, draws_available
 from ._fitting import Task
 from ._surprisal import compute_surprisal
+
+_MAX_WEIGHT = 100.0  # of the ones of a rare label, with class_weight="balanced"
 
 
 @complete
@@ -30,13 +40,25 @@ class BertClassifier(ClassifierMixin, BertEstimator):
     classes : array-like or None, default=None
         All classes, if some may be missing from `y`. None uses those of `y`.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, as in scikit-learn.
+        Weights of the classes, as in scikit-learn. For an indicator matrix the weights
+        of its ones in each column: "balanced" is the number of zeros by that of ones,
+        at most 100, and a dict maps numbers of columns to weights, 1 for the others.
+    thresholds : float, array-like of shape (k,) or "auto", default=0.5
+        Probabilities above which `predict` predicts a label, for an indicator matrix.
+        "auto" holds out `validation_fraction` of the texts in `fit` and takes those
+        with the best F1 there, see `thresholds_`. `partial_fit` keeps them.
 
     Attributes
     ----------
     classes_ : ndarray of shape (k,)
         The classes in the order of the columns of `predict_proba`; for an indicator
         matrix the numbers of its columns.
+    thresholds_ : ndarray of shape (k,)
+        The thresholds that `predict` uses, for an indicator matrix only. With "auto", a
+        label with fewer than 3 ones among the held-out texts has the one threshold that
+        is best for all labels together, by micro F1.
+    multilabel_ : bool
+        Whether `fit` got an indicator matrix.
     {attributes}
 
     See Also
@@ -48,7 +70,9 @@ class BertClassifier(ClassifierMixin, BertEstimator):
     -----
     An indicator matrix as `y`, of shape (n, k) with 0 and 1, trains k independent
     outputs. `predict` then returns such a matrix and `predict_proba` the probability
-    of each label.
+    of each label. With few labels or rare classes, the threshold 0.5 predicts too few
+    labels: use `class_weight="balanced"` or `thresholds="auto"`. The latter trains on
+    fewer texts, those that are left after the validation part is held out.
 
     Draws with `mc_dropout="head"` leave the encoder unchanged. They express less of
     its uncertainty than "full" does, at a small part of the cost. Each draw is one
@@ -63,6 +87,9 @@ class BertClassifier(ClassifierMixin, BertEstimator):
     ----------
     J. Devlin, M.-W. Chang, K. Lee, K. Toutanova (2019). BERT: Pre-training of deep
     bidirectional transformers for language understanding. NAACL.
+
+    R.-E. Fan, C.-J. Lin (2007). A study on threshold selection for multi-label
+    classification. Technical report, National Taiwan University.
 
     Y. Gal, Z. Ghahramani (2016). Dropout as a Bayesian approximation. ICML.
 
@@ -84,6 +111,11 @@ class BertClassifier(ClassifierMixin, BertEstimator):
         **BertEstimator._parameter_constraints,
         "classes": ["array-like", None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
+        "thresholds": [
+            Interval(Real, 0, 1, closed="neither"),
+            "array-like",
+            StrOptions({"auto"}),
+        ],
     }
 
     def __init__(
@@ -92,11 +124,13 @@ class BertClassifier(ClassifierMixin, BertEstimator):
         *,
         classes: Sequence | np.ndarray | None = None,
         class_weight: dict | str | None = None,
+        thresholds: float | str | ArrayLike = 0.5,
         **params: Any,
     ):
         super().__init__(model, **params)
         self.classes = classes
         self.class_weight = class_weight
+        self.thresholds = thresholds
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -151,9 +185,10 @@ class BertClassifier(ClassifierMixin, BertEstimator):
         `class_weight="balanced"` balances the labels of each call separately.
         """
         classes = self.classes if classes is None else classes
-        return self._fit(X, y, sample_weight, classes, hasattr(self, "net_"), 1)
+        resume = hasattr(self, "net_")
+        return self._fit(X, y, sample_weight, classes, resume, 1, tunes=False)
 
-    def _fit(self, X, y, sample_weight, classes, resume, n_epochs):
+    def _fit(self, X, y, sample_weight, classes, resume, n_epochs, tunes=True):
         import torch
         from torch import nn
 
@@ -167,10 +202,7 @@ class BertClassifier(ClassifierMixin, BertEstimator):
                 "with warm_start=False for another kind."
             )
         found, codes = encode_labels(y, self.classes_ if resume else classes)
-        weights = sample_weight
-        if self.class_weight is not None:
-            weights = check_sample_weight(sample_weight, texts)
-            weights = weights * compute_sample_weight(self.class_weight, y)
+        thresholds = check_thresholds(self.thresholds, len(found), multilabel)
         task = Task(
             torch.from_numpy(codes),
             labels=y,
@@ -179,6 +211,18 @@ class BertClassifier(ClassifierMixin, BertEstimator):
             criterion=nn.BCEWithLogitsLoss if multilabel else nn.CrossEntropyLoss,
             stratify=None if multilabel else codes,
         )
+        weights = sample_weight
+        if multilabel:
+            task.attributes["thresholds_"] = thresholds
+            weight = weigh_positives(self.class_weight, codes)
+            task.criterion_params = {} if weight is None else {"pos_weight": weight}
+            if isinstance(self.thresholds, str):
+                task.tune = _tune if tunes else None
+                if resume and not tunes:
+                    task.attributes["thresholds_"] = self.thresholds_
+        elif self.class_weight is not None:
+            weights = check_sample_weight(sample_weight, texts)
+            weights = weights * compute_sample_weight(self.class_weight, y)
         return self._train(texts, task, weights, resume, n_epochs)
 
     def predict(self, X: Any) -> NDArray:
@@ -202,7 +246,7 @@ class BertClassifier(ClassifierMixin, BertEstimator):
         """
         outputs = self._outputs(X)
         if self._multilabel:
-            return (outputs > 0).astype(int)
+            return (_proba_of_labels(outputs) > self.thresholds_).astype(int)
         return self.classes_[outputs.argmax(axis=1)]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -224,8 +268,10 @@ class BertClassifier(ClassifierMixin, BertEstimator):
         TypeError, ValueError
             If `X` holds anything but texts. The message names the positions.
         """
-        outputs = self._outputs(X).astype(np.float64)
-        return expit(outputs) if self._multilabel else softmax(outputs, axis=-1)
+        outputs = self._outputs(X)
+        if self._multilabel:
+            return _proba_of_labels(outputs)
+        return softmax(outputs.astype(np.float64), axis=-1)
 
     @available_if(draws_available)
     def sample_proba(
@@ -278,14 +324,18 @@ class BertClassifier(ClassifierMixin, BertEstimator):
         Returns
         -------
         residuals : ndarray of shape (n, k)
-            Probabilities minus the indicator of the predicted class.
+            Probabilities minus the indicator of the predicted class; after training on
+            an indicator matrix, minus that of the labels above 0.5, for the sum of the
+            binary log losses.
         inputs : ndarray of shape (n, d)
             Inputs of the layer: `transform(X)`, without a constant column. The
             gradient with respect to the layer's biases is the row of `residuals`.
         """
-        self._check_single_label("gradient_factors")
         residuals = self.predict_proba(X)
-        residuals[np.arange(len(residuals)), residuals.argmax(axis=1)] -= 1.0
+        if self._multilabel:
+            residuals -= residuals > 0.5
+        else:
+            residuals[np.arange(len(residuals)), residuals.argmax(axis=1)] -= 1.0
         return residuals, self.transform(X)
 
     def embedding_gradients(self, X: Any) -> NDArray[np.float64]:
@@ -339,7 +389,8 @@ class BertClassifier(ClassifierMixin, BertEstimator):
         The space is that of the head's input: the pooled states of the encoder; for
         "cnn" its pooled maps. For the linear head, where that is `transform(X)`, the
         distance is exact. For other heads it is the length of a short path to the
-        boundary, found by DeepFool.
+        boundary, found by DeepFool. After training on an indicator matrix it is the
+        distance to the nearest boundary of any label at 0.5, for the linear head only.
 
         Parameters
         ----------
@@ -355,7 +406,8 @@ class BertClassifier(ClassifierMixin, BertEstimator):
         Raises
         ------
         TypeError
-            If the model was trained on several labels per text.
+            If the model was trained on several labels per text and its head is not
+            linear.
 
         Notes
         -----
@@ -372,10 +424,12 @@ class BertClassifier(ClassifierMixin, BertEstimator):
         M. Ducoffe, F. Precioso (2018). Adversarial active learning for deep networks:
         a margin based approach. arXiv:1802.09841.
         """
-        from ._heads import distance_to_boundary
+        from ._heads import distance_to_boundary, distance_to_labels
 
-        self._check_single_label("boundary_distance")
         check_count("max_iter", max_iter)
+        check_is_fitted(self)
+        if self._multilabel:
+            return self._fitted.map(as_texts(X), distance_to_labels).astype(np.float64)
         return self._fitted.map(
             as_texts(X),
             lambda network, inputs: distance_to_boundary(network, inputs, max_iter),
@@ -390,6 +444,11 @@ class BertClassifier(ClassifierMixin, BertEstimator):
         :meth:`BertFeatures.surprisal`. It needs no `fit`.
         """
         return compute_surprisal(self, X, random_state)
+
+    @property
+    def multilabel_(self) -> bool:
+        """Whether `fit` got an indicator matrix."""
+        return self._multilabel
 
     def _check_single_label(self, method):
         check_is_fitted(self)
@@ -416,6 +475,55 @@ def _softmax(outputs):
 
 def _sigmoid(outputs):
     return outputs.cpu().double().sigmoid()
+
+
+def _proba_of_labels(outputs):
+    return expit(outputs.astype(np.float64))
+
+
+def _tune(outputs, labels):
+    return {"thresholds_": tune_thresholds(_proba_of_labels(outputs), labels)}
+
+
+def check_thresholds(thresholds, k, multilabel):
+    """Return checked thresholds (k,); 0.5 for "auto"."""
+    if not multilabel and not (np.ndim(thresholds) == 0 and thresholds == 0.5):
+        raise ValueError(
+            "'thresholds' must be 0.5 for one label per text, got "
+            f"{thresholds!r}. Pass an indicator matrix, or leave it out."
+        )
+    if isinstance(thresholds, str):
+        return np.full(k, 0.5)
+    found = np.asarray(thresholds, dtype=np.float64)
+    within = (found > 0) & (found < 1)
+    if found.shape not in ((), (k,)) or not within.all():
+        raise ValueError(
+            f"'thresholds' must be a number between 0 and 1, or one for each of {k} "
+            f"labels, got {thresholds!r}."
+        )
+    return np.ones(k) * found
+
+
+def weigh_positives(class_weight, y):
+    """Return the weights (k,) of the ones in the columns of `y` (n, k), or None."""
+    if class_weight is None:
+        return None
+    k = y.shape[1]
+    if isinstance(class_weight, str):
+        ones = y.sum(axis=0, dtype=np.float64)
+        ratio = (len(y) - ones) / np.maximum(ones, 1)
+        is_constant = (ones == 0) | (ones == len(y))
+        return np.where(is_constant, 1.0, np.minimum(ratio, _MAX_WEIGHT))
+    weights = np.ones(k)
+    for column, weight in class_weight.items():
+        known = isinstance(column, Integral) and 0 <= column < k
+        if not known or not isinstance(weight, Real) or not 0 < weight < np.inf:
+            raise ValueError(
+                f"'class_weight' must map columns of 'y', from 0 to {k - 1}, to "
+                f"positive weights; got {column!r}: {weight!r}. Name columns by number."
+            )
+        weights[column] = weight
+    return weights
 
 
 def encode_labels(y, classes=None):

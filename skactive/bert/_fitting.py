@@ -3,8 +3,9 @@
 import copy
 import os
 import warnings
+from collections.abc import Callable
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -144,7 +145,8 @@ class Task:
 
     `y` is a tensor (n,) or (n, k) of encoded targets, `labels` the targets as they were
     given. `attributes` are those that turn outputs into predictions, such as
-    `classes_`. The validation part keeps the proportions of `stratify` (n,).
+    `classes_`. The validation part keeps the proportions of `stratify` (n,). After the
+    training, `tune(outputs, labels)` returns more attributes from the validation texts.
     """
 
     y: Any
@@ -154,6 +156,8 @@ class Task:
     criterion: type
     stratify: np.ndarray | None = None
     min_valid_texts: int = 1  # fewest that a validation score is defined for
+    criterion_params: dict = field(default_factory=dict)  # arrays by name
+    tune: Callable | None = None
 
 
 def train(model, texts, task, sample_weight, *, resume, n_epochs):
@@ -166,6 +170,7 @@ def train(model, texts, task, sample_weight, *, resume, n_epochs):
     weights = check_sample_weight(sample_weight, texts, ensure_non_negative=True)
     seed = base_seed(model.random_state)
     parts = split(model, len(texts), task, seed)
+    scored = parts[1] if model.early_stopping else None
     weights = _normalized(weights, parts[0])
     n_batches = -(-len(parts[0]) // model.batch_size)
     patience = model.n_iter_no_change
@@ -173,7 +178,7 @@ def train(model, texts, task, sample_weight, *, resume, n_epochs):
         n_epochs = auto_epochs(n_batches, task.n_outputs)
         patience *= -(-n_epochs // 3)
     n_steps = n_epochs * n_batches
-    history, callbacks = _callbacks(model, texts, task, parts[1], patience, n_steps)
+    history, callbacks = _callbacks(model, texts, task, scored, patience, n_steps)
     recipe = _recipe_of(model, task)
     device = choose_device(model.device)
     before = model.history_ if resume else []
@@ -193,7 +198,7 @@ def train(model, texts, task, sample_weight, *, resume, n_epochs):
         start = copy_trained(network)
         batches = read_with(model, net, recipe).batches(texts)
         _warn_of_cut_texts(model, batches)
-        _run(net, batches, parts, task.y, weights)
+        _run(net, batches, (parts[0], scored), task.y, weights)
     _refuse_diverged(model, network)
     network.eval()
     network.frozen_in_eval = False
@@ -202,6 +207,10 @@ def train(model, texts, task, sample_weight, *, resume, n_epochs):
     net.optimizer_.state.clear()
     with one_torch_thread():
         changes = layer_changes(network, start)
+    if task.tune is not None:
+        texts, valid = [texts[i] for i in parts[1]], parts[1]
+        outputs = read_with(model, net, recipe).outputs(texts)
+        task.attributes |= task.tune(outputs, task.labels[valid])
     return {
         **task.attributes,
         "net_": net,
@@ -286,11 +295,16 @@ def _recipe_of(model, task):
         "freeze": model.freeze,
         "layers_attr": model.layers_attr,
     }
-    return {"module": module, "criterion": task.criterion}
+    recipe = {"module": module, "criterion": task.criterion}
+    if task.criterion_params:
+        recipe["criterion_params"] = task.criterion_params
+    return recipe
 
 
 def make_net(model, recipe, device, n_epochs=1, n_steps=1, callbacks=()):
     """Build the net; its network starts from the pretrained weights."""
+    import torch
+
     from ._network import TextNetwork
     from ._training import Net, optimization
 
@@ -317,6 +331,8 @@ def make_net(model, recipe, device, n_epochs=1, n_steps=1, callbacks=()):
     }
     settings = {**recipe["module"], "bfloat16": _bfloat16(model.precision, device)}
     params |= {f"module__{name}": value for name, value in settings.items()}
+    for name, value in recipe.get("criterion_params", {}).items():
+        params[f"criterion__{name}"] = torch.tensor(value, dtype=torch.float32)
     return Net(TextNetwork, **{**params, **net_params}).initialize()
 
 
@@ -390,10 +406,13 @@ def _warn_of_cut_texts(model, batches):
 
 
 def split(model, n, task, seed):
-    """Return the positions to train on and, with early stopping, to validate on."""
+    """Return the positions to train on and, if necessary, to validate on, or None."""
     positions = np.arange(n)
-    if not model.early_stopping:
+    if not model.early_stopping and task.tune is None:
         return positions, None
+    name, off = "early_stopping", "early_stopping=None"
+    if not model.early_stopping:
+        name, off = "thresholds", "thresholds=0.5"
     from sklearn.model_selection import train_test_split
 
     try:
@@ -405,9 +424,9 @@ def split(model, n, task, seed):
         )
     except ValueError as exc:
         raise ValueError(
-            f"'early_stopping' must have texts to validate on, got {n} texts and "
+            f"{name!r} must have texts to validate on, got {n} texts and "
             f"validation_fraction={model.validation_fraction} ({exc}) Pass more "
-            "texts, another fraction, or early_stopping=None."
+            f"texts, another fraction, or {off}."
         ) from exc
     if len(valid) < task.min_valid_texts:
         raise ValueError(

@@ -295,6 +295,26 @@ def distance_to_boundary(network, inputs, max_iter):
     return torch.from_numpy(distance_from_scores(scores.numpy(), weight.numpy()))
 
 
+def distance_to_labels(network, inputs):
+    """Return the (b,) distance of the head's input to the nearest output of 0.
+
+    Raise a TypeError unless the head is linear.
+    """
+    head = network.head
+    if not (isinstance(head, DenseHead) and head.is_linear):
+        raise TypeError(
+            "boundary_distance needs the linear head for several labels per text, got "
+            f"{type(head).__name__}. Use head='linear'."
+        )
+    layer = head.dense[-1]
+    x = network.summarize(**inputs)
+    x, weight, bias = (t.cpu().double() for t in (x, layer.weight, layer.bias))
+    scores = (x @ weight.T + bias).abs()
+    # A label whose weights are 0 has no boundary, unless all texts are on it.
+    distance = torch.where(scores == 0, 0.0, scores / weight.norm(dim=1))
+    return distance.amin(dim=1)
+
+
 def deepfool(function, x, max_iter=50):
     """Return the (b,) length of a short path from each point to another highest output.
 

@@ -30,6 +30,7 @@ def encode_weights(estimator, where, writer):
     tensors, digest = state.pop(_TRAINED), state.pop(_DIGEST)
     recipe = dict(state[_RECIPE])
     loss = recipe.pop("criterion").__name__
+    recipe.pop("criterion_params", None)  # training builds its own
     state[_RECIPE] = recipe
     pretrained = _copy_pretrained(estimator, digest, where, writer)
     name, path = writer.new_file("weights", where, ".safetensors")

@@ -294,13 +294,6 @@ def test_dead_neurons_are_no_error():
     assert found[1].item() == pytest.approx(0.75, rel=1e-5)
 
 
-def test_several_labels_per_text_are_refused(tiny_bert):
-    trained = classifier(tiny_bert).fit(X, np.stack([Y, 1 - Y], axis=1))
-    message = "boundary_distance needs a model of one label per text"
-    with pytest.raises(TypeError, match=message):
-        trained.boundary_distance(X)
-
-
 def test_bad_number_of_iterations(tiny_bert):
     trained = fitted_copy(classifier, tiny_bert, X, Y)
     for max_iter in (0, -1, 2.0, "many"):

@@ -87,12 +87,6 @@ def test_residuals_sum_to_nought_and_are_negative_at_the_prediction(tiny_bert):
     assert ((residuals < 0).sum(axis=1) == 1).all()
 
 
-def test_several_labels_per_text_have_no_factors(tiny_bert):
-    trained = classifier(tiny_bert).fit(X, np.stack([Y, 1 - Y], axis=1))
-    with pytest.raises(TypeError, match="one label per text"):
-        trained.gradient_factors(X)
-
-
 def test_a_head_without_a_linear_layer_has_no_features(tiny_bert):
     class Bare(nn.Module):
         def __init__(self, in_features, n_outputs, dropout):
