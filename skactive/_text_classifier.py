@@ -3,15 +3,20 @@
 import os
 from typing import Any
 
+from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 
+from ._utils._sklearn import check_bool
 from .bert._features import BertFeatures
 from .linear_model import FewLabelClassifier
 from .semi_supervised import SelfTraining
 
 
 def make_text_classifier(
-    model: str | os.PathLike = "sentence-transformers/all-MiniLM-L6-v2", **options: Any
+    model: str | os.PathLike = "sentence-transformers/all-MiniLM-L6-v2",
+    multi_label: bool = False,
+    **options: Any,
 ) -> Pipeline:
     """Return the recommended text classifier for few labels.
 
@@ -22,10 +27,15 @@ def make_text_classifier(
     :func:`~skactive.simulate` loop or a :class:`~skactive.LabelingSession` gets them
     from the pool.
 
+    For several labels per text, the last step is a logistic regression with balanced
+    class weights for each label; it does not use unlabeled texts.
+
     Parameters
     ----------
     model : str or path-like, default="sentence-transformers/all-MiniLM-L6-v2"
         The encoder: a name on the hub or a local folder.
+    multi_label : bool, default=False
+        Whether `y` will be an indicator matrix, (n, k) of 0 and 1.
     **options : dict
         Other parameters of :class:`skactive.bert.BertFeatures`, such as `max_length`,
         `cache` or `device`.
@@ -33,13 +43,15 @@ def make_text_classifier(
     Returns
     -------
     pipeline : Pipeline
-        Its steps are a `BertFeatures` and a `SelfTraining`. `random_state` inside is
-        None: an `ActiveLearner` seeds it.
+        Its steps are a `BertFeatures` and a `SelfTraining`, or with `multi_label` a
+        `OneVsRestClassifier`. `random_state` inside is None: an `ActiveLearner` seeds
+        it.
 
     See Also
     --------
     skactive.linear_model.FewLabelClassifier : The choice of the linear model.
     skactive.semi_supervised.SelfTraining : The use of unlabeled texts.
+    skactive.bert.BertClassifier : Fine-tuning, for indicator matrices, too.
 
     Examples
     --------
@@ -49,6 +61,12 @@ def make_text_classifier(
     ['bertfeatures', 'selftraining']
     """
     options = {"normalize": True, **options}
+    check_bool("multi_label", multi_label)
+    if multi_label:
+        logistic = LogisticRegression(class_weight="balanced", max_iter=1000)
+        return make_pipeline(
+            BertFeatures(model, **options), OneVsRestClassifier(logistic)
+        )
     student = FewLabelClassifier(candidates=["balanced logistic C=10"])
     return make_pipeline(
         BertFeatures(model, **options),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 
 from skactive import ActiveLearner, load, make_text_classifier, save, simulate
 from skactive.bert import BertFeatures
@@ -34,6 +35,26 @@ def test_its_steps(tiny_bert):
     assert isinstance(last.teacher, FewLabelClassifier)
     assert clone(pipeline).get_params()["bertfeatures__max_length"] == 16
     assert_allclose(np.linalg.norm(features.transform(TEXTS[:3]), axis=1), 1, rtol=1e-3)
+
+
+def test_several_labels_per_text(tiny_bert):
+    y = np.stack([LABELS == "good", ["nice" in text for text in TEXTS]], axis=1)
+    pipeline = make_text_classifier(tiny_bert, multi_label=True, max_length=64)
+    assert (
+        pipeline[0].get_params()
+        == make_text_classifier(tiny_bert, max_length=64)[0].get_params()
+    )
+    learner = ActiveLearner(pipeline, "random", random_state=0).fit(
+        TEXTS, y.astype(int)
+    )
+    assert learner.predict(TEXTS).shape == (48, 2)
+    features = pipeline[0].transform(TEXTS)
+    for j in range(2):
+        plain = LogisticRegression(class_weight="balanced", max_iter=1000)
+        proba = plain.fit(features, y[:, j]).predict_proba(features)[:, 1]
+        assert_allclose(learner.predict_proba(TEXTS)[:, j], proba, rtol=1e-5)
+    with pytest.raises(TypeError, match="'multi_label' must be"):
+        make_text_classifier(tiny_bert, multi_label="yes")
 
 
 def test_a_loop_learns_from_the_pool_and_repeats(tiny_bert):

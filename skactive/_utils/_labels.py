@@ -232,14 +232,38 @@ def _is_aligned(value, n):
     return has_rows and num_samples(value) == n
 
 
-def check_classes(y):
+def check_classes(y, estimator=None):
     """Raise a ValueError for labels that are no classes, such as 0.5.
 
     For integers and strings, the check of scikit-learn would only warn that there are
-    many classes for so few labels, which is usual here.
+    many classes for so few labels, which is usual here. `estimator` is named.
     """
-    if np.asarray(y).dtype.kind not in "biuUST":
+    if np.asarray(y).dtype.kind in "biuUST":
+        return
+    try:
         check_classification_targets(y)
+    except ValueError as exc:
+        if estimator is None:
+            raise
+        fault = str(exc).partition(".")[0]
+        raise ValueError(
+            f"{fault}. {type(estimator).__name__} is a classifier. Use a regressor for "
+            "numbers, such as Ridge."
+        ) from exc
+
+
+def check_one_label(y, estimator):
+    """Raise a TypeError if `y` has several columns, as an indicator matrix has."""
+    shape = getattr(y, "shape", None)
+    if shape is None and isinstance(y, list | tuple) and len(y):
+        shape = (len(y), *np.shape(y[0]))
+    if shape is not None and len(shape) > 1 and shape[1] > 1:
+        name = type(estimator).__name__
+        raise TypeError(
+            f"'y' must hold one label per item for {name}, got the shape "
+            f"{tuple(shape)}. For several labels per item, wrap it: "
+            f"OneVsRestClassifier({name}(...))."
+        )
 
 
 def find_target(model, y=None):

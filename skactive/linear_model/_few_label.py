@@ -13,7 +13,7 @@ from scipy.optimize import minimize, minimize_scalar
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from .._utils._labels import check_classes
+from .._utils._labels import check_classes, check_one_label
 from .._utils._random import base_seed
 from .._utils._sklearn import Interval, check_sample_weight, fit_context
 from .._utils._threads import one_blas_thread
@@ -117,6 +117,8 @@ class PrototypeClassifier(LinearLogistic, BaseEstimator):
 
         Raises
         ------
+        TypeError
+            For an indicator matrix. `OneVsRestClassifier` trains a model per label.
         ValueError
             For labels of one class, or a negative weight.
         """
@@ -242,6 +244,8 @@ class FewLabelClassifier(LinearLogistic, BaseEstimator):
 
         Raises
         ------
+        TypeError
+            For an indicator matrix. `OneVsRestClassifier` trains a model per label.
         ValueError
             For labels of one class, a negative weight or an unknown candidate.
         """
@@ -302,8 +306,9 @@ class _Data:
 
 def _read(estimator, X, y, sample_weight):
     """Return the training data of an estimator, checked."""
+    check_one_label(y, estimator)
     X, y = validate_data(estimator, X, y, dtype=[np.float64, np.float32])
-    check_classes(y)
+    check_classes(y, estimator)
     weight = check_sample_weight(
         sample_weight, X, dtype=X.dtype, ensure_non_negative=True
     )

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import assert_all_finite, compute_class_weight
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._utils._labels import check_classes
+from .._utils._labels import check_classes, check_one_label
 from .._utils._sklearn import (
     Interval,
     LinearClassifierMixin,
@@ -396,9 +396,10 @@ class SequentialLogisticRegression(QuickParamsMixin, LinearLogistic, BaseEstimat
         """
         # Values of `X` that are not finite show in the gradient.
         if not (self._is_checked(X) and _are_classes(y, len(X))):
+            check_one_label(y, self)
             X, y = validate_data(self, _widen(X), y, accept_sparse="csr", dtype=_FLOATS)
             if not _are_classes(y, X.shape[0]):
-                check_classes(y)
+                check_classes(y, self)
         classes, codes = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(

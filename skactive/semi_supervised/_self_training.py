@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from .._utils._containers import concatenate, count_items, read_items, take_rows
-from .._utils._labels import as_labels, check_classes
+from .._utils._labels import as_labels, check_classes, check_one_label
 from .._utils._pipelines import (
     last_params,
     seeded_clone,
@@ -219,6 +219,7 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Raises
         ------
         TypeError
+            For an indicator matrix. `OneVsRestClassifier` trains a model per label.
             If the unlabeled items are of another kind than `X`, or the `fit` of
             `estimator` takes no `sample_weight` and there are unlabeled items.
         ValueError
@@ -227,7 +228,8 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         seed = base_seed(self.random_state)
         X, n = read_items(X)
         known = as_labels(y, n)
-        check_classes(known)
+        check_one_label(known, self)
+        check_classes(known, self)
         self.classes_ = np.unique(known)
         weight = check_sample_weight(sample_weight, np.empty((n, 0)))
         labels = X, known, weight

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .._utils._labels import marginals
 from .._utils._sklearn import num_samples
 
 _N_TOP = 5
@@ -42,7 +43,10 @@ def _predict_several(model, X, n, classes):
         labels = [[names[j] for j in np.flatnonzero(row[:k])] for row in rows]
     if not hasattr(model, "predict_proba") or not k:
         return labels, [None] * n, [[] for _ in range(n)]
-    proba = _marginals(model, model.predict_proba(X))[:, :k]
+    proba = model.predict_proba(X)
+    if isinstance(proba, list):
+        proba = marginals(proba, model.classes_)
+    proba = np.asarray(proba)[:, :k]
     scores = np.maximum(proba, 1 - proba).min(axis=1).tolist()
     return labels, scores, _list_best(names, proba)
 
@@ -55,14 +59,3 @@ def _list_best(names, proba):
         [[names[j], p] for j, p in zip(row, ps, strict=True)]
         for row, ps in zip(best.tolist(), values, strict=True)
     ]
-
-
-def _marginals(model, proba):
-    """Return the probabilities (n, k) of several labels; some models list columns."""
-    if not isinstance(proba, list):
-        return np.asarray(proba)
-    columns = []
-    for classes, part in zip(model.classes_, proba, strict=True):
-        found = np.flatnonzero(classes == 1)
-        columns.append(part[:, found[0]] if len(found) else np.zeros(len(part)))
-    return np.stack(columns, axis=1)
