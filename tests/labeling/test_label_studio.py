@@ -196,7 +196,12 @@ class Process:
     def start(self):
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
-                self.command, env=self.environment, stdout=log, stderr=log
+                self.command,
+                env=self.environment,
+                stdout=log,
+                stderr=log,
+                # A shell's background jobs ignore Ctrl-C, and so would this one.
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
             )
 
     def kill(self):
