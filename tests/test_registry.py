@@ -147,9 +147,9 @@ def test_an_unknown_parameter_is_refused():
 
 
 def test_a_strategy_without_parameters_takes_none():
-    message = r"'gamma' must be a parameter of the strategy 'margin', .* no parameters"
+    message = r"'gamma' must be a parameter of the strategy 'random', .* no parameters"
     with pytest.raises(TypeError, match=message):
-        get_strategy("margin", gamma=2)
+        get_strategy("random", gamma=2)
 
 
 def test_a_parameter_without_a_default_must_be_given():

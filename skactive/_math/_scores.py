@@ -38,6 +38,25 @@ def margin(scores):
     return top_two[..., 1] - top_two[..., 0]
 
 
+def binary_entropy(proba):
+    """Return the entropy (...) of each label, whose probability is `proba` (...)."""
+    proba = np.asarray(proba)
+    return entropy(np.stack([proba, 1 - proba], axis=-1))
+
+
+_OF_LABEL = {
+    "entropy": binary_entropy,
+    "least_confidence": lambda proba: np.minimum(proba, 1 - proba),
+    "margin": lambda proba: 1 - np.abs(2 * proba - 1),
+}
+
+
+def label_uncertainty(proba, measure, aggregate="mean"):
+    """Return the mean or maximum (n,) of a measure over labels, of `proba` (n, k)."""
+    values = _OF_LABEL[measure](np.asarray(proba))
+    return values.max(axis=1) if aggregate == "max" else values.mean(axis=1)
+
+
 def mean_over_draws(draws):
     """Return the mean prediction (..., k) of `draws` (..., t, k)."""
     draws = np.asarray(draws)

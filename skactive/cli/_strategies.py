@@ -7,6 +7,7 @@ import warnings
 
 from .._utils._format import format_table
 from ..registry import available, get_strategy
+from ..strategies._base import TARGETS
 from ..testing import check_strategy
 from ..view._quantities import check_declarations
 
@@ -21,9 +22,10 @@ FAMILIES = (
     "_clustering",
     "_representative",
     "_contrastive",
+    "_multi_label",
     "_wrappers",
 )
-COLUMNS = ("name", "definition", "needs", "cost", "when to use", "source")
+COLUMNS = ("name", "definition", "targets", "needs", "cost", "when to use", "source")
 
 
 def run_strategies(args):
@@ -34,7 +36,8 @@ def run_strategies(args):
     entries = available()
     _warn_of_builtin_names(entries)
     rows = [_list_row(entry, entries, check=args.check) for entry in entries]
-    header = ("name", "what it does", "needs", "distribution", "version", "state")
+    header = ("name", "what it does", "targets", "needs")
+    header += ("distribution", "version", "state")
     print(format_table(header, rows, "text"))
     is_broken = any(row[-1].startswith(("broken", "fails")) for row in rows)
     return int(args.check and is_broken)
@@ -54,13 +57,14 @@ def _warn_of_builtin_names(entries):
 
 def _list_row(entry, entries, *, check):
     """Return the row of one strategy; an error is reported in the row."""
-    summary, needs, state = "-", "-", "ok"
+    summary, targets, needs, state = "-", "-", "-", "ok"
     try:
         strategy = get_strategy(entry.full_name)
         summary = summarize(strategy) or "-"
         check_declarations(strategy)
         requires = strategy.requires
         needs = "not declared" if requires is None else ", ".join(sorted(requires))
+        targets = _targets(strategy)
     except Exception as exc:
         state = f"broken: {_describe_error(exc)}"
     else:
@@ -72,7 +76,8 @@ def _list_row(entry, entries, *, check):
             state = f"collides with {', '.join(others)}: use {entry.full_name}"
         if check:
             state = _find_failure(strategy) or state
-    return entry.name, summary, needs or "-", entry.dist, entry.version or "-", state
+    origin = entry.dist, entry.version or "-"
+    return entry.name, summary, targets, needs or "-", *origin, state
 
 
 def _find_failure(strategy):
@@ -93,6 +98,7 @@ def describe(strategy):
     sections = _sections(docstring)
     row = {
         "definition": _first_line(docstring),
+        "targets": _targets(strategy),
         "needs": _needs(strategy),
         "cost": _paragraph(sections.get("Notes", ""), "Cost: "),
         "when to use": _paragraph(sections.get("Notes", ""), "When to use: "),
@@ -141,6 +147,15 @@ def _table(rows):
         cells = [f"`{name}`", *(row[column] for column in COLUMNS[1:])]
         table.append([cell.replace("|", r"\|") for cell in cells])
     return format_table(COLUMNS, table, "markdown")
+
+
+def _targets(strategy):
+    """Return the targets that a strategy is defined for as a text."""
+    targets = getattr(strategy, "targets", TARGETS)
+    if targets >= TARGETS:
+        return "all"
+    order = ("single-label", "multi-label", "regression")
+    return ", ".join(name for name in order if name in targets)
 
 
 def _needs(strategy):

@@ -15,6 +15,7 @@ from .._utils._sklearn import QuickParamsMixin
 
 TARGETS = frozenset({"single-label", "multi-label", "regression"})
 SINGLE_LABEL = frozenset({"single-label"})
+CLASSES = frozenset({"single-label", "multi-label"})
 
 # Names in `requires` that describe one class per item.
 OF_CLASSES = frozenset(

@@ -15,7 +15,7 @@ from .._math._neighbors import nearest, paired_distances, squared_norms
 from .._math._scores import top_n
 from .._utils._chunks import chunk_size, chunks, float_rows
 from .._utils._sklearn import Interval, StrOptions
-from ._base import Strategy
+from ._base import CLASSES, TARGETS, Strategy
 
 MOST_CLUSTERS = 500  # of a whole-cluster query by default
 
@@ -125,8 +125,9 @@ class WholeCluster(Strategy):
         Number of clusters. Defaults to n / b, at most 500, so that a cluster is about
         as large as the batch.
     measure : {"entropy", "least_confidence", "margin"} or None, default="entropy"
-        Uncertainty of a candidate. None orders clusters by the mean distance to the
-        center, the smallest first, and needs no model.
+        Uncertainty of a candidate, the mean over the labels for multi-label targets.
+        None orders clusters by the mean distance to the center, the smallest first, and
+        needs no model.
 
     Notes
     -----
@@ -169,6 +170,11 @@ class WholeCluster(Strategy):
         """Features, and the quantity that the measure of uncertainty uses."""
         return frozenset({"features", _UNCERTAINTIES[self.measure][0]} - {None})
 
+    @property
+    def targets(self) -> frozenset[str]:
+        """All targets without a measure of uncertainty, otherwise classes."""
+        return TARGETS if self.measure is None else CLASSES
+
     def select(self, view: Any, n: int) -> NDArray:
         """Select n candidates, cluster by cluster, each from its center outwards."""
         features = view.features
@@ -180,6 +186,8 @@ class WholeCluster(Strategy):
         rows = np.arange(len(view))
         if measure is None:
             values = -np.sqrt(paired_distances(features, centers, rows, labels))
+        elif view.target == "multi-label":
+            values = self._measure_labels(view)
         else:
             values = measure(getattr(view, quantity))
         picks: list[int] = []
@@ -192,6 +200,12 @@ class WholeCluster(Strategy):
             if len(picks) == n:
                 break
         return np.array(picks)
+
+    def _measure_labels(self, view):
+        """Return the mean uncertainty (n,) of the labels."""
+        if self.measure == "margin":
+            return -view.label_margins.mean(axis=1)
+        return _scores.label_uncertainty(view.proba, self.measure)
 
 
 def ask_each_cluster(X, n, rng, normalize=False):

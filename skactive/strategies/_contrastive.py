@@ -13,7 +13,7 @@ from .._math._scores import top_n
 from .._utils._chunks import chunk_size, map_chunks
 from .._utils._pipelines import seeded_clone
 from .._utils._sklearn import HasMethods, Interval
-from ._base import PointwiseStrategy, Strategy
+from ._base import CLASSES, PointwiseStrategy, Strategy
 
 FEW_FEATURES = 128
 
@@ -180,13 +180,14 @@ class CAL(PointwiseStrategy):
         "n_neighbors": [Interval(Integral, 1, None, closed="left")]
     }
     requires = frozenset({"features", "labeled", "proba"})
+    targets = CLASSES
 
     def __init__(self, n_neighbors: int = 10) -> None:
         self.n_neighbors = n_neighbors
 
     def score(self, view: Any) -> NDArray:
         """Return the mean divergence from the nearest labeled items, in nats."""
-        p_labeled = np.asarray(view.labeled.proba, dtype=np.float64)
+        p_labeled = _distributions(view.labeled)
         # The divergence is a sum over the neighbors' own terms and their mean.
         tiny = np.finfo(np.float64).tiny
         inner = (p_labeled * np.log(np.maximum(p_labeled, tiny))).sum(axis=1)
@@ -198,12 +199,21 @@ class CAL(PointwiseStrategy):
             n_jobs=view.n_jobs,
         )
         p_near = means[:, :-1]
-        proba = np.asarray(view.proba, dtype=np.float64)
+        proba = _distributions(view)
         cross = (p_near * np.log(np.maximum(proba, tiny))).sum(axis=1)
         # The maximum removes negative rounding errors.
         scores = np.maximum(means[:, -1] - cross, 0.0)
         scores[((proba == 0) & (p_near > 0)).any(axis=1)] = np.inf
         return scores
+
+
+def _distributions(view):
+    """Return class probabilities (n, k); of several labels, those of both values.
+
+    The divergence of independent labels is the sum of theirs.
+    """
+    proba = np.asarray(view.proba, dtype=np.float64)
+    return proba if view.target == "single-label" else np.hstack([proba, 1 - proba])
 
 
 def _stack(X, Y):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import softmax
+from scipy.special import expit, logit, softmax
 from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import safe_sparse_dot
 
@@ -24,7 +24,7 @@ from .._math._neighbors import (
 from .._utils._chunks import chunk_size, chunks, float_rows, map_chunks
 from .._utils._labels import find_target
 from .._utils._sklearn import Interval, StrOptions
-from ._base import SINGLE_LABEL, TARGETS, Strategy
+from ._base import CLASSES, TARGETS, Strategy
 
 CLUSTERS = 10  # if the number of classes is unknown
 
@@ -310,8 +310,8 @@ class UHerding(Strategy):
 
     @property
     def targets(self) -> frozenset[str]:
-        """One class per item if a measure of uncertainty is used."""
-        return SINGLE_LABEL if self.measure else TARGETS
+        """All targets without a measure of uncertainty, otherwise classes."""
+        return CLASSES if self.measure else TARGETS
 
     def select(self, view: Any, n: int) -> NDArray:
         """Select the candidate that covers most repeatedly, ties at random."""
@@ -338,9 +338,20 @@ class UHerding(Strategy):
         if hasattr(view.final_estimator, "predict_proba"):
             with np.errstate(divide="ignore"):
                 scores = np.log(scores)
-        proba = softmax(scores / self.temperature, axis=1)
-        weights = _UNCERTAINTIES[self.measure](proba)
+        if view.target == "multi-label":
+            weights = self._measure_labels(view)
+        else:
+            proba = softmax(scores / self.temperature, axis=1)
+            weights = _UNCERTAINTIES[self.measure](proba)
         return weights if weights.any() else np.ones(len(view))
+
+    def _measure_labels(self, view):
+        """Return the mean uncertainty (n,) of the labels."""
+        scores = view.class_scores.astype(np.float64)
+        if hasattr(view.final_estimator, "predict_proba"):
+            scores = logit(scores)
+        proba = expit(scores / self.temperature)
+        return _scores.label_uncertainty(proba, self.measure)
 
 
 def _to_labeled(view, X):

@@ -14,7 +14,7 @@ from .._math._neighbors import middle, squared_distances
 from .._math._scores import top_n
 from .._utils._chunks import chunk_size, chunks, float_rows, map_chunks
 from .._utils._sklearn import Interval, StrOptions
-from ._base import Strategy
+from ._base import CLASSES, Strategy
 from ._clustering import ask_each_cluster
 
 ROWS_PER_QUERY = 256  # clustered for one center; more rows hardly move it
@@ -75,6 +75,7 @@ class PreClustering(Strategy):
         ],
     }
     requires = frozenset({"proba", "features"})
+    targets = CLASSES
 
     def __init__(
         self, n_clusters: int | None = None, *, bandwidth: float | str = "auto"
@@ -98,8 +99,22 @@ class PreClustering(Strategy):
             features, medoids, labels, distances, bandwidth, view.n_jobs
         )
         with np.errstate(divide="ignore"):
-            error = np.log(_scores.least_confidence(view.proba))  # -inf: no error
+            error = np.log(_expected_error(view))  # -inf: no error
         return _in_turns(error + density, labels, n, view.rng)
+
+
+def _expected_error(view):
+    """Return the probability of an error (n,), the mean over several labels."""
+    if view.target == "multi-label":
+        return _scores.label_uncertainty(view.proba, "least_confidence")
+    return _scores.least_confidence(view.proba)
+
+
+def _gaps(view):
+    """Return the gap (n,) of the two best classes, or of the least certain label."""
+    if view.target == "multi-label":
+        return view.label_margins.min(axis=1)
+    return _scores.margin(view.class_scores)
 
 
 class Representative(Strategy):
@@ -151,6 +166,7 @@ class Representative(Strategy):
         "factor": [Interval(Real, 1, np.inf, closed="left")],
     }
     requires = frozenset({"class_scores", "features"})
+    targets = CLASSES
 
     def __init__(self, margin: float | str = "auto", *, factor: float = 10.0) -> None:
         self.margin = margin
@@ -158,7 +174,7 @@ class Representative(Strategy):
 
     def select(self, view: Any, n: int) -> NDArray:
         """Select one row near each center."""
-        gap = _scores.margin(view.class_scores)
+        gap = _gaps(view)
         inside = self._look_inside(gap, n, view)
         if len(inside) <= n:
             return top_n(-gap, n, view.uniform())
@@ -228,6 +244,7 @@ class DropQuery(Strategy):
         "rate": [Interval(Real, 0, 1, closed="left")],
     }
     requires = frozenset({"class_scores", "features"})
+    targets = CLASSES
 
     def __init__(self, n_draws: int = 3, rate: float = 0.75) -> None:
         self.n_draws = n_draws
@@ -239,7 +256,9 @@ class DropQuery(Strategy):
         if len(rows) < n:
             others = np.setdiff1d(np.arange(len(view)), rows, assume_unique=True)
             ties = view.uniform()[others]
-            fill = top_n(-view.margins[others], n - len(rows), ties)
+            multi = view.target == "multi-label"
+            gaps = _gaps(view) if multi else view.margins
+            fill = top_n(-gaps[others], n - len(rows), ties)
             rows = np.sort(np.concatenate([rows, others[fill]]))
         return rows[ask_each_cluster(view.features[rows], n, view.rng)]
 
@@ -260,11 +279,11 @@ class DropQuery(Strategy):
             for part in chunks(X.shape[0], chunk_size(16 * X.shape[1])):
                 rows = X[part]
                 expected = final.predict(rows)
-                draws = [
-                    final.predict(_drop(rows, self.rate, view.rng)) != expected
-                    for _ in range(self.n_draws)
-                ]
-                changes.append(np.sum(draws, axis=0))
+                changed = np.zeros(len(expected), dtype=np.intp)
+                for _ in range(self.n_draws):
+                    drawn = final.predict(_drop(rows, self.rate, view.rng)) != expected
+                    changed += drawn if drawn.ndim == 1 else drawn.any(axis=1)
+                changes.append(changed)
         return np.concatenate(changes)
 
 

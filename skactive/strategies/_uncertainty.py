@@ -11,7 +11,7 @@ from .._math import _scores
 from .._math._neighbors import squared_norms
 from .._utils._chunks import chunk_size, chunks, float_rows, map_chunks
 from .._utils._sklearn import Interval, StrOptions
-from ._base import PointwiseStrategy
+from ._base import CLASSES, PointwiseStrategy
 
 
 class Random(PointwiseStrategy):
@@ -42,8 +42,25 @@ class Random(PointwiseStrategy):
         return view.uniform()
 
 
-class Entropy(PointwiseStrategy):
+class _OfLabels(PointwiseStrategy):
+    """Base of the measures that have a mean and a maximum over several labels."""
+
+    _parameter_constraints = {"aggregate": [StrOptions({"mean", "max"})]}
+    targets = CLASSES
+
+    def __init__(self, *, aggregate: str = "mean") -> None:
+        self.aggregate = aggregate
+
+
+class Entropy(_OfLabels):
     """Query the candidates with the highest entropy of the prediction, -Σ p log p.
+
+    For multi-label targets, the mean or maximum of the entropies of the labels.
+
+    Parameters
+    ----------
+    aggregate : {"mean", "max"}, default="mean"
+        How the entropies of the labels become one number, for multi-label targets.
 
     Notes
     -----
@@ -55,6 +72,9 @@ class Entropy(PointwiseStrategy):
     References
     ----------
     B. Settles, "Active learning literature survey", 2009, section 3.1.
+
+    A. Esuli, F. Sebastiani, "Active learning strategies for multi-label text
+    classification", ECIR 2009, for several labels.
 
     Examples
     --------
@@ -69,11 +89,20 @@ class Entropy(PointwiseStrategy):
 
     def score(self, view: Any) -> NDArray:
         """Return the entropy in nats."""
+        if view.target == "multi-label":
+            return _scores.label_uncertainty(view.proba, "entropy", self.aggregate)
         return _scores.entropy(view.proba)
 
 
-class LeastConfidence(PointwiseStrategy):
+class LeastConfidence(_OfLabels):
     """Query the candidates with the lowest highest class probability, 1 - max p.
+
+    For multi-label targets, the mean or maximum of min(p, 1 - p) over the labels.
+
+    Parameters
+    ----------
+    aggregate : {"mean", "max"}, default="mean"
+        How the values of the labels become one number, for multi-label targets.
 
     Notes
     -----
@@ -97,6 +126,9 @@ class LeastConfidence(PointwiseStrategy):
 
     def score(self, view: Any) -> NDArray:
         """Return 1 minus the highest probability."""
+        if view.target == "multi-label":
+            measure = "least_confidence"
+            return _scores.label_uncertainty(view.proba, measure, self.aggregate)
         return _scores.least_confidence(view.proba)
 
 
@@ -105,6 +137,11 @@ class VariationRatio(LeastConfidence):
 
     For a single predicted distribution this equals least confidence. Both names are in
     use.
+
+    Parameters
+    ----------
+    aggregate : {"mean", "max"}, default="mean"
+        How the values of the labels become one number, for multi-label targets.
 
     Notes
     -----
@@ -124,11 +161,20 @@ class VariationRatio(LeastConfidence):
     """
 
 
-class Margin(PointwiseStrategy):
+class Margin(_OfLabels):
     """Query the candidates with the smallest gap between the two best classes.
 
     It uses probabilities, or decision values for classifiers without them. For two
     classes the gap is the distance to the hyperplane. Also known as "breaking ties".
+
+    For multi-label targets, the gap of a label is |2 p - 1|, or its absolute decision
+    value. Candidates have the mean of the gaps, or their minimum.
+
+    Parameters
+    ----------
+    aggregate : {"mean", "max"}, default="mean"
+        "mean" uses the mean gap of the labels, and "max" the smallest, the gap of the
+        most uncertain label, for multi-label targets.
 
     Notes
     -----
@@ -143,6 +189,9 @@ class Margin(PointwiseStrategy):
 
     S. Tong, D. Koller, "Support vector machine active learning with applications to
     text classification", JMLR 2, 2001.
+
+    K. Brinker, "On active learning in multi-label classification", 2006, for the
+    smallest gap of several labels.
 
     Examples
     --------
@@ -169,6 +218,9 @@ class Margin(PointwiseStrategy):
 
     def score(self, view: Any) -> NDArray:
         """Return the negative gap between the two best classes."""
+        if view.target == "multi-label":
+            gaps = view.label_margins
+            return -(gaps.min(axis=1) if self.aggregate == "max" else gaps.mean(axis=1))
         return -view.margins
 
 
@@ -189,7 +241,8 @@ class Density(PointwiseStrategy):
     Parameters
     ----------
     measure : {"entropy", "least_confidence", "margin"}, default="entropy"
-        The uncertainty; "margin" is 1 minus the gap between the two best classes.
+        The uncertainty; "margin" is 1 minus the gap between the two best classes. For
+        multi-label targets, the mean over the labels.
     beta : float, default=1.0
         The power, at least 0. With 0 only the uncertainty counts.
     similarity : {"cosine", "shifted"}, default="cosine"
@@ -235,6 +288,7 @@ class Density(PointwiseStrategy):
         "n_neighbors": [Interval(Integral, 1, None, closed="left"), None],
     }
     requires = frozenset({"proba", "features"})
+    targets = CLASSES
 
     def __init__(
         self,
@@ -251,7 +305,10 @@ class Density(PointwiseStrategy):
 
     def score(self, view: Any) -> NDArray:
         """Return uncertainty times density to the power of beta."""
-        uncertainty = _UNCERTAINTIES[self.measure](view.proba)
+        if view.target == "multi-label":
+            uncertainty = _scores.label_uncertainty(view.proba, self.measure)
+        else:
+            uncertainty = _UNCERTAINTIES[self.measure](view.proba)
         similarity = self._similarity(view)
         if self.similarity == "shifted":
             similarity = (1 + similarity) / 2

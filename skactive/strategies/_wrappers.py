@@ -18,10 +18,10 @@ from .._utils._chunks import float_rows
 from .._utils._containers import check_picks
 from .._utils._labels import find_target
 from .._utils._sklearn import HasMethods, Interval, RealNotInt, StrOptions
-from ._base import SINGLE_LABEL, TARGETS, Strategy
+from ._base import CLASSES, SINGLE_LABEL, TARGETS, Strategy
 
 LABELS_PER_CLASS = 10  # up to which `switch` uses its first strategy by default
-CLASSES = 10  # if the labels are not one class per item
+N_CLASSES = 10  # if the labels are not one class per item
 
 _STRATEGY = [str, HasMethods("select"), callable]
 
@@ -296,7 +296,7 @@ class Switch(_Composite):
         if not view.n_labeled:
             return 1
         if find_target(view.estimator, view.y_labeled) != "single-label":
-            return LABELS_PER_CLASS * CLASSES
+            return LABELS_PER_CLASS * N_CLASSES
         return LABELS_PER_CLASS * len(np.unique(view.y_labeled))
 
 
@@ -414,7 +414,7 @@ class AnchorAL(_Composite):
         "size": [Interval(Integral, 1, None, closed="left")],
     }
     _needs = frozenset({"features", "labeled"})
-    _targets = SINGLE_LABEL
+    _targets = CLASSES
 
     def __init__(
         self,
@@ -444,9 +444,12 @@ class AnchorAL(_Composite):
         """Return the anchors of all classes as unit vectors (a, d)."""
         rows = normalize(float_rows(view.labeled_features)[:])
         y = np.asarray(view.y_labeled)
+        if y.ndim == 2:  # of each label, the items that have it
+            groups = [np.flatnonzero(column) for column in y.T if column.any()]
+        else:
+            groups = [np.flatnonzero(y == label) for label in np.unique(y)]
         anchors = []
-        for label in np.unique(y):
-            own = np.flatnonzero(y == label)
+        for own in groups or [np.arange(len(y))]:
             if len(own) > self.n_anchors:
                 own = own[draw_spread(rows[own], self.n_anchors, view.rng)]
             anchors.append(own)

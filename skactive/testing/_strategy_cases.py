@@ -6,12 +6,23 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
+from scipy.special import expit, logit
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    RegressorMixin,
+    TransformerMixin,
+    clone,
+)
 
 from .._utils._plugins import validate
 from ..learner import ActiveLearner
 from ..registry import get_strategy, resolve
-from ..strategies._base import FunctionStrategy, PointwiseStrategy
+from ..strategies._base import (
+    FunctionStrategy,
+    PointwiseStrategy,
+    find_requirements,
+)
 from ..view._pool_view import PoolView
 from ._common import ensure
 
@@ -90,6 +101,70 @@ class GivenProba(_GivenClassifier):
         return abs(X[:, -4:])
 
 
+class GivenMarginals(GivenProba):
+    """Multi-label classifier that reads the probability of each label off `X`."""
+
+    multilabel_ = True
+
+    def fit(self, X, y):
+        """Store the number of labels."""
+        self.classes_ = np.arange(np.shape(y)[1])
+        self.n_features_in_ = np.shape(X)[1]
+        return self
+
+    def predict(self, X):
+        """Return the labels whose probability is above one half, (n, k)."""
+        return (self._split(X)[0] > 0.5).astype(int)
+
+    def sample_proba(self, X, n_draws=50, random_state=None):
+        """Return (n, t, k): probabilities shifted by t random linear models."""
+        proba, coordinates = self._split(X)
+        rng = np.random.default_rng(0 if self.fixed_draws else random_state)
+        shape = (n_draws, coordinates.shape[1], proba.shape[1])
+        weights = rng.normal(scale=0.5, size=shape)
+        shift = np.einsum("nd,tdk->ntk", coordinates, weights)
+        draws = expit(logit(proba.astype(np.float64))[:, None, :] + shift)
+        return draws.astype(proba.dtype, copy=False)
+
+    def gradient_factors(self, X):
+        """Return residuals (n, k) and inputs (n, d) at the predicted labels."""
+        proba, coordinates = self._split(X)
+        return proba - (proba > 0.5), coordinates
+
+    def boundary_distance(self, X):
+        """Return (n,) gaps of the least certain label, scaled by a coordinate."""
+        proba, coordinates = self._split(X)
+        return abs(2 * proba - 1).min(axis=1) * (1 + abs(coordinates[:, 0]))
+
+
+class GivenNumbers(RegressorMixin, BaseEstimator):
+    """Regressor that reads its predictions off the first column of `X`.
+
+    With `fixed_draws`, `sample_predictions` ignores its `random_state`.
+    """
+
+    def __init__(self, fixed_draws=False):
+        self.fixed_draws = fixed_draws
+
+    def fit(self, X, y):
+        """Store the number of columns."""
+        self.n_features_in_ = np.shape(X)[1]
+        return self
+
+    def predict(self, X):
+        """Return the given numbers, (n,)."""
+        rows = X.toarray() if sparse.issparse(X) else np.asarray(X)
+        return rows[:, 0].copy()
+
+    def sample_predictions(self, X, n_draws=50, random_state=None):
+        """Return (n, t): the numbers plus those of t random linear models."""
+        rows = X.toarray() if sparse.issparse(X) else np.asarray(X)
+        rng = np.random.default_rng(0 if self.fixed_draws else random_state)
+        weights = rng.normal(size=(rows.shape[1], n_draws))
+        draws = rows[:, :1] + rows.astype(np.float64) @ weights
+        return draws.astype(rows.dtype, copy=False)
+
+
 class GivenScores(_GivenClassifier):
     """Classifier without probabilities that reads decision values off `X`."""
 
@@ -122,7 +197,7 @@ class ReadNumbers(TransformerMixin, BaseEstimator):
 class StrategySubject:
     """The strategy under test, given as a name, an instance or a function."""
 
-    def __init__(self, strategy):
+    def __init__(self, strategy, target=None):
         if isinstance(strategy, type):
             resolve(strategy)  # raises: an instance is wanted
         self.given = strategy
@@ -133,6 +208,9 @@ class StrategySubject:
         else:
             self.label = getattr(strategy, "__name__", repr(strategy))
         self.sample = self.make()
+        declared = () if self.is_function else getattr(self.sample, "targets", ())
+        targets = [name for name in _MODELS if name in declared] or ["single-label"]
+        self.target, *self.other_targets = [target] if target else targets
         with suppress(AttributeError, RuntimeError):  # a check reports such an __init__
             validate(self.sample)
 
@@ -148,6 +226,10 @@ class StrategySubject:
     def requires(self):
         """The declared needs; None for a function, which declares none."""
         return getattr(self.sample, "requires", None)
+
+    def make_case(self, *args, **kwargs):
+        """Return a case of the target, see :func:`make_case`."""
+        return make_case(*args, target=self.target, **kwargs)
 
     @property
     def is_function(self):
@@ -183,7 +265,7 @@ class Case:
             estimator=self.model,
             X_labeled=self.X_labeled,
             y_labeled=self.y_labeled,
-            requires=getattr(strategy, "requires", None),
+            requires=find_requirements(strategy, self.model, self.y_labeled),
             optional=getattr(strategy, "optional", frozenset()),
             name=type(strategy).__name__,
             rng=np.random.default_rng(seed),
@@ -204,7 +286,24 @@ class Case:
         return replace(self, X=X, X_labeled=X_labeled, model=model)
 
 
-def make_case(n=30, k=3, *, n_labeled=None, proba=None, model=None, equal=False):
+_MODELS = {
+    "single-label": GivenProba,
+    "multi-label": GivenMarginals,
+    "regression": GivenNumbers,
+}
+
+
+def make_case(
+    n=30,
+    k=3,
+    *,
+    n_labeled=None,
+    proba=None,
+    model=None,
+    equal=False,
+    fixed_draws=False,
+    target="single-label",
+):
     """Return a case of n candidates, (n, k + 4), and 3 labeled rows per class.
 
     `proba` (n, k) sets the predictions of the candidates; `equal` makes all of them
@@ -212,14 +311,25 @@ def make_case(n=30, k=3, *, n_labeled=None, proba=None, model=None, equal=False)
     """
     rng = np.random.default_rng(20260101)
     m = 3 * k if n_labeled is None else n_labeled
-    rows = np.hstack([rng.dirichlet(np.ones(k), n + m), rng.normal(size=(n + m, 4))])
+    if target == "single-label":
+        given = rng.dirichlet(np.ones(k), n + m)
+    else:
+        given = rng.uniform(0.02, 0.98, size=(n + m, k))
+    rows = np.hstack([given, rng.normal(size=(n + m, 4))])
     X, X_labeled = rows[:n].copy(), rows[n:].copy()
     if proba is not None:
         X[:, :k] = proba
     if equal:
         X[:] = X[0]
     y_labeled = np.array([f"class {i % k}" for i in range(m)])
-    model = clone(GivenProba() if model is None else model).fit(X_labeled, y_labeled)
+    if target == "multi-label":
+        y_labeled = np.eye(k, dtype=int)[np.arange(m) % k]
+        y_labeled[::2, 0] = 1
+    elif target == "regression":
+        y_labeled = np.linspace(-1, 1, m)
+    if model is None:
+        model = _MODELS[target](fixed_draws=fixed_draws)
+    model = clone(model).fit(X_labeled, y_labeled)
     return Case(X, model, X_labeled, y_labeled)
 
 

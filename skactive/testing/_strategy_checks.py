@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from ..learner import ActiveLearner
@@ -19,7 +20,6 @@ from ._strategy_cases import (
     StrategySubject,
     as_picks,
     ask,
-    make_case,
     score,
 )
 from ._strategy_object_checks import COPY_CHECKS, OBJECT_CHECKS, PURITY_CHECKS
@@ -28,7 +28,7 @@ from ._strategy_object_checks import COPY_CHECKS, OBJECT_CHECKS, PURITY_CHECKS
 def check_requires_what_it_uses(subject):
     """A strategy uses only what its `requires` declares."""
     strategy = subject.make()
-    view = make_case().view(strategy)
+    view = subject.make_case().view(strategy)
     allow, refused = view._check_allowed, []
 
     def note(capability):
@@ -51,23 +51,23 @@ def check_requires_what_it_uses(subject):
 def check_picks_are_positions(subject):
     """A batch holds n different integer positions in the view."""
     for seed in range(5):
-        ask(subject.make(), make_case(), 7, seed=seed)
+        ask(subject.make(), subject.make_case(), 7, seed=seed)
 
 
 def check_batch_of_one(subject):
     """A batch may hold a single item."""
-    ask(subject.make(), make_case(), 1)
+    ask(subject.make(), subject.make_case(), 1)
 
 
 def check_whole_pool(subject):
     """A batch may be the whole pool, and a pool a single item."""
-    ask(subject.make(), make_case(n=9), 9)
-    ask(subject.make(), make_case(n=1), 1)
+    ask(subject.make(), subject.make_case(n=9), 9)
+    ask(subject.make(), subject.make_case(n=1), 1)
 
 
 def check_pool_smaller_than_batch(subject):
     """A query for more items than there are returns all of them."""
-    case = make_case(n=6)
+    case = subject.make_case(n=6)
     picks = case.learner(subject).query(case.X, 20)
     ensure(
         sorted(picks) == list(range(6)),
@@ -77,7 +77,7 @@ def check_pool_smaller_than_batch(subject):
 
 def check_candidates_only(subject):
     """Only candidates are asked for, whether given as positions or as a mask."""
-    case = make_case()
+    case = subject.make_case()
     rows = np.array([28, 3, 17, 11, 5, 22, 8, 29])
     ask(subject.make(), case, 4, rows=rows)
     learner = case.learner(subject)
@@ -100,7 +100,7 @@ def check_candidates_only(subject):
 
 def check_rounds_of_a_loop(subject):
     """Three rounds of query and teach never ask for an item twice."""
-    case = make_case()
+    case = subject.make_case()
     learner = case.learner(subject)
     unlabeled = np.arange(len(case.X))
     for _ in range(3):
@@ -117,7 +117,7 @@ def check_rounds_of_a_loop(subject):
 
 def check_same_seed_same_answer(subject):
     """Two strategies with the same seed ask for the same items."""
-    case = make_case()
+    case = subject.make_case()
     for seed in range(3):
         first = ask(subject.make(), case, 6, seed=seed)
         second = ask(subject.make(), case, 6, seed=seed)
@@ -130,7 +130,7 @@ def check_same_seed_same_answer(subject):
 
 def check_asking_twice(subject):
     """A strategy, or a learner, that is queried twice gives the same answer."""
-    strategy, case = subject.make(), make_case()
+    strategy, case = subject.make(), subject.make_case()
     learner = case.learner(subject)
     for answer in (
         lambda: ask(strategy, case, 6),
@@ -149,7 +149,7 @@ def check_scores_are_numbers(subject):
     """Each candidate has one score, which may be infinite but not NaN."""
     for k in (2, 3):
         # More than a chunk, so that strategies that work in chunks have a last one.
-        score(subject.make(), make_case(n=300, k=k))
+        score(subject.make(), subject.make_case(n=300, k=k))
 
 
 def check_zero_and_one_probabilities(subject):
@@ -157,28 +157,28 @@ def check_zero_and_one_probabilities(subject):
     for k in (2, 3):
         certain = np.eye(k)[np.arange(12) % k]
         certain[-1] = [0.5, 0.5, 0.0][:k]
-        _answer(subject, _small_case(k=k, proba=certain))
+        _answer(subject, _small_case(subject, k=k, proba=certain))
 
 
 def check_two_classes(subject):
     """Two classes are accepted."""
-    _answer(subject, make_case(k=2))
+    _answer(subject, subject.make_case(k=2))
 
 
 def check_seven_classes(subject):
     """Seven classes are accepted."""
-    _answer(subject, _small_case(k=7))
+    _answer(subject, _small_case(subject, k=7))
 
 
 def check_one_label_per_class(subject):
     """One labeled item per class is enough."""
-    _answer(subject, _small_case(k=2, n_labeled=2))
-    _answer(subject, _small_case(k=4, n_labeled=4))
+    _answer(subject, _small_case(subject, k=2, n_labeled=2))
+    _answer(subject, _small_case(subject, k=4, n_labeled=4))
 
 
 def check_labels_of_any_kind(subject):
     """Class labels may be any values, not only column numbers."""
-    case = make_case()
+    case = subject.make_case()
     codes = np.unique(case.y_labeled, return_inverse=True)[1]
     picks = []
     for y in (case.y_labeled, codes, codes * 10 - 10):
@@ -195,12 +195,12 @@ def check_labels_of_any_kind(subject):
 
 def check_equal_candidates(subject):
     """A pool of equal candidates gets a valid answer."""
-    _answer(subject, make_case(equal=True))
+    _answer(subject, subject.make_case(equal=True))
 
 
 def check_ties_are_spread(subject):
     """Equal candidates are selected at random, not in the order of the pool."""
-    case = make_case(n=20, equal=True)
+    case = subject.make_case(n=20, equal=True)
     strategy = subject.make()
     picks = np.array([ask(strategy, case, 3, seed=seed) for seed in range(15)])
     # 15 batches of 3 out of 20 reach all but a few of them.
@@ -214,14 +214,14 @@ def check_ties_are_spread(subject):
 
 def check_duplicate_rows(subject):
     """Duplicate rows in the pool are accepted."""
-    case = make_case(n=6)
+    case = subject.make_case(n=6)
     _answer(subject, replace(case, X=np.repeat(case.X, 3, axis=0)))
 
 
 def check_floats_of_32_and_64_bits(subject):
     """Probabilities and features may be float32 or float64."""
     # The pools of the other checks are float64.
-    _answer(subject, _small_case().with_rows(lambda X: X.astype(np.float32)))
+    _answer(subject, _small_case(subject).with_rows(lambda X: X.astype(np.float32)))
 
 
 def check_read_only_input(subject):
@@ -232,12 +232,12 @@ def check_read_only_input(subject):
         X.flags.writeable = False
         return X
 
-    _answer(subject, _small_case().with_rows(lock))
+    _answer(subject, _small_case(subject).with_rows(lock))
 
 
 def check_memory_mapped_input(subject):
     """Memory-mapped arrays are accepted."""
-    case = _small_case()
+    case = _small_case(subject)
     with tempfile.TemporaryDirectory() as folder:
 
         def store(X):
@@ -252,7 +252,7 @@ def check_memory_mapped_input(subject):
 
 def check_sparse_features(subject):
     """Sparse matrices are accepted, or refused with an error that names them."""
-    case = _small_case().with_rows(sparse.csr_array)
+    case = _small_case(subject).with_rows(sparse.csr_array)
     try:
         _answer(subject, case)
     except (TypeError, ValueError) as exc:
@@ -269,8 +269,8 @@ def check_texts_behind_a_pipeline(subject):
 
     This does not hold for strategies that use the items themselves.
     """
-    case = make_case()
-    model = make_pipeline(ReadNumbers(), GivenProba())
+    case = subject.make_case()
+    model = make_pipeline(ReadNumbers(), clone(case.model))
     as_texts = replace(case, model=model).with_rows(
         lambda X: [" ".join(map(repr, row)) for row in X.tolist()]
     )
@@ -313,21 +313,21 @@ def _watch_items(view):
 def check_decision_values(subject):
     """A strategy that requires class scores works on decision values as well."""
     for k in (2, 4):
-        _answer(subject, _small_case(k=k, model=GivenScores()))
+        _answer(subject, _small_case(subject, k=k, model=GivenScores()))
 
 
 def check_cold_start(subject):
     """A strategy that requires no model works before any label."""
-    X = make_case().X
+    X = subject.make_case().X
     learner = ActiveLearner(
         GivenProba(), cold_start=subject.given, batch_size=5, random_state=0
     )
     as_picks(learner.query(X), 5, len(X))
 
 
-def _small_case(**kwargs):
+def _small_case(subject, **kwargs):
     """Return a case of 12 candidates: choosing nearly all of 30 is slow for some."""
-    return make_case(n=12, **kwargs)
+    return subject.make_case(n=12, **kwargs)
 
 
 def _answer(subject, case):
@@ -371,6 +371,19 @@ ANSWER_CHECKS = (
 )
 
 
+#: Also run for each further target that a strategy declares.
+TARGET_CHECKS = (
+    *FIRST_ANSWER_CHECKS,
+    check_zero_and_one_probabilities,
+    check_same_seed_same_answer,
+    check_asking_twice,
+    check_equal_candidates,
+    check_duplicate_rows,
+    check_floats_of_32_and_64_bits,
+    check_rounds_of_a_loop,
+)
+
+
 # Causes come before consequences, so that the first failure names the cause.
 _CHECKS = (
     *OBJECT_CHECKS,
@@ -389,8 +402,9 @@ _APPLIES = {
     "check_scores_are_numbers": lambda s: s.is_pointwise,
     "check_ties_are_spread": lambda s: s.is_pointwise,
     "check_no_fixed_seed_for_ties": lambda s: s.is_pointwise,
-    "check_decision_values": lambda s: _requires_only(
-        s, {"class_scores", "features", "labeled"}, "class_scores"
+    "check_decision_values": lambda s: (
+        _has_classes(s)
+        and _requires_only(s, {"class_scores", "features", "labeled"}, "class_scores")
     ),
     "check_cold_start": lambda s: _requires_only(s, {"features", "surprisal"}),
 }
@@ -420,7 +434,8 @@ def strategy_checks(strategy: Any) -> Iterator[tuple[str, Callable[[], None]]]:
     Notes
     -----
     The checks use their own small models, which offer everything that `requires` can
-    name, on numeric pools. They need no network, no training and no pytest.
+    name, on numeric pools. They need no network, no training and no pytest. For each
+    further target that the strategy declares, some of them run again.
 
     Examples
     --------
@@ -432,6 +447,10 @@ def strategy_checks(strategy: Any) -> Iterator[tuple[str, Callable[[], None]]]:
     """
     subject = StrategySubject(strategy)
     yield from collect(_CHECKS, _APPLIES, subject)
+    for target in subject.other_targets:
+        other = StrategySubject(strategy, target)
+        for name, check in collect(TARGET_CHECKS, _APPLIES, other):
+            yield f"{name}[{target}]", check
 
 
 def check_strategy(strategy: Any) -> list[str]:
@@ -510,6 +529,19 @@ def parametrize_with_strategy_checks(
         expected_failed,
         argument="strategies",
     )
+
+
+def _has_classes(subject):
+    return subject.target == "single-label"
+
+
+_APPLIES |= dict.fromkeys(
+    [
+        *("check_two_classes", "check_seven_classes", "check_one_label_per_class"),
+        "check_labels_of_any_kind",
+    ],
+    _has_classes,
+)
 
 
 def _requires_only(subject, allowed, needed=None):

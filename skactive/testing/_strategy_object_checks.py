@@ -20,7 +20,7 @@ from ._common import (
     restore_pickled,
     run_with_global_seeds,
 )
-from ._strategy_cases import GivenProba, ask, make_case, score
+from ._strategy_cases import ask, score
 
 # Parameters, copies, declarations
 
@@ -113,7 +113,7 @@ def check_get_and_set_params(subject):
 
 def check_clone(subject):
     """`clone` returns a strategy with the same parameters and the same answers."""
-    strategy, case = subject.make(), make_case()
+    strategy, case = subject.make(), subject.make_case()
     copied = clone(strategy)
     ensure(type(copied) is type(strategy), "clone returns an object of another class.")
     ensure(
@@ -130,7 +130,7 @@ def check_clone(subject):
 
 def check_pickle(subject):
     """A strategy can be pickled and gives the same answers afterwards."""
-    strategy, case = subject.make(), make_case()
+    strategy, case = subject.make(), subject.make_case()
     restored = restore_pickled(strategy)
     ensure(
         repr(restored) == repr(strategy)
@@ -144,7 +144,7 @@ def check_keeps_no_state(subject):
     """A query leaves the strategy as it was."""
     strategy = subject.make()
     before, contents = dict(vars(strategy)), hash_values(vars(strategy))
-    ask(strategy, make_case(), 5)
+    ask(strategy, subject.make_case(), 5)
     changed = changed_names(before, contents, vars(strategy))
     ensure(
         not changed,
@@ -159,7 +159,7 @@ def check_keeps_no_state(subject):
 def check_input_is_unchanged(subject):
     """A query writes neither into the pool nor into the arrays of the view."""
     for convert in (np.array, sparse.csr_array, np.ndarray.tolist):
-        case = make_case().with_rows(convert)
+        case = subject.make_case().with_rows(convert)
         if convert is sparse.csr_array and not _takes(subject, case):
             continue
         before = joblib.hash([case.X, case.X_labeled, case.y_labeled])
@@ -182,7 +182,7 @@ def check_input_is_unchanged(subject):
 
 def check_model_is_unchanged(subject):
     """A query changes nothing that a prediction depends on."""
-    case = make_case()
+    case = subject.make_case()
     learner = case.learner(subject)
     before = joblib.hash(learner.estimator_)
     learner.query(case.X, 5)
@@ -195,7 +195,7 @@ def check_model_is_unchanged(subject):
 
 def check_no_global_generator(subject):
     """No global random generator is used."""
-    case = make_case()
+    case = subject.make_case()
     picks, moved = run_with_global_seeds(
         subject.make, lambda strategy: ask(strategy, case, 6)
     )
@@ -213,7 +213,7 @@ def check_no_global_generator(subject):
 
 def check_permuted_pool(subject):
     """A pointwise strategy gives an item the same score anywhere in the pool."""
-    case = make_case(model=GivenProba(fixed_draws=True))
+    case = subject.make_case(fixed_draws=True)
     strategy = subject.make()
     scores = score(strategy, case)
     if not np.array_equal(scores, score(strategy, case, seed=1)):
@@ -238,7 +238,7 @@ def check_permuted_pool(subject):
 
 def check_no_fixed_seed_for_ties(subject):
     """Another seed of the learner breaks ties differently."""
-    case = make_case(n=20, equal=True)
+    case = subject.make_case(n=20, equal=True)
     answers = {
         tuple(case.learner(subject, random_state=seed).query(case.X, 5).tolist())
         for seed in range(3)
@@ -271,7 +271,7 @@ def check_runs_without_torch(subject):
     )
     with _torch_hidden():
         try:
-            ask(strategy, make_case(), 5)
+            ask(strategy, subject.make_case(), 5)
         except _TorchImported as exc:
             raise AssertionError(
                 "a query imported torch; the view returns NumPy arrays, so compute "
