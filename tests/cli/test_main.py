@@ -135,10 +135,11 @@ def _list(capsys, *arguments):
     """Run `skactive strategies`; give its status and the rows by name."""
     status = main(["strategies", *arguments])
     lines = capsys.readouterr().out.splitlines()
-    header = ["name", "what it does", "needs", "distribution", "version", "state"]
+    header = ["name", "what it does", "targets", "needs"]
+    header += ["distribution", "version", "state"]
     assert re.split(r" {2,}", lines[0]) == header
     rows = [re.split(r" {2,}", line) for line in lines[1:]]
-    assert all(len(row) == 6 for row in rows)
+    assert all(len(row) == 7 for row in rows)
     return status, rows
 
 
@@ -149,13 +150,18 @@ def test_the_list_holds_every_strategy(capsys):
 
 
 @pytest.mark.parametrize(
-    ("name", "needs"),
-    [("random", "-"), ("entropy", "proba"), ("margin", "class_scores")],
+    ("name", "targets", "needs"),
+    [
+        ("random", "all", "-"),
+        ("entropy", "single-label, multi-label", "proba"),
+        ("goral", "single-label", "gradients, labeled, proba"),
+    ],
 )
-def test_the_list_shows_needs_distribution_version_and_state(capsys, name, needs):
+def test_the_list_shows_targets_needs_and_origin(capsys, name, targets, needs):
     _, rows = _list(capsys)
     row = next(row for row in rows if row[0] == name)
-    assert row[2:] == [needs, "skactive", skactive.__version__, "ok"]
+    version = skactive.__version__
+    assert row[2:] == [targets, needs, "skactive", version, "ok"]
 
 
 def test_the_list_says_what_each_strategy_does(capsys):
@@ -176,7 +182,7 @@ def test_the_columns_are_aligned(capsys):
 def test_a_function_declares_no_needs(capsys, register):
     register("mine", lambda view: np.zeros(len(view)))
     _, rows = _list(capsys)
-    assert ["mine", "-", "not declared", "this session", "-", "ok"] in rows
+    assert ["mine", "-", "all", "not declared", "this session", "-", "ok"] in rows
 
 
 @pytest.mark.parametrize(("check", "expected"), [([], 0), (["--check"], 1)])
