@@ -18,6 +18,7 @@ FAMILIES = (
     "_committee",
     "_gradient",
     "_influence",
+    "_regression",
     "_coverage",
     "_clustering",
     "_representative",
