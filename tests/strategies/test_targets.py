@@ -21,13 +21,13 @@ from skactive.strategies import PointwiseStrategy, ProbCover, WholeCluster
 BUILTIN = [entry.name for entry in registry.available() if entry.builtin]
 # These use no more than features, so any target will do.
 ANY = {"coreset", "dal", "embedding_kmeans", "one_shot", "probcover", "typiclust"}
-ANY |= {"random"}
+ANY |= {"lcmd", "random"}
 DEFINED = {
     "multi-label": ANY
     | {"anchoral", "besra", "cal", "cvirs", "density", "dropquery", "entropy", "lci"}
     | {"least_confidence", "margin", "preclustering", "prefilter", "representative"}
     | {"seals", "subsample", "switch", "uherding", "variation_ratio", "whole_cluster"},
-    "regression": ANY,
+    "regression": ANY | {"greedy_sampling"},
 }
 
 X = np.random.default_rng(0).normal(size=(40, 3))
