@@ -62,7 +62,7 @@ class GreedySampling(Strategy):
         self.space = space
 
     @property
-    def requires(self) -> frozenset[str]:
+    def requires(self) -> frozenset[str]:  # type: ignore[override]
         """Quantities that the strategy uses, which depend on `space`."""
         if self.space == "input":
             return CoreSet.requires
@@ -71,7 +71,7 @@ class GreedySampling(Strategy):
         return frozenset({"features", "labeled", "predictions"})
 
     @property
-    def optional(self) -> frozenset[str]:
+    def optional(self) -> frozenset[str]:  # type: ignore[override]
         """Quantities that the strategy uses when available."""
         return CoreSet.optional if self.space == "input" else frozenset()
 
@@ -92,7 +92,7 @@ class GreedySampling(Strategy):
             return k_center(rows, n, view.rng, labeled=labeled, n_jobs=view.n_jobs)
         pool = _Distances(view.feature_rows, numbers, n_jobs=view.n_jobs)
         pool.add(float_rows(view.labeled_features), labels)
-        places, picks = view.uniform(), []
+        places, picks = view.uniform(), list[int]()
         while len(picks) < n:
             picks.append(_farthest(pool.closest, places))
             pool.add_own(picks[-1])
