@@ -27,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._utils._chunks import chunks
 from ._utils._containers import count_items
-from ._utils._labels import as_labels, check_weights
+from ._utils._labels import as_labels, check_weights, marginals
 from ._utils._pipelines import split_estimator
 from ._utils._random import base_seed
 from ._utils._sklearn import check_count, naming, num_samples
@@ -241,8 +241,9 @@ def is_ensemble(estimator):
 
 def find_obstacle(ensemble):
     """Return why an ensemble's members are no posterior samples, or None."""
-    if isinstance(ensemble.classes_, list):
-        return "predicts several outputs. Train one on each."
+    classes = ensemble.classes_
+    if isinstance(classes, list) and not all(np.isin(c, (0, 1)).all() for c in classes):
+        return "predicts several outputs that are no labels. Train one on each."
     if isinstance(ensemble, VotingClassifier) and ensemble.voting != "soft":
         return f"has voting={ensemble.voting!r}. Use voting='soft'."
     if len(_members(ensemble)) < 2:
@@ -314,7 +315,9 @@ class MemberDraws:
         if isinstance(self.ensemble, CalibratedClassifierCV):
             return member.predict_proba(X)
         if isinstance(self.ensemble, _FORESTS):
-            return member.predict_proba(X, check_input=sparse.issparse(X))
+            proba = member.predict_proba(X, check_input=sparse.issparse(X))
+            several = isinstance(proba, list)
+            return marginals(proba, self.ensemble.classes_) if several else proba
         if isinstance(self.ensemble, BaggingClassifier):
             features = self.ensemble.estimators_features_[position]
             if not np.array_equal(features, np.arange(X.shape[1])):

@@ -4,6 +4,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.svm import SVC, NuSVC
 
 from .._utils._chunks import as_floats, chunk_size, float_rows, map_chunks
@@ -113,7 +114,7 @@ def distance_from_scores(scores, weights):
 
 def is_linear_logistic(estimator):
     """Whether an estimator is a linear model that minimizes a log loss."""
-    if isinstance(estimator, OneVsRestClassifier):
+    if isinstance(estimator, OneVsRestClassifier | MultiOutputClassifier):
         return is_linear_logistic(estimator.estimator)
     if isinstance(estimator, SGDClassifier):
         return estimator.loss == "log_loss"

@@ -5,6 +5,7 @@ from scipy import sparse
 from scipy.special import expit, softmax
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV, SGDClassifier
 from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.utils import compute_class_weight
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -18,10 +19,9 @@ _L2 = "Use an l2 penalty alone (l1_ratio=0, or penalty='l2' before scikit-learn 
 
 def find_obstacle(estimator):
     """Return why a linear logistic model has no normal approximation, or None."""
-    if isinstance(estimator, OneVsRestClassifier):
-        if estimator.multilabel_:
-            return "predicts several labels per item. Train it on one label per item."
-        return next(filter(None, map(find_obstacle, estimator.estimators_)), None)
+    if isinstance(estimator, OneVsRestClassifier | MultiOutputClassifier):
+        parts = filter(_is_trained, estimator.estimators_)
+        return next(filter(None, map(find_obstacle, parts)), None)
     if isinstance(estimator, SGDClassifier):
         if estimator.penalty != "l2":
             return (
@@ -64,9 +64,12 @@ def draw_linear(estimator, n_draws, rng, X, y=None, sample_weight=None):
 
     The weights are drawn from the normal distribution around the fitted ones whose
     precision is the Hessian of the loss. `X` (m, d), `y` (m,) and `sample_weight` (m,)
-    are the training data; `y` None stands for the predicted labels.
+    are the training data; `y` None stands for the predicted labels. For several labels,
+    `y` is (m, k), and the models of the labels vary independently of each other.
     """
     check_is_fitted(estimator)
+    if is_multilabel(estimator):
+        return _draw_labels(estimator, n_draws, rng, X, y, sample_weight)
     X = _check_features(estimator, X)
     if y is not None:
         y = np.asarray(y)
@@ -98,6 +101,40 @@ def draw_linear(estimator, n_draws, rng, X, y=None, sample_weight=None):
         weights = weights[:, 1:] - weights[:, :1]
         intercept = intercept[:, 1:] - intercept[:, :1]
     return _Draws(estimator, weights, intercept, one_vs_rest)
+
+
+def is_multilabel(estimator):
+    """Whether a linear logistic model is trained on an indicator matrix."""
+    one_vs_rest = isinstance(estimator, OneVsRestClassifier) and estimator.multilabel_
+    return one_vs_rest or isinstance(estimator, MultiOutputClassifier)
+
+
+def _is_trained(part):
+    """Whether a model of one label has seen items with it and without it."""
+    return hasattr(part, "classes_")
+
+
+def _draw_labels(estimator, n_draws, rng, X, y, sample_weight):
+    """Return a function that maps `X` to probabilities of k labels, (n, t, k)."""
+    if y is None:
+        y = estimator.predict(X)
+    if np.shape(y) != (X.shape[0], len(estimator.estimators_)):
+        raise ValueError(
+            f"'y_train' must be an indicator matrix of shape ({X.shape[0]}, "
+            f"{len(estimator.estimators_)}), got shape {np.shape(y)}."
+        )
+    parts = [
+        draw_linear(part, n_draws, rng, X, y[:, label], sample_weight)
+        if _is_trained(part)
+        else lambda X, part=part: _repeat(part, X, n_draws)
+        for label, part in enumerate(estimator.estimators_)
+    ]
+    return lambda X: np.stack([draw(X)[:, :, -1] for draw in parts], axis=2)
+
+
+def _repeat(part, X, n_draws):
+    """Return the probabilities of a constant model under each draw, (n, t, 2)."""
+    return np.repeat(part.predict_proba(X)[:, None], n_draws, axis=1)
 
 
 class _Draws:
