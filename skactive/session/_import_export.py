@@ -11,7 +11,7 @@ from .._storage._fingerprint import hash_ids, hash_item
 from .._utils._sklearn import check_option, check_path
 from ..datasets._reader import is_untyped, read_cells
 from ..datasets._writer import write_table
-from ._labels import is_missing
+from ._labels import is_missing, same_label
 from ._manifest import read_contents
 from ._pool import assign_rows, shorten
 from ._predictions import predict_labels
@@ -130,7 +130,7 @@ def import_table(path, columns, pool, answers, kind, ignore_unknown):
         if id is None:
             imported.unknown.append(row.text if row.id is None else row.id)
             changed += [row.id] * (row.id in pool)
-        elif labels.setdefault(id, row.label) != row.label:
+        elif not same_label(labels.setdefault(id, row.label), row.label):
             contradictory.append(id)
     if imported.unknown and not ignore_unknown:
         note = f" The content of {shorten(changed)} differs." if changed else ""
@@ -149,7 +149,7 @@ def import_table(path, columns, pool, answers, kind, ignore_unknown):
             imported.added.append(id)
             continue
         own = answers[id].label
-        if own == label:
+        if same_label(own, label):
             imported.unchanged.append(id)
         else:
             imported.conflicts.append((id, own, label))
@@ -294,11 +294,12 @@ def unescape(cell):
 def find_reading(kind, cells, path):
     """Return the function that converts the label cells of a file.
 
-    `kind` is the kind of the labels of the session; None decides by all cells. Raise a
-    ValueError if a cell is not of that kind.
+    `kind` is the kind of the labels of the session; None decides by all cells, and so
+    does "str or names" between these. Raise a ValueError if a cell is not of that kind.
     """
-    if kind is None:
-        for read in (_read_number, _read_bool, _read_list):
+    if kind in (None, "str or names"):
+        typed = (_read_number, _read_bool, _read_list)
+        for read in typed if kind is None else typed[2:]:
             with suppress(ValueError):
                 for cell in cells:
                     read(cell)

@@ -36,6 +36,11 @@ class Insights:
 
     def estimate(self, goal, horizon):
         """Return an Estimate; see `LabelingSession.estimate`."""
+        if self._models.target != "single-label":
+            raise TypeError(
+                "estimate needs labels of one class for each item, got "
+                f"{self._models.target} labels. Score the model on a labeled test set."
+            )
         with self._log.lock:
             answers = self._log.state.answers.values()
             given = [one for answer in answers for one in answer.given]

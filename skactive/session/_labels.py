@@ -8,31 +8,63 @@ from collections.abc import Mapping, Set
 from difflib import get_close_matches
 
 import numpy as np
+from sklearn.base import is_regressor
 
 from .._utils._containers import as_list
+from .._utils._sklearn import check_bool
 
 
 class Vocabulary:
-    """The kind and the classes of the labels of a session.
+    """The target, the kind and the classes of the labels of a session.
 
-    `before` are the labels that the learner was fitted to, or None.
+    `before` are the labels that the learner was fitted to, or None. `declared` is the
+    target of the session, None if the labels decide. `opened` are the allowed classes
+    when the session was opened, or None; they name the columns of an indicator matrix.
     """
 
-    def __init__(self, before):
+    def __init__(self, before, declared=None, opened=None):
+        self.declared = declared
         self._kind = None if before is None else kind_of(before[0])
         self._before = [] if np.ndim(before) != 1 else np.unique(before).tolist()
         self._known = None  # the classes so far, or None if not collected yet
+        self.columns = name_columns(before, declared, opened)
+
+    def target(self, state):
+        """Return the target of a session: "single-label", "multi-label" or others."""
+        kind = self.kind(state, None) or ""
+        has_lists = kind == "names" or kind.startswith("list")
+        if self.declared == "regression":
+            return "multi-output" if has_lists else "regression"
+        return self.declared or ("multi-label" if has_lists else "single-label")
 
     def kind(self, state, classes):
         """Return the kind of the labels so far, or None."""
         for answer in state.answers.values():
             return kind_of(answer.label)
+        if self.declared == "multi-label" or self.columns is not None:
+            return "names"
         return self._kind or (kind_of(classes[0]) if classes else None)
+
+    def kind_of_file(self, state, classes):
+        """Return the kind of the labels in a file, which `find_reading` takes."""
+        kind = self.kind(state, classes)
+        is_open = kind == "str" and not state.answers and self.declared is None
+        return "str or names" if is_open and self._kind is None else kind
+
+    def name_columns(self, state, classes):
+        """Return the names of the columns to train on, None for other labels."""
+        if self.kind(state, None) != "names":
+            return None
+        return list(classes or self.collect(state))
 
     def read(self, labels, ids, state, classes):
         """Return checked labels as JSON accepts them; warn of doubtful new classes."""
-        kind = self.kind(state, None)
+        kind, declared = self.kind(state, None), self.declared
+        if declared == "multi-label":
+            labels = wrap_names(labels)
         labels = normalize_labels(labels, ids, kind, classes, state.renamed)
+        if declared in _DECLARED:
+            check_kinds(labels, ids, declared)
         new = {name for name in list_classes(labels) if isinstance(name, str)}
         if classes is None and not new <= (self._known or set()):
             known = set(map(str, self.collect(state)))
@@ -44,11 +76,13 @@ class Vocabulary:
         """Return the classes of a session that allows any, as a list.
 
         Those that the learner was fitted to come first, then those that were added, and
-        those of the labels in their order.
+        those of the labels in their order. Numbers to predict are no classes.
         """
+        if self.declared == "regression":
+            return []
         given = [answer.label for answer in state.answers.values()]
         known = [state.renamed.get(name, name) for name in self._before + state.added]
-        known += list_classes(given)
+        known += [name for name in list_classes(given) if not isinstance(name, list)]
         return list({repr(name): name for name in known}.values())
 
     def check(self, name, argument, known):
@@ -65,6 +99,86 @@ class Vocabulary:
     def forget(self):
         """Collect the classes again when they are next needed."""
         self._known = None
+
+
+def find_declared(learner, multi_label, classes):
+    """Return the target that a session is opened with; None if labels decide it."""
+    if multi_label is not None:
+        check_bool("multi_label", multi_label)
+    if not is_regressor(getattr(learner, "estimator", None)):
+        several = {True: "multi-label", False: "single-label"}
+        return None if multi_label is None else several[bool(multi_label)]
+    if multi_label or classes is not None:
+        name, value = ("multi_label", True) if multi_label else ("classes", classes)
+        raise ValueError(
+            f"{name!r} must be left out if the learner has a regressor, got {value!r}. "
+            "Its labels are numbers."
+        )
+    return "regression"
+
+
+def name_columns(before, declared, opened):
+    """Return the names of the columns of `before`, None if they have none.
+
+    The arguments are those of :class:`Vocabulary`.
+    """
+    is_named = opened is not None and isinstance(opened[0], str)
+    if np.ndim(before) != 2 or not (is_named or declared == "multi-label"):
+        return None
+    k = before.shape[1]
+    if opened is None or len(opened) < k:
+        raise ValueError(
+            f"'classes' must name the {k} columns of the labels that the learner was "
+            f"fitted to, in their order, got {opened!r}. Pass all classes."
+        )
+    return list(opened[:k])
+
+
+_DECLARED = {
+    "regression": (("number", "list"), "numbers for a regressor"),
+    "single-label": (("str", "number", "bool"), "single labels with multi_label=False"),
+}
+
+
+def check_kinds(labels, ids, declared):
+    """Raise a TypeError unless labels fit the target of a session."""
+    kinds, expected = _DECLARED[declared]
+    for id, label in zip(ids, labels, strict=True):
+        if not kind_of(label).startswith(kinds):
+            raise TypeError(
+                f"'labels' must be {expected}, got {label!r} for {id!r}. Nothing was "
+                "recorded."
+            )
+
+
+def wrap_names(labels):
+    """Return labels of which a single name is a list of that name."""
+    if isinstance(labels, str) or not hasattr(labels, "__len__"):
+        return labels
+    if isinstance(labels, Mapping | Set):
+        return labels
+    return [[label] if isinstance(label, str) else label for label in as_list(labels)]
+
+
+def key_of(label):
+    """Return a key that equal labels share; the order of names does not matter."""
+    return repr(sorted(label) if is_names(label) else label)
+
+
+def same_label(first, second):
+    """Whether two labels are equal; the order of names does not matter."""
+    if is_names(first) and is_names(second):
+        return sorted(first) == sorted(second)
+    return first == second
+
+
+def indicate(labels, classes):
+    """Return lists of names as an indicator matrix (n, k) of at least two columns."""
+    place = {name: j for j, name in enumerate(classes)}
+    y = np.zeros((len(labels), max(2, len(classes))), dtype=np.int64)
+    for row, names in zip(y, labels, strict=True):
+        row[[place[name] for name in names]] = 1
+    return y
 
 
 def list_classes(labels):
@@ -155,6 +269,8 @@ def normalize_labels(labels, ids, kind, classes=None, renamed=()):
             )
         if classes is not None:
             _check_class(read[-1], id, classes, dict(renamed))
+        if is_names(read[-1]):
+            read[-1].sort(key=None if classes is None else classes.index)
     return read
 
 

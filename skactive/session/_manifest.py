@@ -20,19 +20,30 @@ from .._storage._fingerprint import (
 )
 from .._utils._random import base_seed
 from ..persistence._estimators import encode_choice
-from ._labels import normalize_labels
+from ._labels import name_columns, normalize_labels
 from ._pool import dump_hashes, find_moves, load_hashes
 from ._state import State
 
 HASHES = "pool.npy"
 
 
-def begin_or_resume(log, pool, learner, classes, options):
-    """Write the files of a new session, or record what differs from the last time."""
+def begin_or_resume(log, pool, learner, classes, options, target=None):
+    """Write the files of a new session, or record what differs from the last time.
+
+    `target` is the one that was asked for, or None.
+    """
     journal, is_new = log.journal, log.journal.manifest is None
+    if is_new or classes is not None:
+        name_columns(getattr(learner, "y_labeled_", None), target, classes)
     if is_new:
-        journal.begin(*new_manifest(learner, pool, classes))
+        journal.begin(*new_manifest(learner, pool, classes, target))
     else:
+        known = journal.manifest.get("target")
+        if None not in (known, target) and known != target:
+            raise ValueError(
+                f"'multi_label' must be that of the session in {journal.folder!r}, "
+                f"which is {known}, got {target}. Leave it out."
+            )
         warn_of_versions(journal.manifest.get("versions", {}))
         follow_pool(journal, pool)
         choose_seed(learner, journal.manifest["base_seed"])
@@ -84,7 +95,7 @@ def _note_classes(log, classes):
     log.record("classes", classes=classes)
 
 
-def new_manifest(learner, pool, classes=None):
+def new_manifest(learner, pool, classes=None, target=None):
     """Return the manifest of a new session, and the bytes of further files by name."""
     summary, hashes = pool.fingerprint()
     manifest = {
@@ -95,6 +106,8 @@ def new_manifest(learner, pool, classes=None):
     }
     if classes is not None:
         manifest["classes"] = classes
+    if target in ("single-label", "multi-label"):
+        manifest["target"] = target
     return manifest, {HASHES: dump_hashes(hashes)}
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from numbers import Real
 
-from ._labels import is_names
+from ._labels import is_names, same_label
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,10 @@ def _compare_labels(id, item, state, source, check, difference):
         before = given.get(answer.annotator)
         if before is None:
             difference.told.append((id, answer))
-        elif before.label != label or answer.seconds not in (None, before.seconds):
+        elif not same_label(before.label, label) or answer.seconds not in (
+            None,
+            before.seconds,
+        ):
             difference.changed.append((id, answer))
     gone = [
         by for by, old in given.items() if old.source == source and by not in accepted

@@ -14,7 +14,7 @@ from .._utils._pipelines import takes_unlabeled
 from .._utils._random import round_seed
 from .._utils._texts import drop_known_texts
 from .._utils._threads import lower_priority, synchronized
-from ._labels import is_names
+from ._labels import indicate, same_label
 from ._state import State
 
 
@@ -26,19 +26,27 @@ class Models:
     the state is read, but not while a model is trained.
     """
 
-    def __init__(self, base, pool, journal, state, refit, lock, encoder=None):
+    def __init__(
+        self, base, pool, journal, state, refit, lock, vocabulary, encoder=None
+    ):
         self._base = base
         self._pool = pool
         self._journal = journal
         self._state = state
         self._refit = refit
         self._lock = lock
+        self._vocabulary = vocabulary
         self._encoder = encoder
         self._model = None
         # No reference to `self`: a session that is dropped is freed at once.
         self._trainer = BackgroundTrainer(
             lambda task: train(base, pool, task, _find_ready(encoder))
         )
+
+    @property
+    def target(self):
+        """The target of the session."""
+        return self._vocabulary.target(self._state)
 
     def get(self, refit=None):
         """Return the model to use now; train it first if `refit` requires it."""
@@ -184,7 +192,7 @@ class Models:
         return self._model is None or not hasattr(self._model.learner, "estimator_")
 
     def _task(self):
-        return _as_task(self._state)
+        return self._as_task(self._state)
 
     def _task_at(self, seq):
         """Return the labels as they were after an event."""
@@ -192,7 +200,17 @@ class Models:
             return self._task()
         past = State(self._pool)
         past.fold(self._journal.events[:seq])
-        return _as_task(past)
+        return self._as_task(past)
+
+    def _as_task(self, state):
+        labels = {id: answer.label for id, answer in state.answers.items()}
+        allowed = state.classes or self._journal.manifest.get("classes")
+        classes = self._vocabulary.name_columns(state, allowed)
+        columns = self._vocabulary.columns
+        return Task(
+            *(state.labels_seq, state.labels_round, labels, state.renamed),
+            *(classes, columns),
+        )
 
 
 def _find_ready(encoder):
@@ -210,11 +228,6 @@ def check_refit(refit):
     return refit
 
 
-def _as_task(state):
-    labels = {id: answer.label for id, answer in state.answers.items()}
-    return Task(state.labels_seq, state.labels_round, labels, state.renamed)
-
-
 _NOTE = (
     "Training on the {n} labels of the session failed. No label is lost, and the "
     "previous model is kept: ask(refit=False) uses it."
@@ -225,28 +238,33 @@ _NOTE = (
 class Task:
     """Labels to train on, after event `seq`, when `round` batches had been asked.
 
-    `renamed` are the new names of former classes.
+    `renamed` are the new names of former classes. If labels are lists of names,
+    `classes` names the columns to train on, and `columns` those of the labels that the
+    learner had before the session.
     """
 
     seq: int
     round: int
     labels: dict = field(repr=False)
     renamed: dict = field(default_factory=dict, repr=False)
+    classes: list | None = None
+    columns: list | None = None
 
 
 @dataclass(frozen=True)
 class Model:
-    """A learner, and the labels that it was trained on."""
+    """A learner, the labels that it was trained on, and the names of its columns."""
 
     learner: object
     seq: int = 0
     labels: dict = field(default_factory=dict, repr=False)
+    classes: list | None = None
 
     def age(self, labels):
         """Return the number of ids whose label differs from that in `labels`."""
-        absent = object()
-        ids = {**self.labels, **labels}
-        return sum(self.labels.get(id, absent) != labels.get(id, absent) for id in ids)
+        both = self.labels.keys() & labels.keys()
+        changed = sum(not same_label(self.labels[id], labels[id]) for id in both)
+        return changed + len(self.labels.keys() ^ labels.keys())
 
 
 def fresh_learner(learner, seed):
@@ -272,25 +290,46 @@ def train(base, pool, task, ready=None):
         if takes_unlabeled(getattr(learner, "estimator", None)):
             rest = _find_rest(pool, task, ready)
             unlabeled["X_unlabeled"] = take_rows(pool.X, rest)
-        learner.refit(**unlabeled)
-    return Model(learner, task.seq, task.labels)
+        try:
+            learner.refit(**unlabeled)
+        except (TypeError, ValueError) as exc:
+            if task.classes is not None:
+                exc.add_note(_NOTE_OF_NAMES)
+            raise
+    return Model(learner, task.seq, task.labels, task.classes)
+
+
+_NOTE_OF_NAMES = (
+    "The labels are lists of names, which are trained on as an indicator matrix. The "
+    "estimator must predict several labels for each item, such as "
+    "OneVsRestClassifier(LogisticRegression())."
+)
 
 
 def _teach(base, pool, task):
     """Return a copy of `base` with the labels of a task, not trained on them."""
-    if any(map(is_names, task.labels.values())):
-        raise TypeError(
-            "labels that are lists of names cannot be trained on: a model predicts one "
-            "class of each item. Label with refit=False, and export the labels."
-        )
     learner = copy.copy(base)  # training replaces attributes and changes none
-    if task.renamed and getattr(learner, "y_labeled_", np.empty(0)).ndim == 1:
-        before = learner.y_labeled_.tolist()
-        learner.y_labeled_ = np.array([task.renamed.get(y, y) for y in before])
+    before, labels = getattr(learner, "y_labeled_", None), list(task.labels.values())
+    if task.classes is not None:
+        labels = indicate(labels, task.classes)
+        if before is not None:
+            learner.y_labeled_ = indicate(_name_before(before, task), task.classes)
+    elif task.renamed and before is not None and before.ndim == 1:
+        renamed = [task.renamed.get(y, y) for y in before.tolist()]
+        learner.y_labeled_ = np.array(renamed)
     if task.labels:
         items = take_rows(pool.X, pool.positions(task.labels))
-        learner.teach(items, list(task.labels.values()), refit=False)
+        learner.teach(items, labels, refit=False)
     return learner
+
+
+def _name_before(y, task):
+    """Return the labels that the learner had before the session as lists of names."""
+    if y.ndim == 1:
+        rows = [[name] for name in y.tolist()]
+    else:
+        rows = [[task.columns[j] for j in np.flatnonzero(row)] for row in y]
+    return [[task.renamed.get(name, name) for name in row] for row in rows]
 
 
 def _find_rest(pool, task, ready):

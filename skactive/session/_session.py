@@ -25,7 +25,7 @@ from ._import_export import (
 )
 from ._insights import Insights
 from ._journal import Journal
-from ._labels import Vocabulary, check_annotator, check_classes
+from ._labels import Vocabulary, check_annotator, check_classes, find_declared
 from ._log import Bar, Log
 from ._manifest import begin_or_resume, record_pool
 from ._models import Models, check_refit, fresh_learner
@@ -75,7 +75,13 @@ class LabelingSession:
         The allowed labels. They are kept in the folder, and None uses those, as do the
         classes that were passed before: classes that were added or renamed in the
         session stay. Without any, a new class that resembles a known one causes a
-        warning.
+        warning. They name the columns of `learner`, if that was fitted to an indicator
+        matrix.
+    multi_label : bool, default=None
+        Whether each item has several classes: its label is a list of their names, in
+        any number, and a single name counts as a list of one. It is kept in the folder.
+        None decides by the labels. The estimator is trained on an indicator matrix,
+        and must allow that, such as `OneVsRestClassifier`.
     settle : "latest", "majority" or str, default="majority"
         Which of several answers to an item counts: the last one; that of the majority,
         and in a tie the last one; or that of the annotator with this name, and the
@@ -102,11 +108,17 @@ class LabelingSession:
         The current labels, in the order in which the items were first labeled.
     answers : dict of id to dict of annotator to label
         The last label by each annotator.
+    target : str
+        "single-label", "multi-label", or for a regressor "regression" or
+        "multi-output".
     classes : list or None
         The allowed labels.
+    classes_of_model : list of str or None
+        The names of the columns of `newest_learner`, if labels are lists of names.
     known_classes : list
         The classes; without `classes`, those of the labels that the learner was fitted
-        to, those that were added, and those of the labels so far.
+        to, those that were added, and those of the labels so far. Empty for a
+        regressor.
     audited : list of ids
         The answered part of the audit, a simple random sample of the pool.
     skipped : list of ids
@@ -189,6 +201,7 @@ class LabelingSession:
         encode: Literal["background"] | None = None,
         annotator: str | None = None,
         classes: Sequence[Any] | None = None,
+        multi_label: bool | None = None,
         settle: str = "majority",
         overlap: float = 0.0,
         audit_every: int | None = None,
@@ -207,6 +220,7 @@ class LabelingSession:
             check_count("n_labels", n_labels)
         self._goal = n_labels
         classes = check_classes(classes)
+        target = find_declared(learner, multi_label, classes)
         options = Options(settle, overlap, audit_every, max_similarity)
         self._annotator = check_annotator(annotator)
         # `_lock` guards the state. Training and choosing hold only `_choosing`, so that
@@ -219,8 +233,8 @@ class LabelingSession:
         self._journal = Journal(path)
         self._log = Log(self._journal, self._state, self._lock)
         try:
-            begin_or_resume(self._log, self._pool, learner, classes, options)
-            self._build(learner, refit, encode, options)
+            begin_or_resume(self._log, self._pool, learner, classes, options, target)
+            self._build(learner, refit, encode, options, classes, target)
             if isinstance(verbose, bool):  # scikit-learn accepts it, too
                 verbose = int(verbose)
             if check_count("verbose", verbose, least=0):
@@ -231,16 +245,21 @@ class LabelingSession:
             self.close()
             raise
 
-    def _build(self, learner, refit, encode, options):
+    def _build(self, learner, refit, encode, options, classes, target):
         """Make the parts that need the journal."""
-        seed = self._journal.manifest["base_seed"]
+        manifest = self._journal.manifest
+        seed = manifest["base_seed"]
         base = fresh_learner(learner, seed)
         encoder = make_encoder(encode, learner.estimator, self._pool, seed)
-        self._vocabulary = Vocabulary(getattr(learner, "y_labeled_", None))
+        self._vocabulary = Vocabulary(
+            getattr(learner, "y_labeled_", None),
+            target or manifest.get("target"),
+            classes or self._state.opened_with or manifest.get("classes"),
+        )
         self._answers = Answers(self._log, self._pool, self._vocabulary)
         self._models = Models(
             *(base, self._pool, self._journal, self._state, refit, self._lock),
-            encoder,
+            *(self._vocabulary, encoder),
         )
         taught = hash_items(getattr(learner, "X_labeled_", ()))
         self._questions = Questions(
@@ -373,7 +392,8 @@ class LabelingSession:
             The labeled items.
         labels : sequence of labels, or one label
             One `str`, `int` or `bool` for each id; numbers for a regressor; or a list
-            of names for each, which no model is trained on. Omitted if `ids` is a dict.
+            of names of classes for each, which may be empty. Omitted if `ids` is a
+            dict.
         unasked : bool, default=False
             Whether to accept items that were never asked.
         annotator : str, default=None
@@ -679,7 +699,7 @@ class LabelingSession:
         self._log.sync()
         check_bool("ignore_unknown", ignore_unknown)
         who = self._who(annotator)
-        kind = self._vocabulary.kind(self._state, self.classes)
+        kind = self._vocabulary.kind_of_file(self._state, self.classes)
         place = path, (id, label, text), self._pool
         if format is not None:
             imported, answers, skips = import_format(
@@ -728,6 +748,18 @@ class LabelingSession:
     def classes(self) -> list[Any] | None:
         """The allowed labels, list; None allows any."""
         return self._log.classes
+
+    @property
+    @synchronized
+    def target(self) -> str:
+        """The target: "single-label", "multi-label", "regression" or "multi-output"."""
+        return self._vocabulary.target(self._state)
+
+    @property
+    def classes_of_model(self) -> list[str] | None:
+        """The names of the columns of `newest_learner`, or None."""
+        model = self._models.newest()
+        return model and model.classes
 
     @property
     @synchronized
@@ -977,8 +1009,9 @@ class LabelingSession:
         check_path("path", path)
         predictions = None
         if what == "pool" and format is None:  # answers need not wait for this
-            model = self.newest_learner
-            predictions = predict_items(model, self._pool.X)
+            model = self._models.newest()
+            used = (None, None) if model is None else (model.learner, model.classes)
+            predictions = predict_items(used[0], self._pool.X, used[1], self.target)
         with self._lock:
             if not self._journal.closed:
                 self._log.sync()
@@ -1045,7 +1078,8 @@ class LabelingSession:
         Raises
         ------
         TypeError
-            If the estimator of the learner is no classifier with `predict_proba`.
+            If the estimator of the learner is no classifier with `predict_proba`, or
+            the target is not "single-label".
 
         Notes
         -----

@@ -8,7 +8,7 @@ from typing import Any
 
 from .._utils._sklearn import check_path
 from ._journal import MANIFEST, read_events, read_manifest
-from ._labels import is_names, rename_label
+from ._labels import key_of, rename_label
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ def settle(given, rule):
     """
     best = given[-1]
     if rule != "latest":
-        votes = Counter(_vote(answer) for answer in given)
-        best = max(reversed(given), key=lambda answer: votes[_vote(answer)])
+        votes = Counter(key_of(answer.label) for answer in given)
+        best = max(reversed(given), key=lambda answer: votes[key_of(answer.label)])
     own = [answer for answer in given if answer.annotator == rule]
     if own and rule not in SETTLE:
         best = own[0]
@@ -45,11 +45,6 @@ def settle(given, rule):
 
 
 SETTLE = ("latest", "majority")
-
-
-def _vote(answer):
-    label = answer.label
-    return repr(sorted(label) if is_names(label) else label)
 
 
 class State:
