@@ -21,7 +21,7 @@ def test_the_python_of_the_page_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(datasets, "load_docstrings", load_few)
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
-    assert len(blocks) == 8
+    assert len(blocks) == 9
     (tmp_path / "tweets.csv").write_text(TWEETS)
     names = {}
     for block in blocks:
