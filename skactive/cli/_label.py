@@ -70,7 +70,7 @@ def _check_front_end(args):
             )
 
 
-def make_classifier(args, folder):
+def make_classifier(args, folder, multi_label=False):
     """Return the classifier of the options, whose features are kept in `folder`."""
     get_strategy(args.strategy)
     model = args.model
@@ -79,7 +79,7 @@ def make_classifier(args, folder):
     else:
         open_checkpoint(model)
     options = {"cache": str(folder / "features"), "max_length": args.max_length}
-    return make_text_classifier(model, **options)
+    return make_text_classifier(model, multi_label, **options)
 
 
 def _serve(args, desk, folder):

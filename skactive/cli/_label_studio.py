@@ -116,10 +116,9 @@ def _read_variable(option, name):
 
 
 def _open(args, client):
-    def make_learner(folder):
-        return ActiveLearner(
-            make_classifier(args, folder), args.strategy, random_state=0
-        )
+    def make_learner(folder, multi_label=False):
+        model = make_classifier(args, folder, multi_label)
+        return ActiveLearner(model, args.strategy, random_state=0)
 
     say("reading the tasks")
     bridge = Bridge(
