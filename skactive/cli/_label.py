@@ -8,39 +8,61 @@ from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+
 from .._storage._files import write_atomic
 from .._text_classifier import make_text_classifier
+from .._utils._labels import find_target
+from ..bert._features import BertFeatures
 from ..bert._pretrained import open_checkpoint
+from ..datasets._label_cells import LabelCells, to_indicator
 from ..datasets._load import load_table
 from ..datasets._reader import find_delimiter, read_cells
 from ..datasets._writer import write_table
 from ..labeling._project import Project
 from ..learner import ActiveLearner
 from ..registry import get_strategy
+from ..session._labels import list_classes
+from ..session._predictions import predict_labels
+from ._options import default_strategy, one_or_several
 from ._simulate import packaged_model
 
 # Fine-tuning was measured with so few classes, and pays from about so many labels.
 _LEAST_TO_FINE_TUNE, _MOST_CLASSES = 100, 20
+_LEAST_OF_SEVERAL = 1000  # as many, for several classes per text
+
+
+_NEEDED = {
+    "single-label": "labels of two classes",
+    "multi-label": "two texts with different classes",
+    "regression": "two different numbers",
+}
 
 
 def run_label(args):
     """Run the command `label`."""
     _check_front_end(args)
     sys.setswitchinterval(0.0005)  # answers must not wait for training threads
-    text = args.text[0] if len(args.text) == 1 else args.text
     about = {}
     classes = args.classes
     if args.classes_file is not None:
         about = read_classes(args.classes_file)
         classes = list(about)
     project = Project(
-        args.file, text, args.label, folder=args.session, suggest=args.suggest
+        args.file,
+        one_or_several(args.text),
+        one_or_several(args.label),
+        folder=args.session,
+        suggest=args.suggest,
+        separator=args.separator,
+        regression=args.regression,
     )
     for message in project.messages:
         say(message)
-    learner = ActiveLearner(
-        make_classifier(args, project.folder), args.strategy, random_state=0
-    )
+    args.strategy = default_strategy(args.strategy, project.target)
+    model = make_model(args, project.folder, project.target)
+    learner = ActiveLearner(model, args.strategy, random_state=0)
     project.open(
         learner,
         classes=classes,
@@ -70,8 +92,8 @@ def _check_front_end(args):
             )
 
 
-def make_classifier(args, folder, multi_label=False):
-    """Return the classifier of the options, whose features are kept in `folder`."""
+def make_model(args, folder, target="single-label"):
+    """Return the model of the options, whose features are kept in `folder`."""
     get_strategy(args.strategy)
     model = args.model
     if model is None:
@@ -79,7 +101,9 @@ def make_classifier(args, folder, multi_label=False):
     else:
         open_checkpoint(model)
     options = {"cache": str(folder / "features"), "max_length": args.max_length}
-    return make_text_classifier(model, multi_label, **options)
+    if target == "regression":
+        return make_pipeline(BertFeatures(model, normalize=True, **options), Ridge())
+    return make_text_classifier(model, target == "multi-label", **options)
 
 
 def _serve(args, desk, folder):
@@ -132,28 +156,29 @@ def _finish(args, project):
     say(f"labels are in {project.output}")
     model = None
     try:
-        model = train_final(args, session, project.folder, project.labeled())
+        model, classes = train_final(args, session, project.folder, project.labeled())
         if model is not None:
             say("predicting the other texts; Ctrl-C leaves them blank")
-            sources = project.write(model)
-            say(f"the model is in {project.save_model(model)}")
+            sources = project.write(model, classes)
+            say(f"the model is in {project.save_model(model, classes)}")
     except KeyboardInterrupt:
         say("stopped; the labels are written")
     if model is None:
-        say("no model yet: it needs labels of two classes")
+        say(f"no model yet: it needs {_NEEDED[project.target]}")
     shown = ", ".join(f"{n:,} {name}" for name, n in sources.items())
     print(f"{project.output}: {shown}")
     return 0
 
 
 def train_final(args, session, folder, data):
-    """Return the model for all labels, None without labels of two classes.
+    """Return the model for all labels, and the names of its columns or None.
 
-    `data` are labeled texts, their labels, and texts without a label.
+    The model is None without two different labels. `data` are labeled texts, their
+    labels, and texts without a label.
     """
     X, y, rest = data
-    if len(set(y)) < 2:
-        return None
+    if len(set(map(repr, y))) < 2:
+        return None, None
     if session.encoded < 1:
         say("computing the features of the other texts; Ctrl-C leaves them blank")
     while session.encoded < 1:
@@ -162,26 +187,32 @@ def train_final(args, session, folder, data):
         time.sleep(0.2)
     if session.labels:
         session.refit()
-    model = session.learner.estimator_
-    few = len(y) < _LEAST_TO_FINE_TUNE
-    if args.no_fine_tuning or few or len(set(y)) > _MOST_CLASSES:
-        return model
+    model, classes = (
+        session.learner.estimator_,
+        session.classes_of_model,
+    )
+    several = session.target == "multi-label"
+    least = _LEAST_OF_SEVERAL if several else _LEAST_TO_FINE_TUNE
+    few = len(y) < least or session.target == "regression"
+    n_classes = len(set(list_classes(y)))
+    if args.no_fine_tuning or few or n_classes > _MOST_CLASSES:
+        return model, classes
     try:
-        return _fine_tune(args, folder, X, y, rest)
+        if several:
+            return _fine_tune_several(args, folder, X, y, classes), classes
+        return _fine_tune(args, folder, X, y, rest), None
     except KeyboardInterrupt:
         say("stopped; the model of the session is kept")
-        return model
+        return model, classes
 
 
-def _fine_tune(args, folder, X, y, rest):
-    """Return the fine-tuned encoder; it also learns from the model of the session."""
+def _make_encoder(args, folder, n_labels, **options):
+    """Return the encoder to fine-tune."""
     from ..bert import BertClassifier
-    from ..semi_supervised import SelfTraining
 
-    say(f"fine-tuning on {len(y):,} labels; Ctrl-C keeps the model of the session")
-    teacher = make_classifier(args, folder)
-    encoder = BertClassifier(
-        teacher.steps[0][1].model,
+    say(f"fine-tuning on {n_labels:,} labels; Ctrl-C keeps the model of the session")
+    return BertClassifier(
+        make_model(args, folder).steps[0][1].model,
         max_length=args.max_length,
         max_epochs="auto",
         batch_size=8,
@@ -192,10 +223,23 @@ def _fine_tune(args, folder, X, y, rest):
         schedule="linear",
         warmup=0.1,
         random_state=0,
+        **options,
     )
+
+
+def _fine_tune_several(args, folder, X, y, classes):
+    """Return the fine-tuned encoder for several classes per text."""
+    encoder = _make_encoder(args, folder, len(y), thresholds="auto")
+    return encoder.fit(X, to_indicator(y, classes)[0])
+
+
+def _fine_tune(args, folder, X, y, rest):
+    """Return the fine-tuned encoder; it also learns from the model of the session."""
+    from ..semi_supervised import SelfTraining
+
     tuned = SelfTraining(
-        encoder,
-        teacher=teacher,
+        _make_encoder(args, folder, len(y)),
+        teacher=make_model(args, folder),
         pseudo_per_label=5,
         max_folds=1,
         compare="teacher",
@@ -241,28 +285,32 @@ def run_predict(args):
     from ..persistence import load
 
     source = Path(args.file).expanduser()
-    text = args.text or _text_columns(args.model)
+    about = _read_about(args.model)
+    text = args.text or about.get("text")
+    if text is None:
+        raise ValueError("argument --text: name the column of texts.")
     columns, _, _ = read_cells(source)
-    table = load_table(source, text=text[0] if len(text) == 1 else text)
+    X = load_table(source, text=one_or_several(text)).data
     model = load(args.model)
-    proba = None
-    if hasattr(model, "predict_proba"):
-        proba = model.predict_proba(table.data)
-        predicted = model.classes_[proba.argmax(axis=1)]
-    else:
-        predicted = model.predict(table.data)
-    columns["prediction"] = predicted.tolist()
-    if proba is not None:
-        columns["probability"] = [round(p, 4) for p in proba.max(axis=1).tolist()]
+    target = about.get("target") or find_target(model)
+    classes = about.get("classes")
+    predicted, scores, _ = predict_labels(model, X, classes, target)
+    if target == "multi-label":
+        label, separator = about.get("label", "label"), about.get("separator")
+        cells = LabelCells(label, separator, source)
+        predicted = list(map(cells.join, predicted))
+    columns["prediction"] = predicted
+    if scores[0] is not None:
+        columns["probability"] = [round(score, 4) for score in scores]
     out = args.out or source.with_name(f"{source.stem}.predicted{source.suffix}")
     delimiter = find_delimiter(source) if source.suffix.lower() == ".csv" else ","
     write_table(out, columns, delimiter=delimiter)
-    print(f"{out}: {len(table.data):,} predictions")
+    print(f"{out}: {len(X):,} predictions")
     return 0
 
 
-def _text_columns(model):
-    """Return the columns of texts that a model of `skactive label` was trained on."""
+def _read_about(model):
+    """Return what `skactive label` wrote about a model, dict; empty without a file."""
     folder = Path(model).expanduser()
     if not folder.is_dir():
         raise ValueError(
@@ -270,9 +318,7 @@ def _text_columns(model):
             "none."
         )
     about = folder.parent / "model.json"
-    if not about.is_file():
-        raise ValueError("argument --text: name the column of texts.")
-    return json.loads(about.read_text(encoding="utf-8"))["text"]
+    return json.loads(about.read_text(encoding="utf-8")) if about.is_file() else {}
 
 
 def say(message, end="\n"):

@@ -7,7 +7,7 @@ from ..labeling._label_studio._client import Client
 from ..labeling._label_studio._config import read_question, write_config
 from ..labeling._project import Project, save_model
 from ..learner import ActiveLearner
-from ._label import make_classifier, say, train_final
+from ._label import make_model, say, train_final
 
 
 def run_create(args):
@@ -116,9 +116,8 @@ def _read_variable(option, name):
 
 
 def _open(args, client):
-    def make_learner(folder, multi_label=False):
-        model = make_classifier(args, folder, multi_label)
-        return ActiveLearner(model, args.strategy, random_state=0)
+    def make_learner(folder):
+        return ActiveLearner(make_model(args, folder), args.strategy, random_state=0)
 
     say("reading the tasks")
     bridge = Bridge(
@@ -151,7 +150,8 @@ def _train(args, bridge):
     rest = [session.item(id) for id in bridge.tasks if id not in labels]
     X = [session.item(id) for id in labels]
     try:
-        model = train_final(args, session, bridge.folder, (X, [*labels.values()], rest))
+        data = X, [*labels.values()], rest
+        model, _ = train_final(args, session, bridge.folder, data)
         about = {"text": list(bridge.question.keys), "label": bridge.question.name}
         say(f"the model is in {save_model(model, bridge.folder, about)}")
     except KeyboardInterrupt:

@@ -154,7 +154,9 @@ def _add_label(commands):
         "suffix .skactive)",
     )
     work.add_argument(
-        "--strategy", metavar="NAME", default="margin", help="(default: %(default)s)"
+        "--strategy",
+        metavar="NAME",
+        help="(default: margin, and greedy_sampling for numbers)",
     )
     add_model(work)
     work.add_argument(
@@ -403,9 +405,17 @@ def _add_loop(parser, *, seeds):
         "--strategies",
         nargs="+",
         metavar="NAME",
-        default=["entropy", "margin"],
         help="names as `skactive strategies` lists them, separated by spaces or "
-        "commas, to compare with random (default: entropy margin)",
+        "commas, to compare with random (default: entropy margin; for numbers, "
+        "greedy_sampling coreset)",
+    )
+    loop.add_argument(
+        "--scoring",
+        nargs="+",
+        metavar="NAME",
+        help="scores, by scikit-learn's names (default: accuracy f1_macro; for several "
+        "classes, f1_micro f1_macro; for numbers, r2 neg_root_mean_squared_error "
+        "spearman)",
     )
     add_count(loop, "--initial", 50, "first labels, chosen at random")
     add_count(loop, "--rounds", 9, "rounds of queries")

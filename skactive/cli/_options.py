@@ -16,8 +16,32 @@ def add_columns(group):
         help="its column of texts, or two for pairs",
     )
     group.add_argument(
-        "--label", metavar="COL", required=True, help="its column of classes"
+        "--label",
+        metavar="COL",
+        nargs="+",
+        required=True,
+        help="its column of classes; or, if several apply to a text, a column of 0 and "
+        "1 for each class",
     )
+    group.add_argument(
+        "--separator",
+        metavar="STR",
+        help="what separates the names in a cell if several classes apply to a text, "
+        "such as '|'; a cell of it alone means that none applies",
+    )
+    group.add_argument(
+        "--regression", action="store_true", help="the labels are numbers to predict"
+    )
+
+
+def one_or_several(names):
+    """Return the name of one column, or a list of names."""
+    return names[0] if len(names) == 1 else names
+
+
+def default_strategy(name, target):
+    """Return the strategy of an option, or the default for a target."""
+    return name or ("greedy_sampling" if target == "regression" else "margin")
 
 
 def add_model(group):

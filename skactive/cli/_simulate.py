@@ -7,10 +7,12 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 
 from .._text_classifier import make_text_classifier
+from .._utils._labels import find_target
 from ..bert._features import BertFeatures
 from ..bert._pretrained import open_checkpoint
 from ..datasets._load import load_docstrings, load_table
@@ -18,19 +20,31 @@ from ..learner import ActiveLearner
 from ..plotting._axes import import_figure
 from ..registry import get_strategy
 from ..simulation._experiment import OtherSettingsError, run_experiment
+from ._options import one_or_several
 from ._report import print_report
 
 _MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+_SCORING = {
+    "single-label": ["accuracy", "f1_macro"],
+    "multi-label": ["f1_micro", "f1_macro"],
+    "regression": ["r2", "neg_root_mean_squared_error", "spearman"],
+}
+_STRATEGIES = {False: ["entropy", "margin"], True: ["greedy_sampling", "coreset"]}
+_MOST_FRACTIONS = 20  # more different numbers with a fraction are no classes
 
 
 def run_simulate(args):
     """Run the command `simulate`."""
 
     def load():
-        X, y = _read_labeled(args.file, args.text, args.label)
+        X, y, names = _read_labeled(args.file, args)
         if args.test_file is None:
             return X, y, None
-        return X, y, _read_labeled(args.test_file, args.text, args.label)
+        X_test, y_test, others = _read_labeled(args.test_file, args)
+        if y.ndim == 2:
+            y_test = _align_columns(y_test, others, names)
+        return X, y, (X_test, y_test)
 
     return _compare(args, Path(args.file).stem, load)
 
@@ -54,12 +68,11 @@ def _compare(args, name, load):
     model = packaged_model() if args.model is None else args.model
     open_checkpoint(model)
     data = _split(*load(), args)
+    regression = getattr(args, "regression", False)
+    target = "regression" if regression else find_target(None, data[1])
     # Features are cached on disk for worker processes and for a second call.
     options = {"cache": str(args.out / "features"), "max_length": args.max_length}
-    if args.classifier == "logistic":
-        estimator = make_pipeline(BertFeatures(model, **options), LogisticRegression())
-    else:
-        estimator = make_text_classifier(model, **options)
+    estimator = _make_estimator(args.classifier, target, model, options)
     learner = ActiveLearner(estimator, batch_size=args.batch_size)
     try:
         run_experiment(
@@ -69,7 +82,7 @@ def _compare(args, name, load):
             seeds=args.seeds,
             n_initial=args.initial,
             n_rounds=args.rounds,
-            scoring=["accuracy", "f1_macro"],
+            scoring=args.scoring or _SCORING[target],
             n_jobs=args.n_jobs,
             folder=args.out,
             verbose=1,
@@ -83,7 +96,20 @@ def _compare(args, name, load):
     return print_report(args.out)
 
 
+def _make_estimator(classifier, target, model, options):
+    if target == "regression":
+        return make_pipeline(BertFeatures(model, normalize=True, **options), Ridge())
+    if classifier == "few-label":
+        return make_text_classifier(model, target == "multi-label", **options)
+    last = LogisticRegression()
+    if target == "multi-label":
+        last = OneVsRestClassifier(last)
+    return make_pipeline(BertFeatures(model, **options), last)
+
+
 def _check_strategies(args):
+    if args.strategies is None:
+        return _STRATEGIES[getattr(args, "regression", False)]
     names = [
         name for part in args.strategies for name in part.replace(",", " ").split()
     ]
@@ -131,11 +157,18 @@ def packaged_model():
     return str(folder)
 
 
-def _read_labeled(file, text, label):
-    """Return the texts and labels of the rows of a table that have a label."""
-    columns = text[0] if len(text) == 1 else text
-    table = load_table(file, text=columns, label=label, missing_labels="keep")
-    known = [i for i, value in enumerate(table.target) if value is not None]
+def _read_labeled(file, args):
+    """Return texts and labels of the rows that have one, and the names of columns."""
+    label = one_or_several(args.label)
+    table = load_table(
+        file,
+        text=one_or_several(args.text),
+        label=label,
+        separator=args.separator,
+        missing_labels="keep",
+    )
+    several = table.target.ndim == 2
+    known = [i for i, value in enumerate(table.target) if not _is_missing(value)]
     if not known:
         raise ValueError(f"column {label!r} of {file!r} holds no label.")
     if n_missing := len(table.target) - len(known):
@@ -144,8 +177,48 @@ def _read_labeled(file, text, label):
             "left out",
             file=sys.stderr,
         )
-    y = np.array([table.target[i] for i in known])
-    return [table.data[i] for i in known], y
+    X, y = [table.data[i] for i in known], np.array([table.target[i] for i in known])
+    if args.regression:
+        return X, _as_numbers(y, label, file), None
+    if several:
+        return X, y.astype(int), table.target_names
+    if y.dtype.kind == "f" and (y % 1).any():
+        if len(np.unique(y)) > _MOST_FRACTIONS:
+            raise ValueError(
+                f"column {label!r} of {file!r} must hold classes, got "
+                f"{len(np.unique(y))} different numbers with fractions. Pass "
+                "--regression to predict numbers."
+            )
+        y = y.astype(str)
+    return X, y, None
+
+
+def _is_missing(value):
+    return value is None or (np.ndim(value) == 1 and np.isnan(value).any())
+
+
+def _as_numbers(y, label, file):
+    if y.ndim != 1 or y.dtype.kind not in "iuf":
+        raise ValueError(
+            f"column {label!r} of {file!r} must hold numbers, got {y.ravel()[0]!r}. "
+            "Leave out --regression for classes."
+        )
+    return y.astype(float)
+
+
+def _align_columns(y, names, wanted):
+    """Return an indicator matrix with the columns `wanted`; others are left out."""
+    place = {name: j for j, name in enumerate(names)}
+    if other := sorted(set(names) - set(wanted)):
+        warnings.warn(
+            "classes of the test texts are left out, because no text of the pool has "
+            f"them: {', '.join(map(repr, other))}.",
+            UserWarning,
+            stacklevel=2,
+        )
+    nothing = np.zeros(len(y), dtype=int)
+    columns = [y[:, place[x]] if x in place else nothing for x in wanted]
+    return np.stack(columns, axis=1)
 
 
 def _split(X, y, test, args):
@@ -164,7 +237,10 @@ def _split(X, y, test, args):
         held_out = set(map(_key, X_test))
         order = [i for i in order if _key(X[i]) not in held_out]
         X, y = _take(X, y, order[: args.pool])
-    X_test, y_test = _without_unknown_labels(X_test, y_test, y)
+    if y.ndim == 2:
+        y, y_test = _without_constant_columns(y, y_test)
+    elif not getattr(args, "regression", False):
+        X_test, y_test = _without_unknown_labels(X_test, y_test, y)
     needed = args.initial + args.rounds * args.batch_size
     if len(X) < needed:
         raise ValueError(
@@ -178,6 +254,19 @@ def _split(X, y, test, args):
         file=sys.stderr,
     )
     return X, y, X_test, y_test
+
+
+def _without_constant_columns(y, y_test):
+    """Leave out classes that all texts or none of the pool have, with a warning."""
+    kept = y.any(axis=0) & ~y.all(axis=0)
+    if not kept.all():
+        warnings.warn(
+            f"{(~kept).sum()} classes are left out, because all texts of the pool or "
+            "none have them.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return y[:, kept], y_test[:, kept]
 
 
 def _without_unknown_labels(X_test, y_test, y):

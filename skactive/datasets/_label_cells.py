@@ -2,6 +2,8 @@
 
 import json
 
+import numpy as np
+
 from ._reader import is_missing_label, is_untyped, shorten_places
 
 JOIN = "|"  # joins names where the table has no separator of its own
@@ -167,6 +169,24 @@ class LabelCells:
                 "the names in a cell. Rename the class, or use another separator."
             )
         return separator.join(names) or separator
+
+
+def to_indicator(rows, names):
+    """Return lists of names as an indicator matrix, and the names of its columns.
+
+    A row that is None becomes NaN.
+    """
+    if names is None:
+        names = sorted({name for row in rows for name in row or ()})
+    place = {name: j for j, name in enumerate(names)}
+    target = np.zeros((len(rows), len(names)), dtype=int)
+    for i, row in enumerate(rows):
+        target[i, [place[name] for name in row or ()]] = 1
+    missing = [i for i, row in enumerate(rows) if row is None]
+    if missing:
+        target = target.astype(float)
+        target[missing] = np.nan
+    return target, list(names)
 
 
 def _parse_list(cell):

@@ -14,7 +14,7 @@ from sklearn.utils import Bunch
 
 from .._utils._sklearn import Interval, StrOptions, validate_params
 from ._docstrings import mask_names, read_docstrings
-from ._label_cells import find_label_cells
+from ._label_cells import find_label_cells, to_indicator
 from ._reader import read_columns
 
 # Label, which is also the name of the distribution, and the package's name.
@@ -321,7 +321,7 @@ def load_table(
     target, names = None, None
     if found and found[0] is not None:
         names = labels if found[0].several else None
-        target, names = _to_indicator(columns[key], names)
+        target, names = to_indicator(columns[key], names)
     elif labels:
         target, names = _to_target(columns[label], missing_labels == "keep")
     if return_X_y:
@@ -341,21 +341,3 @@ def _to_target(labels, has_missing):
     if any(isinstance(name, float) for name in names):
         return target, None
     return target, [str(name) for name in names]
-
-
-def _to_indicator(rows, names):
-    """Return lists of names as an indicator matrix, and the names of its columns.
-
-    A row that is None becomes NaN.
-    """
-    if names is None:
-        names = sorted({name for row in rows for name in row or ()})
-    place = {name: j for j, name in enumerate(names)}
-    target = np.zeros((len(rows), len(names)), dtype=int)
-    for i, row in enumerate(rows):
-        target[i, [place[name] for name in row or ()]] = 1
-    missing = [i for i, row in enumerate(rows) if row is None]
-    if missing:
-        target = target.astype(float)
-        target[missing] = np.nan
-    return target, list(names)

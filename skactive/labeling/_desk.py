@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import numpy as np
 from scipy.stats import binomtest
 
 from .._utils._sklearn import check_count
 from .._utils._threads import lower_priority, synchronized
+from ..session._labels import key_of, list_classes
+from ..session._predictions import predict_labels
 
 KEYS = "123456789abcdeghijklmopqrtvwxyz"  # s, u, f and n are commands
 _STALE_SECONDS = 90.0  # a front end that was silent for so long gives its items back
@@ -87,6 +88,11 @@ class Desk:
         self._estimate, self._estimated = "", -1
         self._error: Any = None, None  # a message, and the model when it came
 
+    @property
+    def target(self) -> str:
+        """What is labeled: "single-label", "multi-label" or "regression"."""
+        return self.session.target
+
     # What a front end shows -----------------------------------------------------------
 
     def state(self, by: str | None = None) -> dict[str, Any]:
@@ -100,8 +106,9 @@ class Desk:
         Returns
         -------
         state : dict
-            Classes with their keys and counts, progress, the model, the agreement with
-            the suggestions, the estimate in one line, and what `undo` would undo.
+            The target, classes with their keys and counts, progress, the model, the
+            agreement with the suggestions, the estimate in one line, and what `undo`
+            would undo.
         """
         session = self.session
         labels = session.labels
@@ -113,7 +120,8 @@ class Desk:
             "annotator": by or session.annotator,
             "version": self.version(),
             "seq": session.seq,
-            "classes": self._describe_classes(Counter(map(_key, labels.values()))),
+            "target": self.target,
+            "classes": self._describe_classes(labels.values()),
             "closed": session.classes is not None,
             "n_labeled": len(labels),
             "goal": self.goal,
@@ -254,14 +262,16 @@ class Desk:
         texts = [self.session.item(id) for id in ids]
         flags, notes = set(self.session.flags), self.session.notes
         items = []
-        for id, text, top in zip(ids, texts, self._predict(texts), strict=True):
+        predicted = zip(*self._predict(texts), strict=True)
+        for id, text, found in zip(ids, texts, predicted, strict=True):
+            label, score, top = found
             answer = self.session.answer(id) or {}
             items.append(
                 {
                     "id": id,
                     "text": text if isinstance(text, str) else list(text),
-                    "prediction": top[0][0] if top else None,
-                    "probability": top[0][1] if top else None,
+                    "prediction": label,
+                    "probability": score,
                     "top": top,
                     "suggestion": self._suggestions.get(id),
                     "label": answer.get("label"),
@@ -357,7 +367,8 @@ class Desk:
         id : str or int
             Id of the item.
         label : str, int, float, bool or list of str
-            One of the classes.
+            One of the classes, a list of them for several classes per text, or a number
+            for regression.
         client : str
             Identifies the front end.
         by : str, default=None
@@ -377,18 +388,30 @@ class Desk:
         OSError
             If the disk is full or fails. Nothing was then recorded.
         """
+        label = self._check_label(label)
+        who = by or self.session.annotator
+        given = self.session.answers.get(id, {})
+        if who not in given or key_of(given[who]) != key_of(label):
+            place = ([id], [label]) if isinstance(label, list) else (id, label)
+            self.session.tell(*place, unasked=True, annotator=by, seconds=seconds)
+        return self._after(id, client, by)
+
+    def _check_label(self, label):
+        """Return a label that the session can record."""
+        if self.target == "regression":
+            if isinstance(label, bool) or not isinstance(label, int | float):
+                raise ValueError(
+                    f"'label' must be a number, got {label!r}. Nothing was recorded."
+                )
+            return label
         parts = label if isinstance(label, list) else [label]
-        known = set(map(_key, self.session.known_classes))
-        if new := [part for part in parts if _key(part) not in known]:
+        known = set(map(key_of, self.session.known_classes))
+        if new := [part for part in parts if key_of(part) not in known]:
             raise ValueError(
                 f"'label' must be one of the classes, got {new[0]!r}. Add the class "
                 "first. Nothing was recorded."
             )
-        who = by or self.session.annotator
-        given = self.session.answers.get(id, {})
-        if who not in given or _key(given[who]) != _key(label):
-            self.session.tell(id, label, unasked=True, annotator=by, seconds=seconds)
-        return self._after(id, client, by)
+        return list(dict.fromkeys(parts)) if self.target == "multi-label" else label
 
     def skip(self, id: Any, client: str, by: str | None = None) -> dict[str, Any]:
         """Set an item aside.
@@ -561,8 +584,10 @@ class Desk:
 
     # Parts of the state ---------------------------------------------------------------
 
-    def _describe_classes(self, counts):
-        described = []
+    def _describe_classes(self, labels):
+        if self.target == "regression":
+            return []
+        described, counts = [], Counter(map(key_of, list_classes(labels)))
         for place, label in enumerate(self.session.known_classes):
             about = self._descriptions.get(label) or self._descriptions.get(str(label))
             about = about or {}
@@ -570,7 +595,7 @@ class Desk:
                 {
                     "name": label,
                     "key": KEYS[place] if place < len(KEYS) else "",
-                    "count": counts[_key(label)],
+                    "count": counts[key_of(label)],
                     "description": str(about.get("description", "")),
                     "examples": [str(example) for example in about.get("examples", ())],
                 }
@@ -586,28 +611,20 @@ class Desk:
         ]
         if not pairs:
             return None
-        agreed = sum(_key(label) == _key(other) for label, other in pairs)
+        agreed = sum(key_of(label) == key_of(other) for label, other in pairs)
         low, high = binomtest(agreed, len(pairs)).proportion_ci(method="wilson")
         return {"compared": len(pairs), "agreed": agreed, "low": low, "high": high}
 
     def _predict(self, texts):
-        """Return up to five pairs of class and probability per text, the best first."""
-        learner = self.session.newest_learner
+        """Return labels, scores and best classes, as `predict_labels` does."""
+        session = self.session
+        learner = session.newest_learner
         try:
-            if learner is None or not texts:
-                return [[] for _ in texts]
-            if not hasattr(learner, "predict_proba"):
-                predicted = np.asarray(learner.predict(texts)).tolist()
-                return [[[label, None]] for label in predicted]
-            proba = np.asarray(learner.predict_proba(texts))
+            names = session.classes_of_model
+            return predict_labels(learner, texts, names, self.target)
         except Exception as exc:  # a model that fails must not keep people from working
             self._note_error(exc)
-            return [[] for _ in texts]
-        best = np.argsort(-proba, axis=1, kind="stable")[:, :5]
-        labels = np.asarray(learner.classes_)[best].tolist()
-        values = np.take_along_axis(proba, best, axis=1).tolist()
-        rows = zip(labels, values, strict=True)
-        return [[list(pair) for pair in zip(*row, strict=True)] for row in rows]
+            return predict_labels(None, texts, None, self.target)
 
     def _note_error(self, exc):
         message = f"{type(exc).__name__}: {exc}"
@@ -624,6 +641,8 @@ class Desk:
 
     def _estimate_later(self, n_labeled):
         """Estimate in the background after every few labels."""
+        if self.target != "single-label":
+            return
         is_due = n_labeled - self._estimated >= max(10, n_labeled // 20)
         if n_labeled >= 20 and is_due and self.session.encoded == 1:
             job = "estimate", self._compute_estimate, n_labeled
@@ -641,11 +660,6 @@ class Desk:
             job = (worker or self._worker).submit(function, *args)
             self._jobs[name] = job
         return job
-
-
-def _key(label):
-    """Return what distinguishes a label: 1, "1" and True are three classes."""
-    return repr(label)
 
 
 def _describe_event(event):

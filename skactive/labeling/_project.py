@@ -1,22 +1,31 @@
 """A table that people label: its rows, its session, and the table that comes out."""
 
 import json
+import math
 from collections import Counter
 from itertools import compress
 from pathlib import Path
 
 from .._utils._containers import take_rows
-from ..datasets._reader import find_delimiter, read_cells
+from ..datasets._label_cells import (
+    JOIN,
+    LabelCells,
+    find_label_cells,
+    to_indicator,
+)
+from ..datasets._reader import as_numbers, find_delimiter, is_untyped, read_cells
 from ..datasets._writer import write_table
 from ..persistence import save
 from ..session import LabelingSession
-from ..session._import_export import escape, predict_items
-from ..session._labels import is_missing
+from ..session._import_export import escape
+from ..session._labels import is_missing, list_classes
+from ..session._predictions import predict_labels
 from ._desk import Desk
 
 _BATCH = 5  # items chosen at a time: few, so that they are of the newest model
 _AUDIT_EVERY = 10  # of so many items, one is drawn at random to measure the accuracy
 _MAX_SIMILARITY = 0.95
+_MOST_FRACTIONS = 20  # more different numbers with a fraction are no classes
 _COLUMNS = ("label_source", "prediction", "probability", "annotator", "seconds")
 
 
@@ -24,10 +33,14 @@ class Project:
     """A table with a column of texts and a column of labels, some of them blank.
 
     Rows with a label are training data, and all rows with a text are the pool. The file
-    is never changed. `folder` holds the session, the features and the model.
+    is never changed. `folder` holds the session, the features and the model. For
+    several classes per text, `label` names a column for each class, or `separator`
+    separates their names in a cell.
 
     Attributes
     ----------
+    target : str
+        "single-label", "multi-label" or "regression".
     session, desk : LabelingSession, Desk
         Open between `open` and `close`.
     given : dict of int to label
@@ -36,31 +49,65 @@ class Project:
         What a person should know about the file.
     """
 
-    def __init__(self, file, text, label, *, folder=None, suggest=None):
+    def __init__(
+        self,
+        file,
+        text,
+        label,
+        *,
+        folder=None,
+        suggest=None,
+        separator=None,
+        regression=False,
+    ):
         self.path = Path(file).expanduser()
         folder = Path(folder or self.path.with_suffix(".skactive"))
         self.folder = folder.expanduser().absolute()  # from anywhere the same session
         self.label, self._texts = label, [text] if isinstance(text, str) else list(text)
+        self._labels = [label] if isinstance(label, str) else list(label)
+        self._separator = separator
         self.messages = []
         names = [*self._texts, *([suggest] if suggest else [])]
-        self._read(names, label)
-        self.given = self._read_labels(label, self.columns[label])
+        self._read(names)
+        self.cells = None  # how several classes per text are written, or None
+        self.target = "regression"
+        if not regression:
+            form = find_label_cells(self.columns, label, separator, self.path)
+            self.cells = form
+            self.target = "single-label" if form is None else "multi-label"
+        elif separator is not None or not isinstance(label, str):
+            raise ValueError(
+                "'regression' must be False for several classes per text, got True. "
+                "Name one column of numbers."
+            )
+        self.given = self._read_labels(label, self.cells)
         self.suggestions = {}
         if suggest:
-            cells = self._read_labels(suggest, self.columns[suggest])
+            cells = self._read_labels(suggest, self._find_suggested(suggest))
             place = {row: i for i, row in enumerate(self.rows)}
             self.suggestions = {place[row]: x for row, x in cells.items()}
 
-    def _read(self, names, label):
+    def _find_suggested(self, suggest):
+        """Return how suggestions of several classes are written, or None."""
+        if self.cells is None:
+            return None
+        form = find_label_cells(self.columns, suggest, None, self.path)
+        return form or LabelCells(suggest, self._separator or JOIN, self.path)
+
+    def _read(self, names):
         """Read all columns; find the rows that have a text."""
-        columns, places, _ = read_cells(self.path)
-        if label not in columns and self._texts[0] in columns:
-            columns[label] = [None] * len(places)
-            self.messages.append(f"a column {label!r} is added; the file has none")
-        read_cells(self.path, [name for name in names if name != label])
-        if label in names:
+        columns, self._places, self._place = read_cells(self.path)
+        new = [label for label in self._labels if label not in columns]
+        if len(new) == len(self._labels) and self._texts[0] in columns:
+            for label in new:
+                columns[label] = [None] * len(self._places)
+                self.messages.append(f"a column {label!r} is added; the file has none")
+            new = []
+        others = [name for name in names if name not in self._labels]
+        read_cells(self.path, [*new, *others])
+        if odd := [label for label in self._labels if label in names]:
             raise ValueError(
-                f"'label' must be another column than the texts, got {label!r}."
+                f"'label' must be another column than the texts, got {odd[0]!r}."
             )
         self.columns, self.delimiter = columns, ","
         if self.path.suffix.lower() == ".csv":
@@ -84,12 +131,19 @@ class Project:
         single = len(self._texts) == 1
         self.texts = [texts[row][0] if single else texts[row] for row in self.rows]
 
-    def _read_labels(self, column, cells):
+    def _read_labels(self, column, form):
         """Return the labels of the rows that have one and a text, dict of row to label.
 
-        Floats that stand for integers, as pandas writes them, become integers.
+        `form` is a LabelCells for lists of names, None for single labels. Floats that
+        stand for integers, as pandas writes them, become integers.
         """
+        if form is not None:
+            lists = form.read(self.columns, self._places, self._place)
+            return {row: lists[row] for row in self.rows if lists[row] is not None}
+        cells = self.columns[column]
         known = {row: cells[row] for row in self.rows if not is_missing(cells[row])}
+        if self.target == "regression":
+            return self._read_numbers(column, known)
         kinds = {type(value) for value in known.values()}
         if kinds == {float} and all(value.is_integer() for value in known.values()):
             return {row: int(value) for row, value in known.items()}
@@ -99,32 +153,61 @@ class Project:
                 f"column {column!r} of {str(self.path)!r} must hold labels of one "
                 f"type, str, int or bool; got {shown}. Use one type."
             )
+        numbers = known.values()
+        if is_untyped(self.path):
+            numbers = as_numbers(list(numbers))
+        fractions = {x for x in numbers if isinstance(x, float)}
+        if len(fractions) > _MOST_FRACTIONS:
+            raise ValueError(
+                f"column {column!r} of {str(self.path)!r} must hold classes, got "
+                f"{len(fractions)} different numbers with fractions. Pass --regression "
+                "to predict numbers."
+            )
         return known
+
+    def _read_numbers(self, column, known):
+        """Return the labels of a regression as floats."""
+        numbers = {}
+        for row, cell in known.items():
+            try:
+                numbers[row] = math.nan if isinstance(cell, bool) else float(cell)
+            except (TypeError, ValueError):
+                numbers[row] = math.nan
+            if not math.isfinite(numbers[row]):
+                raise ValueError(
+                    f"column {column!r} of {str(self.path)!r} must hold numbers, got "
+                    f"{cell!r} at {self._place.removesuffix('s')} "
+                    f"{self._places[row]}. Leave out --regression for classes."
+                )
+        return numbers
+
+    def find_classes(self):
+        """Return the classes of the file, list; the most frequent first."""
+        if self.target == "regression":
+            return []
+        if self.cells is not None and self.cells.several:
+            return list(self.cells.columns)
+        counts = Counter(list_classes(self.given.values()))
+        return [label for label, _ in counts.most_common()]
 
     def open(self, learner, *, classes=None, goal=None, annotator=None, about=None):
         """Open the session and the desk; `learner` is an ActiveLearner without labels.
 
         `classes` are the classes to choose from; by default those of the file.
         """
-        known = [label for label, _ in Counter(self.given.values()).most_common()]
+        if classes is not None and self.target == "regression":
+            raise ValueError(f"'classes' must be None for numbers, got {classes!r}.")
+        known = self.find_classes()
         classes = self._as_given(classes, known)
         if classes is not None and (new := [x for x in known if x not in classes]):
             raise ValueError(
                 f"'classes' must hold every label of column {self.label!r}, which has "
                 f"{new[0]!r}. Add it to the classes."
             )
-        classes = known if classes is None else classes
-        if len(set(self.given.values())) > max(100, len(self.given) / 2):
-            raise ValueError(
-                f"column {self.label!r} of {str(self.path)!r} must hold classes, got "
-                f"{len(known)} different values in {len(self.given)} rows. Name "
-                "another column."
-            )
-        if self.given:
-            place = {row: i for i, row in enumerate(self.rows)}
-            known_texts = [self.texts[place[row]] for row in self.given]
-            learner.teach(known_texts, list(self.given.values()), refit=False)
+        classes = self._classes_to_open(known if classes is None else classes)
+        self._teach(learner, known, classes)
         _make_folder(self.folder)
+        several = {"multi_label": True} if self.target == "multi-label" else {}
         self.session = LabelingSession(
             learner.set_params(batch_size=_BATCH),
             self.texts,
@@ -134,7 +217,8 @@ class Project:
             audit_every=_AUDIT_EVERY,
             max_similarity=_MAX_SIMILARITY,
             annotator=annotator,
-            classes=self._classes_to_open(classes),
+            classes=None if self._is_resumed else classes,
+            **several,
         )
         self.desk = Desk(
             self.session,
@@ -144,6 +228,34 @@ class Project:
             source=self.path.name,
         )
         return self
+
+    def _teach(self, learner, known, classes):
+        """Pass the labels of the file to a learner."""
+        labels = list(self.given.values())
+        if self.target == "single-label" and len(known) > max(100, len(labels) / 2):
+            raise ValueError(
+                f"column {self.label!r} of {str(self.path)!r} must hold classes, got "
+                f"{len(known)} different values in {len(labels)} rows. Name "
+                "another column."
+            )
+        if not labels:
+            return
+        if self.target == "multi-label":
+            if classes is None:
+                raise ValueError(
+                    f"column {self.label!r} of {str(self.path)!r} must hold at least "
+                    f"two classes, got {known}. Name all with --classes."
+                )
+            if new := [name for name in known if name not in classes]:
+                raise ValueError(
+                    f"column {self.label!r} of {str(self.path)!r} must hold classes of "
+                    f"the session, {', '.join(map(repr, classes))}; got {new[0]!r}. "
+                    "Use another folder with --session."
+                )
+            labels, _ = to_indicator(labels, classes)
+        place = {row: i for i, row in enumerate(self.rows)}
+        texts = [self.texts[place[row]] for row in self.given]
+        learner.teach(texts, labels, refit=False)
 
     def _as_given(self, classes, known):
         """Return classes of the command line in the type of the labels of the file."""
@@ -158,15 +270,23 @@ class Project:
                 f"{known[0]!r}; got {classes!r}."
             ) from exc
 
+    @property
+    def _manifest(self):
+        return self.folder / "session" / "manifest.json"
+
+    @property
+    def _is_resumed(self):
+        return self._manifest.exists()
+
     def _classes_to_open(self, classes):
         """Return a closed list of at least two classes, or None.
 
         A session that has one keeps it, with the classes that people added.
         """
-        manifest = self.folder / "session" / "manifest.json"
-        if len(classes) < 2 or manifest.exists():
-            return None
-        return list(classes)
+        if self._is_resumed:
+            kept = json.loads(self._manifest.read_text(encoding="utf-8"))
+            classes = kept.get("classes") or classes
+        return list(classes) if len(classes) >= 2 else None
 
     def close(self):
         """Close the desk and the session."""
@@ -178,10 +298,11 @@ class Project:
         """The file of the labeled table, next to the input."""
         return self.path.with_name(f"{self.path.stem}.labeled{self.path.suffix}")
 
-    def write(self, model=None):
+    def write(self, model=None, classes=None):
         """Write the whole table with labels and, given a model, predictions.
 
-        Return the numbers of labels by their source.
+        `classes` names the columns of a model of several classes. Return the numbers of
+        labels by their source.
         """
         answers, place = {}, {row: i for i, row in enumerate(self.rows)}
         for id in self.session.labels:
@@ -189,34 +310,48 @@ class Project:
             for copy in self.session.copies(id):
                 answers[copy] = answer
         answers |= {id: self.session.answer(id) for id in self.session.labels}
-        predicted, proba = predict_items(model, self.texts)
-        n = len(self.columns[self.label])
-        added = {name: [None] * n for name in (self.label, *_COLUMNS)}
+        predicted, scores, _ = predict_labels(model, self.texts, classes, self.target)
+        n = len(self._places)
+        labels, added = [None] * n, {name: [None] * n for name in _COLUMNS}
         for row in self.rows:
             id = place[row]
-            cells = {"prediction": predicted[id], "probability": proba[id]}
+            score = scores[id] if scores[id] is None else round(scores[id], 4)
+            cells = {"prediction": predicted[id], "probability": score}
             if id in answers:
                 cells |= {"label_source": "person", **answers[id]}
             elif row in self.given:
                 cells |= {"label_source": "given", "label": self.given[row]}
             elif predicted[id] is not None:
                 cells |= {"label_source": "model", "label": predicted[id]}
-            added[self.label][row] = cells.get("label")
+            labels[row] = cells.get("label")
             for name in _COLUMNS:
                 added[name][row] = cells.get(name)
-        columns = {**self.columns, self.label: added[self.label]}
-        for name in _COLUMNS:
-            columns[self._free_name(name)] = added[name]
-        if self.path.suffix.lower() in (".csv", ".tsv"):
+        labels = self._as_columns(labels, added["label_source"])
+        if self.cells is not None:
+            added["prediction"] = list(map(self.cells.join, added["prediction"]))
+        ours = {**labels, **{self._free_name(name): x for name, x in added.items()}}
+        if is_untyped(self.path):
             # The cells of the file stay as they were; only ours could be formulas.
-            ours = {self.label, *columns} - self.columns.keys() | {self.label}
-            columns = {
-                name: list(map(escape, cells)) if name in ours else cells
-                for name, cells in columns.items()
-            }
+            ours = {name: list(map(escape, cells)) for name, cells in ours.items()}
+        columns = {**self.columns, **ours}
         write_table(self.output, columns, delimiter=self.delimiter)
         sources = Counter(added["label_source"])
         return {name: sources[name] for name in ("given", "person", "model")}
+
+    def _as_columns(self, labels, sources):
+        """Return labels as columns in the form of the file, dict of name to cells."""
+        if self.cells is None:
+            return {self.label: labels}
+        given = {
+            row: {name: self.columns[name][row] for name in self._labels}
+            for row, source in enumerate(sources)
+            if source == "given"
+        }
+        columns = self.cells.write(labels, given)
+        return {
+            name if name in self._labels else self._free_name(name): cells
+            for name, cells in columns.items()
+        }
 
     def _free_name(self, name):
         """Return the name of a column that is added, other than those of the file."""
@@ -233,9 +368,15 @@ class Project:
         X = take_rows(self.texts, list(labels))
         return X, list(labels.values()), take_rows(self.texts, rest)
 
-    def save_model(self, model):
-        """Save a model with its encoder, and return its folder."""
+    def save_model(self, model, classes=None):
+        """Save a model with its encoder, and return its folder.
+
+        `classes` names the columns of a model of several classes.
+        """
         about = {"text": self._texts, "label": self.label}
+        if self.target != "single-label":
+            about |= {"target": self.target, "classes": classes}
+            about["separator"] = self._separator
         return save_model(model, self.folder, about)
 
 

@@ -1,5 +1,6 @@
 """A prompt that needs no package, and the words that both terminals show."""
 
+import math
 import time
 
 HELP = (
@@ -7,6 +8,12 @@ HELP = (
     "n TEXT: note   + NAME: add a class   = : earlier answers   ! : check these\n"
     "? : classes   q: finish. A class whose name is a command is answered by its key."
 )
+
+SEVERAL = (
+    "Several classes can apply: type keys or names with spaces or commas between them, "
+    "or - if no class applies."
+)
+NUMBER = "Type a number to answer."
 
 
 def run_prompt(desk, client="prompt"):
@@ -24,7 +31,7 @@ class _Prompt:
 
     def run(self):
         """Show items and record answers until the end of the input or `q`."""
-        self._write(HELP)
+        self._write(describe_keys(self._desk.state()["target"]))
         while True:
             if self._item is None and not self._show_next():
                 self._write("Nothing is left to label.")
@@ -75,8 +82,9 @@ class _Prompt:
         elif line == "!":
             self._list(self._desk.check())
         elif line == "?":
-            self._write(HELP)
-            self._write("\n".join(list_classes(self._desk.state(), about=True)))
+            state = self._desk.state()
+            self._write(describe_keys(state["target"]))
+            self._write("\n".join(list_classes(state, about=True)))
         else:
             self._answer(line)
 
@@ -88,28 +96,72 @@ class _Prompt:
             self._show(items[int(chosen) - 1])
 
     def _answer(self, line):
-        item, classes = self._item, self._desk.state()["classes"]
-        label = None
+        item, state = self._item, self._desk.state()
         if not line:
             named = (item["prediction"], item["suggestion"])
             label = next((name for name in named if name is not None), None)
+            if label is None:
+                self._write("No class fits. ? lists the classes.")
+        elif state["target"] == "regression":
+            label = as_number(line)
+            if label is None:
+                self._write("Type a number.")
+        elif state["target"] == "multi-label":
+            label = self._find_several(line, state["classes"])
         else:
-            names = [str(entry["name"]) for entry in classes]
-            found = [i for i, entry in enumerate(classes) if entry["key"] == line]
-            found = found or [i for i, name in enumerate(names) if name == line]
-            found = found or find_classes(line, names)
-            if len(found) == 1:
-                label = classes[found[0]]["name"]
-            elif found:
-                shown = ", ".join(names[i] for i in found[:8])
-                self._write(f"Several classes fit: {shown}")
-                return
+            label = self._find(line, state["classes"], "")
         if label is None:
-            self._write("No class fits. ? lists the classes.")
             return
         seconds = round(time.monotonic() - self._since, 1)
         self._desk.answer(item["id"], label, self._client, None, seconds)
         self._item = None
+
+    def _find(self, typed, classes, where):
+        """Return the name of the class that fits, or None after a message."""
+        names = [str(entry["name"]) for entry in classes]
+        found = [i for i, entry in enumerate(classes) if entry["key"] == typed]
+        found = found or [i for i, name in enumerate(names) if name == typed]
+        found = found or find_classes(typed, names)
+        if len(found) == 1:
+            return classes[found[0]]["name"]
+        if found:
+            shown = ", ".join(names[i] for i in found[:8])
+            self._write(f"Several classes fit{where}: {shown}")
+        else:
+            self._write(f"No class fits{where}. ? lists the classes.")
+        return None
+
+    def _find_several(self, typed, classes):
+        """Return the list of names that fit, or None after a message."""
+        if typed == "-":
+            return []
+        whole = [entry["name"] for entry in classes if str(entry["name"]) == typed]
+        parts = typed.split(",") if "," in typed else typed.split()
+        parts = [part.strip() for part in parts if part.strip()]
+        found = whole or [self._find(x, classes, f" {x!r}") for x in parts]
+        return None if None in found else list(dict.fromkeys(found))
+
+
+def as_number(typed):
+    """Return a finite number, or None."""
+    try:
+        value = float(typed)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def describe_keys(target):
+    """Return what can be typed at the prompt, for a target."""
+    more = {"multi-label": SEVERAL, "regression": NUMBER}.get(target)
+    return HELP if more is None else f"{HELP}\n{more}"
+
+
+def show_label(label):
+    """Return a label in words; lists of names are joined."""
+    if isinstance(label, list):
+        return " + ".join(map(str, label)) or "no class"
+    return f"{label:.6g}" if isinstance(label, float) else str(label)
 
 
 def find_classes(typed, names):
@@ -141,13 +193,13 @@ def describe_item(item, text=True):
     """Return an item in one line: its label or prediction, its note and its text."""
     parts = []
     if item["label"] is not None:
-        parts.append(f"labeled {item['label']}")
+        parts.append(f"labeled {show_label(item['label'])}")
     if item["prediction"] is not None:
         proba = item["probability"]
         sure = "" if proba is None else f" {proba:.0%}"
-        parts.append(f"prediction: {item['prediction']}{sure}")
+        parts.append(f"prediction: {show_label(item['prediction'])}{sure}")
     if item["suggestion"] is not None:
-        parts.append(f"suggestion: {item['suggestion']}")
+        parts.append(f"suggestion: {show_label(item['suggestion'])}")
     if item["flag"]:
         parts.append("flagged")
     if item["note"]:
@@ -159,11 +211,17 @@ def describe_item(item, text=True):
     return " | ".join(parts)
 
 
-def list_classes(state, about=False):
-    """Return a line for each class: key, name, count, and description if wanted."""
+def list_classes(state, about=False, selected=None):
+    """Return a line for each class: key, name, count, and description if wanted.
+
+    `selected` are the names to show with a check mark, or None without boxes.
+    """
     lines = []
     for entry in state["classes"]:
-        line = f"{entry['key'] or ' '}  {entry['name']}  ({entry['count']})"
+        name = entry["name"]
+        if selected is not None:
+            name = f"[{'x' if name in selected else ' '}] {name}"
+        line = f"{entry['key'] or ' '}  {name}  ({entry['count']})"
         if about and entry["description"]:
             line += f"  {entry['description']}"
         lines.append(line)

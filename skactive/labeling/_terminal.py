@@ -9,7 +9,13 @@ from textual.screen import ModalScreen
 from textual.widgets import Footer, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from ._prompt import describe_item, describe_state, find_classes, list_classes
+from ._prompt import (
+    as_number,
+    describe_item,
+    describe_state,
+    find_classes,
+    list_classes,
+)
 
 
 class _Choice(ModalScreen):
@@ -88,6 +94,13 @@ class LabelingApp(App):
         super().__init__()
         self._desk, self._client = desk, client
         self._item, self._state, self._since = None, None, 0.0
+        # Names that are chosen where several can be, and whether Enter found none.
+        self._selected, self._is_empty_confirmed = [], False
+        if desk.target == "multi-label":
+            self.bind("enter", "save", description="Save")
+            self.bind("escape", "clear", description="Clear")
+        elif desk.target == "regression":
+            self.bind("enter", "number", description="Number")
 
     def compose(self):
         yield Static(id="status", markup=False)
@@ -112,7 +125,43 @@ class LabelingApp(App):
         for entry in self._state["classes"]:
             if event.character and entry["key"] == event.character:
                 event.stop()
-                await self._answer(entry["name"])
+                await self._choose(entry["name"])
+
+    async def _choose(self, name):
+        """Answer with a class, or check it where several can be chosen."""
+        if self._desk.target != "multi-label":
+            await self._answer(name)
+        elif self._item is not None:
+            chosen = self._selected
+            chosen.remove(name) if name in chosen else chosen.append(name)
+            self._is_empty_confirmed = False
+            self._show_classes()
+
+    async def action_save(self):
+        """Answer with the checked classes; without any, at the second time."""
+        if not self._selected and not self._is_empty_confirmed:
+            self._is_empty_confirmed = True
+            self.notify("Press Enter again: no class applies.")
+        else:
+            await self._answer(list(self._selected))
+
+    def action_clear(self):
+        """Remove all check marks."""
+        self._selected.clear()
+        self._show_classes()
+
+    def action_number(self):
+        """Type the number that answers."""
+        if self._item is not None:
+            shown = self._item["prediction"]
+            hint = "a number" if shown is None else f"a number, such as {shown:.6g}"
+            self.push_screen(_Choice("Number", [], hint, free=True), self._typed)
+
+    async def _typed(self, text):
+        if text and (value := as_number(text)) is not None:
+            await self._answer(value)
+        elif text:
+            self.notify(f"{text} is not a number.", markup=False)
 
     async def action_accept(self):
         """Accept the prediction, or the suggestion if there is no prediction."""
@@ -164,7 +213,7 @@ class LabelingApp(App):
 
     async def _picked(self, name):
         if name is not None:
-            await self._answer(name)
+            await self._choose(name)
 
     def action_add_class(self):
         """Add a class."""
@@ -223,12 +272,23 @@ class LabelingApp(App):
         if state is not None:
             self._state = state
             self.query_one("#status", Static).update(describe_state(state))
-            self.query_one("#list", Static).update("\n".join(list_classes(state)))
+            self._show_classes()
+
+    def _show_classes(self):
+        several = self._desk.target == "multi-label"
+        chosen = self._selected if several else None
+        lines = list_classes(self._state, selected=chosen)
+        self.query_one("#list", Static).update("\n".join(lines))
 
     def _show(self, item, restart=True):
         self._item = item
         if restart:
             self._since = time.monotonic()
+            label = None if item is None else item["label"]
+            self._selected = list(label) if isinstance(label, list) else []
+            self._is_empty_confirmed = False
+            if self._state is not None:
+                self._show_classes()
         text, below = "Nothing is left to label. Ctrl+Q finishes.", ""
         if item is not None:
             text = item["text"]

@@ -55,8 +55,9 @@ def label(table, tiny_bert, monkeypatch, capsys):
 
         monkeypatch.setattr("builtins.input", read)
         monkeypatch.setattr("builtins.print", _Print(shown))
-        text, column = columns
-        place = ["label", str(file), "--text", text, "--label", column]
+        text, names = columns
+        names = [names] if isinstance(names, str) else names
+        place = ["label", str(file), "--text", text, "--label", *names]
         status = main([*place, "--model", tiny_bert, "--terminal", *options])
         monkeypatch.undo()
         capsys.readouterr()
@@ -341,3 +342,145 @@ def test_predict_needs_a_column_of_texts(label, table, tmp_path, capsys):
     model = str(tmp_path / "notes.skactive" / "model")
     assert main(["predict", model, str(table)]) == 1
     assert "argument --text: name the column of texts" in capsys.readouterr().err
+
+
+def _names(text):
+    """Return the classes of a text of the fixture, by its words."""
+    return [x for x in ("good", "new", "red") if f" {x} " in text]
+
+
+def _answer_several(shown):
+    """Answer the text that is shown with all of its classes."""
+    text = next(x for x in reversed(shown) if x.startswith("a "))
+    return ", ".join(_names(text)) or "-"
+
+
+@pytest.fixture
+def several(columns, tmp_path):
+    """Write a table with several classes per text in one form; return its columns."""
+
+    def several(form, n=8):
+        texts = [x.replace("=1+1 a", "a") for x in columns["text"]]
+        rows = [_names(x) if i < n else None for i, x in enumerate(texts)]
+        if form == "columns":
+            labels = {
+                name: [None if row is None else int(name in row) for row in rows]
+                for name in ("good", "new", "red")
+            }
+        elif form == "joined":
+            labels = {
+                "label": [None if x is None else "|".join(x) or "|" for x in rows]
+            }
+        else:
+            labels = {"label": [None if x is None else json.dumps(x) for x in rows]}
+        write_table(tmp_path / "several.csv", {"text": texts, **labels})
+        return tmp_path / "several.csv"
+
+    return several
+
+
+def _read_names(out, form, row):
+    """Return the sorted names of a row of the labeled table."""
+    if form == "columns":
+        return [name for name in ("good", "new", "red") if out[name][row] == "1"]
+    cell = out["label"][row]
+    names = json.loads(cell) if form == "json" else cell.split("|")
+    return sorted(name for name in names if name)
+
+
+@pytest.mark.parametrize("form", ["columns", "joined", "json"])
+def test_several_classes_per_text(label, several, tmp_path, tiny_bert, form):
+    table = several(form)
+    options = ["--separator", "|"] if form == "joined" else []
+    names = ["good", "new", "red"] if form == "columns" else ["label"]
+    lines = [*[_answer_several] * 12, "q"]
+    run = {"file": table, "columns": ("text", names)}
+    status, shown = label(*lines, options=options, **run)
+    assert status == 0
+    assert any("or - if no class applies" in line for line in shown)
+    before, _, _ = read_cells(table)
+    out, _, _ = read_cells(tmp_path / "several.labeled.csv")
+    assert out["label_source"].count("person") == 12
+    assert set(out["label_source"]) == {"given", "person", "model"}
+    for row, source in enumerate(out["label_source"]):
+        if source == "given":  # the cells of the file are as they were
+            assert all(out[name][row] == before[name][row] for name in names)
+        if source != "model":
+            assert _read_names(out, form, row) == _names(out["text"][row])
+        assert 0.5 <= float(out["probability"][row]) <= 1
+        assert out["prediction"][row] is not None
+    # The same command continues, and the model predicts other tables.
+    _, shown = label(_answer_several, options=options, **run)
+    assert "40 texts, 8 labels given, 12 by people" in shown
+    place = tmp_path / "several.skactive" / "model"
+    write_table(tmp_path / "new.csv", {"text": ["a good one", "a bad one"]})
+    assert main(["predict", str(place), str(tmp_path / "new.csv")]) == 0
+    new, _, _ = read_cells(tmp_path / "new.predicted.csv")
+    cells = new["prediction"]
+    assert all(cell.startswith("[") == (form == "json") for cell in cells)
+    assert not set("".join(cells)) & set("0123456789")
+
+
+def test_several_classes_from_nothing(label, columns, tmp_path):
+    table = tmp_path / "plain.csv"
+    texts = [x.replace("=1+1 a", "a") for x in columns["text"]]
+    write_table(table, {"text": texts})
+    options = ["--classes", "good,new,red", "--separator", ";"]
+    _, shown = label(*[_answer_several] * 6, "-", options=options, file=table)
+    assert "a column 'label' is added; the file has none" in shown
+    out, _, _ = read_cells(tmp_path / "plain.labeled.csv")
+    people = [i for i, x in enumerate(out["label_source"]) if x == "person"]
+    assert len(people) == 7
+    cells = [out["label"][i] for i in people]
+    assert cells.count(";") >= 1
+    run = {"file": table, "columns": ("text", ["good", "new"])}
+    status, shown = label("1 2", "-", options=["--session", str(tmp_path / "s")], **run)
+    assert status == 0
+    out, _, _ = read_cells(tmp_path / "plain.labeled.csv")
+    people = [i for i, x in enumerate(out["label_source"]) if x == "person"]
+    assert sorted((out["good"][i], out["new"][i]) for i in people) == [
+        ("0", "0"),
+        ("1", "1"),
+    ]
+
+
+@pytest.fixture
+def numbers(columns, tmp_path):
+    texts = [f"a text {'good ' * (i % 5)} {i}" for i in range(40)]
+    given = [f"{i % 5 + 0.5}" if i < 8 else None for i in range(40)]
+    write_table(tmp_path / "numbers.csv", {"text": texts, "score": given})
+    return tmp_path / "numbers.csv"
+
+
+def test_numbers_to_predict(label, numbers, tmp_path):
+    run = {"file": numbers, "columns": ("text", "score")}
+    lines = ["x", *["2.5"] * 5, "q"]
+    status, shown = label(*lines, options=["--regression"], **run)
+    assert status == 0
+    assert "Type a number." in shown
+    out, _, _ = read_cells(tmp_path / "numbers.labeled.csv")
+    assert [float(x) for x in out["score"]]
+    assert out["label_source"].count("person") == 5
+    assert set(out["probability"]) == {None}
+    place = tmp_path / "numbers.skactive" / "model"
+    assert main(["predict", str(place), str(numbers)]) == 0
+    new, _, _ = read_cells(tmp_path / "numbers.predicted.csv")
+    assert all(abs(float(x)) < 100 for x in new["prediction"])
+    assert "probability" not in new
+
+
+def test_numbers_with_fractions_need_the_flag(label, columns, tmp_path, capsys):
+    given = [str(i + 0.25) for i in range(40)]
+    table = tmp_path / "numbers.csv"
+    write_table(table, {"text": columns["text"], "label": given})
+    status = main(
+        ["label", str(table), "--text", "text", "--label", "label", "--terminal"]
+    )
+    assert status == 1
+    assert "Pass --regression to predict numbers" in capsys.readouterr().err
+    write_table(table, {"text": ["a", "b"], "label": ["1", "x"]})
+    place = ["label", str(table), "--text", "text", "--label", "label", "--terminal"]
+    assert main([*place, "--regression"]) == 1
+    assert "must hold numbers, got 'x' at line 3" in capsys.readouterr().err
+    assert main([*place, "--regression", "--separator", "|"]) == 1
+    assert "'regression' must be False" in capsys.readouterr().err

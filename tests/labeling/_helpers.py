@@ -6,6 +6,8 @@ from selenium.webdriver import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+TOKEN = "a-token-for-the-tests"
+
 
 class Page:
     """The page at an address, in the current window of a driver."""
@@ -84,3 +86,13 @@ return parts.length ? [...parts].map((part) => part.textContent).join("|") : nul
         """The names of the classes that are shown."""
         code = "return [...document.querySelectorAll('.classes .name')]"
         return self.driver.execute_script(f"{code}.map((name) => name.textContent)")
+
+
+def find_violations(page, axe):
+    """Return what axe-core finds on the page, list of rule and elements."""
+    page.driver.execute_script(axe)
+    return page.driver.execute_async_script("""
+const done = arguments[0];
+axe.run().then(({ violations }) => done(violations.map(
+  ({ id, nodes }) => [id, nodes.map((node) => node.failureSummary + node.html)])));
+""")

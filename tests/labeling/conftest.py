@@ -12,8 +12,10 @@ from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner, LabelingSession
 from skactive.labeling import Desk
+from skactive.labeling._server import LabelingServer
 
 from ..conftest import absent
+from ._helpers import TOKEN, Page
 
 TEXTS = [f"{'good' if i % 2 else 'bad'} film number {i}" for i in range(60)]
 
@@ -105,3 +107,23 @@ def window(browser):
             browser.execute_script("if (origin != 'null') localStorage.clear()")
             browser.close()
     browser.switch_to.window(first)
+
+
+@pytest.fixture
+def open_page(window, open_desk):
+    """Open the page of a desk; the browser may log nothing but the words of `noise`."""
+    servers, allowed = [], []
+
+    def open_page(*args, noise=(), **options):
+        desk = open_desk(*args, **options)
+        servers.append(LabelingServer(desk, token=TOKEN).start())
+        allowed.extend(noise)
+        page = Page(window, servers[-1].url)
+        page.desk, page.server = desk, servers[-1]
+        return page
+
+    yield open_page
+    log = [entry["message"] for entry in window.get_log("browser")]
+    for server in servers:
+        server.stop()
+    assert [line for line in log if not any(word in line for word in allowed)] == []

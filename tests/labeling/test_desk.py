@@ -8,7 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.stats import beta
-from sklearn.linear_model import LogisticRegression
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 from skactive import ActiveLearner
@@ -364,3 +367,65 @@ def test_unusable_arguments(open_desk, desk):
     desk = open_desk()
     with pytest.raises(ValueError, match="must be ids of the pool, got 'nowhere'"):
         desk.answer("nowhere", "yes", "tab")
+
+
+SEVERAL = {"classes": ["joy", "love", "anger"], "multi_label": True, "refit": False}
+
+
+def test_several_classes_are_counted_one_by_one(open_desk):
+    desk = open_desk(session=SEVERAL, suggestions={0: ["love", "joy"], 1: ["joy"]})
+    assert desk.state()["target"] == "multi-label"
+    for id, names in enumerate([["joy", "love"], [], ["love"], ["love", "love"]]):
+        state = desk.answer(id, names, "tab")
+    assert [entry["count"] for entry in state["classes"]] == [1, 3, 0]
+    assert desk.session.labels[3] == ["love"]
+    # Sets of names are compared, in any order.
+    compared = state["suggestions"]
+    assert (compared["compared"], compared["agreed"]) == (2, 1)
+    assert desk.item(1)["label"] == []
+    assert desk.item(4)["prediction"] is None
+
+
+def test_each_of_several_classes_must_be_known(open_desk):
+    desk = open_desk(session=SEVERAL)
+    with pytest.raises(ValueError, match="must be one of the classes, got 'hate'"):
+        desk.answer(0, ["joy", "hate"], "tab")
+    desk.add_class("hate")
+    desk.answer(0, ["joy", "hate"], "tab")
+    desk.answer(0, ["hate", "joy"], "tab")  # the same answer again
+    assert _events(desk).count("tell") == 1
+    desk.answer(1, "joy", "tab")  # one name is a list of one
+    assert desk.session.labels[1] == ["joy"]
+
+
+def test_predictions_of_several_classes_are_lists(open_desk):
+    model = OneVsRestClassifier(LogisticRegression(C=100))
+    learner = ActiveLearner(make_pipeline(TfidfVectorizer(), model), random_state=0)
+    desk = open_desk(session={**SEVERAL, "refit": True}, learner=learner)
+    for id, text in enumerate(TEXTS[:20]):
+        desk.answer(id, ["joy", "love"] if "good" in text else [], "tab")
+    desk.session.refit()
+    good, bad = desk.item(21), desk.item(20)
+    assert (good["prediction"], bad["prediction"]) == (["joy", "love"], [])
+    assert {name for name, _ in good["top"][:2]} == {"joy", "love"}
+    # The score is that of the least certain class.
+    doubts = [max(p, 1 - p) for _, p in good["top"]]
+    assert good["probability"] == pytest.approx(min(doubts))
+    assert desk.state()["model"]["error"] is None
+
+
+def test_numbers(open_desk):
+    model = make_pipeline(TfidfVectorizer(), Ridge())
+    learner = ActiveLearner(model, strategy="random", random_state=0)
+    desk = open_desk(learner=learner, session={"classes": None, "refit": True})
+    for id in range(20):
+        state = desk.answer(id, id / 10, "tab")
+    assert (state["target"], state["classes"]) == ("regression", [])
+    assert desk.item(0)["label"] == 0.0
+    with pytest.raises(ValueError, match="'label' must be a number, got '1'"):
+        desk.answer(30, "1", "tab")
+    desk.session.refit()
+    item = desk.item(30)
+    assert isinstance(item["prediction"], float)
+    assert (item["probability"], item["top"]) == (None, [])
+    assert desk.state()["estimate"] == ""

@@ -15,10 +15,9 @@ from selenium.webdriver.common.keys import Keys
 
 from skactive.labeling._server import PAGE, LabelingServer
 
-from ._helpers import Page
+from ._helpers import TOKEN, Page, find_violations
 
 pytestmark = pytest.mark.browser
-TOKEN = "a-token-for-the-tests"
 KEYS = {"disaster": "1", "other": "2"}
 
 
@@ -150,26 +149,6 @@ def test_label_200_tweets_with_the_command(
 
 
 # Everything below runs a server in this process, over the desk of the fixtures.
-
-
-@pytest.fixture
-def open_page(window, open_desk):
-    """Open the page of a desk; the browser may log nothing but the words of `noise`."""
-    servers, allowed = [], []
-
-    def open_page(*args, noise=(), **options):
-        desk = open_desk(*args, **options)
-        servers.append(LabelingServer(desk, token=TOKEN).start())
-        allowed.extend(noise)
-        page = Page(window, servers[-1].url)
-        page.desk, page.server = desk, servers[-1]
-        return page
-
-    yield open_page
-    log = [entry["message"] for entry in window.get_log("browser")]
-    for server in servers:
-        server.stop()
-    assert [line for line in log if not any(word in line for word in allowed)] == []
 
 
 def _labels(page):
@@ -570,15 +549,6 @@ def emulation(window):
     window.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
-def _violations(page, axe):
-    page.driver.execute_script(axe)
-    return page.driver.execute_async_script("""
-const done = arguments[0];
-axe.run().then(({ violations }) => done(violations.map(
-  ({ id, nodes }) => [id, nodes.map((node) => node.failureSummary + node.html)])));
-""")
-
-
 @pytest.mark.usefixtures("emulation")
 @pytest.mark.parametrize(
     ("scheme", "size"),
@@ -609,19 +579,19 @@ def test_there_is_no_violation_of_accessibility(open_page, axe, scheme, size):
     _emulate(page, prefers_color_scheme=scheme)
     code = "return getComputedStyle(document.querySelector('.skactive')).colorScheme"
     assert page.driver.execute_script(code) == "light dark"
-    assert _violations(page, axe) == []
+    assert find_violations(page, axe) == []
     page.press("?")
     page.until(lambda: page.all("dialog[open]"))
-    assert _violations(page, axe) == []
+    assert find_violations(page, axe) == []
     for name in ("History", "Classes", "Search", "Finish"):
         page.press(Keys.ESCAPE)
         page.until(lambda: not page.all("dialog[open]"))
         page.open(name)
-        assert _violations(page, axe) == []
+        assert find_violations(page, axe) == []
     page.press(Keys.ESCAPE)
     page.server.stop()
     page.until(lambda: page.text(".fault"))
-    assert _violations(page, axe) == []
+    assert find_violations(page, axe) == []
 
 
 @pytest.mark.usefixtures("emulation")

@@ -6,8 +6,12 @@ import pytest
 
 pytest.importorskip("textual")
 
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
 from textual.widgets import Input, Static
 
+from skactive import ActiveLearner
 from skactive.labeling._terminal import LabelingApp
 
 
@@ -164,3 +168,42 @@ def test_texts_are_shown_as_they_are(open_desk):
 
     _drive(desk, play, size=(40, 20))
     assert sorted(seen) == sorted(texts)
+
+
+SEVERAL = {"classes": ["joy", "love", "anger"], "multi_label": True, "refit": False}
+
+
+def test_check_several_classes(open_desk):
+    desk = open_desk(session=SEVERAL)
+    texts = []
+
+    async def play(app, pilot):
+        texts.append(_shown(app, "item"))
+        await _press(pilot, "1", "3")
+        assert "1  [x] joy  (0)" in _shown(app, "list")
+        assert "2  [ ] love  (0)" in _shown(app, "list")
+        await _press(pilot, "3", "slash", "l", "o", "enter", "enter")
+        texts.append(_shown(app, "item"))
+        await _press(pilot, "1", "escape", "enter")
+        assert _shown(app, "item") == texts[-1]  # an empty answer needs two
+        await _press(pilot, "enter")
+        await _press(pilot, "u")
+        assert "[ ] joy" in _shown(app, "list")
+        await _press(pilot, "2", "enter")
+
+    _drive(desk, play)
+    labels = {desk.session.item(id): x for id, x in desk.session.labels.items()}
+    assert labels == {texts[0]: ["joy", "love"], texts[1]: ["love"]}
+
+
+def test_type_numbers(open_desk):
+    model = make_pipeline(TfidfVectorizer(), Ridge())
+    learner = ActiveLearner(model, strategy="random", random_state=0)
+    desk = open_desk(learner=learner, session={"classes": None, "refit": False})
+
+    async def play(app, pilot):
+        await _press(pilot, "enter", *"1x", "enter")
+        await _press(pilot, "enter", "2", "full_stop", "5", "enter")
+
+    _drive(desk, play)
+    assert list(desk.session.labels.values()) == [2.5]

@@ -16,8 +16,9 @@ const h = (tag, attributes = {}, ...children) => {
 };
 const kbd = (key) => h("kbd", { "aria-hidden": "true" }, key);
 const encode = (value) => JSON.stringify(value);
-const say = (label) => (Array.isArray(label) ? label.join(" + ") : String(label));
+const say = (label) => (Array.isArray(label) ? label.join(" + ") || "no class" : String(label));
 const percent = (p) => `${Math.round(100 * p)} %`;
+const short = (number) => String(Number(number.toPrecision(4)));
 const plural = (n, word) => `${n.toLocaleString("en")} ${word}${n === 1 ? "" : "s"}`;
 const brief = (text) => (Array.isArray(text) ? text.join(" | ") : text).slice(0, 200);
 const newId = () => `${Date.now().toString(36)}-${Math.random().toString(36).slice(2)}`;
@@ -103,6 +104,7 @@ class Labeling {
   constructor(root, desk, options) {
     Object.assign(this, { root, desk, options, client: newId(), state: null, queue: [], visiting: null });
     Object.assign(this, { busy: false, turn: 0, lost: false, stopped: null, ended: false, guard: 0, filterText: "", buttons: new Map() });
+    Object.assign(this, { selected: new Set(), confirmed: false });  // where several classes can be chosen
     this.scope = options.scope ?? location.pathname;
     this.by = memory.tab(this.scope) || null;
     this.hidden = memory.get("predictions") === "hidden";
@@ -196,6 +198,9 @@ class Labeling {
     this.state = state;
     this.showState();
   }
+  get several() { return this.state?.target === "multi-label"; }
+  get numeric() { return this.state?.target === "regression"; }
+  get chosen() { return this.state.classes.map(({ name }) => name).filter((name) => this.selected.has(encode(name))); }
   get item() { return this.visiting ?? this.queue[0] ?? null; }
 
   // What a person does ---------------------------------------------------------------
@@ -217,11 +222,40 @@ class Labeling {
       this.queue = this.queue.filter((other) => other.id !== item.id);
       this.announce(text);
     }
+    const again = this.wasRefused && (this.several || this.numeric);  // what was chosen stays
     this.wasRefused = false;
-    this.showItem();
+    this.showItem(!again);
     this.refill();
   }
   answer(label) { return this.put("answer", { label }, this.item, `Saved: ${say(label)}.`); }
+  choose(name) {  // the answer, or one of several
+    if (!this.several) return this.answer(name);
+    if (this.busy || !this.item || performance.now() < this.guard) return;
+    const id = encode(name), on = !this.selected.has(id);
+    if (on) this.selected.add(id);
+    else this.selected.delete(id);
+    this.announce(`${say(name)} ${on ? "checked" : "not checked"}.`);
+    this.showChosen();
+    this.showClasses();
+  }
+  submit() {  // what is checked or typed
+    if (this.busy || !this.item) return;
+    if (this.numeric) {
+      const text = this.ui.number.value.trim(), value = Number(text.replace(",", "."));
+      if (!text || !Number.isFinite(value)) return this.showChosen(text ? `${text} is not a number.` : "Type a number.");
+      return this.answer(value);
+    }
+    if (!this.chosen.length && !this.confirmed) {
+      this.showChosen("No class is checked. Press Enter again if no class applies.");
+      this.confirmed = true;
+    } else this.answer(this.chosen);
+  }
+  uncheck() {
+    this.selected.clear();
+    this.ui.number.value = "";
+    this.showChosen();
+    this.showClasses();
+  }
   skip() {
     if (this.visiting) this.leave();
     else this.put("skip", {}, this.item, "Skipped.");
@@ -235,6 +269,7 @@ class Labeling {
     this.warn(`Not stored: ${error}`);
   }
   accept() {
+    if (this.several && this.selected.size) return this.showChosen("Press Enter to save what is checked, or Esc to clear it.");
     const { prediction = null, suggestion = null } = this.item ?? {};
     if (!this.hidden && prediction !== null) this.answer(prediction);
     else if (suggestion !== null) this.answer(suggestion);
@@ -264,6 +299,7 @@ class Labeling {
     if (this.item) return this.outbox.add({ method, args: { id: this.item.id, ...args, by: this.by } });
   }
   visit(item) {
+    if (this.several || this.numeric) this.opener = this.ui.text;  // Enter saves
     this.dialog.close();
     this.visiting = item;
     this.showItem();
@@ -276,16 +312,23 @@ class Labeling {
     const { target } = event, { key: raw, code } = event;
     const field = target.matches?.("input, textarea, select, [contenteditable]");
     const key = /^[\x20-\x7e]$/.test(raw) ? raw.toLowerCase() : /^Key[A-Z]$/.test(code) ? code[3].toLowerCase() : raw;
-    if (field) { if (target === this.ui.filter) this.onFilterKey(event); return; }
-    const inClasses = target.getAttribute?.("role") === "radio";
+    if (field) {
+      if (target === this.ui.filter) this.onFilterKey(event);
+      if (target === this.ui.number) this.onNumberKey(event);
+      return;
+    }
+    const role = target.getAttribute?.("role"), inClasses = role === "radio" || role === "checkbox";
     if (inClasses && this.moveFocus(event)) return;
-    if ((key === " " || key === "Enter") && target.matches?.("button")) return;  // it is pressed
+    const saves = key === "Enter" && role === "checkbox";  // Space checks it
+    if ((key === " " || key === "Enter") && !saves && target.matches?.("button")) return;  // it is pressed
+    if (this.numeric && /^[-+.,0-9]$/.test(key)) return this.ui.number.focus();  // which gets the key
     const entry = this.state.classes.find((entry) => entry.key && entry.key === key);
     const command = {
       " ": () => this.accept(), s: () => this.skip(), ArrowRight: () => this.skip(),
       u: () => this.undo(), ArrowLeft: () => this.undo(), f: () => this.flag(), n: () => this.openNote(),
-      "?": () => this.openHelp(), "/": () => this.openFilter(), Escape: () => this.visiting && this.leave(),
-    }[key] ?? (entry && (() => this.answer(entry.name)));
+      "?": () => this.openHelp(), "/": () => this.openFilter(), Escape: () => (this.selected.size ? this.uncheck() : this.visiting && this.leave()),
+      Enter: (this.several || this.numeric) && (() => this.submit()),
+    }[key] || (entry && (() => this.choose(entry.name)));
     if (!command) return;
     event.preventDefault();
     event.stopPropagation();
@@ -299,10 +342,22 @@ class Labeling {
     const [first] = this.matches;
     if (event.key === "Enter") {
       event.preventDefault();
-      if (this.filterText.trim() && first) this.answer(first.name);
+      if (!this.filterText.trim()) { if (this.several) this.submit(); }
+      else if (first) {
+        this.choose(first.name);
+        if (this.several) { this.clearFilter(); if (this.ui.filter.hidden) this.ui.text.focus(); }
+      }
     } else if (event.key === "Escape") { this.clearFilter(); this.ui.text.focus(); }
     else if (event.key === "ArrowDown" && first) { event.preventDefault(); this.buttons.get(encode(first.name)).focus(); }
     else return;
+    event.stopPropagation();
+  }
+  onNumberKey(event) {
+    if (event.key === "Enter" && !event.repeat) this.submit();
+    else if (event.key === "Escape") { this.uncheck(); this.ui.text.focus(); }
+    else if (event.key === " " && !this.ui.number.value) this.accept();
+    else return;
+    event.preventDefault();
     event.stopPropagation();
   }
   clearFilter() { this.ui.filter.value = this.filterText = ""; this.filtering = false; this.showClasses(); }
@@ -322,6 +377,8 @@ class Labeling {
   showClasses() {
     const { filter, classes } = this.ui, all = this.state.classes, item = this.item;
     filter.hidden = all.length <= MANY && !this.filtering;
+    classes.setAttribute("role", this.several ? "group" : "radiogroup");
+    classes.hidden = this.numeric;
     classes.classList.toggle("few", all.length <= 6);
     this.root.classList.toggle("many", all.length > MANY);
     const shown = this.matches;
@@ -329,8 +386,9 @@ class Labeling {
     const old = this.buttons;
     this.buttons = new Map(shown.map((entry, i) => {
       const id = encode(entry.name);
-      const button = old.get(id) ?? h("button", { type: "button", role: "radio", onclick: () => this.answer(entry.name) });
-      const p = likely.get(id), checked = item !== null && item.label !== null && encode(item.label) === id;
+      const button = old.get(id) ?? h("button", { type: "button", role: this.several ? "checkbox" : "radio", onclick: () => this.choose(entry.name) });
+      const p = likely.get(id), given = item !== null && item.label !== null && encode(item.label) === id;
+      const checked = this.several ? this.selected.has(id) : given;
       const look = encode([entry, p, checked]);
       if (button.look !== look) {
         button.look = look;
@@ -348,6 +406,14 @@ class Labeling {
     const buttons = [...this.buttons.values()];
     if (buttons.length !== classes.children.length || buttons.some((button, i) => button !== classes.children[i])) classes.replaceChildren(...buttons);
     this.ui.nomatch.hidden = shown.length > 0 || !this.filterText;
+  }
+  showChosen(hint = "") {  // the row of Save
+    const { ui } = this, names = this.several ? this.chosen : [];
+    this.confirmed = false;
+    ui.save.hidden = !this.several && !this.numeric;
+    ui.field.hidden = !this.numeric;
+    ui.chosen.textContent = hint || (names.length ? say(names) : this.several ? "Check the classes that apply." : "");
+    if (hint) this.announce(hint);
   }
   moveFocus(event) {
     const all = [...this.buttons.values()], here = all.indexOf(event.target), last = all.length - 1;
@@ -370,8 +436,9 @@ class Labeling {
     const act = (text, action, key, extra) => button(text, () => { action(); if (!this.dialog.open) ui.text.focus(); }, key, extra);
     ui.source = h(page ? "h1" : "h3", { class: "source", dir: "auto" });
     ui.theme = button("Theme", () => this.setTheme({ auto: "light", light: "dark", dark: "auto" }[this.theme]), null, { class: "link" });
+    ui.edit = button("Classes", () => this.openClasses());
     ui.nav = h("nav", { "aria-label": "Tools" }, button("History", () => this.openList("history")), button("Check these", () => this.openList("check")),
-      button("Search", () => this.openList("search")), button("Classes", () => this.openClasses()), button("Help", () => this.openHelp(), "?"),
+      button("Search", () => this.openList("search")), ui.edit, button("Help", () => this.openHelp(), "?"),
       this.options.finish ? button("Finish", () => this.openFinish(), null, { class: "primary" }) : null);
     ui.bar = h("progress", { max: "1", "aria-label": "Progress" });
     ui.progress = h("span", {});
@@ -387,6 +454,11 @@ class Labeling {
       autocomplete: "off", spellcheck: "false", oninput: () => { this.filterText = ui.filter.value; this.showClasses(); this.announce(plural(this.buttons.size, "class").replace("classs", "classes")); } });
     ui.classes = h("div", { class: "classes", role: "radiogroup", "aria-label": "Classes" });
     ui.nomatch = h("p", { class: "note", hidden: true }, "No class matches.");
+    ui.number = h("input", { type: "text", inputmode: "decimal", autocomplete: "off" });
+    ui.field = h("label", { class: "number" }, "Number", ui.number);
+    ui.chosen = h("span", { class: "chosen", dir: "auto" });
+    ui.save = h("div", { class: "save", hidden: true }, ui.field,
+      h("button", { type: "button", class: "primary", "aria-keyshortcuts": "Enter", onclick: () => { this.submit(); ui.text.focus(); } }, kbd("Enter"), "Save"), ui.chosen);
     ui.flag = act("Flag", () => this.flag(), "f", { "aria-pressed": "false" });
     ui.note = act("Note", () => this.openNote(), "n");
     ui.actions = h("div", { class: "actions" }, act("Undo", () => this.undo(), "u"), act("Skip", () => this.skip(), "s"), ui.flag, ui.note);
@@ -394,7 +466,7 @@ class Labeling {
     ui.annotator = button("", () => this.openName(), null, { class: "link" });
     ui.facts = h("span", {});
     this.dialog = h("dialog", { onclose: () => { this.dialog.replaceChildren(); (this.opener?.isConnected ? this.opener : ui.text).focus(); } });
-    this.main = h(page ? "main" : "div", {}, ui.text, ui.guess, ui.filter, ui.classes, ui.nomatch, ui.actions,
+    this.main = h(page ? "main" : "div", {}, ui.text, ui.guess, ui.filter, ui.classes, ui.nomatch, ui.save, ui.actions,
       h("div", { class: "alerts" }, ui.fault, ui.warning));
     this.root.classList.add("skactive");
     this.root.classList.toggle("skactive-whole", Boolean(page));
@@ -455,7 +527,12 @@ class Labeling {
   showItem(isNew = true, focus = this.hasFocus()) {
     const { item, ui } = this;
     if (!this.state) return;
+    ui.edit.hidden = this.numeric;
     if (isNew) {
+      const label = item?.label ?? null;
+      this.selected = new Set(Array.isArray(label) ? label.map(encode) : []);
+      ui.number.value = "";
+      this.showChosen();
       this.since = performance.now();
       if (this.filterText || this.filtering) this.clearFilter();
       const texts = item === null ? [] : Array.isArray(item.text) ? item.text : [item.text];
@@ -469,17 +546,17 @@ class Labeling {
     ui.mode.hidden = !this.visiting;
     ui.row.hidden = !ui.mode.hidden;
     if (this.visiting) {
-      const what = item.label === null ? "This text is not labeled." : `Labeled ${say(item.label)}${item.annotator ? ` by ${item.annotator}` : ""}. Choose a class to correct it.`;
+      const what = item.label === null ? "This text is not labeled." : `Labeled ${say(item.label)}${item.annotator ? ` by ${item.annotator}` : ""}. ${this.numeric ? "Type another number" : "Choose a class"} to correct it.`;
       ui.mode.replaceChildren(what, " ", h("button", { type: "button", class: "link", onclick: () => this.leave() }, "Back ", kbd("Esc")));
     }
     const accept = (name, label, extra, key) => h("button", { type: "button", onclick: () => { this.answer(label); ui.text.focus(); } },
-      key ? kbd("Space") : null, `${name} `, h("b", { dir: "auto" }, say(label)), extra);
+      key ? kbd("Space") : null, `${name} `, h("b", { dir: "auto" }, this.numeric ? short(label) : say(label)), extra);
     const predicted = item && !this.hidden && item.prediction !== null;
     const suggested = item && item.suggestion !== null;
     ui.guess.replaceChildren(...[
       predicted ? accept("Prediction:", item.prediction, item.probability === null ? "" : ` ${percent(item.probability)}`, true) : null,
       suggested ? accept("Suggestion:", item.suggestion, "", !predicted) : null,
-      ...(predicted && this.state.classes.length > MANY ? item.top.slice(1, 3) : []).map(([label, p]) => h("span", { class: "other" }, accept("or", label, ` ${percent(p)}`))),
+      ...(predicted && !this.several && this.state.classes.length > MANY ? item.top.slice(1, 3) : []).map(([label, p]) => h("span", { class: "other" }, accept("or", label, ` ${percent(p)}`))),
       !predicted && !suggested ? h("span", { class: "note" }, this.hidden ? "Predictions are hidden." : "No prediction yet.") : null].filter(Boolean));
     ui.flag.setAttribute("aria-pressed", Boolean(item?.flag));
     ui.note.classList.toggle("set", Boolean(item?.note));
@@ -524,7 +601,9 @@ class Labeling {
     this.open("Annotator", this.form("Your name; it is stored with every answer", this.by ?? this.state.annotator ?? "", save, "Save"));
   }
   openHelp() {
-    const keys = [["1 – 9, letters", "answer with the class"], ["Space", "accept the prediction or the suggestion"], ["S or →", "skip"], ["U or ←", "undo"],
+    const answer = this.several ? [["1 – 9, letters", "check the class, or remove its check mark"], ["Enter", "save the checked classes; twice if no class applies"], ["Esc", "remove all check marks"]]
+      : this.numeric ? [["0 – 9", "type the number"], ["Enter", "save the number"]] : [["1 – 9, letters", "answer with the class"]];
+    const keys = [...answer, ["Space", "accept the prediction or the suggestion"], ["S or →", "skip"], ["U or ←", "undo"],
       ["F", "flag"], ["N", "note"], ["/", "find a class by its name; Enter takes the first"], ["Esc", "back from an earlier text"], ["?", "this help"]];
     const rows = this.state.classes.filter((entry) => entry.description || entry.examples.length || entry.key);
     this.open("Help", h("h3", {}, "Keys"), h("dl", { class: "keys" }, keys.map(([key, what]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, what)])),

@@ -1,0 +1,62 @@
+"""The plain prompt, with the lines that a person types."""
+
+import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+
+from skactive import ActiveLearner
+from skactive.labeling._prompt import _Prompt, as_number, show_label
+
+CLASSES = ["joy", "deep love", "anger"]
+
+
+def _type(desk, *lines):
+    """Return what the prompt writes while a person types lines."""
+    shown, rest = [], list(lines)
+
+    def read(prompt):
+        if not rest:
+            raise EOFError
+        return rest.pop(0)
+
+    _Prompt(desk, "prompt", read, shown.append).run()
+    return shown
+
+
+def test_several_classes(open_desk):
+    session = {"classes": CLASSES, "multi_label": True, "refit": False}
+    desk = open_desk(session=session)
+    lines = ["1 3", "anger,deep love", "deep love", "-", "1, ang", "2 2", "x 1", "e,1"]
+    shown = _type(desk, *lines)
+    assert "or - if no class applies" in shown[0]
+    assert list(desk.session.labels.values()) == [
+        ["joy", "anger"],
+        *(["deep love", "anger"], ["deep love"], [], ["joy", "anger"], ["deep love"]),
+    ]
+    assert shown[-2:] == [
+        "No class fits 'x'. ? lists the classes.",
+        "Several classes fit 'e': deep love, anger",
+    ]
+
+
+def test_numbers(open_desk):
+    model = make_pipeline(TfidfVectorizer(), Ridge())
+    learner = ActiveLearner(model, strategy="random", random_state=0)
+    desk = open_desk(learner=learner, session={"classes": None, "refit": False})
+    shown = _type(desk, "2.5", "many", "-1", "")
+    assert list(desk.session.labels.values()) == [2.5, -1.0]
+    assert shown.count("Type a number.") == 1
+    assert shown[0].endswith("Type a number to answer.")
+
+
+@pytest.mark.parametrize(
+    ("typed", "number"), [("1e3", 1000.0), ("-.5", -0.5), ("inf", None), ("x", None)]
+)
+def test_as_number(typed, number):
+    assert as_number(typed) == number
+
+
+def test_labels_in_words():
+    labels = [["a", "b"], [], 1.23456789, 3, "x"]
+    assert [show_label(x) for x in labels] == ["a + b", "no class", "1.23457", "3", "x"]
