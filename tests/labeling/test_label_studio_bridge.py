@@ -391,6 +391,14 @@ def test_a_push_is_repeated_if_somebody_chose_another_version(site):
 # Interruptions ------------------------------------------------------------------------
 
 
+def few(values, quick):
+    """Return the values, all but the quick ones marked as slow."""
+    return [
+        value if value in quick else pytest.param(value, marks=pytest.mark.slow)
+        for value in values
+    ]
+
+
 def play(site, interrupt):
     """Play three rounds with a bridge that is opened again after each interruption."""
     for number in range(4):
@@ -427,7 +435,7 @@ def check_nothing_is_lost_or_doubled(site, bridge):
 
 
 @pytest.mark.parametrize("applied", [False, True], ids=["lost", "applied"])
-@pytest.mark.parametrize("nth", range(1, 25, 2))
+@pytest.mark.parametrize("nth", few(range(1, 25, 2), {5, 13}))
 def test_a_connection_that_breaks_at_any_request_costs_nothing(site, nth, applied):
     site.server.fail(" /api/(projects|tasks|users)(?!.*annotations)", nth=nth)
     site.server.faults[-1].applied = applied
@@ -444,7 +452,7 @@ def test_a_connection_that_breaks_at_any_request_costs_nothing(site, nth, applie
     assert all(len(predictions) == 1 for predictions in found.values())
 
 
-@pytest.mark.parametrize("nth", range(1, 8))
+@pytest.mark.parametrize("nth", few(range(1, 8), {2, 5}))
 @pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
 def test_a_stop_at_any_line_of_the_journal_costs_nothing(site, nth, before):
     number = count(1)
