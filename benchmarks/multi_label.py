@@ -13,7 +13,9 @@ strategies named by --final asked for, as PRepAL does.
 Prints Markdown tables: micro and macro F1, label ranking average precision and Hamming
 loss, means over the seeds; the paired difference from random, with a star if a paired t
 test, corrected by Holm's procedure over the strategies of a column, is below .05.
-Finished runs are kept in --out, a line each, and are not run again.
+Finished runs are kept in --out, a line each, and are not run again. If small-text is
+installed (2.0), its strategies "small-text cvirs" and "small-text lci" can be named in
+--strategies; the first compares all pairs, so use it for up to 1,000 labels.
 """
 
 import argparse
@@ -37,6 +39,7 @@ from threadpoolctl import threadpool_limits
 
 from skactive import ActiveLearner, get_strategy
 from skactive.analysis import holm, paired_t
+from skactive.strategies import Strategy
 
 STRATEGIES = {
     "random": "random",
@@ -99,7 +102,38 @@ def score(Y, predicted, proba):
     }
 
 
+class SmallText(Strategy):
+    """A multi-label strategy of small-text, given the same probabilities."""
+
+    requires = frozenset({"proba", "labeled"})
+    targets = frozenset({"multi-label"})
+
+    def __init__(self, kind):
+        self.kind = kind
+
+    def predict_proba(self, positions):
+        return self._proba[positions]
+
+    def select(self, view, n):
+        from scipy.sparse import csr_matrix
+        from small_text.query_strategies import multi_label
+
+        self._proba = view.proba
+        names = {
+            "cvirs": "CategoryVectorInconsistencyAndRanking",
+            "lci": "LabelCardinalityInconsistency",
+        }
+        query = getattr(multi_label, names[self.kind])(
+            **({"pbar": None} if self.kind == "cvirs" else {})
+        )
+        rows, labeled = np.arange(len(view)), np.arange(view.n_labeled)
+        y = csr_matrix(view.y_labeled)
+        return np.asarray(query.query(self, rows, rows, labeled, y, n=n))
+
+
 def make_strategy(name):
+    if name.startswith("small-text "):
+        return SmallText(name.removeprefix("small-text "))
     params = STRATEGIES[name]
     params = {"name": params} if isinstance(params, str) else dict(params)
     return get_strategy(params.pop("name"), **params)
