@@ -28,7 +28,13 @@ from ._utils._containers import (
     read_items,
     snapshot,
 )
-from ._utils._labels import check_weights, join_fit_params, join_labels, read_labels
+from ._utils._labels import (
+    check_weights,
+    explain_constant_labels,
+    join_fit_params,
+    join_labels,
+    read_labels,
+)
 from ._utils._pipelines import (
     computes_features,
     continue_from,
@@ -568,7 +574,8 @@ class ActiveLearner(
             if X_unlabeled is not None and not isinstance(estimator, DummyClassifier):
                 pool = unlabeled_params(estimator, data.X, data.y, X_unlabeled)
                 fit_params = {**fit_params, **pool}
-            estimator.fit(data.X, data.y, **fit_params)
+            with explain_constant_labels(data.y):
+                estimator.fit(data.X, data.y, **fit_params)
         self.estimator_ = estimator
         self.strategy_ = strategy
         self._trained = len(data.y), find_sample_weight(estimator, fit_params)

@@ -1,6 +1,7 @@
 """Labels, and fit parameters with one value per labeled item, joined over rounds."""
 
 import warnings
+from contextlib import contextmanager
 from numbers import Integral, Real
 
 import numpy as np
@@ -281,6 +282,25 @@ def find_target(model, y=None):
     is_list = isinstance(getattr(model, "classes_", None), list)
     is_known = is_list or getattr(model, "multilabel_", False)
     return "multi-label" if is_known else "single-label"
+
+
+@contextmanager
+def explain_constant_labels(y):
+    """Name labels that all or no items have in the error of an estimator's `fit`."""
+    try:
+        yield
+    except ValueError as exc:
+        if not is_indicator(y):
+            raise
+        columns = np.flatnonzero((y == y[0]).all(axis=0)).tolist()
+        if columns:
+            shown = ", ".join(map(str, columns[:5])) + ", ..." * (len(columns) > 5)
+            exc.add_note(
+                f"All or no items have the labels of the columns {shown} of 'y', which "
+                "this estimator may not accept. OneVsRestClassifier predicts such "
+                "labels as constant."
+            )
+        raise
 
 
 def is_indicator(y):

@@ -116,8 +116,10 @@ def _read_variable(option, name):
 
 
 def _open(args, client):
-    def make_learner(folder):
-        return ActiveLearner(make_model(args, folder), args.strategy, random_state=0)
+    def make_learner(folder, multi_label=False):
+        target = "multi-label" if multi_label else "single-label"
+        model = make_model(args, folder, target)
+        return ActiveLearner(model, args.strategy, random_state=0)
 
     say("reading the tasks")
     bridge = Bridge(

@@ -4,9 +4,11 @@ import json
 import threading
 from itertools import count
 
+import numpy as np
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner
@@ -25,8 +27,10 @@ TEXTS = [f"{('fine', 'poor')[i % 2]} {i % 5} thing number {i}" for i in range(24
 ANN, BOB = "ann@example.com", "bob@example.com"
 
 
-def make_learner(folder):
-    estimator = make_pipeline(TfidfVectorizer(), LogisticRegression())
+def make_learner(folder, multi_label=False):
+    model = LogisticRegression()
+    model = OneVsRestClassifier(model) if multi_label else model
+    estimator = make_pipeline(TfidfVectorizer(), model)
     return ActiveLearner(estimator, cold_start="random", random_state=0)
 
 
@@ -181,6 +185,30 @@ def test_several_classes_for_a_text_arrive_as_lists(tmp_path):
     bridge.pull()
     assert [*bridge.session.labels.values()] == [["a", "c"]]
     assert bridge.push() == 4
+    site.close()
+
+
+def test_a_model_of_several_classes_is_trained_and_predicts(tmp_path):
+    site = Site(tmp_path, classes=["a", "b", "c"], multiple=True)
+    bridge = site.bridge()
+    for task, chosen in ((1, "ab"), (2, "b"), (3, ""), (4, "a"), (5, "ab")):
+        site.ann.answer(task, *chosen)
+    bridge.pull()
+    labels = [*bridge.session.labels.values()]
+    assert labels == [["a", "b"], ["b"], [], ["a"], ["a", "b"]]
+    assert bridge.push() == 4
+    model = bridge.session.learner
+    y = [[name in label for name in "abc"] for label in labels]
+    np.testing.assert_array_equal(model.y_labeled_, np.array(y).astype(int))
+    texts = [*bridge.tasks.values()]
+    predicted, p = model.predict(texts), model.predict_proba(texts)
+    for row, q, (result, margin) in zip(
+        predicted, p, bridge.predict(texts), strict=True
+    ):
+        expected = [name for name, x in zip("abc", row, strict=True) if x]
+        shown = [name for region in result for name in region["value"]["choices"]]
+        assert shown == expected
+        assert margin == pytest.approx(np.abs(2 * q - 1).min())
     site.close()
 
 

@@ -259,3 +259,14 @@ def test_several_classes_per_item_are_not_taken_for_labels():
     with pytest.raises(TypeError, match="predicts several numbers or classes per item"):
         learner.query(X[9:])
     assert len(learner.set_params(strategy="coreset").query(X[9:], 2)) == 2
+
+
+def test_a_model_that_needs_both_values_of_each_label_says_which_lack_one():
+    y = Y[:20].copy()
+    y[:, 2] = 0
+    learner = ActiveLearner(MultiOutputClassifier(LogisticRegression()))
+    with pytest.raises(ValueError, match="at least 2 classes") as caught:
+        learner.fit(X[:20], y)
+    note = caught.value.__notes__[0]
+    assert "labels of the columns 2 of 'y'" in note
+    assert "OneVsRestClassifier" in note

@@ -15,6 +15,7 @@ from ..._storage._files import write_atomic
 from ..._storage._fingerprint import hash_item
 from ...session import LabelingSession, read_labels
 from ...session._mirror import Mirrored
+from ...session._predictions import predict_labels
 from ._client import RefusedError, UnavailableError
 from ._config import read_question
 
@@ -56,7 +57,8 @@ class Bridge:
     The pool is the tasks of the project. Label Studio gives the number of a deleted
     task to a new one, so the session knows a task by its number and a hash of its text.
     Each pull compares the answers there with those here; a killed bridge therefore goes
-    on where it was. `make_learner(folder)` returns the learner of the session, and
+    on where it was. `make_learner(folder)` returns the learner of the session, with
+    `multi_label=True` that of one whose question allows several classes, and
     `question` names one of several questions. At most `left` texts of the last batch
     may wait for an answer when the next one is chosen; None stands for a quarter.
 
@@ -132,14 +134,15 @@ class Bridge:
         classes = self.question.classes
         lost = {id: self._texts[id] for id in gone if id in self._texts}
         items = {**self.tasks, **lost}
+        several = {"multi_label": True} if self.question.multiple else {}
+        learner = self._make_learner(self.folder, **several)
         self.session = LabelingSession(
-            self._make_learner(self.folder).set_params(batch_size=self.batch),
+            learner.set_params(batch_size=self.batch),
             list(items.values()),
             self.folder / "session",
             ids=list(items),
             classes=classes if len(classes) > 1 else None,
-            # Models of several classes for each text are not trained.
-            refit=not self.question.multiple,
+            **several,
         )
 
     def _forget(self, gone):
@@ -337,16 +340,22 @@ class Bridge:
     def predict(self, texts, learner=None):
         """Return a predicted `result` for each text, and how sure it is, in [0, 1].
 
-        This is the margin between the two largest probabilities. Without a model, the
-        results are empty. `learner` defaults to the newest model.
+        This is the margin between the two largest probabilities, or with several
+        classes per text the smallest margin between a class and its absence. Without a
+        model, the results are empty. `learner` defaults to the newest model.
         """
         learner = self.session.newest_learner if learner is None else learner
         if not hasattr(learner, "estimator_") or not texts:
             return [([], 0.0) for _ in texts]
-        proba = learner.predict_proba(texts)
-        labels = np.asarray(learner.classes_)[proba.argmax(axis=1)].tolist()
-        top = np.sort(proba, axis=1)[:, -2:]
-        margins = (top[:, -1] - top[:, 0]).tolist()
+        if self.question.multiple:
+            classes = self.session.classes_of_model
+            labels, scores, _ = predict_labels(learner, texts, classes, "multi-label")
+            margins = [2 * (score or 0.5) - 1 for score in scores]
+        else:
+            proba = learner.predict_proba(texts)
+            labels = np.asarray(learner.classes_)[proba.argmax(axis=1)].tolist()
+            top = np.sort(proba, axis=1)[:, -2:]
+            margins = (top[:, -1] - top[:, 0]).tolist()
         return [
             (self.question.write_result(label), margin)
             for label, margin in zip(labels, margins, strict=True)

@@ -47,8 +47,8 @@ class Question:
         return texts[0] if len(texts) == 1 else texts
 
     def write_result(self, label):
-        """Return the `result` of a prediction; empty if `label` is None."""
-        if label is None:
+        """Return the `result` of a prediction; empty if there is no class."""
+        if label is None or label == []:
             return []
         choices = list(label) if isinstance(label, list | tuple) else [label]
         region = {
