@@ -19,7 +19,7 @@ def server(monkeypatch):
     """Return a server and its URL; the classifier is one of words."""
     monkeypatch.setenv("LABEL_STUDIO_API_KEY", f"legacy-{ANN}")
     monkeypatch.setattr(
-        "skactive.cli._label_studio.make_classifier",
+        "skactive.cli._label_studio.make_model",
         lambda args, folder: make_pipeline(TfidfVectorizer(), LogisticRegression()),
     )
     server = FakeLabelStudio(ANN)
