@@ -20,7 +20,9 @@ def server(monkeypatch):
     monkeypatch.setenv("LABEL_STUDIO_API_KEY", f"legacy-{ANN}")
     monkeypatch.setattr(
         "skactive.cli._label_studio.make_model",
-        lambda args, folder: make_pipeline(TfidfVectorizer(), LogisticRegression()),
+        lambda args, folder, target: make_pipeline(
+            TfidfVectorizer(), LogisticRegression()
+        ),
     )
     server = FakeLabelStudio(ANN)
     with server.serve() as server.url:
