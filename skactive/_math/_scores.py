@@ -74,6 +74,16 @@ def mutual_information(draws):
     return np.maximum(entropy(mean) - entropy(draws).mean(axis=-1), 0.0)
 
 
+def label_information(draws):
+    """Return the mutual information (n,) of labels and model, summed over labels.
+
+    `draws` (n, t, k) are probabilities of each label, which are independent given the
+    model, so that the sum bounds the joint information from above.
+    """
+    draws = np.asarray(draws).swapaxes(1, 2)
+    return mutual_information(np.stack([1 - draws, draws], axis=-1)).sum(axis=1)
+
+
 def vote_shares(votes, n_classes):
     """Return the share (n, k) of the `votes` (n, t) for each class."""
     votes = np.asarray(votes)

@@ -13,8 +13,7 @@ from ._logistic import LinearLogistic
 
 def check_gradient_factors(estimator):
     """Raise a TypeError unless `gradient_factors` works on a fitted estimator."""
-    is_logistic = is_linear_logistic(estimator) and not _is_multilabel(estimator)
-    if hasattr(estimator, "gradient_factors") or is_logistic:
+    if hasattr(estimator, "gradient_factors") or is_linear_logistic(estimator):
         return
     raise TypeError(
         f"{_describe(estimator)} has no gradient_factors and is no linear logistic "
@@ -35,13 +34,17 @@ def gradient_factors(estimator, X, proba=None):
     logit there: the norms of its gradients are smaller by the constant factor sqrt(2),
     which changes no order and no ratio. If one-vs-rest scores are normalized to
     probabilities, the residuals are those of a softmax layer that predicts the same
-    probabilities.
+    probabilities. If items have several labels, the loss is the sum of the binary log
+    losses of the labels, and the residuals are p - [p > 1/2].
     """
     if hasattr(estimator, "gradient_factors"):
         return estimator.gradient_factors(X)
     check_gradient_factors(estimator)
     residuals = np.array(estimator.predict_proba(X) if proba is None else proba)
-    residuals[np.arange(len(residuals)), residuals.argmax(axis=1)] -= 1
+    if _is_multilabel(estimator):
+        residuals -= residuals > 0.5
+    else:
+        residuals[np.arange(len(residuals)), residuals.argmax(axis=1)] -= 1
     if not sparse.issparse(X):
         X = np.asarray(X)
     return residuals, X if X.dtype == np.float16 else as_floats(X)
@@ -70,13 +73,16 @@ def boundary_distance(estimator, X, n_jobs=1):
     """Return the Euclidean distance (n,) of each item to the nearest decision boundary.
 
     It is measured in the space of `X` (n, d), and infinite if no change of the item
-    changes its prediction. The estimator's own `boundary_distance` is used where it has
-    one.
+    changes its prediction. If items have several labels, it is the distance to the
+    nearest boundary of any label. The estimator's own `boundary_distance` is used where
+    it has one.
     """
     if hasattr(estimator, "boundary_distance"):
         return estimator.boundary_distance(X)
     check_boundary(estimator)
     weights, intercept = _layer(estimator)
+    several = _is_multilabel(estimator)
+    measure_scores = distance_to_any if several else distance_from_scores
     X = float_rows(X)
     # In float64, because small differences of scores matter most.
     weights = np.asarray(weights, dtype=np.float64)
@@ -84,7 +90,7 @@ def boundary_distance(estimator, X, n_jobs=1):
     def measure(rows):
         part = X[rows]
         part = part if sparse.issparse(part) else part.astype(np.float64, copy=False)
-        return distance_from_scores(part @ weights.T + intercept, weights)
+        return measure_scores(part @ weights.T + intercept, weights)
 
     size = chunk_size(8 * (X.shape[1] + 4 * len(weights)))
     parts = map_chunks(measure, X.shape[0], size, n_jobs)
@@ -112,6 +118,17 @@ def distance_from_scores(scores, weights):
     return distance.min(axis=1)
 
 
+def distance_to_any(scores, weights):
+    """Return the distance (n,) to the nearest of k independent boundaries.
+
+    `scores` are (n, k) and `weights` (k, d). A label without weights never changes.
+    """
+    lengths = np.linalg.norm(weights, axis=1)
+    distances = np.full(scores.shape, np.inf)
+    np.divide(np.abs(scores), lengths, out=distances, where=lengths > 0)
+    return distances.min(axis=1)
+
+
 def is_linear_logistic(estimator):
     """Whether an estimator is a linear model that minimizes a log loss."""
     if isinstance(estimator, OneVsRestClassifier | MultiOutputClassifier):
@@ -127,8 +144,10 @@ def _layer(estimator):
 
     Two classes have one row, whose sign decides.
     """
-    if isinstance(estimator, OneVsRestClassifier) and not _is_multilabel(estimator):
-        layers = [_layer(part) for part in getattr(estimator, "estimators_", [])]
+    if isinstance(estimator, OneVsRestClassifier | MultiOutputClassifier):
+        # One class of a label in training leaves a constant, which has no boundary.
+        parts = getattr(estimator, "estimators_", [])
+        layers = [_layer(part) for part in parts if hasattr(part, "classes_")]
         if not layers or any(layer is None for layer in layers):
             return None
         return tuple(np.concatenate(parts) for parts in zip(*layers, strict=True))
@@ -144,7 +163,8 @@ def _layer(estimator):
 
 
 def _is_multilabel(estimator):
-    return getattr(estimator, "multilabel_", False)
+    several = isinstance(estimator, MultiOutputClassifier)
+    return several or getattr(estimator, "multilabel_", False)
 
 
 def _describe(estimator):

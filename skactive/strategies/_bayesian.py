@@ -1,6 +1,7 @@
 """Bayesian strategies: query where posterior samples of the model disagree."""
 
 import math
+from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
@@ -11,7 +12,7 @@ from .._math import _scores
 from .._math._scores import entropy, mutual_information, stochastic_n
 from .._utils._chunks import chunk_size, chunks
 from .._utils._sklearn import Interval, StrOptions
-from ._base import PointwiseStrategy, Strategy
+from ._base import TARGETS, PointwiseStrategy, Strategy
 
 _MEASURES = {
     "entropy": _scores.entropy,
@@ -30,6 +31,7 @@ class _Draws(PointwiseStrategy):
         "coldness": [Interval(Real, 0, np.inf, closed="neither")],
     }
     requires = frozenset({"draws"})
+    targets = TARGETS
 
     def _choose(self, scores, view, n):
         """Select the n highest scores, or draw by the scores."""
@@ -45,7 +47,8 @@ class BALD(_Draws):
 
     The score is the entropy of the mean prediction minus the mean entropy of the
     predictions. It is high where posterior samples of the model are confident and
-    disagree.
+    disagree. For several labels per item it is the sum over the labels, and for a
+    regressor the variance of the prediction under the posterior.
 
     Parameters
     ----------
@@ -62,6 +65,11 @@ class BALD(_Draws):
     -----
     Cost: O(n t k) plus the draws, which are made and reduced in chunks.
 
+    For a regressor with noise of the same variance everywhere, the information
+    log(1 + variance / noise) / 2 has the order of the variance. The variance is exact
+    for linear models and Gaussian processes, and that of 50 draws otherwise. The sum
+    over labels is an upper bound of the information of all labels together.
+
     When to use: models with posterior samples, if labels are noisy and uncertainty
     sampling keeps selecting candidates that no label resolves. Large batches of the
     highest scores are redundant: use `selection="power"` or BatchBALD.
@@ -73,6 +81,9 @@ class BALD(_Draws):
 
     A. Kirsch et al., "Stochastic batch acquisition: a simple baseline for deep active
     learning", TMLR 2023, for `selection`.
+
+    D. J. C. MacKay, "Information-based objective functions for active data selection",
+    Neural Computation 4, 1992, for regression.
 
     Examples
     --------
@@ -100,9 +111,17 @@ class BALD(_Draws):
         self.selection = selection
         self.coldness = coldness
 
+    def requires_for(self, target: str) -> frozenset[str]:
+        """Return what the strategy requires: of a regressor, its variance."""
+        return frozenset({"variance"}) if target == "regression" else self.requires
+
     def score(self, view: Any) -> NDArray:
-        """Return the mutual information of the label and the model, in nats."""
-        return view.map_draws(_scores.mutual_information, self.n_draws)
+        """Return the information in nats, or the variance of a regressor."""
+        if view.target == "regression":
+            return view.variance
+        several = view.target == "multi-label"
+        measure = _scores.label_information if several else _scores.mutual_information
+        return view.map_draws(measure, self.n_draws)
 
 
 class MCDropout(_Draws):
@@ -117,7 +136,8 @@ class MCDropout(_Draws):
         Number of posterior samples.
     measure : {"entropy", "least_confidence", "margin"}, default="entropy"
         The uncertainty of the mean; "margin" is 1 minus the gap between the two best
-        classes.
+        classes. For several labels per item it is the mean over the labels. Not used by
+        regressors, whose uncertainty is the variance of the draws.
     selection : {"top", "power", "softmax"}, default="top"
         "top" selects the highest scores. The others draw without replacement with
         probabilities in proportion to `score ** coldness` or to `exp(coldness *
@@ -173,8 +193,12 @@ class MCDropout(_Draws):
         self.coldness = coldness
 
     def score(self, view: Any) -> NDArray:
-        """Return the uncertainty of the mean over the draws."""
+        """Return the uncertainty of the mean, or the variance of a regressor."""
+        if view.target == "regression":
+            return view.map_draws(lambda draws: draws.var(axis=1), self.n_draws)
         measure = _MEASURES[self.measure]
+        if view.target == "multi-label":
+            measure = partial(_scores.label_uncertainty, measure=self.measure)
         return view.map_draws(
             lambda draws: measure(_scores.mean_over_draws(draws)), self.n_draws
         )
@@ -185,7 +209,8 @@ class BatchBALD(Strategy):
 
     Candidates are selected greedily: each adds most to the joint mutual information of
     the labels of the batch and the model's parameters. Of two candidates with the same
-    information, only one is selected.
+    information, only one is selected. For a regressor the information is that of
+    normal labels, log det(I + K / noise) / 2 for the covariance K of the batch.
 
     Parameters
     ----------
@@ -196,12 +221,16 @@ class BatchBALD(Strategy):
     n_samples : int, default=4096
         Maximum number of configurations of the batch's labels. The joint information is
         exact while there are no more, k^(b - 1) for a batch of b; beyond that they are
-        a weighted sample.
+        a weighted sample. Not used by regressors.
+    noise : float or "auto", default="auto"
+        Variance of the noise in the labels of a regression. "auto" is the mean squared
+        residual of the labels that the model was trained on.
 
     Notes
     -----
     Cost: O(n t k) and, for each pick, O(s t k) for each candidate that could still be
     the best, s = min(k^(b - 1), n_samples). These are few of n, unless all are similar.
+    For a regressor O(n b (t + b)).
     The draws of all candidates are held, n t k numbers: use a prefilter for huge pools.
 
     When to use: small batches with a model that has posterior samples. The advantage
@@ -230,17 +259,64 @@ class BatchBALD(Strategy):
     _parameter_constraints = {
         "n_draws": [Interval(Integral, 2, None, closed="left")],
         "n_samples": [Interval(Integral, 1, None, closed="left")],
+        "noise": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
     }
     requires = frozenset({"draws"})
+    targets = frozenset({"single-label", "regression"})
 
-    def __init__(self, n_draws: int = 50, *, n_samples: int = 4096) -> None:
+    def __init__(
+        self,
+        n_draws: int = 50,
+        *,
+        n_samples: int = 4096,
+        noise: float | str = "auto",
+    ) -> None:
         self.n_draws = n_draws
         self.n_samples = n_samples
+        self.noise = noise
+
+    def requires_for(self, target: str) -> frozenset[str]:
+        """Return what the strategy requires, for the noise of a regressor as well."""
+        more = {"labeled", "predictions"} if target == "regression" else set()
+        return self.requires | more
 
     def select(self, view: Any, n: int) -> NDArray:
         """Select n candidates, each with the largest gain in joint information."""
         draws = view.draws(self.n_draws)
+        if view.target == "regression":
+            noise = self.noise
+            if noise == "auto":
+                residuals = np.asarray(view.y_trained) - view.trained.predictions
+                noise = np.mean(residuals**2, dtype=np.float64)
+            return select_by_covariance(draws, n, view.uniform(), noise)
         return select_jointly(draws, n, view.rng, n_samples=self.n_samples)[0]
+
+
+def select_by_covariance(draws, n, places, noise):
+    """Choose n rows of `draws` (n_candidates, t) by greedy joint information.
+
+    Labels are normal with variance `noise` around the draws. A pick changes the
+    covariance of the others by a product of its covariances with them, so that only the
+    variances are kept. The highest of `places` (n_candidates,) wins a tie.
+    """
+    draws = np.asarray(draws, dtype=np.float64)
+    centered = draws - draws.mean(axis=1, keepdims=True)
+    variances = np.mean(centered**2, axis=1)
+    # Without noise a second copy would divide by 0.
+    noise = max(noise, np.finfo(np.float64).eps * variances.max(initial=0), TINY)
+    picks, changes = list[int](), []
+    while len(picks) < n:
+        tied = np.flatnonzero(variances >= variances.max() * (1 - 2.0**-32))
+        pick = int(tied[places[tied].argmax()])
+        picks.append(pick)
+        covariances = centered @ centered[pick] / draws.shape[1]
+        for change in changes:
+            covariances -= change * change[pick]
+        change = covariances / np.sqrt(max(covariances[pick], 0) + noise)
+        changes.append(change)
+        variances = np.maximum(variances - change**2, 0)
+        variances[picks] = -1
+    return np.array(picks, dtype=np.intp)
 
 
 # Joint mutual information of the labels of a batch and the model ----------------------

@@ -1,6 +1,8 @@
 """Query by committee: query where models trained on the same labels disagree."""
 
+import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from numbers import Integral, Real
 from typing import Any
@@ -8,16 +10,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.utils.class_weight import compute_sample_weight
 
 from .._math._scores import (
     consensus_entropy,
     kl_to_mean,
+    label_uncertainty,
     vote_entropy,
     vote_variation_ratio,
 )
 from .._utils._chunks import chunk_size, chunks, float_rows, map_chunks
+from .._utils._labels import marginals
 from .._utils._pipelines import seeded_clone
 from .._utils._sklearn import HasMethods, Interval, StrOptions
 from ._base import SINGLE_LABEL, PointwiseStrategy
@@ -41,26 +46,31 @@ class Committee(PointwiseStrategy):
 
     Parameters
     ----------
-    estimators : list of classifiers or of (name, classifier), classifier or None, \
+    estimators : list of estimators or of (name, estimator), estimator or None, \
     default=None
         The members. Clones of those in a list are trained on all labeled features.
-        A single classifier is cloned `n_members` times, and each clone is trained on a
+        A single estimator is cloned `n_members` times, and each clone is trained on a
         bootstrap sample of the labeled features (query by bagging). Defaults to
-        `LogisticRegression(max_iter=1000)`.
+        `LogisticRegression(max_iter=1000)`, in a `OneVsRestClassifier` for several
+        labels per item, or to `Ridge()` for regression.
     n_members : int, default=5
         Number of members if `estimators` is not a list.
-    disagreement : {"vote_entropy", "variation_ratio", "kl", "consensus_entropy"}, \
-    default="vote_entropy"
+    disagreement : {"auto", "vote_entropy", "variation_ratio", "kl", \
+    "consensus_entropy", "variance"}, default="auto"
         Entropy of the votes; share of the votes that are not for the winner; mean
         divergence of the members' probabilities from their mean; entropy of that
-        mean. The last two need members with `predict_proba`.
+        mean; variance of the predicted numbers. "kl" and "consensus_entropy" need
+        members with `predict_proba`. For several labels per item it is the mean over
+        the labels. "auto" is "variance" for regression, the only one, and else
+        "vote_entropy".
 
     Notes
     -----
     If a member's `random_state` is None, it is set from the query's generator. The
     members know the classes that have labels, and each bootstrap sample holds at
     least one row of each of them. While only one class has labels, all candidates have
-    the same score.
+    the same score. For several labels per item, each bootstrap sample holds an item
+    with each of the labels that were given.
 
     Cost: t members trained on m labeled rows, and t predictions of the n candidates.
 
@@ -80,6 +90,9 @@ class Committee(PointwiseStrategy):
     N. Abe, H. Mamitsuka, "Query learning strategies using boosting and bagging",
     ICML 1998.
 
+    R. Burbidge, J. J. Rowland, R. D. King, "Active learning for regression based on
+    query by committee", IDEAL 2007.
+
     Examples
     --------
     >>> from skactive import ActiveLearner
@@ -97,16 +110,15 @@ class Committee(PointwiseStrategy):
     _parameter_constraints = {
         "estimators": [list, tuple, HasMethods(["fit", "predict"]), None],
         "n_members": [Interval(Integral, 1, None, closed="left")],
-        "disagreement": [StrOptions({*OF_VOTES, *OF_PROBA})],
+        "disagreement": [StrOptions({"auto", "variance", *OF_VOTES, *OF_PROBA})],
     }
     requires = frozenset({"features", "labeled"})
-    targets = SINGLE_LABEL
 
     def __init__(
         self,
         estimators: Any = None,
         n_members: int = 5,
-        disagreement: str = "vote_entropy",
+        disagreement: str = "auto",
     ) -> None:
         self.estimators = estimators
         self.n_members = n_members
@@ -114,19 +126,27 @@ class Committee(PointwiseStrategy):
 
     def score(self, view: Any) -> NDArray:
         """Return the disagreement of the members, in nats or as a share of them."""
-        votes = self.disagreement in OF_VOTES
-        members = self._list_members()
-        classes, codes = np.unique(view.y_labeled, return_inverse=True)
-        if len(classes) == 1:
+        how, target = self._choose_measure(view.target), view.target
+        y = np.asarray(view.y_labeled)
+        classes, codes = np.unique(y, return_inverse=True)
+        if len(classes) == 1 and target == "single-label":
             return np.zeros(len(view))
+        members = self._list_members(target)
         members = [seeded_clone(member, view.rng) for member in members]
         self._fit(members, view, codes)
-        measure = {**OF_VOTES, **OF_PROBA}[self.disagreement]
-        if votes:
-            measure = partial(measure, n_classes=len(classes))
-        ask = partial(_vote if votes else _stack_proba, members, classes)
+        width = len(classes) if target == "single-label" else y[0].size
+        if target == "regression":
+            ask, measure = partial(_stack_numbers, members), _variance
+        elif target == "multi-label":
+            ask = partial(_stack_labels, members, how in OF_PROBA)
+            measure = OF_LABELS[how]
+        elif how in OF_VOTES:
+            ask = partial(_vote, members, classes)
+            measure = partial(OF_VOTES[how], n_classes=len(classes))
+        else:
+            ask, measure = partial(_stack_proba, members, classes), OF_PROBA[how]
         X = view.features
-        size = chunk_size(8 * (X.shape[1] + 2 * len(members) * len(classes)))
+        size = chunk_size(8 * (X.shape[1] + 2 * len(members) * width))
         parts = map_chunks(
             lambda rows: measure(ask(X[rows])), len(view), size, view.n_jobs
         )
@@ -143,20 +163,49 @@ class Committee(PointwiseStrategy):
         for member in members:
             _check_member(member, self.disagreement)
 
-    def _list_members(self):
+    def _choose_measure(self, target):
+        """Return the name of the measure; a ValueError if the target has no such."""
+        if target == "multi-output":
+            raise TypeError(
+                "strategy 'committee' is defined for one class, several labels or one "
+                "number per item. Train a model for each output."
+            )
+        how = self.disagreement
+        if how == "auto":
+            return "variance" if target == "regression" else "vote_entropy"
+        if (how == "variance") != (target == "regression"):
+            wanted = "'variance'" if target == "regression" else "a measure of classes"
+            raise ValueError(
+                f"'disagreement' must be {wanted} for {target} targets, got {how!r}. "
+                "Use 'auto'."
+            )
+        return how
+
+    def _list_members(self, target="single-label"):
         if not isinstance(self.estimators, list | tuple):
-            given = self.estimators
-            member = LogisticRegression(max_iter=1000) if given is None else given
+            member = self.estimators
+            if member is None and target == "regression":
+                member = Ridge()
+            elif member is None:
+                member = LogisticRegression(max_iter=1000)
+                if target == "multi-label":
+                    member = OneVsRestClassifier(member)
             return [member] * self.n_members
         return [m[-1] if isinstance(m, tuple) else m for m in self.estimators]
 
     def _fit(self, members, view, codes):
         X, y = view.labeled_features, np.asarray(view.y_labeled)
-        everyone = slice(None)
-        for member in members:
-            listed = isinstance(self.estimators, (list, tuple))
-            rows = everyone if listed else draw_bootstrap(codes, view.rng)
-            member.fit(X[rows], y[rows])
+        listed = isinstance(self.estimators, (list, tuple))
+        with warnings.catch_warnings() if y.ndim == 2 else nullcontext():
+            if y.ndim == 2:  # one-vs-rest warns of labels that no item has
+                warnings.filterwarnings("ignore", "Label .* is present in all")
+            for member in members:
+                rows = slice(None)
+                if not listed and view.target == "single-label":
+                    rows = draw_bootstrap(codes, view.rng)
+                elif not listed:
+                    rows = _draw_rows(y, view.rng)
+                member.fit(X[rows], y[rows])
 
 
 class PerceptronEnsemble(PointwiseStrategy):
@@ -278,6 +327,60 @@ def draw_bootstrap(codes, rng):
     order = rng.permutation(m)
     first = order[np.unique(codes[order], return_index=True)[1]]
     return np.concatenate([first, rng.integers(m, size=m - len(first))])
+
+
+def _draw_rows(y, rng):
+    """Draw a bootstrap sample of numbers (m,), or indicators (m, k) with each label."""
+    m = len(y)
+    first = np.empty(0, dtype=np.intp)
+    if y.ndim == 2:
+        order = rng.permutation(m)
+        given = np.flatnonzero(y.any(axis=0))
+        first = np.unique(order[y[order][:, given].argmax(axis=0)])
+    return np.concatenate([first, rng.integers(m, size=m - len(first))])
+
+
+def _stack_numbers(members, X):
+    """Return the number that each member predicts for each row, (c, t)."""
+    numbers = [np.ravel(member.predict(X)) for member in members]
+    return np.stack(numbers, axis=1).astype(np.float64)
+
+
+def _variance(numbers):
+    return numbers.var(axis=1)
+
+
+def _stack_labels(members, as_proba, X):
+    """Return the labels or marginals that each member predicts, (c, t, k)."""
+    found = []
+    for member in members:
+        labels = member.predict_proba(X) if as_proba else member.predict(X)
+        if isinstance(labels, list):
+            labels = marginals(labels, member.classes_)
+        found.append(np.asarray(labels, dtype=np.float64))
+    return np.stack(found, axis=1)
+
+
+def _mean_divergence(proba):
+    """Return the mean over labels (c,) of the divergence of marginals (c, t, k)."""
+    c, t, k = proba.shape
+    of_labels = proba.swapaxes(1, 2).reshape(c * k, t, 1)
+    both = np.concatenate([1 - of_labels, of_labels], axis=2)
+    return kl_to_mean(both).reshape(c, k).mean(axis=1)
+
+
+def _of_mean(measure):
+    return lambda labels: label_uncertainty(labels.mean(axis=1), measure)
+
+
+# The share of the votes for a label is the mean of the predictions, so the same
+# functions serve votes and probabilities.
+OF_LABELS: dict[str, Callable] = {
+    "vote_entropy": _of_mean("entropy"),
+    "variation_ratio": _of_mean("least_confidence"),
+    "kl": _mean_divergence,
+    "consensus_entropy": _of_mean("entropy"),
+}
 
 
 def _vote(members, classes, X):

@@ -1,5 +1,6 @@
 """Gradients of the loss, and distances to the decision boundary."""
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,8 @@ from sklearn.utils.extmath import safe_sparse_dot
 from .._math._neighbors import rounding, squared_norms
 from .._math._scores import top_n
 from .._utils._chunks import chunk_size, chunks, map_chunks
-from .._utils._sklearn import StrOptions
-from ._base import PointwiseStrategy, Strategy
+from .._utils._sklearn import Interval, StrOptions
+from ._base import CLASSES, TARGETS, PointwiseStrategy, Strategy
 
 
 class EGL(PointwiseStrategy):
@@ -21,6 +22,11 @@ class EGL(PointwiseStrategy):
     linear layer, for a label drawn from the predicted probabilities p. For
     inputs h its expected length is sum_c p_c ||p - e_c|| sqrt(||h||^2 + 1).
 
+    For several labels per item it is the sum over the labels' rows of weights,
+    2 sum_l p_l (1 - p_l) sqrt(||h||^2 + 1). For a regressor the label is drawn from the
+    posterior ("expected model change"): the mean of |f(x) - f_t(x)| sqrt(||h||^2 + 1)
+    over posterior draws f_t.
+
     Parameters
     ----------
     squared : bool, default=False
@@ -28,10 +34,12 @@ class EGL(PointwiseStrategy):
     intercept : bool or "auto", default="auto"
         Whether the layer has an intercept, whose gradient counts too (the 1 in the
         formula). "auto" reads the estimator's `fit_intercept` and defaults to True.
+    n_draws : int, default=50
+        Number of posterior draws of a regressor.
 
     Notes
     -----
-    Cost: O(n (k + d)) plus the prediction.
+    Cost: O(n (k + d)) plus the prediction; O(n (t + d)) and the draws for a regressor.
 
     When to use: if the length of an item's representation carries information. For
     representations of equal length the ranking is close to uncertainty sampling.
@@ -42,6 +50,9 @@ class EGL(PointwiseStrategy):
     References
     ----------
     B. Settles, M. Craven, S. Ray, "Multiple-instance active learning", NIPS 2007.
+
+    W. Cai, Y. Zhang, J. Zhou, "Maximizing expected model change for active learning in
+    regression", ICDM 2013.
 
     Examples
     --------
@@ -56,23 +67,48 @@ class EGL(PointwiseStrategy):
     _parameter_constraints = {
         "squared": ["boolean"],
         "intercept": ["boolean", StrOptions({"auto"})],
+        "n_draws": [Interval(Integral, 1, None, closed="left")],
     }
     requires = frozenset({"gradients"})
+    targets = TARGETS
 
-    def __init__(self, squared: bool = False, intercept: bool | str = "auto") -> None:
+    def __init__(
+        self,
+        squared: bool = False,
+        intercept: bool | str = "auto",
+        n_draws: int = 50,
+    ) -> None:
         self.squared = squared
         self.intercept = intercept
+        self.n_draws = n_draws
+
+    def requires_for(self, target: str) -> frozenset[str]:
+        """Return what the strategy requires: draws of a regressor."""
+        if target == "regression":
+            return frozenset({"draws", "features", "predictions"})
+        return self.requires
 
     def score(self, view: Any) -> NDArray:
         """Return the expected length of the gradient."""
         bias = self.intercept
         if bias == "auto":
             bias = _has_intercept(view.final_estimator)
+        options = {"bias": bool(bias), "squared": self.squared, "n_jobs": view.n_jobs}
+        if view.target == "regression":
+            # For a squared error the residual takes the place of p - e_c.
+            draws = view.map_draws(np.asarray, self.n_draws)
+            residuals = np.abs(draws - np.asarray(view.predictions)[:, None])
+            size = np.mean(residuals**2 if self.squared else residuals, axis=1)
+            return _scale_lengths(size, view.feature_rows, **options)
+        if view.target == "multi-label":
+            residuals, inputs = view.gradients
+            sure = np.abs(residuals).astype(np.float64)
+            size = (sure * (1 - sure)).sum(axis=1)  # the sum of p (1 - p)
+            size *= 1 if self.squared else 2
+            return _scale_lengths(size, inputs, **options)
         # The gradient at the predicted label determines those at all others: the
         # residuals plus the label's indicator are the probabilities.
-        return expected_length(
-            *view.gradients, bias=bool(bias), squared=self.squared, n_jobs=view.n_jobs
-        )
+        return expected_length(*view.gradients, **options)
 
 
 class EGLEmbedding(PointwiseStrategy):
@@ -116,6 +152,8 @@ class DFAL(PointwiseStrategy):
     nearest decision boundary, between any two classes, in the space of the features. It
     is exact for linear classifiers.
 
+    If items have several labels, the smallest change alters one of them.
+
     Notes
     -----
     Cost: O(n k (d + k)) for a linear classifier.
@@ -140,6 +178,7 @@ class DFAL(PointwiseStrategy):
     """
 
     requires = frozenset({"boundary"})
+    targets = CLASSES
 
     def score(self, view: Any) -> NDArray:
         """Return the negative distance to the boundary."""
@@ -160,7 +199,8 @@ class BADGE(Strategy):
     p - e_c, where c is the predicted class, and the layer's inputs h, and is long if
     the model is uncertain. The longest comes first, ties at random. Each further one is
     drawn with a probability proportional to its squared distance to the nearest
-    selected gradient, as in k-means++.
+    selected gradient, as in k-means++. If items have several labels, the gradient is
+    that of the sum of the labels' binary log losses, with p - [p > 1/2] instead.
 
     Notes
     -----
@@ -189,6 +229,7 @@ class BADGE(Strategy):
     """
 
     requires = frozenset({"gradients"})
+    targets = CLASSES
 
     def select(self, view: Any, n: int) -> NDArray:
         """Select the longest gradient, then draw ones far from those selected."""
@@ -229,6 +270,16 @@ def expected_length(residuals, inputs, *, bias=True, squared=False, n_jobs=1):
         return np.einsum("nk,nk->n", part, np.sqrt(lengths)) * np.sqrt(scale)
 
     return _by_rows(measure, residuals, inputs, n_jobs)
+
+
+def _scale_lengths(size, inputs, *, bias, squared, n_jobs):
+    """Return `size` (n,) times the length of each row of the inputs, or its square."""
+
+    def measure(rows):
+        scale = squared_norms(_floats(inputs[rows]).astype(np.float64)) + bias
+        return size[rows] * (scale if squared else np.sqrt(scale))
+
+    return _by_rows(measure, size[:, None], inputs, n_jobs)
 
 
 def factored_norms(residuals, inputs, *, n_jobs=1):

@@ -320,8 +320,11 @@ class PoolView:
             The rows that `function` returned.
         """
         self._check_allowed("draws")
+        return self._map_draws(function, n_draws)
+
+    def _map_draws(self, function, n_draws):
         if self._has(("draws", n_draws)):
-            source, draw = self.draws(n_draws), read_only
+            source, draw = self._remember(("draws", n_draws), None), read_only
         else:
             source, draw = self._input_rows, self._sampler(n_draws)
         dense = isinstance(source, np.ndarray | LazyRows) and source.ndim == 2
@@ -630,14 +633,17 @@ class PoolView:
 
     def _sampler(self, n_draws):
         """Return the function that draws, the same for every view of this query."""
-        query, train = self._query, {}
+        query = self._query
         if n_draws not in query.samplers:
-            if query.X_labeled is not None and not query.draws_itself:
-                trained, y, weight = self._root._training
-                train = {"X_train": trained._inputs, "y_train": y}
-                train["sample_weight"] = weight
-            query.add_sampler(n_draws, train)
+            query.add_sampler(n_draws, self._training_data())
         return query.samplers[n_draws]
+
+    def _training_data(self):
+        """Return the arguments of a sampler that needs the training data."""
+        if self._query.X_labeled is None or self._query.draws_itself:
+            return {}
+        trained, y, weight = self._root._training
+        return {"X_train": trained._inputs, "y_train": y, "sample_weight": weight}
 
     def _predict_proba(self):
         return _quantities.predict_proba(
@@ -655,7 +661,13 @@ class PoolView:
         return _quantities.class_scores(query.final, rows, k, query.name, n_jobs)
 
     def _measure_variance(self):
-        return self.map_draws(lambda draws: draws.var(axis=1))
+        variance = self._query.find_variance(self._training_data())
+        if variance is None:
+            return self._map_draws(lambda draws: draws.var(axis=1), 50)
+        source = self._input_rows
+        size = chunk_size(24 * getattr(source, "shape", (0, 8192))[-1])
+        parts = map_chunks(lambda i: variance(take_from(source, i)), len(self), size)
+        return np.concatenate(parts)
 
     def _measure_margins(self):
         final = self._query.final

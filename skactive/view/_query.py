@@ -65,6 +65,15 @@ class Query:
 
         self.samplers[n_draws] = sampler(self.final, n_draws, self.seeds[0], **train)
 
+    def find_variance(self, train):
+        """Return a function from the inputs to the variance, or None if there is none.
+
+        `train` are the training data.
+        """
+        from ..posterior import variance_function
+
+        return variance_function(self.final, **train)
+
     def find_classes(self):
         """Return the classes, or the numbers of the labels, (k,)."""
         if self.estimator is None:

@@ -1,5 +1,7 @@
 """Gradients and boundaries of linear classifiers against autograd and brute force."""
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -15,6 +17,7 @@ from sklearn.linear_model import (
     SGDClassifier,
 )
 from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import scale
 from sklearn.svm import SVC, LinearSVC, NuSVC
@@ -250,9 +253,39 @@ def test_models_without_a_hyperplane_are_refused(model):
             call(model)
 
 
-@pytest.mark.parametrize("check", [check_boundary, check_gradient_factors])
-def test_several_labels_per_item_are_refused(check):
+@pytest.mark.parametrize("kind", [OneVsRestClassifier, MultiOutputClassifier])
+def test_several_labels_have_the_gradient_of_the_sum_of_their_losses(kind):
     X, y = load(3)
-    model = OneVsRestClassifier(LogisticRegression()).fit(X, np.eye(3, dtype=int)[y])
-    with pytest.raises(TypeError, match="OneVsRestClassifier has no"):
-        check(model)
+    model = kind(LogisticRegression()).fit(X, np.eye(3, dtype=int)[y])
+    check_gradient_factors(model)
+    proba = model.predict_proba(X)
+    if isinstance(proba, list):
+        proba = np.stack([each[:, 1] for each in proba], axis=1)
+    residuals, inputs = gradient_factors(model, X, proba)
+    assert_allclose(residuals, proba - model.predict(X))
+    assert_allclose(inputs, X)
+
+
+@pytest.mark.parametrize("part", [LogisticRegression(), LinearSVC()], ids=repr)
+def test_the_nearest_boundary_of_any_label_is_measured(part):
+    X, y = load(3)
+    several = np.column_stack([np.eye(3, dtype=int)[y], np.zeros(len(y), dtype=int)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = OneVsRestClassifier(part).fit(X, several)  # one label never occurs
+    distances = boundary_distance(model, X)
+    expected = [
+        abs(X @ each.coef_[0] + each.intercept_[0]) / np.linalg.norm(each.coef_)
+        for each in model.estimators_[:3]
+    ]
+    assert_allclose(distances, np.min(expected, axis=0))
+    # A step that long changes the predicted labels, a shorter one does not.
+    nearest = np.argmin(expected, axis=0)
+    for i in range(0, len(X), 9):
+        each = model.estimators_[nearest[i]]
+        direction = each.coef_[0] / np.linalg.norm(each.coef_)
+        value = X[i] @ each.coef_[0] + each.intercept_[0]
+        before = model.predict(X[[i]])
+        for share, changes in ((0.999, False), (1.001, True)):
+            moved = X[i] - np.sign(value) * share * distances[i] * direction
+            assert (model.predict(moved[None]) != before).any() == changes

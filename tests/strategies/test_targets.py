@@ -24,10 +24,12 @@ ANY = {"coreset", "dal", "embedding_kmeans", "one_shot", "probcover", "typiclust
 ANY |= {"lcmd", "random"}
 DEFINED = {
     "multi-label": ANY
+    | {"badge", "bald", "committee", "dfal", "egl", "mc_dropout"}
     | {"anchoral", "besra", "cal", "cvirs", "density", "dropquery", "entropy", "lci"}
     | {"least_confidence", "margin", "preclustering", "prefilter", "representative"}
     | {"seals", "subsample", "switch", "uherding", "variation_ratio", "whole_cluster"},
-    "regression": ANY | {"greedy_sampling"},
+    "regression": ANY
+    | {"bald", "batchbald", "committee", "egl", "greedy_sampling", "mc_dropout"},
 }
 
 X = np.random.default_rng(0).normal(size=(40, 3))
@@ -49,7 +51,8 @@ def make_learner(kind, strategy):
 
 def fits(name, kind):
     """Whether a model has what a strategy that is defined for its target requires."""
-    return name != "besra" or kind in ("one-vs-rest", "multi-output")
+    of_linear = name in ("besra", "bald", "mc_dropout", "egl", "badge", "dfal")
+    return not of_linear or kind in ("one-vs-rest", "multi-output", "regression")
 
 
 @pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
@@ -103,9 +106,9 @@ def test_the_target_is_checked_before_the_pool_is_transformed():
             assert len(X) == 20, "the pool was transformed"
             return super().transform(X)
 
-    learner = ActiveLearner(make_pipeline(Untouched(), Ridge()), "committee")
+    learner = ActiveLearner(make_pipeline(Untouched(), Ridge()), "goral")
     learner.fit(X[:20], X[:20, 0])
-    with pytest.raises(TypeError, match="'committee' is defined for single-label"):
+    with pytest.raises(TypeError, match="'goral' is defined for single-label"):
         learner.query(X)
 
 
@@ -155,7 +158,7 @@ def test_a_function_may_look_at_the_probabilities_of_several_labels():
 
 
 def test_a_cold_start_must_suit_the_target_as_well():
-    learner = ActiveLearner(Ridge(), cold_start="committee")
+    learner = ActiveLearner(Ridge(), cold_start="goral")
     with pytest.raises(TypeError, match=r"Ridge is a regressor.*'random'"):
         learner.query(X, 3)
 
