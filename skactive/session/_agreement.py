@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ._labels import is_names, key_of
+
 _N_BOOTSTRAP = 1000
 _Interval = tuple[float, float]
 
@@ -15,7 +17,10 @@ class Agreement:
     """How much several annotators agree, corrected for chance.
 
     1 is full agreement, and 0 is what chance would give. A value is None if it is
-    undefined: there are no such items, or all their answers are the same class.
+    undefined: there are no such items, or all their answers are the same class. If
+    items have several classes, two answers are equal if their sets are, and alpha and
+    the kappas are means over the classes of those for the question whether the class
+    applies; classes that nobody or everybody gave are left out.
     Intervals are the 2.5 and 97.5 percentiles of 1,000 bootstrap samples of the items.
 
     Attributes
@@ -25,13 +30,14 @@ class Agreement:
     share : float or None
         Share of the pairs of answers to the same item that are equal.
     alpha, alpha_interval : float and (float, float), or None
-        Krippendorff's alpha for nominal data, from these items. It allows any number of
-        answers per item.
+        Krippendorff's alpha for nominal data, from these items; for the numbers of a
+        regressor that for interval data. It allows any number of answers per item.
     kappa, kappa_interval : float and (float, float), or None
-        Fleiss' kappa, from the items that have as many answers as most of them.
+        Fleiss' kappa, from the items that have as many answers as most of them. None
+        for numbers.
     pairs : dict of (annotator, annotator) to (kappa, (low, high), n_items)
         Cohen's kappa for each pair of annotators, its interval, and the number of items
-        that both answered.
+        that both answered. Alpha instead for numbers.
 
     References
     ----------
@@ -71,33 +77,136 @@ class Agreement:
         )
 
 
-def measure_agreement(answers, seed=0):
+def measure_agreement(answers, seed=0, target="single-label"):
     """Return the Agreement of answers, a dict of id to dict of annotator to label."""
     several = [given for given in answers.values() if len(given) > 1]
     if not several:
         return Agreement()
-    classes = {repr(label): None for given in several for label in given.values()}
-    numbers = {name: number for number, name in enumerate(classes)}
-    counts = np.zeros((len(several), len(classes)))
-    for row, given in enumerate(several):
-        for label in given.values():
-            counts[row, numbers[repr(label)]] += 1
+    keys = [{by: key_of(label) for by, label in given.items()} for given in several]
+    counts = _count(keys, _number(keys))
     sizes = counts.sum(axis=1)
-    same = counts[sizes == np.bincount(sizes.astype(int)).argmax()]
-    rng = np.random.default_rng(seed)
     pairs = (counts * (counts - 1)).sum(), (sizes * (sizes - 1)).sum()
-    alpha, kappa = _estimate(alpha_of, counts, rng), _estimate(kappa_of, same, rng)
+    same = sizes == np.bincount(sizes.astype(int)).argmax()
+    rng = np.random.default_rng(seed)
     by = {name: None for given in several for name in given}
-    found = {}
-    for first, second in combinations(by, 2):
-        both = [g for g in several if first in g and second in g]
-        if both:
-            table = np.zeros((len(both), len(classes), len(classes)))
-            rows = [numbers[repr(given[first])] for given in both]
-            columns = [numbers[repr(given[second])] for given in both]
-            table[np.arange(len(both)), rows, columns] = 1
-            found[first, second] = *_estimate(cohen_of, table, rng), len(both)
+    if target == "regression":
+        alpha = _estimate(interval_alpha_of, _find_moments(several), rng)
+        found = {
+            pair: (*_estimate(interval_alpha_of, _find_moments(both), rng), len(both))
+            for pair, both in _pair_up(several, by)
+        }
+        kappa = None, None
+    else:
+        views = [keys]  # with several classes, whether each of them was given
+        if target == "multi-label":
+            views = _ask_for_each(several)
+        views = [(view, _number(view)) for view in views]
+        counts = np.stack([_count(*view) for view in views], axis=1)
+        alpha = _estimate(_average(alpha_of), counts, rng)
+        kappa = _estimate(_average(kappa_of), counts[same], rng)
+        found = {}
+        parts = [_pair_up(view, by) for view, _ in views]
+        for both in zip(*parts, strict=True):
+            pair = both[0][0]
+            tables = [
+                _cross(part, pair, numbers)
+                for (_, part), (_, numbers) in zip(both, views, strict=True)
+            ]
+            values = _estimate(_average(cohen_of), np.stack(tables, axis=1), rng)
+            found[pair] = *values, len(both[0][1])
     return Agreement(len(several), float(pairs[0] / pairs[1]), *alpha, *kappa, found)
+
+
+def _number(several):
+    """Return the column of each answer, in order of their first use."""
+    found = {label: None for given in several for label in given.values()}
+    return {label: column for column, label in enumerate(found)}
+
+
+def _count(several, numbers):
+    """Return the number of answers per item and class, (n, k)."""
+    counts = np.zeros((len(several), len(numbers)))
+    for row, given in zip(counts, several, strict=True):
+        for label in given.values():
+            row[numbers[label]] += 1
+    return counts
+
+
+def _cross(both, pair, numbers):
+    """Return the tables (n, k, k) of the answers of two annotators to n items."""
+    table = np.zeros((len(both), len(numbers), len(numbers)))
+    rows, columns = ([numbers[given[by]] for given in both] for by in pair)
+    table[np.arange(len(both)), rows, columns] = 1
+    return table
+
+
+def _pair_up(several, by):
+    """Return pairs of annotators and the answers to the items of both, as a list."""
+    found = []
+    for pair in combinations(by, 2):
+        both = [
+            {name: given[name] for name in pair}
+            for given in several
+            if {*pair} <= given.keys()
+        ]
+        if both:
+            found.append((pair, both))
+    return found
+
+
+def _ask_for_each(several):
+    """Return for each class the answers to the question whether it applies."""
+    sets = [
+        {
+            by: {*label} if is_names(label) else {*np.flatnonzero(label).tolist()}
+            for by, label in given.items()
+        }
+        for given in several
+    ]
+    names = sorted({name for given in sets for one in given.values() for name in one})
+    return [
+        [{by: name in one for by, one in given.items()} for given in sets]
+        for name in names or [None]
+    ]
+
+
+def _average(measure):
+    """Return a measure of items (n, c, ...) that is the mean over c classes.
+
+    Classes for which it is undefined are left out.
+    """
+
+    def average(items, weight):
+        parts = (measure(items[:, c], weight) for c in range(items.shape[1]))
+        values = np.stack(list(parts))
+        known = ~np.isnan(values)
+        total = np.where(known, values, 0.0).sum(axis=0)
+        with np.errstate(invalid="ignore"):
+            return total / known.sum(axis=0)
+
+    return average
+
+
+def _find_moments(several):
+    """Return number, sum and sum of squares of the answers to each item, (n, 3)."""
+    values = [np.array(list(given.values()), dtype=np.float64) for given in several]
+    middle = np.concatenate(values).mean()
+    return np.array(
+        [[len(x), (x - middle).sum(), ((x - middle) ** 2).sum()] for x in values]
+    )
+
+
+def interval_alpha_of(moments, weight):
+    """Return Krippendorff's alpha (b,) of numbers, by their squared differences.
+
+    `moments` (n, 3) are from :func:`_find_moments`; `weight` as for `alpha_of`.
+    """
+    size, total, squares = moments.T
+    differences = 2 * (size * squares - total**2)  # of ordered pairs
+    n, total_of_all, squares_of_all = (weight @ moments).T
+    observed = weight @ (differences / (size - 1)) / n
+    expected = 2 * (n * squares_of_all - total_of_all**2) / (n * (n - 1))
+    return _chance_corrected(observed, expected)
 
 
 def alpha_of(counts, weight):

@@ -6,7 +6,12 @@ from .._utils._containers import take_rows
 from ..stopping._out_of_fold import out_of_fold
 from ._agreement import measure_agreement
 from ._estimate import make_estimate, minutes_left
-from ._suspicious import find_suspicious
+from ._suspicious import (
+    find_suspicious,
+    find_suspicious_numbers,
+    find_suspicious_rows,
+    predict_held_out,
+)
 
 
 class Insights:
@@ -20,6 +25,8 @@ class Insights:
 
     def suspicious(self, n):
         """Return doubtful answers; see `LabelingSession.suspicious`."""
+        if self._models.target != "single-label":
+            return self._find_doubtful(n)
         ids, found = self._hold_out(n_rest=0)
         if found is None:
             return []
@@ -33,6 +40,32 @@ class Insights:
                 rows.tolist(), best.tolist(), found.proba[rows, best], strict=True
             )
         ]
+
+    def _find_doubtful(self, n):
+        """Return doubtful lists of names, rows or numbers; see `suspicious`."""
+        learner, labels, _, names = self._models.taught()
+        if len(labels) < 2:
+            return []
+        y, seed = learner.y_labeled_, learner.random_state
+        place = learner.X_labeled_, y, len(labels), seed
+        predicted, y = predict_held_out(learner.estimator, *place), y[-len(labels) :]
+        if y.ndim == 1:
+            rows, sizes = find_suspicious_numbers(predicted, y)
+            best = predicted[rows].tolist()
+        else:
+            rows, columns = find_suspicious_rows(predicted, y)
+            p = predicted[rows, columns]
+            sizes, best = np.maximum(p, 1 - p), (predicted[rows] > 0.5).astype(int)
+            best = best.tolist()
+            if names is not None:
+                best = [[names[j] for j in np.flatnonzero(row)] for row in best]
+        answers = list(labels.items())
+        return [
+            (*answers[row], other, size)
+            for row, other, size in zip(
+                rows.tolist(), best, sizes.tolist(), strict=True
+            )
+        ][:n]
 
     def estimate(self, goal, horizon):
         """Return an Estimate; see `LabelingSession.estimate`."""
@@ -58,7 +91,8 @@ class Insights:
         """Return an Agreement; see `LabelingSession.agreement`."""
         answers = self._log.state.answers.items()
         return measure_agreement(
-            {id: {one.annotator: one.label for one in a.given} for id, a in answers}
+            {id: {one.annotator: one.label for one in a.given} for id, a in answers},
+            target=self._models.target,
         )
 
     def _hold_out(self, **options):
@@ -67,7 +101,7 @@ class Insights:
         The last rows of the OutOfFold are those of the ids. Rows before are labels that
         the learner had before the session; they are never held out.
         """
-        learner, labels, rest = self._models.taught()
+        learner, labels, rest, _ = self._models.taught()
         if len(labels) < 2 or len(set(map(str, learner.y_labeled_))) < 2:
             return list(labels), None
         held = np.zeros(len(learner.y_labeled_), dtype=bool)

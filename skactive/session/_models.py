@@ -86,12 +86,14 @@ class Models:
         """Return a learner with all labels, not trained; labels; unlabeled positions.
 
         The labels are a dict of id to label, in the order of the last labels of the
-        learner. While features are computed, only the positions that have them count.
+        learner. The names of its columns, or None, come last. While features are
+        computed, only the positions that have them count.
         """
         with self._lock:
             task = self._task()
         learner = _teach(self._base, self._pool, task)
-        return learner, task.labels, _find_rest(self._pool, task, self._ready())
+        rest = _find_rest(self._pool, task, self._ready())
+        return learner, task.labels, rest, task.classes
 
     def choose(self, learner, n, free):
         """Return positions chosen by the learner; `free` (n,) masks the candidates.

@@ -1029,7 +1029,9 @@ class LabelingSession:
         Each answer is compared with the probabilities of a model that was trained
         without it, as confident learning does: an answer is doubtful if another class
         reaches the mean probability that its own items have. The order is that of the
-        difference between the probabilities of the answer and of the best class.
+        difference between the probabilities of the answer and of the best class. An
+        answer of several classes is as doubtful as its most doubtful class. The number
+        of a regressor is doubtful if its residual is above 3 median ones.
 
         Parameters
         ----------
@@ -1039,13 +1041,14 @@ class LabelingSession:
         Returns
         -------
         found : list of (id, label, predicted, probability)
-            The predicted class, with its probability. Empty if there are too few
-            labels, or no answer is doubtful.
+            The predicted class, with its probability; of several classes that of the
+            most doubtful one, and for a regressor the residual in median ones. Empty if
+            there are too few labels, or no answer is doubtful.
 
         Raises
         ------
         TypeError
-            If the estimator of the learner is no classifier with `predict_proba`.
+            If the estimator of the learner is a classifier without `predict_proba`.
 
         Notes
         -----
@@ -1056,6 +1059,9 @@ class LabelingSession:
         ----------
         C. G. Northcutt, L. Jiang, I. L. Chuang (2021). Confident learning: estimating
         uncertainty in dataset labels. Journal of Artificial Intelligence Research.
+
+        A. Thyagarajan, E. Snorrason, C. Northcutt, J. Mueller (2022). Identifying
+        incorrect annotations in multi-label classification data. arXiv:2211.13895.
         """
         return self._insights.suspicious(check_count("n", n))
 

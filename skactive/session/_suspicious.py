@@ -1,6 +1,23 @@
-"""Labels that out-of-fold probabilities contradict."""
+"""Labels that predictions of models without them contradict."""
+
+import warnings
 
 import numpy as np
+from sklearn.base import clone
+
+from .._utils._containers import take_rows
+from .._utils._labels import marginals
+from .._utils._pipelines import (
+    computes_features,
+    has_sampler,
+    seeded_clone,
+    split_estimator,
+)
+from .._utils._random import round_rng
+from .._utils._threads import one_blas_thread
+
+_N_SPLITS = 5
+_MAX_RESIDUAL = 3.0  # median absolute residuals
 
 
 def find_suspicious(proba, codes):
@@ -26,3 +43,71 @@ def find_suspicious(proba, codes):
     margin = own - proba[known].max(axis=1)
     order = np.flatnonzero(doubtful)
     return known[order[np.argsort(margin[order], kind="stable")]]
+
+
+def find_suspicious_rows(proba, y):
+    """Return positions of contradicted rows of 0 and 1, and the worst column of each.
+
+    `proba` and `y` are (n, k). Each column is judged by :func:`find_suspicious`, and a
+    row by its most doubtful column (Thyagarajan et al. 2022). The most doubtful row is
+    first.
+    """
+    margins = np.full(proba.shape, np.inf)
+    for j, (p, codes) in enumerate(zip(proba.T, y.T, strict=True)):
+        both = np.stack([1 - p, p], axis=1)
+        rows = find_suspicious(both, codes)
+        margins[rows, j] = both[rows, codes[rows]] - both[rows].max(axis=1)
+    worst = margins.min(axis=1)
+    rows = np.flatnonzero(worst < np.inf)
+    rows = rows[np.argsort(worst[rows], kind="stable")]
+    return rows, margins[rows].argmin(axis=1)
+
+
+def find_suspicious_numbers(predicted, y):
+    """Return positions of numbers far from their prediction, and how far each is.
+
+    The unit is the median absolute residual; those above 3 are returned, the largest
+    first. `predicted` and `y` are (n,).
+    """
+    residuals = np.abs(predicted - y)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        sizes = residuals / np.median(residuals)
+    rows = np.flatnonzero(sizes > _MAX_RESIDUAL)
+    rows = rows[np.argsort(-sizes[rows], kind="stable")]
+    return rows, sizes[rows]
+
+
+def predict_held_out(estimator, X, y, n_last, seed):
+    """Return predictions of the last rows by models that lack a fifth of them each.
+
+    These are probabilities (n_last, k) for an indicator matrix `y`, else numbers
+    (n_last,). The other rows are always trained on.
+    """
+    if y.ndim == 2 and not hasattr(estimator, "predict_proba"):
+        raise TypeError(
+            "'estimator' must have predict_proba for doubts about several classes, got "
+            f"{estimator!r}. Wrap its classifier in CalibratedClassifierCV."
+        )
+    if computes_features(estimator) and not has_sampler(estimator):
+        front, estimator = split_estimator(estimator)
+        X = clone(front).fit(X, y).transform(X)
+    rows = np.arange(len(y) - n_last, len(y))
+    n_splits = min(_N_SPLITS, n_last)
+    folds = round_rng(seed, 0, "folds").permutation(n_last) % n_splits
+    found = np.empty((n_last, *y.shape[1:]))
+    with one_blas_thread(), warnings.catch_warnings():
+        # A label that a fold lacks is predicted as absent.
+        warnings.filterwarnings("ignore", "Label .* is present in all training")
+        for fold in range(n_splits):
+            train = np.setdiff1d(np.arange(len(y)), rows[folds == fold])
+            test = take_rows(X, rows[folds == fold])
+            model = seeded_clone(estimator, np.random.default_rng(seed))
+            model.fit(take_rows(X, train), y[train])
+            if y.ndim == 1:
+                predicted = model.predict(test)
+            else:
+                predicted = model.predict_proba(test)
+                if isinstance(predicted, list):
+                    predicted = marginals(predicted, model.classes_)
+            found[folds == fold] = predicted
+    return found

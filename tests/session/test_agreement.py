@@ -150,3 +150,76 @@ def test_lists_and_numbers_are_classes(open_session):
     session.tell([1, 2], [[0, 1], [1, 0]], unasked=True)
     session.tell([1, 2], [[0, 1], [1, 1]], annotator="bob")
     assert session.agreement().share == 0.5
+
+
+# Several classes, and numbers
+
+
+def test_published_alpha_of_krippendorff_for_intervals():
+    table = [[x if x == "." else float(x) for x in row.split()] for row in KRIPPENDORFF]
+    found = measure_agreement(as_answers(table), target="regression")
+    assert round(found.alpha, 3) == 0.849
+    low, high = found.alpha_interval
+    assert low < found.alpha < high
+    assert (found.kappa, found.kappa_interval) == (None, None)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_numbers_against_the_oracle(seed):
+    rng = np.random.default_rng(seed)
+    table = 1e6 + rng.normal(size=30) + 0.5 * rng.normal(size=(3, 30))
+    hidden = rng.random(table.shape) < 0.2
+    shown = np.where(hidden, np.nan, table)
+    cells = [["." if np.isnan(x) else float(x) for x in row] for row in shown]
+    found = measure_agreement(as_answers(cells), target="regression")
+    expected = krippendorff.alpha(shown, level_of_measurement="interval")
+    assert found.alpha == pytest.approx(expected)
+    for (first, second), (alpha, _, n) in found.pairs.items():
+        both = shown[[int(first[-1]), int(second[-1])]]
+        both = both[:, ~np.isnan(both).any(axis=0)]
+        assert n == both.shape[1]
+        expected = krippendorff.alpha(both, level_of_measurement="interval")
+        assert alpha == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("as_rows", [False, True], ids=["names", "rows"])
+def test_several_classes_are_the_mean_over_the_classes(as_rows):
+    rng = np.random.default_rng(0)
+    truth = rng.random((50, 4)) < [0.5, 0.3, 0.1, 0.0]  # nobody gives the last class
+    given = truth ^ ((rng.random((3, 50, 4)) < 0.2) & [True, True, True, False])
+    names = np.array(["a", "b", "c", "d"])
+
+    def as_label(row, by):  # the order of names says nothing
+        return (
+            row.astype(int).tolist()
+            if as_rows
+            else names[row][:: 1 - 2 * (by % 2)].tolist()
+        )
+
+    answers = {
+        item: {f"rater {by}": as_label(given[by, item], by) for by in range(3)}
+        for item in range(50)
+    }
+    found = measure_agreement(answers, target="multi-label")
+    alphas = [krippendorff.alpha(given[:, :, c].astype(float)) for c in range(3)]
+    tables = [aggregate_raters(given[:, :, c].T.astype(int))[0] for c in range(3)]
+    assert found.alpha == pytest.approx(np.mean(alphas))
+    assert found.kappa == pytest.approx(np.mean([fleiss_kappa(t) for t in tables]))
+    kappa, (low, high), n = found.pairs["rater 0", "rater 2"]
+    kappas = [cohen_kappa_score(given[0, :, c], given[2, :, c]) for c in range(3)]
+    assert kappa == pytest.approx(np.mean(kappas))
+    assert (low < kappa < high, n) == (True, 50)
+    equal = [
+        (given[i] == given[j]).all(axis=1).mean() for i, j in ((0, 1), (0, 2), (1, 2))
+    ]
+    assert found.share == pytest.approx(np.mean(equal))
+
+
+def test_empty_sets_alone_have_no_alpha():
+    answers = {i: {"A": [], "B": []} for i in range(4)}
+    found = measure_agreement(answers, target="multi-label")
+    assert (found.share, found.alpha, found.pairs["A", "B"]) == (
+        1.0,
+        None,
+        (None, None, 4),
+    )

@@ -3,12 +3,19 @@
 import numpy as np
 import pytest
 from cleanlab.filter import find_label_issues
+from cleanlab.multilabel_classification.filter import find_multilabel_issues_per_class
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LinearRegression, LogisticRegression, Perceptron
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner
-from skactive.session._suspicious import find_suspicious
+from skactive.session._suspicious import (
+    find_suspicious,
+    find_suspicious_numbers,
+    find_suspicious_rows,
+)
 
 
 def noisy(seed, n=300, k=4, noise=0.2, sharpness=2.0):
@@ -92,11 +99,98 @@ def test_too_few_labels_contradict_nothing(open_session, labels):
     assert session.suspicious() == []
 
 
-@pytest.mark.parametrize("estimator", [LinearRegression(), Perceptron()])
-def test_other_estimators_are_refused(open_session, estimator):
-    session = open_session(learner=ActiveLearner(estimator, random_state=0))
+def test_other_estimators_are_refused(open_session):
+    session = open_session(learner=ActiveLearner(Perceptron(), random_state=0))
     session.tell(range(6), [0, 1, 0, 1, 0, 1], unasked=True)
     with pytest.raises(TypeError, match=r"a classifier with predict_proba .*, got"):
         session.suspicious()
     with pytest.raises(ValueError, match="'n' must be"):
         session.suspicious(0)
+
+
+# Several classes, and numbers
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_are_those_with_an_issue_by_cleanlab(seed):
+    rng = np.random.default_rng(seed)
+    truth = rng.random((300, 3)) < [0.5, 0.3, 0.2]
+    proba = 1 / (1 + np.exp(-rng.normal(size=truth.shape) - np.where(truth, 1.5, -1.5)))
+    y = (truth ^ (rng.random(truth.shape) < 0.1)).astype(int)
+    rows, columns = find_suspicious_rows(proba, y)
+    by_class = find_multilabel_issues_per_class(
+        [np.flatnonzero(row).tolist() for row in y],
+        proba,
+        return_indices_ranked_by="normalized_margin",
+        filter_by="confident_learning",
+        n_jobs=1,
+    )[0]
+    assert set(rows.tolist()) == {row for found in by_class for row in found}
+    own = np.where(y == 1, proba, 1 - proba)
+    worst = []
+    for row, column in zip(rows, columns, strict=True):
+        doubted = [j for j in range(3) if row in by_class[j]]
+        assert own[row, column] == min(own[row, j] for j in doubted)
+        worst.append(own[row, column] - max(proba[row, column], 1 - proba[row, column]))
+    assert worst == sorted(worst)
+
+
+def test_residuals_above_three_medians():
+    predicted, y = np.zeros(7), np.array([1.0, -1, 1, -9.0, 1, 4, 1])
+    rows, sizes = find_suspicious_numbers(predicted, y)
+    assert (rows.tolist(), sizes.tolist()) == ([3, 5], [9.0, 4.0])
+
+
+@pytest.mark.parametrize("estimator", ["linear", "forest"])
+@pytest.mark.parametrize("as_rows", [False, True], ids=["names", "rows"])
+def test_wrong_names_of_a_session_come_first(open_session, estimator, as_rows):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3)) * 4
+    y = (X[:, :2] > 0).astype(int)
+    wrong = np.argsort(-np.abs(X[:40, 0]))[:2]
+    y[wrong, 0] = 1 - y[wrong, 0]
+    model = OneVsRestClassifier(LogisticRegression())
+    if estimator == "forest":
+        model = RandomForestClassifier(30)
+
+    def as_label(row):
+        names = [name for name, x in zip(["ham", "spam"], row, strict=True) if x]
+        return list(row) if as_rows else names
+
+    learner = ActiveLearner(model, "random", random_state=0)
+    session = open_session(X, learner=learner, refit=False)
+    session.tell({i: as_label(y[i].tolist()) for i in range(40)}, unasked=True)
+    found = session.suspicious(2)
+    assert len(found) == 2 or estimator == "forest"  # trees learn a wrong neighbor
+    assert found
+    assert {id for id, *_ in found} <= set(wrong.tolist())
+    for id, label, predicted, probability in found:
+        assert label == session.labels[id]
+        assert predicted == as_label([1 - y[id, 0], y[id, 1]])
+        assert type(probability) is float
+        assert probability > 0.5
+    assert session.suspicious(2) == found
+
+
+def test_wrong_numbers_of_a_session_come_first(open_session):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    y = X[:, 0] + 0.01 * X[:, 1] ** 2
+    y[[7, 30]] += [5.0, -9.0]
+    learner = ActiveLearner(LinearRegression(), "random", random_state=0)
+    session = open_session(X, learner=learner, refit=False)
+    session.tell({i: y[i] for i in range(40)}, unasked=True)
+    found = session.suspicious(2)
+    assert [id for id, *_ in found] == [30, 7]
+    assert [label for _, label, _, _ in found] == [y[30], y[7]]
+    assert abs(found[0][2] - X[30, 0]) < 1
+    assert found[0][3] > found[1][3] > 3
+
+
+def test_few_names_and_no_probabilities(open_session, data):
+    learner = ActiveLearner(OneVsRestClassifier(Perceptron()), "random", random_state=0)
+    session = open_session(learner=learner, refit=False)
+    session.tell({1: ["ham"]}, unasked=True)
+    assert session.suspicious() == []
+    session.tell({2: []}, unasked=True)
+    with pytest.raises(TypeError, match="must have predict_proba for doubts"):
+        session.suspicious()
