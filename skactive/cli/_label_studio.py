@@ -144,17 +144,18 @@ def _report(args, bridge):
 
 
 def _train(args, bridge):
-    """Train and save a model for all labels, if there are two classes."""
-    session = bridge.session
+    """Train and save a model for all labels, if there are two different ones."""
+    session, question = bridge.session, bridge.question
     labels = session.labels
-    if bridge.question.multiple or len(set(labels.values())) < 2:
-        return
     rest = [session.item(id) for id in bridge.tasks if id not in labels]
-    X = [session.item(id) for id in labels]
+    data = [session.item(id) for id in labels], [*labels.values()], rest
     try:
-        data = X, [*labels.values()], rest
-        model, _ = train_final(args, session, bridge.folder, data)
-        about = {"text": list(bridge.question.keys), "label": bridge.question.name}
+        model, classes = train_final(args, session, bridge.folder, data)
+        if model is None:
+            return
+        about = {"text": list(question.keys), "label": question.name}
+        if question.multiple:
+            about |= {"target": "multi-label", "classes": classes, "separator": "|"}
         say(f"the model is in {save_model(model, bridge.folder, about)}")
     except KeyboardInterrupt:
         say("stopped; the labels are written")

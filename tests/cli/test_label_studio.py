@@ -5,6 +5,7 @@ import csv
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 
 from skactive.cli import main
@@ -14,16 +15,18 @@ from ..labeling._fake_label_studio import FakeLabelStudio
 ANN = "ann@example.com"
 
 
+def make_model(args, folder, target):
+    model = LogisticRegression()
+    if target == "multi-label":
+        model = OneVsRestClassifier(model)
+    return make_pipeline(TfidfVectorizer(), model)
+
+
 @pytest.fixture
 def server(monkeypatch):
     """Return a server and its URL; the classifier is one of words."""
     monkeypatch.setenv("LABEL_STUDIO_API_KEY", f"legacy-{ANN}")
-    monkeypatch.setattr(
-        "skactive.cli._label_studio.make_model",
-        lambda args, folder, target: make_pipeline(
-            TfidfVectorizer(), LogisticRegression()
-        ),
-    )
+    monkeypatch.setattr("skactive.cli._label_studio.make_model", make_model)
     server = FakeLabelStudio(ANN)
     with server.serve() as server.url:
         yield server
@@ -89,6 +92,18 @@ def test_run_saves_a_model(server, table, tmp_path, capsys):
     assert main(["predict", str(folder / "model"), str(table)]) == 0
     predicted = table.with_name("notes.predicted.csv").read_text()
     assert predicted.startswith("text,tone,prediction,probability\n")
+
+
+def test_run_with_several_classes_per_text(server, table, tmp_path, capsys):
+    pytest.importorskip("skops")
+    create(server, table, "--classes", "good,bad,odd", "--multiple")
+    ann = server.person(ANN, 1)
+    for task, labels in ((1, ["good"]), (2, ["bad", "odd"]), (3, ["odd"])):
+        ann.answer(task, *labels)
+    folder = tmp_path / "bridge"
+    assert call(server, "run", folder, "--n", "3", "--no-fine-tuning") == 0
+    assert f"the model is in {folder / 'model'}" in capsys.readouterr().err
+    assert main(["predict", str(folder / "model"), str(table)]) == 0
 
 
 @pytest.mark.parametrize(
