@@ -63,15 +63,16 @@ class Answers:
 
     def record_imported(self, answers, skipped, source):
         """Record answers by annotator and id, and skips by annotator, of a file."""
-        for labels in answers.values():  # all are checked before any is recorded
-            values = [answer.label for answer in labels.values()]
-            self._vocabulary.read(values, list(labels), self._state, self._log.classes)
+        checked = {}  # all before any is recorded
+        for by, labels in answers.items():
+            given = [answer.label for answer in labels.values()], list(labels)
+            checked[by] = self._vocabulary.read(*given, self._state, self._log.classes)
         for by, labels in answers.items():
             seconds = [answer.seconds for answer in labels.values()]
             self._log.record(
                 "tell",
                 ids=list(labels),
-                labels=[answer.label for answer in labels.values()],
+                labels=checked[by],
                 by=by,
                 unasked=self._check_asked(list(labels), True),
                 seconds=None if None in seconds else seconds,

@@ -9,6 +9,7 @@ from pathlib import Path
 from .._storage._files import write_atomic
 from .._utils._sklearn import check_option
 from ._import_export import PAIR
+from ._labels import is_names
 
 FORMATS = ("label-studio", "prodigy", "argilla", "doccano")
 # The id of the pool in these files, whose own ids are those of the other program.
@@ -28,7 +29,10 @@ class Item:
 
 @dataclass(frozen=True)
 class FileAnswer:
-    """An answer in a file; a skip has no `label`; `where` names its place."""
+    """An answer in a file; a skip has no `label`; `where` names its place.
+
+    The label is a list of str if an item can have several classes.
+    """
 
     label: object
     annotator: object = None
@@ -52,8 +56,8 @@ def export_format(path, what, format, pool, state, events, classes):
         )
     write, is_lines = _WRITERS[format]
     items = _list_items(pool, state, events, what)
-    labels = [answer.label for item in items for answer in item.answers]
-    names = list(map(_spell, classes or [])) or sorted({*labels} - {None})
+    chosen = {x for item in items for answer in item.answers for x in _choices(answer)}
+    names = list(map(_spell, classes or [])) or sorted(chosen)
     records = [record for item in items for record in write(item, names)]
     if is_lines:
         lines = [json.dumps(record, ensure_ascii=False) + "\n" for record in records]
@@ -98,8 +102,17 @@ def _list_items(pool, state, events, what):
 
 
 def _spell(label):
-    """Return a label as the name of a class."""
+    """Return a label as the name of a class, or as a list of names."""
+    if is_names(label):
+        return list(label)
     return json.dumps(label) if isinstance(label, list) else str(label)
+
+
+def _choices(answer):
+    """Return the names of the classes of an answer, as a list; none for a skip."""
+    if answer.label is None:
+        return []
+    return answer.label if isinstance(answer.label, list) else [answer.label]
 
 
 def _fields(text):
@@ -116,10 +129,10 @@ def _write_label_studio(item, classes):
             "from_name": "label",
             "to_name": next(iter(fields)),
             "type": "choices",
-            "value": {"choices": [answer.label]},
+            "value": {"choices": _choices(answer)},
         }
         annotation = {
-            "result": [] if answer.label is None else [result],
+            "result": [result] if _choices(answer) else [],
             "was_cancelled": answer.label is None,
             "created_at": answer.time,
             "lead_time": answer.seconds,
@@ -149,7 +162,7 @@ def _write_prodigy(item, classes):
         by = answer.annotator
         yield {
             **task,
-            "accept": [] if skipped else [answer.label],
+            "accept": _choices(answer),
             "answer": "ignore" if skipped else "accept",
             **({"_annotator_id": by, "_session_id": by} if by else {}),
             "_timestamp": int(time.timestamp()),
@@ -189,7 +202,7 @@ def _write_doccano(item, classes):
     if not item.answers:
         yield {**record, "label": []}
     for answer in given:
-        yield {**record, "label": [answer.label], "annotator": answer.annotator}
+        yield {**record, "label": _choices(answer), "annotator": answer.annotator}
 
 
 _WRITERS = {

@@ -9,6 +9,7 @@ from .._storage._fingerprint import hash_item
 from .._utils._sklearn import check_option, check_path
 from ._format_export import FORMATS, ID, FileAnswer, Item
 from ._import_export import PAIR, ImportedLabels, check_columns, find_reading
+from ._labels import same_label
 from ._pool import assign_rows, shorten
 
 
@@ -63,7 +64,7 @@ def _compare(found, state, imported):
                 continue
             labels = new.setdefault(answer.annotator, {})
             before = labels.get(id)
-            if before is not None and before.label != answer.label:
+            if before is not None and not same_label(before.label, answer.label):
                 raise ValueError(
                     f"{answer.where} has the label {answer.label!r}, and {before.where}"
                     f" has {before.label!r} for the same item and annotator. Keep one. "
@@ -77,7 +78,7 @@ def _compare(found, state, imported):
             if not own:
                 imported.added.append(id)
                 continue
-            if own == [labels[id].label]:
+            if same_label(own[0], labels[id].label):
                 imported.unchanged.append(id)
             else:
                 imported.conflicts.append((id, own[0], labels[id].label))
@@ -127,8 +128,8 @@ def _read_items(path, format, names, label, kind):
     found = []
     for where, record in records:
         _check(record, dict, where, "must be an object")
-        found.append(read(record, names, label, where))
-    if kind in (None, "str"):
+        found.append(read(record, names, label, where, kind == "names"))
+    if kind in (None, "str", "names", "str or names"):
         return found
     # These programs name classes by str; the session has other labels.
     cells = [answer.label for item in found for answer in item.answers]
@@ -197,12 +198,16 @@ def _read_text(fields, names, where):
     return texts[0] if len(texts) == 1 else texts
 
 
-def _read_choice(labels, where):
-    """Return the one label of a list; None if it is empty."""
+def _read_choice(labels, where, several):
+    """Return the one label of a list, None if it is empty; or the list if `several`."""
+    if several:
+        for name in labels:
+            _check(name, str, where, "must have names of classes")
+        return list(dict.fromkeys(labels))
     if len(labels) > 1:
         raise ValueError(
-            f"{where} must have one label, got {_shorten(labels)}. Nothing was "
-            "recorded."
+            f"{where} must have one label, got {_shorten(labels)}. Open the session "
+            "with multi_label=True for several. Nothing was recorded."
         )
     return (
         _check(
@@ -226,13 +231,13 @@ def _find_question(named, label, where):
     return next(iter(named.values()))
 
 
-def _read_label_studio(task, names, label, where):
+def _read_label_studio(task, names, label, where, several):
     data = _take(task, "data", dict, where)
     latest = {}
     for number, annotation in enumerate(_take(task, "annotations", list, where, []), 1):
         place = f"annotation {number} of {where}"
         _check(annotation, dict, place, "must be an object")
-        answer = _read_annotation(annotation, label, place)
+        answer = _read_annotation(annotation, label, place, several)
         if answer is None:
             continue
         # The last one of each person counts, but a label always counts for more.
@@ -243,7 +248,7 @@ def _read_label_studio(task, names, label, where):
     return Item(data.get(ID), text, tuple(latest.values()))
 
 
-def _read_annotation(annotation, label, where):
+def _read_annotation(annotation, label, where, several):
     """Return the answer of an annotation of Label Studio, or None."""
     by = annotation.get("completed_by")
     if isinstance(by, dict):
@@ -260,11 +265,11 @@ def _read_annotation(annotation, label, where):
             value = _take(region, "value", dict, where)
             choices = _take(value, "choices", list, where)
             named.setdefault(region.get("from_name"), []).extend(choices)
-    chosen = _read_choice(_find_question(named, label, where), where)
+    chosen = _read_choice(_find_question(named, label, where), where, several)
     return None if chosen is None else replace(answer, label=chosen)
 
 
-def _read_prodigy(task, names, label, where):
+def _read_prodigy(task, names, label, where, several):
     meta = _take(task, "meta", dict, where, {})
     text = _read_text(task, names, where)
     by = task.get("_annotator_id") or task.get("_session_id")
@@ -280,12 +285,12 @@ def _read_prodigy(task, names, label, where):
         labels = _take(task, "accept", list, where, [])
         if "accept" not in task and task.get("label") is not None:
             labels = [task["label"]]  # a question about one class
-        chosen = _read_choice(labels, where)
+        chosen = _read_choice(labels, where, several)
         found = [] if chosen is None else [replace(given, label=chosen)]
     return Item(meta.get(ID), text, tuple(found))
 
 
-def _read_argilla(record, names, label, where):
+def _read_argilla(record, names, label, where, several):
     fields = _take(record, "fields", dict, where)
     metadata = _take(record, "metadata", dict, where, {})
     named = _take(record, "responses", dict, where, {})
@@ -303,7 +308,8 @@ def _read_argilla(record, names, label, where):
         answer = FileAnswer(None, by or None, where=place)
         if status == "submitted":
             value = response.get("value")
-            chosen = _read_choice(value if isinstance(value, list) else [value], place)
+            given = value if isinstance(value, list) else [value]
+            chosen = _read_choice(given, place, several)
             found += [] if chosen is None else [replace(answer, label=chosen)]
         elif status == "discarded":
             found.append(answer)
@@ -317,12 +323,14 @@ def _read_argilla(record, names, label, where):
     return Item(metadata.get(ID), _read_text(fields, names, where), tuple(found))
 
 
-def _read_doccano(record, names, label, where):
+def _read_doccano(record, names, label, where, several):
     labels = record.get(label, record.get(f"{label}s", []))
     labels = labels if isinstance(labels, list) else [labels]
-    chosen = _read_choice(labels, where)
+    chosen = _read_choice(labels, where, several)
     answer = FileAnswer(chosen, record.get("annotator"), where=where)
-    answers = () if chosen is None else (answer,)
+    # An empty list without an annotator is an item that nobody has labeled.
+    is_open = chosen is None or (not chosen and "annotator" not in record)
+    answers = () if is_open else (answer,)
     return Item(record.get(ID), _read_text(record, names, where), answers)
 
 

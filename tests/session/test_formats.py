@@ -464,3 +464,104 @@ def test_what_cannot_be_done_is_refused(open_texts, open_session, tmp_path):
     for use in (numbers.export, numbers.import_labels):
         with pytest.raises(ValueError, match="None for a pool without texts"):
             use(tmp_path / "latin.jsonl", format="doccano")
+
+
+# Several classes of one item
+
+NAMED = {"fire in town": ["fire", "town"], "nice day": [], "flood": ["town"]}
+SEVERAL = {
+    "label-studio": [
+        {
+            "data": {"text": text},
+            "annotations": [
+                {
+                    "result": [
+                        {**choice(""), "value": {"choices": names[::-1]}},
+                    ][: len(names)],
+                    "was_cancelled": False,
+                    "completed_by": {"email": "ann@example.org"},
+                }
+            ],
+        }
+        for text, names in NAMED.items()
+    ],
+    "prodigy": [
+        {
+            "text": text,
+            "options": [{"id": name, "text": name} for name in ("fire", "town")],
+            "accept": names[::-1],
+            "answer": "accept",
+            "_annotator_id": "ann@example.org",
+        }
+        for text, names in NAMED.items()
+    ],
+    "argilla": [
+        {
+            "fields": {"text": text},
+            "metadata": {"annotators": ["ann@example.org"]},
+            "responses": {
+                "label": [{"value": names[::-1], "user_id": "5", "status": "submitted"}]
+            },
+        }
+        for text, names in NAMED.items()
+    ],
+    "doccano": [
+        {"text": text, "label": names[::-1], "annotator": "ann@example.org"}
+        for text, names in NAMED.items()
+    ],
+}
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize(
+    "options", [{"multi_label": True}, {"classes": ["fire", "town"]}]
+)
+def test_lists_of_names_are_imported(open_texts, write, format, options):
+    session = open_texts(**options)
+    if "classes" in options:
+        session.tell(5, ["fire", "town"], unasked=True)
+    path = write(SEVERAL[format], format)
+    session.import_labels(path, format=format)
+    assert [session.labels[id] for id in (0, 1, 2)] == list(NAMED.values())
+    assert session.answers[0] == {"ann@example.org": ["fire", "town"]}
+    again = session.import_labels(path, format=format)
+    assert (sorted(again.unchanged), again.conflicts) == ([0, 1, 2], [])
+    session.tell(0, ["fire"], annotator="ann@example.org")
+    again = session.import_labels(path, format=format)
+    ((id, own, other),) = again.conflicts
+    assert (id, own, set(other)) == (0, ["fire"], {"fire", "town"})
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_lists_of_names_go_out_and_come_back(open_texts, tmp_path, format):
+    session = open_texts(classes=["town", "fire", "sun"])
+    session.tell(
+        {0: ["fire", "town"], 2: [], 3: ["sun"]}, unasked=True, annotator="ann"
+    )
+    session.tell({0: ["town"]}, unasked=True, annotator="bob")
+    session.skip(4, unasked=True)
+    path = tmp_path / f"x.{FORMATS[format]}"
+    session.export(path, format=format)
+    other = open_texts("other", multi_label=True, classes=["town", "fire", "sun"])
+    other.import_labels(path, format=format)
+    assert other.answers == session.answers
+    assert '[\\"' not in path.read_text("utf-8")  # no list within a str
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_lists_of_names_are_refused_where_one_class_is_told(open_texts, write, format):
+    session = open_texts()
+    with pytest.raises(ValueError, match=r"must have one label, .*multi_label=True"):
+        session.import_labels(write(SEVERAL[format], format), format=format)
+    assert session.labels == {}
+
+
+def test_items_that_nobody_labeled_have_no_empty_list(open_texts, write, tmp_path):
+    session = open_texts(multi_label=True)
+    opened = [{"text": "flood", "label": []}, {"text": "lunch", "label": ["sun"]}]
+    session.import_labels(write(opened, "doccano"), format="doccano")
+    assert session.labels == {3: ["sun"]}
+    for names, error in (([3], "must have names"), ([None], "must have names")):
+        records = [{"text": "flood", "label": names}]
+        with pytest.raises(ValueError, match=error):
+            session.import_labels(write(records, "doccano"), format="doccano")
