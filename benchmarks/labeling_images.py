@@ -17,6 +17,7 @@ from selenium import webdriver
 from selenium.webdriver import ActionChains
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner, LabelingSession
@@ -61,6 +62,31 @@ def make_texts():
     }
 
 
+TOPICS = {
+    "food": ["The soup came cold", "The bread is fresh every morning"],
+    "service": ["the waiter forgot us twice", "the staff is friendly"],
+    "price": ["and it costs too much", "and we paid less than expected"],
+    "place": ["in a loud room", "on a terrace above the river"],
+}
+
+
+def make_reviews():
+    """Return invented texts with their list of topics, dict."""
+    reviews = {}
+    for number, picks in enumerate(itertools.product((None, 0, 1), repeat=4)):
+        parts = [
+            (topic, TOPICS[topic][pick])
+            for topic, pick in zip(TOPICS, picks, strict=True)
+            if pick is not None
+        ]
+        text = ", ".join(part for _, part in parts) or "We came back"
+        for day in ("Monday", "Friday"):
+            reviews[f"{text[0].upper()}{text[1:]}. {day}, table {number}."] = [
+                topic for topic, _ in parts
+            ]
+    return reviews
+
+
 def make_intents():
     """Return 77 names of intents."""
     verbs = ["lost", "order", "activate", "cancel", "change", "track", "verify"]
@@ -102,12 +128,21 @@ class Camera:
         print(f"{path.name}: {path.stat().st_size / 1000:.0f} kB")
 
 
-def open_desk(texts, classes, folder, n_known, label, **options):
+def open_desk(texts, classes, folder, n_known, label, multi_label=False, **options):
     """Return a desk whose model was trained on the first answers."""
-    model = make_pipeline(TfidfVectorizer(sublinear_tf=True), LogisticRegression(C=30))
+    last = LogisticRegression(C=30)
+    if multi_label:
+        last = OneVsRestClassifier(last)
+    model = make_pipeline(TfidfVectorizer(sublinear_tf=True), last)
     learner = ActiveLearner(model, batch_size=4, random_state=0)
     session = LabelingSession(
-        learner, texts, folder, refit="background", annotator="ann", classes=classes
+        learner,
+        texts,
+        folder,
+        refit="background",
+        annotator="ann",
+        classes=classes,
+        multi_label=multi_label,
     )
     desk = Desk(session, **options)
     for _ in range(n_known):
@@ -149,6 +184,7 @@ def draw(camera, folder):
         camera.save("help")
         camera.driver.get("about:blank")
     close(desk)
+    draw_several(camera, folder)
     intents = make_intents()
     starts = ["How do I", "I want to", "Please help me to", "Is it possible to"]
     truth = {
@@ -170,6 +206,29 @@ def draw(camera, folder):
         time.sleep(3)
         camera.press("/", *"card")
         camera.save("classes")
+        camera.driver.get("about:blank")
+    close(desk)
+
+
+def draw_several(camera, folder):
+    """Draw the page with several classes per text."""
+    truth = make_reviews()
+    desk = open_desk(
+        list(truth),
+        list(TOPICS),
+        Path(folder, "reviews"),
+        60,
+        lambda item: truth[item["text"]],
+        multi_label=True,
+        source="reviews.csv",
+        goal=120,
+    )
+    with LabelingServer(desk) as server:
+        camera.set(1000, 720)
+        camera.driver.get(server.url)
+        time.sleep(1)
+        camera.press("2", "3")
+        camera.save("multi")
         camera.driver.get("about:blank")
     close(desk)
 

@@ -12,7 +12,11 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from skactive.cli import main
-from skactive.cli._simulate import packaged_model
+from skactive.cli._simulate import (
+    _align_columns,
+    _without_constant_columns,
+    packaged_model,
+)
 from skactive.semi_supervised import SelfTraining
 
 COLUMNS = ["--text", "text", "--label", "label"]
@@ -277,3 +281,76 @@ def test_other_weights_than_the_published_ones(monkeypatch, tmp_path):
     (tmp_path / "model.safetensors").write_bytes(b"other")
     with pytest.raises(ValueError, match=r"SHA-256 [0-9a-f]{64}, expected 53aa51172d"):
         packaged_model()
+
+
+@pytest.fixture
+def several(rows, tmp_path):
+    """A table with several classes per text, as names in one cell."""
+    path = tmp_path / "several.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["text", "label", "red", "good"])
+        for text, label in rows:
+            flags = [int("red" in text), int(label == "good")]
+            names = [x for x, on in zip(["red", "good"], flags, strict=True) if on]
+            writer.writerow([text, "|".join(names) or "|", *flags])
+    return path
+
+
+@pytest.mark.parametrize("form", ["joined", "columns"])
+def test_several_classes_per_text(several, tiny_bert, tmp_path, capsys, form):
+    labels = ["label", "--separator", "|"] if form == "joined" else ["red", "good"]
+    place = ["--model", str(tiny_bert), "--out", str(tmp_path / "out")]
+    loop = ["--strategies", "margin", "--initial", "10", "--rounds", "1"]
+    loop += ["--batch-size", "10", "--seeds", "2"]
+    command = ["simulate", str(several), "--text", "text", "--label", *labels]
+    assert main([*command, *loop, *place, "--test-file", str(several)]) == 1
+    assert "must hold at least" in capsys.readouterr().err  # the same texts
+    assert main([*command, *loop, *place]) == 0
+    assert "f1_micro" in capsys.readouterr().out
+    lines = (tmp_path / "out" / "runs.jsonl").read_text()
+    assert "f1_macro" in lines
+    assert "accuracy" not in lines
+
+
+def test_numbers(rows, tiny_bert, tmp_path, capsys):
+    path = tmp_path / "numbers.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["text", "label"])
+        writer.writerows([text, len(text) + 0.25] for text, _ in rows)
+    place = ["--model", str(tiny_bert), "--out", str(tmp_path / "out")]
+    loop = ["--initial", "10", "--rounds", "1", "--batch-size", "10", "--seeds", "2"]
+    command = ["simulate", str(path), *COLUMNS, *loop, *place]
+    assert main([*command, "--regression"]) == 0
+    lines = (tmp_path / "out" / "runs.jsonl").read_text()
+    for name in ("r2", "neg_root_mean_squared_error", "spearman", "greedy_sampling"):
+        assert f'"{name}"' in lines
+
+
+def test_scores_can_be_chosen_and_fractions_need_a_flag(rows, tmp_path, capsys):
+    path = tmp_path / "numbers.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["text", "label"])
+        writer.writerows([text, i + 0.25] for i, (text, _) in enumerate(rows))
+    command = ["simulate", str(path), *COLUMNS, "--out", str(tmp_path / "out")]
+    assert main(command) == 1
+    assert "Pass --regression to predict numbers" in last_error(capsys)
+    path.write_text("text,label\na,x\nb,y\n")
+    assert main([*command, "--regression"]) == 1
+    assert "must hold numbers, got 'x'" in last_error(capsys)
+
+
+def test_columns_of_the_test_table_are_matched():
+    y = np.array([[1, 0], [0, 1]])
+    with pytest.warns(UserWarning, match="left out, because no text of the pool has"):
+        found = _align_columns(y, ["b", "z"], ["a", "b"])
+    assert found.tolist() == [[0, 1], [0, 0]]
+
+
+def test_classes_that_all_texts_have_are_left_out():
+    y = np.array([[1, 0, 0], [1, 1, 0]])
+    with pytest.warns(UserWarning, match="2 classes are left out"):
+        pool, test = _without_constant_columns(y, y[:1])
+    assert (pool.tolist(), test.tolist()) == ([[0], [1]], [[0]])
