@@ -227,7 +227,8 @@ def draw_several(camera, folder):
         camera.set(1000, 720)
         camera.driver.get(server.url)
         time.sleep(1)
-        camera.press("2", "3")
+        shown = camera.driver.find_element("css selector", ".text p").text
+        camera.press(*(str(list(TOPICS).index(topic) + 1) for topic in truth[shown]))
         camera.save("multi")
         camera.driver.get("about:blank")
     close(desk)

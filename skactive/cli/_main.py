@@ -67,6 +67,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         run = getattr(import_module(f".{module}", __package__), function)
         with warnings.catch_warnings():
             warnings.showwarning = _WarningPrinter()
+            # A class that no text has so far is usual at the start.
+            warnings.filterwarnings("ignore", "Label (not )?[0-9]+ is present in all")
             return run(args)
     except _REPORTED as exc:
         if traceback:
@@ -406,8 +408,8 @@ def _add_loop(parser, *, seeds):
         nargs="+",
         metavar="NAME",
         help="names as `skactive strategies` lists them, separated by spaces or "
-        "commas, to compare with random (default: entropy margin; for numbers, "
-        "greedy_sampling coreset)",
+        "commas, to compare with random (default: entropy margin), and for numbers "
+        "greedy_sampling coreset",
     )
     loop.add_argument(
         "--scoring",

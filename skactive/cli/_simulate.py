@@ -200,8 +200,8 @@ def _is_missing(value):
 def _as_numbers(y, label, file):
     if y.ndim != 1 or y.dtype.kind not in "iuf":
         raise ValueError(
-            f"column {label!r} of {file!r} must hold numbers, got {y.ravel().tolist()[0]!r}. "
-            "Leave out --regression for classes."
+            f"column {label!r} of {file!r} must hold numbers, got "
+            f"{y.ravel().tolist()[0]!r}. Leave out --regression for classes."
         )
     return y.astype(float)
 

@@ -128,7 +128,8 @@ class _Prompt:
             shown = ", ".join(names[i] for i in found[:8])
             self._write(f"Several classes fit{where}: {shown}")
         else:
-            self._write(f"No class fits{where}. ? lists the classes.")
+            more = " + NAME adds one." if where else ""
+            self._write(f"No class fits{where}. ? lists the classes.{more}")
         return None
 
     def _find_several(self, typed, classes):

@@ -35,7 +35,7 @@ def test_several_classes(open_desk):
         *(["deep love", "anger"], ["deep love"], [], ["joy", "anger"], ["deep love"]),
     ]
     assert shown[-2:] == [
-        "No class fits 'x'. ? lists the classes.",
+        "No class fits 'x'. ? lists the classes. + NAME adds one.",
         "Several classes fit 'e': deep love, anger",
     ]
 
