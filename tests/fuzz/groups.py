@@ -10,6 +10,7 @@ import pandas as pd
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 
 import skactive
@@ -136,26 +137,32 @@ _OTHER_NEEDS = {"alps", "egl_embedding", "mc_dropout"}
 
 
 def strategies(folder):
-    def ask(subject, X, n_queries, candidates, *, name, **params):
-        model = _learner(strategy=get_strategy(name, **params))
+    def ask(subject, X, n_queries, candidates, *, name, target, **params):
+        estimator, labels = models[target]
+        model = _learner(estimator, strategy=get_strategy(name, **params))
         if not subject:  # the cold start would hide the strategy
             model.set_params(cold_start=model.strategy)
-        model.fit(X_LABELED, Y)
+        model.fit(X_LABELED, labels)
         return model.query(X, n_queries, candidates=candidates)
 
     X_LABELED = X.copy()
+    several = OneVsRestClassifier(LogisticRegression()), (X > 0.5).astype(int)
+    models = {"single-label": (LogisticRegression(), Y), "multi-label": several}
+    models["regression"] = Ridge(), X[:, 0]
     for name in get_strategy_names():
         entry = registry.find(name)
         if not entry.builtin or name in _OTHER_NEEDS:
             continue
         params = get_strategy(name).get_params(deep=False)
+        defined = get_strategy(name).targets
+        target = next(target for target in models if target in defined)
         yield Target(
             name,
             lambda params=params: {
                 **params,
                 **{"X": POOL.copy(), "n_queries": 3, "candidates": np.arange(10)},
             },
-            partial(ask, name=name),
+            partial(ask, name=name, target=target),
             subject=lambda: True,
             check=_check_picks,
             ordered=("X", "candidates"),
