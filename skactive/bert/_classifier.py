@@ -219,7 +219,8 @@ class BertClassifier(ClassifierMixin, BertEstimator):
             if isinstance(self.thresholds, str):
                 task.tune = _tune if tunes else None
                 if resume and not tunes:
-                    task.attributes["thresholds_"] = self.thresholds_
+                    found = getattr(self, "thresholds_", thresholds)
+                    task.attributes["thresholds_"] = found
         elif self.class_weight is not None:
             weights = check_sample_weight(sample_weight, texts)
             weights = weights * compute_sample_weight(self.class_weight, y)
@@ -246,7 +247,8 @@ class BertClassifier(ClassifierMixin, BertEstimator):
         """
         outputs = self._outputs(X)
         if self._multilabel:
-            return (_proba_of_labels(outputs) > self.thresholds_).astype(int)
+            thresholds = getattr(self, "thresholds_", 0.5)  # not in 0.1.0
+            return (_proba_of_labels(outputs) > thresholds).astype(int)
         return self.classes_[outputs.argmax(axis=1)]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:

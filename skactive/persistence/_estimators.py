@@ -154,6 +154,7 @@ _PLAIN = frozenset(
         "sklearn.calibration._CalibratedClassifier",
         "sklearn.calibration._SigmoidCalibration",
         "sklearn.calibration._TemperatureScaling",
+        "sklearn.multiclass._ConstantPredictor",
         "sklearn.utils._bunch.Bunch",
     }
 )

@@ -216,6 +216,11 @@ class State:
         self._add(event)
         self._note_labels(event["seq"])
 
+    def _withdraw(self, event):
+        self._add(event)
+        self._sort(event["ids"])  # an earlier skip can count again
+        self._note_labels(event["seq"])
+
     def _add(self, event):
         """Apply an event to its items."""
         for place, id in enumerate(event["ids"]):
@@ -370,7 +375,7 @@ _APPLY = {
     "tell": State._tell,
     "skip": State._add,
     "release": State._add,
-    "withdraw": State._tell,
+    "withdraw": State._withdraw,
     "rename": State._rename,
     "undo": State._undo,
     "flag": State._flag,

@@ -1,7 +1,7 @@
 """The fold of events: at once, one by one, and by an oracle that keeps no state."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from skactive.session._state import State
@@ -131,6 +131,13 @@ def count_votes(answers):
 
 @settings(max_examples=400, deadline=None)
 @given(st.lists(STEP, min_size=5, max_size=25))
+@example(  # the skip by bob counts again, before that of the other item
+    [
+        ("skip", [0], "x", "bob"),
+        ("skip", [0, 1], "x", "ann"),
+        ("withdraw", [0], "x", "ann"),
+    ]
+)
 def test_folding_events_one_by_one_or_at_once_is_the_same(steps):
     events = make_events(steps)
     whole, gradual = State(POOL), State(POOL)
