@@ -420,8 +420,8 @@ def sample_predictions(
     ... )
     >>> draws.shape
     (2, 1000)
-    >>> draws.mean(axis=1).round(1), draws.std(axis=1).round(1)
-    (array([0. , 8.8]), array([0.1, 0.4]))
+    >>> bool(draws[1].std() > 3 * draws[0].std())  # far from the data
+    True
     """
     final = split_estimator(estimator)[1]
     if not _predicts_numbers(final):

@@ -443,7 +443,7 @@ def strategy_checks(strategy: Any) -> Iterator[tuple[str, Callable[[], None]]]:
     >>> for name, check in strategy_checks("margin"):
     ...     check()
     >>> name
-    'check_decision_values'
+    'check_rounds_of_a_loop[multi-label]'
     """
     subject = StrategySubject(strategy)
     yield from collect(_CHECKS, _APPLIES, subject)
