@@ -1,7 +1,5 @@
 """Labels that predictions of models without them contradict."""
 
-import warnings
-
 import numpy as np
 from sklearn.base import clone
 
@@ -14,6 +12,7 @@ from .._utils._pipelines import (
     split_estimator,
 )
 from .._utils._random import round_rng
+from .._utils._sklearn import num_samples
 from .._utils._threads import one_blas_thread
 
 _N_SPLITS = 5
@@ -95,19 +94,32 @@ def predict_held_out(estimator, X, y, n_last, seed):
     n_splits = min(_N_SPLITS, n_last)
     folds = round_rng(seed, 0, "folds").permutation(n_last) % n_splits
     found = np.empty((n_last, *y.shape[1:]))
-    with one_blas_thread(), warnings.catch_warnings():
-        # A label that a fold lacks is predicted as absent.
-        warnings.filterwarnings("ignore", "Label .* is present in all training")
+    with one_blas_thread():
         for fold in range(n_splits):
             train = np.setdiff1d(np.arange(len(y)), rows[folds == fold])
             test = take_rows(X, rows[folds == fold])
             model = seeded_clone(estimator, np.random.default_rng(seed))
-            model.fit(take_rows(X, train), y[train])
-            if y.ndim == 1:
-                predicted = model.predict(test)
-            else:
-                predicted = model.predict_proba(test)
-                if isinstance(predicted, list):
-                    predicted = marginals(predicted, model.classes_)
-            found[folds == fold] = predicted
+            place = model, take_rows(X, train), y[train], test
+            predict = _predict_numbers if y.ndim == 1 else _predict_columns
+            found[folds == fold] = predict(*place)
     return found
+
+
+def _predict_numbers(model, X, y, test):
+    return model.fit(X, y).predict(test)
+
+
+def _predict_columns(model, X, y, test):
+    """Return probabilities (m, k); a column of only 0 or 1 is predicted as such."""
+    proba = np.repeat(y[:1].astype(np.float64), num_samples(test), axis=0)
+    columns = np.flatnonzero(y.min(axis=0) < y.max(axis=0))
+    if not len(columns):
+        return proba
+    if len(columns) == 1:  # one column would not be an indicator matrix
+        columns = np.repeat(columns, 2)
+    model.fit(X, y[:, columns])
+    found = model.predict_proba(test)
+    if isinstance(found, list):
+        found = marginals(found, model.classes_)
+    proba[:, columns] = found
+    return proba

@@ -1,5 +1,7 @@
 """Labels that the other labels contradict; cleanlab is the oracle."""
 
+import warnings
+
 import numpy as np
 import pytest
 from cleanlab.filter import find_label_issues
@@ -8,6 +10,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LinearRegression, LogisticRegression, Perceptron
 from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner
@@ -184,6 +187,21 @@ def test_wrong_numbers_of_a_session_come_first(open_session):
     assert [label for _, label, _, _ in found] == [y[30], y[7]]
     assert abs(found[0][2] - X[30, 0]) < 1
     assert found[0][3] > found[1][3] > 3
+
+
+@pytest.mark.parametrize("told", [["ham"], ["ham", "spam"]], ids=["one", "two"])
+def test_classes_that_a_fold_lacks(open_session, data, told):
+    learner = ActiveLearner(
+        MultiOutputClassifier(LogisticRegression()), "random", random_state=0
+    )
+    session = open_session(learner=learner, refit=False, multi_label=True)
+    labels = {i: [name for name in told if i % 2] for i in range(30)}
+    session.tell({**labels, 31: ["eggs"]}, unasked=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = session.suspicious(50)
+    assert found  # the labels alternate
+    assert all("eggs" not in predicted for _, _, predicted, _ in found)
 
 
 def test_few_names_and_no_probabilities(open_session, data):
