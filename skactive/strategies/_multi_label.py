@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import beta, betainc, expit
+from scipy.special import beta, betainc
 from scipy.stats import rankdata
 
 from .._math._scores import binary_entropy
@@ -14,7 +14,7 @@ from .._utils._sklearn import Interval
 from ._base import PointwiseStrategy
 
 MULTI_LABEL = frozenset({"multi-label"})
-_GRID = 4096  # points between which the expected score is interpolated
+_GRID = 2**16  # points between which the expected score is interpolated
 
 
 class LabelCardinalityInconsistency(PointwiseStrategy):
@@ -222,10 +222,15 @@ def expected_score(q, alpha, beta_):
 
 def _interpolate(alpha, beta_):
     """Return a fast version of `expected_score`, linear between points."""
-    points = expit(np.linspace(-18, 18, _GRID))
-    points = np.concatenate([[0.0], points, [1.0]])
-    values = expected_score(points, alpha, beta_)
-    return lambda q: np.interp(q, points, values)
+    values = expected_score(np.linspace(0, 1, _GRID + 1), alpha, beta_)
+    steps = np.diff(values, append=values[-1])
+
+    def expect(q):
+        scaled = q * _GRID
+        place = scaled.astype(np.intp)
+        return values[place] + (scaled - place) * steps[place]
+
+    return expect
 
 
 def expected_change(draws, others, expect, n_jobs=1):

@@ -148,7 +148,10 @@ def test_the_expected_score_against_its_integrals(alpha, beta):
         zero = quad(lambda c: c**alpha * (1 - c) ** (beta - 1), 0, q)[0]
         expected = -(q * one + (1 - q) * zero)
         assert expected_score(q, alpha, beta) == pytest.approx(expected, abs=1e-7)
-        assert _interpolate(alpha, beta)(q) == pytest.approx(expected, abs=1e-5)
+        found = _interpolate(alpha, beta)(np.array([q, 0.0, 1.0]))
+        assert found[0] == pytest.approx(expected, abs=1e-6)
+        edges = expected_score(np.array([0.0, 1.0]), alpha, beta)
+        np.testing.assert_allclose(found[1:], edges)
 
 
 def test_the_score_of_alpha_1_and_beta_1_is_half_the_brier_score():
