@@ -27,7 +27,16 @@ _STRATEGIES = (
     *("mc_dropout", "variation_ratio", "dfal", "goral", "whole_cluster", "one_shot"),
     *("representative", "preclustering", "perceptron_ensemble", "egl_embedding"),
     *("seals", "class_balanced", "random", "switch", "anchoral"),
-    *("uherding", "dropquery", "lcmd", "greedy_sampling", "lci", "cvirs", "besra"),
+    *(
+        "uherding",
+        "dropquery",
+        "lcmd",
+        "greedy_sampling",
+        "bait",
+        "lci",
+        "cvirs",
+        "besra",
+    ),
 )
 _N_STYLES = 36
 

@@ -11,6 +11,7 @@ _HOME = {
     "ALPS": "_clustering",
     "AnchorAL": "_wrappers",
     "BADGE": "_gradient",
+    "BAIT": "_regression",
     "BALD": "_bayesian",
     "BatchBALD": "_bayesian",
     "CAL": "_contrastive",

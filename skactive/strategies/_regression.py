@@ -1,15 +1,17 @@
 """Regression: select a batch by distances of features and of predictions."""
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.utils.extmath import safe_sparse_dot
 
 from .._math._k_center import k_center
 from .._math._neighbors import paired_distances, rounding, squared_norms
-from .._utils._chunks import chunk_size, float_rows, map_chunks
-from .._utils._sklearn import StrOptions
+from .._utils._chunks import chunk_size, chunks, float_rows, map_chunks
+from .._utils._sklearn import Interval, StrOptions
 from ._base import TARGETS, Strategy
 from ._coverage import CoreSet
 
@@ -161,6 +163,114 @@ class LargestClusterMaxDistance(Strategy):
             chosen[pick] = True
             picks.append(pick)
         return np.array(picks, dtype=np.intp)
+
+
+class BAIT(Strategy):
+    """Query the batch that reduces the mean variance over all items most.
+
+    The variance is that of a linear model of the features with a normal prior, whose
+    precision after labels at H is A = alpha I + H'H. The batch minimizes tr(A^-1 F),
+    where F is the mean of h h' over all items. Twice as many candidates are selected
+    greedily, and then those that are missed least are removed one by one.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Precision of the prior over that of the noise, like the `alpha` of `Ridge`.
+    oversample : float, default=2.0
+        Number of candidates selected first, as a multiple of the batch.
+
+    Notes
+    -----
+    Cost: O(n d^2 + d^3) once, and O(n d + d^2) for each pick.
+
+    When to use: regression with a linear model on up to a few thousand features. The
+    features should have a common scale, as after a `StandardScaler`.
+
+    References
+    ----------
+    J. T. Ash, S. Goel, A. Krishnamurthy, S. Kakade, "Gone fishing: neural active
+    learning with Fisher embeddings", NeurIPS 2021.
+
+    Examples
+    --------
+    >>> from skactive import ActiveLearner
+    >>> from skactive.strategies import BAIT
+    >>> from sklearn.linear_model import Ridge
+    >>> learner = ActiveLearner(Ridge(), BAIT())
+    >>> learner = learner.fit([[1.0, 0.0]], [1.0])
+    >>> learner.query([[1.0, 0.1], [0.0, 1.0], [0.9, 0.0]], 1)
+    array([1])
+    """
+
+    _parameter_constraints = {
+        "alpha": [Interval(Real, 0, None, closed="neither")],
+        "oversample": [Interval(Real, 1, None, closed="left")],
+    }
+    requires = frozenset({"features", "labeled"})
+    targets = REGRESSION
+
+    def __init__(self, alpha: float = 1.0, oversample: float = 2.0) -> None:
+        self.alpha = alpha
+        self.oversample = oversample
+
+    def select(self, view: Any, n: int) -> NDArray:
+        """Select candidates greedily, then remove those that matter least."""
+        places = view.uniform()
+        state = _Precision(view.features, view.labeled_features, self.alpha)
+        picks, chosen = list[int](), np.zeros(len(view), dtype=bool)
+        while len(picks) < min(len(view), round(self.oversample * n)):
+            gains = np.where(chosen, -1.0, state.changes / (1 + state.variances))
+            picks.append(_farthest(gains, places))
+            chosen[picks[-1]] = True
+            state.change(picks[-1], 1 / (1 + state.variances[picks[-1]]))
+        while len(picks) > n:
+            losses = state.changes[picks] / (1 - state.variances[picks])
+            removed = picks.pop(int(losses.argmin()))
+            state.change(removed, -1 / (1 - state.variances[removed]))
+        return np.array(picks, dtype=np.intp)
+
+
+class _Precision:
+    """h'A^-1 h and h'A^-1 F A^-1 h of each candidate h, as A gains or loses rows."""
+
+    def __init__(self, rows, labeled, alpha):
+        self.X, labeled = float_rows(rows), float_rows(labeled)
+        n, d = self.X.shape
+        inner, own = _scatter(self.X), _scatter(labeled)
+        self.inverse = np.linalg.inv(own + alpha * np.eye(d))
+        mean = (inner + own) / (n + labeled.shape[0])
+        self.product = self.inverse @ mean @ self.inverse
+        self.variances, self.changes = np.empty(n), np.empty(n)
+        for part in chunks(n, chunk_size(24 * d, 2**24)):
+            block = _dense(self.X[part])
+            for values, matrix in (
+                (self.variances, self.inverse),
+                (self.changes, self.product),
+            ):
+                values[part] = np.einsum("ij,ij->i", block @ matrix, block)
+
+    def change(self, position, factor):
+        """Add a candidate to A, or remove it, for a factor below 0."""
+        row = _dense(self.X[[position]])[0]
+        u, g = self.inverse @ row, self.product @ row
+        size = row @ g
+        self.inverse -= factor * np.outer(u, u)
+        crossed = factor * np.outer(u, g)
+        self.product -= crossed + crossed.T - factor**2 * size * np.outer(u, u)
+        a, b = (np.asarray(self.X @ v.astype(self.X.dtype)) for v in (u, g))
+        self.variances -= factor * a**2
+        self.changes -= 2 * factor * a * b - factor**2 * size * a**2
+
+
+def _scatter(X):
+    """Return the sum of the outer products of the rows, float64 (d, d)."""
+    X = _doubles(X[:])
+    return np.asarray(safe_sparse_dot(X.T, X, dense_output=True))
+
+
+def _dense(rows):
+    return _doubles(rows.toarray() if sparse.issparse(rows) else rows)
 
 
 def _farthest(distances, places):

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skactive import ActiveLearner
-from skactive.strategies import CoreSet, GreedySampling, LargestClusterMaxDistance
+from skactive.strategies import BAIT, CoreSet, GreedySampling, LargestClusterMaxDistance
 
 RNG = np.random.default_rng(0)
 LABELED = RNG.normal(size=(12, 5)) + 3
@@ -160,6 +160,35 @@ def test_a_classifier_has_no_predictions_to_be_distant():
         ask(GreedySampling(), model=LogisticRegression(), y=LABELED[:, 0] > 3)
 
 
+def test_bait_by_the_regression_oracle():
+    def criterion(positions):
+        rows = np.vstack([LABELED, POOL[positions]])
+        inverse = np.linalg.inv(rows.T @ rows + 0.7 * np.eye(5))
+        return np.trace(inverse @ mean)
+
+    everything = np.vstack([LABELED, POOL])
+    mean = sum(np.outer(row, row) for row in everything) / len(everything)
+    picks = []
+    while len(picks) < 14:
+        left = [i for i in range(len(POOL)) if i not in picks]
+        picks.append(min(left, key=lambda i: criterion([*picks, i])))
+    while len(picks) > 7:
+        worst = min(picks, key=lambda i: criterion([j for j in picks if j != i]))
+        picks.remove(worst)
+    assert ask(BAIT(0.7), 7).tolist() == picks
+    pool, labeled = map(sparse.csr_array, (POOL, LABELED))
+    assert ask(BAIT(0.7), 7, labeled=labeled, pool=pool).tolist() == picks
+    assert len(set(ask(BAIT(), 150))) == 150
+
+
+def test_forward_bait_as_bmdal_oracle():
+    pytest.importorskip("bmdal_reg")
+    picks = ask_bmdal(
+        "bait", [("train", [1.0, 1.0])], bait_sigma=1.0, overselection_factor=1
+    )
+    assert ask(BAIT(oversample=1.0), 10).tolist() == picks[:10]
+
+
 # Other packages, where they are installed.
 
 
@@ -178,22 +207,27 @@ def test_greedy_sampling_as_scikit_activeml_oracle(space):
     assert ask(GreedySampling(space)).tolist() == (picks - len(LABELED)).tolist()
 
 
-def test_lcmd_as_bmdal_oracle():
-    pytest.importorskip("bmdal_reg")
+def ask_bmdal(method, transforms, **options):
     torch = pytest.importorskip("torch")
     vars(np).setdefault("Inf", np.inf)  # which the package uses
     algorithms = pytest.importorskip("bmdal_reg.bmdal.algorithms")
     data = pytest.importorskip("bmdal_reg.bmdal.feature_data").TensorFeatureData
     picks, _ = algorithms.select_batch(
-        25,
+        25 if method == "lcmd" else 10,
         [torch.nn.Linear(5, 1).double()],
         {"train": data(torch.tensor(LABELED)), "pool": data(torch.tensor(POOL))},
         None,
         "linear",
-        [],
-        "lcmd",
-        sel_with_train=True,
+        transforms,
+        method,
         verbosity=0,
         use_cuda_synchronize=False,
+        **options,
     )
-    assert ask(LargestClusterMaxDistance(), 25).tolist() == picks.tolist()
+    return picks.tolist()
+
+
+def test_lcmd_as_bmdal_oracle():
+    pytest.importorskip("bmdal_reg")
+    picks = ask_bmdal("lcmd", [], sel_with_train=True)
+    assert ask(LargestClusterMaxDistance(), 25).tolist() == picks

@@ -29,7 +29,8 @@ DEFINED = {
     | {"least_confidence", "margin", "preclustering", "prefilter", "representative"}
     | {"seals", "subsample", "switch", "uherding", "variation_ratio", "whole_cluster"},
     "regression": ANY
-    | {"bald", "batchbald", "committee", "egl", "greedy_sampling", "mc_dropout"},
+    | {"bald", "batchbald", "committee", "egl", "greedy_sampling", "mc_dropout"}
+    | {"bait"},
 }
 
 X = np.random.default_rng(0).normal(size=(40, 3))
