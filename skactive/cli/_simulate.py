@@ -261,8 +261,8 @@ def _without_constant_columns(y, y_test):
     kept = y.any(axis=0) & ~y.all(axis=0)
     if not kept.all():
         warnings.warn(
-            f"{(~kept).sum()} classes are left out, because all texts of the pool or "
-            "none have them.",
+            f"{(~kept).sum()} of {len(kept)} classes are left out, because all texts "
+            "of the pool or none have them.",
             UserWarning,
             stacklevel=2,
         )

@@ -4,12 +4,15 @@ import csv
 import json
 import re
 
+import numpy as np
 import pytest
 
+from skactive.bert import BertClassifier
 from skactive.cli import main
 from skactive.cli._label import read_classes
 from skactive.datasets._reader import read_cells
 from skactive.datasets._writer import write_table
+from skactive.persistence import load
 from skactive.session import read_labels
 
 N_ROWS, N_GIVEN = 40, 6
@@ -484,3 +487,29 @@ def test_numbers_with_fractions_need_the_flag(label, columns, tmp_path, capsys):
     assert "must hold numbers, got 'x' at line 3" in capsys.readouterr().err
     assert main([*place, "--regression", "--separator", "|"]) == 1
     assert "'regression' must be False" in capsys.readouterr().err
+
+
+def test_fine_tuning_for_several_classes(label, several, tmp_path, monkeypatch):
+    monkeypatch.setattr("skactive.cli._label._LEAST_OF_SEVERAL", 10)
+    names = ["good", "new", "red"]
+    run = {"file": several("columns", 30), "columns": ("text", names)}
+    status, _ = label(_answer_several, **run)
+    assert status == 0
+    model = load(tmp_path / "several.skactive" / "model")
+    assert isinstance(model, BertClassifier)
+    assert model.thresholds_.shape == (3,)
+    out, _, _ = read_cells(tmp_path / "several.labeled.csv")
+    predicted = model.predict(out["text"])
+    shown = [set(cell.split("|")) - {""} for cell in out["prediction"]]
+    assert shown == [{names[j] for j in np.flatnonzero(row)} for row in predicted]
+
+
+def test_answers_that_the_model_contradicts(label, several):
+    lines = ["!", "", "q"]
+    _, shown = label(
+        *[_answer_several] * 20,
+        *lines,
+        file=several("columns"),
+        columns=("text", ["good", "new", "red"]),
+    )
+    assert not any("NOT STORED" in line for line in shown)

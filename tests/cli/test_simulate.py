@@ -351,6 +351,6 @@ def test_columns_of_the_test_table_are_matched():
 
 def test_classes_that_all_texts_have_are_left_out():
     y = np.array([[1, 0, 0], [1, 1, 0]])
-    with pytest.warns(UserWarning, match="2 classes are left out"):
+    with pytest.warns(UserWarning, match="2 of 3 classes are left out"):
         pool, test = _without_constant_columns(y, y[:1])
     assert (pool.tolist(), test.tolist()) == ([[0], [1]], [[0]])

@@ -414,6 +414,18 @@ def test_predictions_of_several_classes_are_lists(open_desk):
     assert desk.state()["model"]["error"] is None
 
 
+def test_check_answers_with_several_classes(open_desk):
+    model = OneVsRestClassifier(LogisticRegression(C=100))
+    learner = ActiveLearner(make_pipeline(TfidfVectorizer(), model), random_state=0)
+    desk = open_desk(session={**SEVERAL, "refit": True}, learner=learner)
+    for id, text in enumerate(TEXTS[:30]):
+        is_good = ("good" in text) != (id == 12)  # one answer is wrong
+        desk.answer(id, ["joy", "love"] if is_good else ["anger"], "tab")
+    found = desk.check(3)
+    assert found[0]["id"] == 12
+    assert found[0]["label"] == ["joy", "love"]
+
+
 def test_numbers(open_desk):
     model = make_pipeline(TfidfVectorizer(), Ridge())
     learner = ActiveLearner(model, strategy="random", random_state=0)

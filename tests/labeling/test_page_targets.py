@@ -199,6 +199,25 @@ def test_accept_a_predicted_number(open_page, numbers):
 
 
 @pytest.mark.slow
+def test_long_names_fit_on_a_phone(open_page):
+    classes = [f"a class with a name that is longer than a line {i}" for i in range(12)]
+    page = open_page(session={**SEVERAL, "classes": classes})
+    page.wait()
+    resize = "Emulation.setDeviceMetricsOverride"
+    size = {"width": 360, "height": 740, "deviceScaleFactor": 1, "mobile": False}
+    page.driver.execute_cdp_cmd(resize, size)
+    try:
+        code = """
+const buttons = [...document.querySelectorAll(".classes button")];
+return buttons.every((button) => button.scrollHeight <= button.clientHeight);
+"""
+        assert page.driver.execute_script(code)
+        assert page.driver.find_element(By.CSS_SELECTOR, ".save button").is_displayed()
+    finally:
+        page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["several", "numbers"])
 def test_accessibility_of_other_targets(open_page, axe, numbers, target):
     options = {"session": SEVERAL}
