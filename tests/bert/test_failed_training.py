@@ -224,12 +224,6 @@ def test_draws_where_dropout_is_off(tiny_bert, make):
     assert "Draws need mc_dropout='head' or 'full'" in str(caught.value.__cause__)
 
 
-def test_gradients_of_several_labels(tiny_bert):
-    model = fitted_copy(classifier, tiny_bert, X, INDICATOR)
-    with pytest.raises(TypeError, match="one label per text, got one of several"):
-        model.gradient_factors(X)
-
-
 def test_a_head_without_a_linear_layer_cannot_represent(tiny_bert):
     model = classifier(tiny_bert, head=Bare).fit(X, Y)
     assert model.predict(TEXTS).shape == (len(TEXTS),)
