@@ -215,7 +215,7 @@ def test_switch_needs_what_both_of_its_parts_need():
     assert Switch("random", "entropy").optional == {"labeled"}
     assert Switch("random", len).requires is None
     assert Switch(TypiClust(), CoreSet()).targets == CoreSet().targets
-    assert Switch(TypiClust(), "entropy").targets == {"single-label"}
+    assert Switch(TypiClust(), "entropy").targets == {"single-label", "multi-label"}
     learner = ActiveLearner(LogisticRegression(), cold_start=Switch("random", "margin"))
     with pytest.raises(TypeError, match="needs class probabilities or decision values"):
         learner.query(X, 2)
@@ -292,8 +292,8 @@ def test_anchoral_considers_at_least_a_batch():
     assert_array_equal(ask(large, 8), picks)
 
 
-def test_anchoral_is_defined_for_one_class_per_item():
-    assert AnchorAL("random").targets == {"single-label"}
+def test_anchoral_is_defined_for_classes():
+    assert AnchorAL("random").targets == {"single-label", "multi-label"}
     assert AnchorAL("entropy").requires == {"features", "labeled", "proba"}
 
 
