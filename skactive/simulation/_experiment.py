@@ -18,7 +18,7 @@ from tqdm import tqdm
 from .._storage._files import LineWriter, Lock, make_folder, read_lines
 from .._storage._fingerprint import describe, find_changes, to_text
 from .._utils._containers import count_items, take_rows
-from .._utils._labels import as_labels
+from .._utils._labels import as_labels, is_indicator
 from .._utils._pipelines import split_estimator
 from .._utils._sklearn import HasMethods, Interval, validate_params
 from ..registry import resolve
@@ -429,7 +429,10 @@ def _check(strategy, name, estimator, X, y):
 def _fit_on_few(estimator, X, y):
     """Return a clone trained on a few items; None if that fails."""
     labels = as_labels(y, count_items(X))
-    kind = "stratified" if is_classifier(estimator) and labels.ndim == 1 else "random"
+    has_classes = is_classifier(estimator) and (
+        labels.ndim == 1 or is_indicator(labels)
+    )
+    kind = "stratified" if has_classes else "random"
     n = min(_FEW, len(labels))
     few = choose_initial(kind, n, labels, np.random.default_rng(0))
     try:

@@ -6,11 +6,13 @@ from scipy.stats import spearmanr
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import hamming_loss, label_ranking_average_precision_score
 from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 
 from skactive import ActiveLearner, simulate
 from skactive.simulation import run_experiment
+from skactive.simulation._experiment import _fit_on_few
 
 from ._helpers import X, make, y
 
@@ -200,3 +202,13 @@ def test_names_of_metrics_are_given_once():
 def test_labels_that_are_all_alike_are_refused(run, model, labels):
     with pytest.raises(ValueError, match="'y' must hold different labels, got"):
         run(ActiveLearner(model, "random"), X, labels, X, labels)
+
+
+def test_an_experiment_knows_what_a_model_of_rare_labels_can_do():
+    rare = np.stack([X[:, 0] > 0, np.arange(80) == 7], axis=1).astype(int)
+    model = MultiOutputClassifier(LogisticRegression())
+    with pytest.raises(TypeError, match=r"'goral' with the learner.*indicator matrix"):
+        run_experiment(
+            ActiveLearner(model, "goral"), (X, rare, X, rare), seeds=1, **OPTIONS
+        )
+    assert _fit_on_few(model, X, rare) is not None
