@@ -201,7 +201,7 @@ def test_threads_and_seeds_do_not_change_the_answer():
 
 
 def test_regression_needs_no_measure():
-    assert UHerding().targets == {"single-label"}
+    assert UHerding().targets == {"single-label", "multi-label"}
     assert "regression" in UHerding(None).targets
     assert UHerding(None).optional == {"labeled"}
     assert_allclose(closest_pair(np.eye(2)), math.sqrt(2))
