@@ -59,7 +59,9 @@ def failures(strategy):
 @pytest.mark.slow
 @pytest.mark.parametrize(("check", "strategy", "message"), rows("MUTANTS"))
 def test_a_mutant_fails_no_other_check(check, strategy, message):
-    assert set(failures(strategy)) == {check}
+    failed = failures(strategy)
+    # Checks of a further target repeat those of the first one.
+    assert {name for name in failed if "[" not in name} == {check}
 
 
 def test_every_check_has_a_mutant():
