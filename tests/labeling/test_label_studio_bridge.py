@@ -2,6 +2,7 @@
 
 import json
 import threading
+from datetime import timedelta
 from itertools import count
 
 import numpy as np
@@ -501,6 +502,23 @@ def test_a_stop_at_any_line_of_the_journal_costs_nothing(site, nth, before):
 
     check_nothing_is_lost_or_doubled(site, play(site, interrupt))
     assert next(number) > nth
+
+
+@pytest.mark.parametrize("request_line", ["GET /api/users", "GET /api/tasks"])
+@pytest.mark.parametrize("opened_before", [False, True])
+def test_a_bridge_goes_on_after_a_failed_pull(site, request_line, opened_before):
+    bridge = site.bridge() if opened_before else None
+    site.ann.answer(1, "good")
+    site.server._last_time += timedelta(hours=1)  # longer than the pulls overlap
+    site.bob.answer(2, "bad")
+    bridge = bridge or site.bridge()
+    site.server.fail(request_line, status=502)
+    with pytest.raises(UnavailableError):
+        bridge.pull()
+    bridge.pull()
+    assert (
+        recorded(bridge) == site.truth() == ({(1, ANN): "good", (2, BOB): "bad"}, set())
+    )
 
 
 def test_a_deleted_project_is_named_and_the_answers_stay(site):

@@ -158,11 +158,11 @@ class Bridge:
     def _list(self, since=None):
         """Return tasks by session id, and problems in words."""
         started, found, problems = time.monotonic(), {}, []
-        n_before = len(self._texts)
+        n_before, newest = len(self._texts), self._newest
         if since is None:
             self._seen = {}
         for task in self.client.list_tasks(self.project, since=since):
-            self._newest = max(self._newest, task["updated_at"])
+            newest = max(newest, task["updated_at"])
             skips = [bool(a["was_cancelled"]) for a in task["annotations"]]
             self._seen[task["id"]] = skips.count(False), skips.count(True)
             try:
@@ -180,6 +180,7 @@ class Bridge:
             content = json.dumps(self._texts, ensure_ascii=False)
             path = self.folder / "tasks.json"
             write_atomic(path, content.encode("utf-8", "surrogatepass"))
+        self._newest = newest  # not before: a page that fails is read again
         if since is None:
             now = time.monotonic()
             self._full_after = now + _FULL_SHARE * (now - started)
@@ -199,20 +200,21 @@ class Bridge:
             full = self._doubts > 1 and time.monotonic() > self._full_after
             since = None if full or not self._newest else self._overlapped()
             found, problems = self._list(since)
-            (earlier, old), self._unrecorded = self._unrecorded, ({}, [])
+            # Kept until it is recorded: what was read is not listed again.
+            earlier, old = ({}, []) if full else self._unrecorded
             found, problems = {**earlier, **found}, old + problems
-            numbers = {self.number(id): id for id in self.tasks}
-            same = {numbers.get(self.number(id), id) for id in found}
-            gone = same - found.keys()
-            if full:
-                gone |= self.tasks.keys() - found.keys()
+            self._unrecorded = found, problems
+            numbers = {self.number(id) for id in found}
+            others = self.tasks.keys() - found.keys()
+            gone = {id for id in others if full or self.number(id) in numbers}
             new = {id: self._texts[id] for id in found if id not in self.tasks}
             if new:
-                self.tasks |= new
                 known = {*self.session.pool_ids}
-                new = {id: text for id, text in new.items() if id not in known}
-                self.session.add(list(new.values()), list(new))
+                added = {id: text for id, text in new.items() if id not in known}
+                self.session.add(list(added.values()), list(added))
+                self.tasks |= new
             pulled = self._record(found, problems)
+            self._unrecorded = {}, []
             if gone:
                 self._forget(gone)
             self._check_counts(about)
