@@ -156,7 +156,7 @@ print(main(["strategies", *{options}]))
         rows = [
             [cell.strip() for cell in line.split("  ") if cell] for line in lines[1:]
         ]
-        return int(status), {f"{row[3]}:{row[0]}": row for row in rows}
+        return int(status), {f"{row[4]}:{row[0]}": row for row in rows}
 
     return command
 
@@ -249,9 +249,10 @@ def test_the_command_lists_it(command, options):
     said = (
         "Ask where two guesses drawn from the predicted distribution differ most often."
     )
-    gini = ["gini", said, "proba", "skactive-example", "1.2.0", "ok"]
+    origin = ["skactive-example", "1.2.0", "ok"]
+    gini = ["gini", said, "single-label", "proba", *origin]
     said = "Ask where the second-best class comes closest to the best."
-    ratio = ["ratio", said, "not declared", "skactive-example", "1.2.0", "ok"]
+    ratio = ["ratio", said, "all", "not declared", *origin]
     assert rows["skactive-example:gini"] == gini
     assert rows["skactive-example:ratio"] == ratio
     assert rows["skactive:margin"][-1] == "ok"
@@ -288,7 +289,7 @@ say(error(lambda: broken.fit(X[:10], y[:10])))
 def test_the_command_says_what_is_broken(command, options, expected):
     status, rows = command(*options, plugins=["broken", "example"])
     assert status == expected
-    name, _, needs, _, version, state = rows["skactive-broken:cracked"]
+    name, _, _, needs, _, version, state = rows["skactive-broken:cracked"]
     assert (name, needs, version) == ("cracked", "-", "0.0.3")
     assert state.startswith("broken: the strategy 'cracked' of skactive-broken 0.0.3")
     assert {row[-1] for key, row in rows.items() if "broken" not in key} == {"ok"}

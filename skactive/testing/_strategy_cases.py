@@ -164,6 +164,8 @@ class GivenNumbers(RegressorMixin, BaseEstimator):
         draws = rows[:, :1] + rows.astype(np.float64) @ weights
         return draws.astype(rows.dtype, copy=False)
 
+    surprisal = GivenProba.surprisal
+
 
 class GivenScores(_GivenClassifier):
     """Classifier without probabilities that reads decision values off `X`."""
