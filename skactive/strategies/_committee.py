@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import is_regressor
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.multiclass import OneVsRestClassifier
+from sklearn.utils import get_tags
 from sklearn.utils.class_weight import compute_sample_weight
 
 from .._math._scores import (
@@ -25,7 +27,7 @@ from .._utils._chunks import chunk_size, chunks, float_rows, map_chunks
 from .._utils._labels import marginals
 from .._utils._pipelines import seeded_clone
 from .._utils._sklearn import HasMethods, Interval, StrOptions
-from ._base import SINGLE_LABEL, PointwiseStrategy
+from ._base import CLASSES, SINGLE_LABEL, TARGETS, PointwiseStrategy
 
 OF_VOTES: dict[str, Callable] = {
     "vote_entropy": vote_entropy,
@@ -124,6 +126,19 @@ class Committee(PointwiseStrategy):
         self.n_members = n_members
         self.disagreement = disagreement
 
+    @property
+    def targets(self) -> frozenset[str]:
+        """Targets of the measure that all given members can predict."""
+        of_measure = {"auto": TARGETS, "variance": TARGETS - CLASSES}
+        targets = of_measure.get(self.disagreement, CLASSES)
+        for member in [] if self.estimators is None else self._list_members():
+            if is_regressor(member):
+                targets &= TARGETS - CLASSES
+            elif hasattr(member, "__sklearn_tags__"):
+                several = get_tags(member).target_tags.multi_output
+                targets &= CLASSES if several else SINGLE_LABEL
+        return targets
+
     def score(self, view: Any) -> NDArray:
         """Return the disagreement of the members, in nats or as a share of them."""
         how, target = self._choose_measure(view.target), view.target
@@ -164,7 +179,7 @@ class Committee(PointwiseStrategy):
             _check_member(member, self.disagreement)
 
     def _choose_measure(self, target):
-        """Return the name of the measure; a ValueError if the target has no such."""
+        """Return the name of the measure, a TypeError for several outputs."""
         if target == "multi-output":
             raise TypeError(
                 "strategy 'committee' is defined for one class, several labels or one "
@@ -173,12 +188,6 @@ class Committee(PointwiseStrategy):
         how = self.disagreement
         if how == "auto":
             return "variance" if target == "regression" else "vote_entropy"
-        if (how == "variance") != (target == "regression"):
-            wanted = "'variance'" if target == "regression" else "a measure of classes"
-            raise ValueError(
-                f"'disagreement' must be {wanted} for {target} targets, got {how!r}. "
-                "Use 'auto'."
-            )
         return how
 
     def _list_members(self, target="single-label"):

@@ -324,14 +324,21 @@ def test_a_label_that_no_item_has_is_no_warning():
 @pytest.mark.parametrize(
     ("how", "model", "y", "message"),
     [
-        ("variance", ONE_VS_REST, SEVERAL, "must be a measure of classes for multi"),
-        ("variance", LogisticRegression(), SEVERAL[:, 0], "measure of classes for sin"),
-        ("vote_entropy", Ridge(), NUMBERS, "must be 'variance' for regression"),
+        ("variance", ONE_VS_REST, SEVERAL, "defined for regression targets only"),
+        ("variance", LogisticRegression(), SEVERAL[:, 0], "for regression targets"),
+        ("vote_entropy", Ridge(), NUMBERS, "multi-label and single-label targets only"),
     ],
 )
 def test_a_measure_of_another_target_is_refused(how, model, y, message):
     learner = ActiveLearner(model, Committee(disagreement=how)).fit(X, y)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(TypeError, match=message):
+        learner.query(POOL, 2)
+
+
+def test_members_of_one_label_are_refused_several():
+    members = [LogisticRegression(), KNeighborsClassifier(2)]
+    learner = ActiveLearner(ONE_VS_REST, Committee(members)).fit(X, SEVERAL)
+    with pytest.raises(TypeError, match="is defined for single-label targets only"):
         learner.query(POOL, 2)
 
 
