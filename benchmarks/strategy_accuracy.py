@@ -42,8 +42,9 @@ METRICS = {
 
 def runnable(name):
     """Whether a linear model on fixed features can serve the strategy."""
-    requires = get_strategy(name).requires
-    return not requires & {"surprisal", "embedding_gradients"}
+    strategy = get_strategy(name)
+    needs_text = {"surprisal", "embedding_gradients"} & strategy.requires
+    return "single-label" in strategy.targets and not needs_text
 
 
 def play(data, strategy, seed, args):

@@ -44,8 +44,8 @@ def make_text_classifier(
     -------
     pipeline : Pipeline
         Its steps are a `BertFeatures` and a `SelfTraining`, or with `multi_label` a
-        `OneVsRestClassifier`. `random_state` inside is None: an `ActiveLearner` seeds
-        it.
+        `OneVsRestClassifier`. Their `random_state` is None; an `ActiveLearner`
+        sets it.
 
     See Also
     --------
