@@ -33,6 +33,7 @@ _SUBMODULES = (
     "bert",
     "cli",
     "datasets",
+    "features",
     "labeling",
     "learner",
     "linear_model",

@@ -21,7 +21,7 @@ TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in MODULES}
 FLOORS = (
     {"_utils"},
     {"_math", "_storage"},
-    {"linear_model"},
+    {"features", "linear_model"},
     {"bert", "semi_supervised", "strategies"},
     {"registry", "posterior"},
     {"view"},
@@ -100,7 +100,7 @@ def _code_lines(source):
 
 def test_the_package_has_few_entries():
     entries = {p.name for p in PACKAGE.iterdir() if p.name != "__pycache__"}
-    assert len(entries) <= 25, sorted(entries)
+    assert len(entries) <= 26, sorted(entries)
 
 
 def test_public_means_exported():

@@ -248,6 +248,24 @@ def read_lines(path):
     return records, tail or None
 
 
+def read_sound_lines(path):
+    """Return the records of the sound lines, and whether a line is damaged.
+
+    A torn last line is dropped, and is no damage. Raise a FileNotFoundError.
+    """
+    with open(path, "rb") as stream:
+        *lines, tail = stream.read().split(b"\n")
+    if tail and not _is_torn(tail):
+        lines.append(tail)
+    records, is_damaged = [], False
+    for line in lines:
+        try:
+            records.append(_from_line(line))
+        except ValueError:
+            is_damaged = True
+    return records, is_damaged
+
+
 _AFTER = (
     "Nothing more is written to it. Look at its folder, restore the file from a copy "
     "if need be, and open it again."

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import closing, nullcontext
+from itertools import pairwise
 from numbers import Integral
 from typing import Any, Self
 
@@ -21,9 +22,11 @@ from sklearn.base import (
 )
 
 from .._utils._format import progress_bar
-from .._utils._sklearn import Interval, StrOptions, fit_context
+from .._utils._sklearn import Interval, StrOptions, fit_context, validate_params
 from .._utils._texts import as_texts, refuse_surrogates
 from .._utils._threads import in_torch_threads, one_torch_thread
+from ..features._folder import FOLDER_PARAMS, write_features
+from ..features._precomputed import PrecomputedFeatures
 from ._cache._store import FeatureStore, open_store
 from ._module import choose_device, choose_layers, choose_precision, encode
 from ._pretrained import open_checkpoint
@@ -249,7 +252,7 @@ class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self._validate_params()
         texts = as_texts(X)
         run = EncodingRun(self)
-        self._warn_of_modules(run)
+        self._warn_of_modules(run, stacklevel=4)
         try:
             if self.cache is None:
                 store = FeatureStore()  # gone after this call
@@ -261,22 +264,91 @@ class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         except (TypeError, UnicodeError):
             refuse_surrogates(texts)  # the likely reason, found at no cost otherwise
             raise
-        if run.n_truncated:
-            if run.max_length < run.limit:
-                longest = "any number" if run.limit == np.inf else int(run.limit)
-                advice = (
-                    ". A higher 'max_length' uses more of them; the model takes "
-                    f"{longest}."
-                )
-            else:
-                advice = ", which is the most that the model takes."
-            warnings.warn(
-                f"{run.n_truncated} of the {run.n_encoded} texts encoded have more "
-                f"than {run.max_length} tokens and were cut there{advice}",
-                UserWarning,
-                stacklevel=3,  # the caller, past the wrapper of set_output
-            )
+        self._warn_of_cuts(run, stacklevel=4)  # past the wrapper of set_output
         return features
+
+    @validate_params(FOLDER_PARAMS)
+    def transform_to(
+        self,
+        source: Any,
+        folder: str | os.PathLike,
+        *,
+        dtype: str = "float16",
+        block_rows: int = 4096,
+    ) -> PrecomputedFeatures:
+        """Write the features of texts into a folder; go on where a call was stopped.
+
+        Each text is encoded once, also if the process is killed and the call repeated:
+        blocks of rows that are finished are checked and kept. Neither the texts nor the
+        features are held in memory as a whole. `cache` is not used.
+
+        Parameters
+        ----------
+        source : TextPool or sequence of str, or of (str, str), of length n
+            Texts or pairs of texts, such as :func:`skactive.datasets.open_pool` returns
+            them.
+        folder : str or path-like
+            A new or empty folder, or one that an earlier call began with the same texts
+            and parameters.
+        dtype : {"float16", "float32"}, default="float16"
+            Data type of the file. Values beyond the range of float16 become its
+            largest.
+        block_rows : int, default=4096
+            Rows of a block. A folder that was begun keeps its own.
+
+        Returns
+        -------
+        features : PrecomputedFeatures
+            The transformer that looks the features up in the folder.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As `transform`; and for a folder that holds the features of other texts or
+            of another encoder, with what differs.
+        OSError
+            If the disk has no room. This is found before any text is encoded.
+        RuntimeError
+            If another process is writing into the folder.
+
+        Warns
+        -----
+        UserWarning
+            If texts were truncated at `max_length`, and if blocks in the folder are
+            damaged; these are encoded again.
+
+        Notes
+        -----
+        The features of a text depend on its block, by rounding only, and on nothing
+        else: they are the same whether or not the call was stopped, and for each
+        `n_jobs`.
+
+        Examples
+        --------
+        >>> from skactive.bert import BertFeatures
+        >>> features = BertFeatures("sentence-transformers/all-MiniLM-L6-v2")
+        >>> stored = features.transform_to(texts, "features")  # doctest: +SKIP
+        """
+        self._validate_params()
+        run = EncodingRun(self)
+        run.verbose = 0  # one bar for all spans of blocks
+        self._warn_of_modules(run, stacklevel=3)
+        try:
+            write_features(
+                source,
+                folder,
+                encode=run.encode_blocks,
+                recipe=run.recipe(),
+                width=run.width,
+                dtype=dtype,
+                block_rows=block_rows,
+                verbose=self.verbose,
+            )
+        except (TypeError, UnicodeError):
+            refuse_surrogates(source, name="source")
+            raise
+        self._warn_of_cuts(run, stacklevel=3)
+        return PrecomputedFeatures(folder)
 
     def surprisal(
         self, X: Any, random_state: int | np.random.RandomState | None = None
@@ -334,7 +406,7 @@ class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             )
         return folder
 
-    def _warn_of_modules(self, run):
+    def _warn_of_modules(self, run, stacklevel):
         """Warn if a sentence-transformers model was trained for other features."""
         if self.pooling == "auto" or run.layers != (run.checkpoint.depth,):
             return
@@ -345,8 +417,30 @@ class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
                 f"sentence-transformers model {run.checkpoint.name!r} was trained "
                 f"for. Pass pooling='auto' for these.",
                 UserWarning,
-                stacklevel=4,  # the caller of transform
+                stacklevel=stacklevel,
             )
+
+    def _warn_of_cuts(self, run, stacklevel):
+        """Warn if a run truncated texts."""
+        if not run.n_truncated:
+            return
+        if run.max_length < run.limit:
+            longest = "any number" if run.limit == np.inf else int(run.limit)
+            advice = (
+                f". A higher 'max_length' uses more of them; the model takes {longest}."
+            )
+        else:
+            advice = ", which is the most that the model takes."
+        warnings.warn(
+            f"{run.n_truncated} of the {run.n_encoded} texts encoded have more "
+            f"than {run.max_length} tokens and were cut there{advice}",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
+
+    def _recipe(self):
+        """List what the features depend on besides the text."""
+        return EncodingRun(self).recipe()
 
     @property
     def _n_features_out(self):
@@ -438,7 +532,16 @@ class EncodingRun:
 
     def encode(self, texts, out):
         """Fill `out`, here or in workers, yielding the positions that are done."""
-        parts = cut_parts(texts, self.max_length, self.batch_tokens)
+        yield from self.encode_blocks(texts, (0, len(texts)), out)
+
+    def encode_blocks(self, texts, bounds, out):
+        """Encode as `encode` does, with no batch across the `bounds` of blocks."""
+        parts = [
+            start + part
+            for start, stop in pairwise(bounds)
+            if start < stop
+            for part in cut_parts(texts[start:stop], self.max_length, self.batch_tokens)
+        ]
         n_jobs = self.estimator.n_jobs
         if len(parts) > 1 and self.device.type == "cpu" and count_workers(n_jobs) > 1:
             yield from encode_in_workers(self, texts, parts, out)

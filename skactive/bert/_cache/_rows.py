@@ -9,8 +9,6 @@ import itertools
 import json
 import mmap
 import os
-import shutil
-import tempfile
 import time
 import uuid
 import warnings
@@ -21,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from ..._storage._files import write_atomic
+from ..._storage._mapped import NoRoomError, map_file
 from ..._utils._chunks import chunk_size, chunks
 from ._memory import Entry, get_cache_limit, size_of
 
@@ -459,10 +458,6 @@ def _split(starts, rows):
 _SMALL = 2**20  # bytes that are not worth a file
 
 
-class NoRoomError(Exception):
-    """The disk has no room for a file."""
-
-
 def allocate_rows(n_rows, width):
     """Return a float32 array (n_rows, width) to be filled.
 
@@ -481,31 +476,6 @@ def allocate_rows(n_rows, width):
                 stacklevel=2,
             )
     return np.empty((n_rows, width), dtype=np.float32)
-
-
-def map_file(n_rows, width):
-    """Return a float32 array (n_rows, width) in a new file without a name.
-
-    The file lasts as long as the array. `NoRoomError` if it would take more than half
-    of the free space.
-    """
-    n_bytes, folder = 4 * n_rows * width, tempfile.gettempdir()
-    try:
-        if n_bytes > shutil.disk_usage(folder).free / 2:
-            raise OSError("it would take more than half of the free space")
-        with tempfile.TemporaryFile(prefix="skactive-") as file:
-            # Reserved now: a sparse file on a full disk would kill the process later.
-            if hasattr(os, "posix_fallocate"):
-                os.posix_fallocate(file.fileno(), 0, n_bytes)
-            else:
-                file.truncate(n_bytes)
-            # Not np.memmap: joblib would send a worker its name, and it has none.
-            mapping = mmap.mmap(file.fileno(), n_bytes)
-    except OSError as exc:
-        raise NoRoomError(
-            f"no room for {n_bytes / 1e9:.1f} GB in {folder!r} ({exc})"
-        ) from exc
-    return np.frombuffer(mapping, dtype=np.float32).reshape(n_rows, width)
 
 
 def in_memory(array):

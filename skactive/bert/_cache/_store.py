@@ -10,19 +10,18 @@ from functools import partial
 
 import numpy as np
 
+from ..._storage._mapped import NoRoomError, map_file
 from ..._utils._chunks import chunk_size, chunks
 from ._memory import find_store, fits, in_use, lock, size_of
 from ._rows import (
     Block,
     DiskRows,
     MemoryRows,
-    NoRoomError,
     ShardFolder,
     ShardVanished,
     allocate_rows,
     copy_rows,
     in_memory,
-    map_file,
 )
 
 _ANSWERS_KEPT = 4  # gathered arrays remembered per recipe
