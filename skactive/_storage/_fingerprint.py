@@ -34,6 +34,8 @@ def hash_items(X):
     Equal texts have equal hashes in every container. The hash of an object without
     comparable content is 0.
     """
+    if hasattr(X, "hashes"):  # a TextPool
+        return X.hashes
     encode = _encode
     if sparse.issparse(X):
         encode = bytes
@@ -54,6 +56,21 @@ def hash_items(X):
     return np.fromiter((hash_item(row, encode) for row in rows), dtype=np.uint64)
 
 
+def hash_utf8(columns):
+    """Return the hashes of texts, or of pairs, given as columns of bytes in UTF-8.
+
+    These are those of `hash_items`, in less time.
+    """
+    if len(columns) == 1:
+        contents = (b"s" + text for text in columns[0])
+    else:
+        contents = (
+            _join(b"s" + part for part in row) for row in zip(*columns, strict=True)
+        )
+    digests = b"".join(map(_digest_bytes, contents))
+    return np.frombuffer(digests, "<u8").astype(np.uint64, copy=False)
+
+
 def hash_item(item, encode=None):
     """Return the hash of one item as `int`; see :func:`hash_items`."""
     try:
@@ -63,7 +80,15 @@ def hash_item(item, encode=None):
 
 
 def _digest(content):
-    return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")
+    return int.from_bytes(_digest_bytes(content), "little")
+
+
+def _digest_bytes(content):
+    return hashlib.blake2b(content, digest_size=8).digest()
+
+
+def _join(parts):
+    return b"l" + b"".join(len(p).to_bytes(8, "little") + p for p in parts)
 
 
 def _encode(value):
@@ -81,8 +106,7 @@ def _encode(value):
     if isinstance(value, dict):
         value = [part for pair in value.items() for part in pair]
     if isinstance(value, list | tuple | np.ndarray):
-        parts = [_encode(part) for part in value]
-        return b"l" + b"".join(len(p).to_bytes(8, "little") + p for p in parts)
+        return _join([_encode(part) for part in value])
     if value is None or isinstance(value, bool | int | float | bytes):
         return b"v" + repr(value).encode()
     shown = repr(value)
@@ -105,6 +129,8 @@ def _encode_array(row):
 
 def hash_data(data):
     """Return the hash of a whole container as `str`."""
+    if hasattr(data, "hashes"):  # a TextPool, whatever the name of its file
+        data = np.asarray(data.hashes)
     return joblib.hash(data, hash_name="sha1")
 
 

@@ -42,8 +42,11 @@ def as_list(values):
 def take_rows(X, positions):
     """Return the rows of any container at positions (p,), in a container of its kind.
 
-    A tuple becomes a list, a sparse matrix becomes CSR.
+    A tuple becomes a list, a sparse matrix becomes CSR. A container with a method of
+    this name, such as a TextPool, takes its rows itself.
     """
+    if hasattr(X, "take_rows"):
+        return X.take_rows(positions)
     if sparse.issparse(X):
         return X.tocsr()[positions]  # not every format can be indexed
     if not hasattr(X, "__getitem__"):
@@ -62,6 +65,8 @@ def take_row(X, position):
 
 def snapshot(X):
     """Return a copy of `X` that later changes by the caller do not affect."""
+    if hasattr(X, "take_rows"):  # immutable
+        return X
     return take_rows(X, np.arange(num_samples(X)))
 
 
@@ -72,6 +77,8 @@ def concatenate(first, second, *, name="X"):
     argument in error messages. Raise a ValueError for different columns, and a
     TypeError for kinds that cannot be joined.
     """
+    if (joined := _join_rows(first, second)) is not None:
+        return joined
     if sparse.issparse(first) and sparse.issparse(second):
         _check_width(first.shape[1], second.shape[1], name)
         return sparse.vstack([first, second], format="csr")
@@ -98,6 +105,11 @@ def concatenate(first, second, *, name="X"):
     if _dimensions(first) == _dimensions(second) == 1:
         return [*_rows(first), *_rows(second)]
     _refuse(first, second, name)
+
+
+def _join_rows(first, second):
+    """Return the rows of two TextPools of one file in a TextPool, else None."""
+    return first.join_rows(second) if hasattr(first, "join_rows") else None
 
 
 def _concat_pandas(first, second, name):

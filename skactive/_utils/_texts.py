@@ -17,6 +17,10 @@ from ._containers import (
 from ._sklearn import num_samples
 
 _HINT = "Pass a sequence of str, or of (str, str) pairs."
+_ALL_LABELED = (
+    "nothing is left to ask about: every candidate is a text with a label. Stop the "
+    "loop, or pass more texts."
+)
 
 
 def as_texts(X, *, name="X"):
@@ -52,6 +56,11 @@ def drop_known_texts(X, candidates, X_labeled=None):
     if nothing is dropped, or if `X` holds no texts. Raise NothingToAskError if none is
     left.
     """
+    if hasattr(X, "drop_known"):  # a TextPool, which compares hashes
+        kept = X.drop_known(candidates, X_labeled)
+        if kept is not None and len(kept) == 0:
+            raise NothingToAskError(_ALL_LABELED)
+        return kept
     texts = _find_texts(X, candidates)
     if texts is None:
         return candidates
@@ -64,10 +73,7 @@ def drop_known_texts(X, candidates, X_labeled=None):
     for text in known:
         first.pop(text, None)
     if not first:
-        raise NothingToAskError(
-            "nothing is left to ask about: every candidate is a text with a label. "
-            "Stop the loop, or pass more texts."
-        )
+        raise NothingToAskError(_ALL_LABELED)
     kept = np.sort(np.fromiter(first.values(), np.intp, len(first)))
     return kept if candidates is None else candidates[kept]
 
@@ -197,6 +203,8 @@ def _items(X, name):
         return X.to_list()
     if isinstance(X, np.ndarray):
         return X.tolist()
+    if hasattr(X, "batches"):  # a TextPool
+        return [text for texts in X.batches() for text in texts]
     if hasattr(X, "__len__") and hasattr(X, "__getitem__") and not isinstance(X, dict):
         return [X[i] for i in range(len(X))]
     raise TypeError(

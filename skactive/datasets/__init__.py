@@ -1,5 +1,7 @@
-"""Labeled texts: a built-in data set, and tables from files."""
+"""Texts from files: a built-in data set, tables with labels, large pools."""
 
+from .._storage._text_pool import TextPool
 from ._load import load_docstrings, load_table
+from ._open_pool import open_pool
 
-__all__ = ["load_docstrings", "load_table"]
+__all__ = ["TextPool", "load_docstrings", "load_table", "open_pool"]

@@ -119,7 +119,7 @@ def find_delimiter(path):
     The comma is preferred, then the delimiter that gives the most columns of those that
     split the header and the first rows into equally many.
     """
-    with path.open(encoding="utf-8-sig", newline="") as file, _large_fields():
+    with path.open(encoding="utf-8-sig", newline="") as file, large_fields():
         lines = [line for line, _ in zip(file, range(100), strict=False)]
     best = ","
     n_best = _count_fields(lines, best)
@@ -132,7 +132,7 @@ def find_delimiter(path):
 def _count_fields(lines, delimiter):
     """Return the number of fields of the header; 1 if the other rows have others."""
     try:
-        with _large_fields():
+        with large_fields():
             rows = [row for row in csv.reader(lines, delimiter=delimiter) if row]
     except csv.Error:
         return 1
@@ -154,14 +154,14 @@ def _read_tsv(path, wanted, optional):
 
 
 def _read_delimited(path, wanted, optional, **dialect):
-    with path.open(encoding="utf-8-sig", newline="") as file, _large_fields():
+    with path.open(encoding="utf-8-sig", newline="") as file, large_fields():
         reader = csv.reader(file, **dialect)
         try:
             header = next(reader, [])
             if not header:
                 raise ValueError(f"{str(path)!r} is empty: it has no header line.")
             wanted = _add_optional(wanted, optional, header)
-            positions = [_position(column, header, path) for column in wanted]
+            positions = [find_position(column, header, path) for column in wanted]
             values, lines, start = [], [], reader.line_num + 1
             for row in reader:
                 if row and len(row) != len(header):
@@ -212,7 +212,7 @@ def _read_jsonl(path, wanted, optional):
     wanted = _add_optional(wanted, optional, names)
     if records:
         for column in wanted:
-            _position(column, names, path)
+            find_position(column, names, path)
     columns = {column: [record.get(column) for record in records] for column in wanted}
     return columns, lines, "lines"
 
@@ -231,7 +231,7 @@ def _read_parquet(path, wanted, optional):
             names = file.schema_arrow.names
             wanted = _add_optional(wanted, optional, names)
             for column in wanted:
-                _position(column, names, path)
+                find_position(column, names, path)
             table = file.read(columns=wanted)
             columns = {column: table.column(column).to_pylist() for column in wanted}
     except (pa.ArrowException, OSError, OverflowError) as exc:
@@ -274,7 +274,7 @@ def _read_excel(path, wanted, optional):
             f"the columns, got {header!r}."
         )
     wanted = _add_optional(wanted, optional, header)
-    positions = [_position(column, header, path) for column in wanted]
+    positions = [find_position(column, header, path) for column in wanted]
     numbered = [
         (number, [*row, *[None] * (len(header) - len(row))])  # without last cells
         for number, row in enumerate(rows[1:], start=2)
@@ -303,7 +303,7 @@ def _add_optional(wanted, optional, names):
     return list(dict.fromkeys([*wanted, *(name for name in optional if name in names)]))
 
 
-def _position(column, names, path):
+def find_position(column, names, path):
     """Return the position of a column, or raise an error that lists the columns."""
     if names.count(column) == 1:
         return names.index(column)
@@ -364,7 +364,7 @@ def shorten_places(places, shown=5):
 
 
 @contextmanager
-def _large_fields():
+def large_fields():
     """Lift the global field size limit of csv while a file is read."""
     before = csv.field_size_limit(2**31 - 1)
     try:

@@ -1,0 +1,517 @@
+"""Texts and ids in a file that is mapped into memory."""
+
+import mmap
+import os
+import shutil
+import weakref
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from numbers import Integral
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ._fingerprint import hash_items, hash_utf8
+
+BLOCK_ROWS = 8192
+BLOCK_BYTES = 2**23
+_MAX_RESIDENT = 2**26  # bytes that are read before their pages are released
+_PART_BYTES = 2**25  # of the hashes that are sorted at once
+
+
+class TextPool(Sequence):
+    r"""Immutable sequence of texts, or of pairs of texts, in a file.
+
+    Made by :func:`skactive.datasets.open_pool`. The file is mapped into memory, so that
+    only the texts that are read take memory. A pool is passed as `X` to
+    :class:`skactive.ActiveLearner`, :func:`skactive.simulate` and
+    :class:`skactive.LabelingSession`.
+
+    `pool[i]` is a text, or a tuple of two. `pool[rows]`, for a slice, positions or a
+    boolean mask, is a pool of these texts in the same file; no text is read for it.
+    Pools are compared by identity. A pickle holds the path of the file, not its texts.
+
+    Attributes
+    ----------
+    ids : sequence of int or str
+        The id of each text; without an id column, its row number.
+    hashes : ndarray of uint64, shape (n,)
+        A hash of the content of each text; equal texts have equal hashes.
+    shape : tuple of int
+        `(n,)`.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from skactive.datasets import open_pool
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "news.csv")
+    ...     with open(path, "w", encoding="utf-8") as file:
+    ...         _ = file.write("key,title\na7,Rain\na8,Sun\na9,Snow\n")
+    ...     pool = open_pool(path, "title", id="key")
+    >>> len(pool), pool[0]
+    (3, 'Rain')
+    >>> list(pool[[2, 1]]), list(pool[1:].ids)
+    (['Snow', 'Sun'], ['a8', 'a9'])
+    """
+
+    def __init__(self, file: "TextFile", rows: Any = None) -> None:
+        self._file = file
+        self._given_rows = rows  # a range or (n,); None for all, so that none is opened
+
+    @cached_property
+    def _rows(self):
+        return range(self._file.n) if self._given_rows is None else self._given_rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def shape(self) -> tuple[int]:
+        """Number of texts, in a tuple."""
+        return (len(self),)
+
+    @overload
+    def __getitem__(self, key: int) -> Any: ...
+
+    @overload
+    def __getitem__(self, key: Any) -> "Any": ...
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return one text, or a pool of several."""
+        rows = _choose(self._rows, key)
+        if isinstance(rows, int):
+            return self._file.read_texts(range(rows, rows + 1))[0]
+        return TextPool(self._file, rows)
+
+    def take_rows(self, positions: ArrayLike) -> "TextPool":
+        """Return a pool of the texts at some positions.
+
+        Parameters
+        ----------
+        positions : array-like of int, shape (p,)
+            Positions in this pool, in any order.
+
+        Returns
+        -------
+        pool : TextPool
+            Pool of p texts in the same file.
+        """
+        return self[np.asarray(positions)]
+
+    def batches(self, size: int = 8192) -> Iterator[list[Any]]:
+        """Yield the texts in order, in lists.
+
+        Parameters
+        ----------
+        size : int, default=8192
+            Number of texts in each list but the last.
+
+        Yields
+        ------
+        texts : list of str or list of tuple of (str, str)
+            The next texts.
+        """
+        for start in range(0, len(self), size):
+            yield self._file.read_texts(self._rows[start : start + size])
+
+    def __iter__(self) -> Iterator[Any]:
+        for texts in self.batches():
+            yield from texts
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """Return all texts as an array of objects; of shape (n, 2) for pairs."""
+        shape = (len(self), 2) if self._file.is_paired else self.shape
+        texts = np.empty(shape, dtype=object)
+        texts[:] = list(self)
+        return texts if dtype is None else texts.astype(dtype)
+
+    @property
+    def ids(self) -> Sequence[Any]:
+        """The id of each text: a range, or a sequence that reads the file."""
+        if not self._file.has_ids and isinstance(self._rows, range):
+            return self._rows
+        return PoolIds(self._file, self._rows)
+
+    @property
+    def hashes(self) -> NDArray[np.uint64]:
+        """Hash of the content of each text, ndarray of uint64, shape (n,)."""
+        hashes = _take(self._file.hashes, self._rows)
+        hashes.flags.writeable = False
+        return hashes
+
+    def drop_known(self, positions: NDArray | None, X_known: Any) -> NDArray | None:
+        """Return the positions (p,) without known texts and without repeated ones.
+
+        None stands for all positions. They are returned unchanged if none is dropped.
+        """
+        hashes = self.hashes if positions is None else self.hashes[positions]
+        kept = np.ones(len(hashes), dtype=bool)
+        rows = self._rows
+        if positions is not None:
+            rows = _choose(rows, positions)
+        repeated = np.flatnonzero(self._file.is_repeated(rows))
+        kept[repeated] = False
+        kept[repeated[np.unique(hashes[repeated], return_index=True)[1]]] = True
+        if X_known is not None and len(X_known):
+            known = np.unique(_hashes_of(X_known))
+            for start in range(0, len(kept), 2**16):
+                part = hashes[start : start + 2**16]
+                places = np.minimum(np.searchsorted(known, part), len(known) - 1)
+                kept[start : start + 2**16] &= known[places] != part
+        if kept.all():
+            return positions
+        return np.flatnonzero(kept) if positions is None else positions[kept]
+
+    def join_rows(self, other: Any) -> "TextPool | None":
+        """Return the texts of two pools of one file, or None for another `other`."""
+        if not isinstance(other, TextPool) or other._file.path != self._file.path:
+            return None
+        return TextPool(self._file, np.r_[tuple(map(_as_array, _rows_of(self, other)))])
+
+    def __repr__(self) -> str:
+        what = "pairs of texts" if self._file.is_paired else "texts"
+        return f"<TextPool of {len(self)} {what} from {self._file.source!r}>"
+
+    def __copy__(self) -> "TextPool":
+        return self
+
+    def __deepcopy__(self, memo: Any) -> "TextPool":
+        return self
+
+    def __reduce__(self) -> Any:
+        return _from_path, (self._file.path, self._given_rows)
+
+
+class PoolIds(Sequence):
+    """Ids of the texts of a pool, read from its file when they are used."""
+
+    def __init__(self, file, rows):
+        self._file, self._rows = file, rows
+
+    def __len__(self):
+        return len(self._rows)
+
+    def __getitem__(self, key):
+        rows = _choose(self._rows, key)
+        if isinstance(rows, int):
+            return self._file.read_ids(range(rows, rows + 1))[0]
+        return PoolIds(self._file, rows)
+
+    def batches(self, size=8192):
+        """Yield the ids in order, in lists of at most `size`."""
+        for start in range(0, len(self), size):
+            yield self._file.read_ids(self._rows[start : start + size])
+
+    def __iter__(self):
+        for ids in self.batches():
+            yield from ids
+
+    def tolist(self):
+        """Return all ids as a list."""
+        return list(self)
+
+    def __repr__(self):
+        return f"<{len(self)} ids from {self._file.source!r}>"
+
+
+class TextFile:
+    """An Arrow file of texts and ids, opened when it is first read.
+
+    Its folder is deleted with this object if `owned`.
+    """
+
+    def __init__(self, path, owned=False):
+        self.path = os.path.realpath(path)
+        self._last = None  # the block that was read last, with its index
+        self._n_touched = 0  # bytes that may be resident
+        if owned:
+            folder = os.path.dirname(self.path)
+            weakref.finalize(self, _remove_folder, folder, os.getpid())
+
+    @cached_property
+    def _map(self):
+        try:
+            with open(self.path, "rb") as stream:
+                return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+        except FileNotFoundError as exc:
+            raise FileNotFoundError(
+                f"the file of this pool is gone: {self.path!r}. It belongs to the "
+                "process that opened the pool, or its cache was written again. Open "
+                "the pool again, with a folder as 'cache' to keep the file."
+            ) from exc
+
+    @cached_property
+    def _reader(self):
+        import pyarrow as pa
+
+        return pa.ipc.open_file(pa.BufferReader(pa.py_buffer(self._map)))
+
+    @cached_property
+    def _starts(self):
+        """First row of each block, and the number of rows, (b + 1,)."""
+        sizes = [
+            self._reader.get_batch(i).num_rows
+            for i in range(self._reader.num_record_batches)
+        ]
+        return np.cumsum([0, *sizes])
+
+    @property
+    def n(self):
+        """Number of texts."""
+        return int(self._starts[-1])
+
+    @property
+    def source(self):
+        """What the texts were read from."""
+        return self._reader.schema.metadata[b"source"].decode()
+
+    @cached_property
+    def has_ids(self):
+        """Whether the file has a column of ids."""
+        return "id" in self._reader.schema.names
+
+    @cached_property
+    def is_paired(self):
+        """Whether each item is a pair of texts."""
+        return "second" in self._reader.schema.names
+
+    @cached_property
+    def hashes(self):
+        """Hash of each text, a mapped array (n,)."""
+        self._map  # noqa: B018, raises the error for a file that is gone
+        return np.asarray(np.load(hashes_path(self.path), mmap_mode="r"))
+
+    def read_texts(self, rows):
+        """Return the texts at rows, a range or (p,), as a list."""
+        if not self.is_paired:
+            return self._read("text", rows)
+        columns = self._read("first", rows), self._read("second", rows)
+        return list(zip(*columns, strict=True))
+
+    def read_ids(self, rows):
+        """Return the ids at rows, a range or (p,), as a list."""
+        if self.has_ids:
+            return self._read("id", rows)
+        return list(rows) if isinstance(rows, range) else rows.tolist()
+
+    def _read(self, name, rows):
+        if len(rows) == 0:
+            return []
+        if isinstance(rows, range) and rows.step == 1:
+            return self._read_range(name, rows)
+        rows = _as_array(rows)
+        blocks = np.searchsorted(self._starts, rows, side="right") - 1
+        order = np.argsort(blocks, kind="stable")
+        cuts = np.flatnonzero(np.diff(blocks[order])) + 1
+        values = np.empty(len(rows), dtype=object)
+        for part in np.split(order, cuts):
+            block = blocks[part[0]]
+            column = self._block(block)[name].take(rows[part] - self._starts[block])
+            values[part] = column.to_pylist()
+        return values.tolist()
+
+    def _read_range(self, name, rows):
+        values = []
+        block = int(np.searchsorted(self._starts, rows.start, side="right")) - 1
+        while len(values) < len(rows):
+            start = rows.start + len(values) - int(self._starts[block])
+            column = self._block(block)[name]
+            values += column.slice(start, len(rows) - len(values)).to_pylist()
+            block += 1
+        return values
+
+    def _block(self, index):
+        """Return a block, a view of the mapped file."""
+        last = self._last  # read once: another thread may replace it
+        if last is not None and last[0] == index:
+            return last[1]
+        block = self._reader.get_batch(int(index))
+        self._last = index, block
+        self._n_touched += block.nbytes
+        if self._n_touched > _MAX_RESIDENT:
+            self._n_touched = 0
+            if hasattr(mmap, "MADV_DONTNEED"):  # the pages are read again when used
+                self._map.madvise(mmap.MADV_DONTNEED)
+        return block
+
+    @cached_property
+    def _repeated(self):
+        """A bit for each text that occurs more than once, or None if none does."""
+        rows = find_repeated(self.hashes)
+        if len(rows) == 0:
+            return None
+        bits = np.zeros(self.n, dtype=bool)
+        bits[rows] = True
+        return np.packbits(bits)
+
+    def is_repeated(self, rows):
+        """Whether the texts at rows, a range or (p,), occur more than once, (p,)."""
+        if self._repeated is None:
+            return np.zeros(len(rows), dtype=bool)
+        return _take(np.unpackbits(self._repeated, count=self.n).view(bool), rows)
+
+
+class PoolWriter:
+    """Write the Arrow file of a pool, and the hashes of its texts next to it.
+
+    `names` are those of the columns: "text", or "first" and "second", and perhaps "id".
+    `source` is text that says what is read.
+    """
+
+    def __init__(self, path, schema, source):
+        import pyarrow as pa
+
+        self.n = 0
+        self._n_texts = sum(name != "id" for name in schema.names)
+        self._schema = schema.with_metadata({"source": source})
+        self._waiting, self._n_waiting = [], 0
+        self._hashes = open(hashes_path(path), "wb")  # noqa: SIM115
+        try:
+            self._write_header()
+            self._sink = pa.OSFile(os.fspath(path), "wb")
+            self._file = pa.ipc.new_file(self._sink, self._schema)
+        except BaseException:
+            self._hashes.close()
+            raise
+
+    def write(self, batch):
+        """Write a RecordBatch of the columns of the schema."""
+        rows = max(1, batch.num_rows * BLOCK_BYTES // max(1, batch.nbytes))
+        rows = min(rows, BLOCK_ROWS)
+        if batch.num_rows < rows:  # many small ones become one
+            self._waiting.append(batch)
+            self._n_waiting += batch.num_rows
+            large = sum(b.nbytes for b in self._waiting[-1:]) >= BLOCK_BYTES
+            if self._n_waiting >= BLOCK_ROWS or large:
+                self._flush()
+            return
+        self._flush()
+        for start in range(0, batch.num_rows, rows):
+            self._write_block(batch.slice(start, rows))
+
+    def _flush(self):
+        import pyarrow as pa
+
+        if self._waiting:
+            table = pa.Table.from_batches(self._waiting)
+            self._waiting, self._n_waiting = [], 0
+            for block in table.combine_chunks().to_batches():
+                self._write_block(block)
+
+    def _write_block(self, block):
+        import pyarrow as pa
+
+        columns = [
+            block.column(i).cast(pa.large_binary()).to_pylist()
+            for i in range(self._n_texts)
+        ]
+        self._hashes.write(hash_utf8(columns).astype("<u8").tobytes())
+        self._file.write_batch(block)
+        self.n += block.num_rows
+
+    def _write_header(self):
+        header = {"descr": "<u8", "fortran_order": False, "shape": (self.n,)}
+        np.lib.format.write_array_header_1_0(self._hashes, header)
+
+    def close(self):
+        """Finish both files and write them to the disk."""
+        try:
+            self._flush()
+            self._file.close()
+            self._hashes.seek(0)
+            self._write_header()  # it has the same length for every number
+            self._hashes.flush()
+            os.fsync(self._hashes.fileno())
+        finally:
+            self.abort()
+
+    def abort(self):
+        """Close the files as they are; harmless if repeated."""
+        self._hashes.close()
+        self._sink.close()
+
+
+def hashes_path(path):
+    """Return the path of the hashes of the texts in a file."""
+    return f"{os.fspath(path)}.npy"
+
+
+def find_repeated(hashes):
+    """Return the sorted positions of hashes (n,) that occur more than once, (r,).
+
+    A part of the values is sorted at a time, so that little memory is used.
+    """
+    n_parts = 1 + hashes.nbytes // _PART_BYTES
+    found = []
+    for part in range(n_parts):
+        rows = [
+            start + np.flatnonzero(hashes[start : start + 2**20] % n_parts == part)
+            for start in range(0, len(hashes), 2**20)
+        ]
+        rows = np.concatenate(rows)
+        order = np.argsort(hashes[rows], kind="stable")
+        equal = np.diff(hashes[rows[order]]) == 0
+        found.append(rows[order[np.r_[False, equal] | np.r_[equal, False]]])
+    return np.sort(np.concatenate(found))
+
+
+def _choose(rows, key):
+    """Return the rows, a range or (n,), that a key selects; an int for one."""
+    if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
+        key = key[0]  # scikit-learn indexes what has a shape so
+    if isinstance(key, Integral):
+        return int(rows[key])
+    if isinstance(key, slice):
+        return rows[key]
+    key = np.asarray(key)
+    if key.ndim == 1 and key.size == 0:
+        key = key.astype(np.intp)
+    if key.ndim != 1 or key.dtype.kind not in "iub":
+        raise IndexError(
+            "a pool is indexed by a position, a slice, positions or a mask, got an "
+            f"array of shape {key.shape} and dtype {key.dtype}."
+        )
+    n = len(rows)
+    if key.dtype.kind == "b":
+        if len(key) != n:
+            raise IndexError(f"the mask must have {n} entries, got {len(key)}.")
+        key = np.flatnonzero(key)
+    outside = key[(key < -n) | (key >= n)]
+    if outside.size:
+        raise IndexError(f"positions must lie in [0, {n}), got {outside[0]}.")
+    key = np.where(key < 0, key + n, key).astype(np.intp)
+    if len(key) and key[-1] - key[0] == len(key) - 1 and (np.diff(key) == 1).all():
+        return rows[int(key[0]) : int(key[0]) + len(key)]  # no array is kept
+    return rows.start + rows.step * key if isinstance(rows, range) else rows[key]
+
+
+def _take(values, rows):
+    """Return the values (n,) at rows, a range or (p,); a view for a range."""
+    if isinstance(rows, range) and rows.step > 0:
+        return values[rows.start : rows.stop : rows.step]
+    return values[_as_array(rows)]
+
+
+def _as_array(rows):
+    if isinstance(rows, range):
+        return np.arange(rows.start, rows.stop, rows.step)
+    return rows
+
+
+def _rows_of(*pools):
+    return [pool._rows for pool in pools]
+
+
+def _hashes_of(X):
+    return X.hashes if isinstance(X, TextPool) else hash_items(X)
+
+
+def _from_path(path, rows):
+    return TextPool(TextFile(path), rows)
+
+
+def _remove_folder(folder, pid):
+    if os.getpid() == pid:  # not in a fork of the process that made it
+        shutil.rmtree(folder, ignore_errors=True)
