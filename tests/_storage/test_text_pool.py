@@ -124,7 +124,7 @@ def test_hashes_are_those_of_the_texts_for_every_way_of_writing(tmp_path, sizes)
 
 
 def test_pairs(pairs):
-    expected = list(itertools.pairwise(TEXTS))
+    expected = list(itertools.pairwise(TEXTS[:10]))
     assert list(pairs) == expected == as_texts(pairs)
     assert pairs[3] == expected[3]
     assert np.array_equal(pairs.hashes, hash_items(expected))
