@@ -36,6 +36,7 @@ _STRATEGIES = (
         "lci",
         "cvirs",
         "besra",
+        "partitioned",
     ),
 )
 _N_STYLES = 36

@@ -37,6 +37,7 @@ _HOME = {
     "MCDropout": "_bayesian",
     "Margin": "_uncertainty",
     "OneShot": "_clustering",
+    "Partitioned": "_wrappers",
     "PerceptronEnsemble": "_committee",
     "PreClustering": "_representative",
     "Prefilter": "_wrappers",

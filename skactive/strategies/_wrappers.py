@@ -21,6 +21,7 @@ from .._utils._sklearn import HasMethods, Interval, RealNotInt, StrOptions
 from ._base import CLASSES, SINGLE_LABEL, TARGETS, Strategy
 
 LABELS_PER_CLASS = 10  # up to which `switch` uses its first strategy by default
+PART_ROWS = 10_000  # of a part of `partitioned` by default, at least
 N_CLASSES = 10  # if the labels are not one class per item
 
 _STRATEGY = [str, HasMethods("select"), callable]
@@ -209,6 +210,92 @@ class Prefilter(_Composite):
         wanted = min(len(view), int(np.ceil(self.factor * n)))
         kept = self._ask("first", view, wanted)
         return kept[self._ask("second", view.take(kept), n)]
+
+
+class Partitioned(_Composite):
+    """Apply the strategy to each part of the pool, then to what it selected there.
+
+    This is two-stage greedy selection: a batch from each part, and the batch from the
+    union of these. Labeled items count in both stages. Nothing is computed for the
+    whole pool at once.
+
+    Parameters
+    ----------
+    strategy : str, strategy or callable, default="skactive:coreset"
+        The strategy to apply to the parts and to their union.
+    n_parts : int or "auto", default="auto"
+        Number of parts. Each has nearly the same number of candidates, consecutive in
+        the pool, so that a file of features is read from its start to its end. "auto"
+        makes a part about as large as the union, but not smaller than 10,000
+        candidates.
+
+    Notes
+    -----
+    Cost: for p parts that of the strategy on n / p candidates, p times, and on p b
+    candidates. Memory: that of the strategy on max(n / p, p b) candidates, and what the
+    learner keeps for the next query.
+
+    When to use: for strategies that select a batch as a whole, on pools of more than
+    100,000 candidates. Pointwise strategies select the same candidates without it.
+
+    For `coreset` the largest remaining distance is at most four times the optimum,
+    twice the bound of the search in one stage, however the pool is split. For
+    submodular objectives the papers guarantee a constant factor of the optimum if the
+    parts are random, so shuffle a file that is sorted by topic. Strategies that count
+    the candidates near a pick, such as `probcover`, see only the part, and then only
+    the union.
+
+    References
+    ----------
+    B. Mirzasoleiman, A. Karbasi, R. Sarkar, A. Krause, "Distributed submodular
+    maximization", Journal of Machine Learning Research 17, 2016 (GreeDi).
+
+    R. Barbosa, A. Ene, H. L. Nguyen, J. Ward, "The power of randomization: distributed
+    submodular maximization on massive datasets", ICML 2015.
+
+    G. Malkomes, M. J. Kusner, W. Chen, K. Q. Weinberger, B. Moseley, "Fast distributed
+    k-center clustering with outliers on massive data", NIPS 2015.
+
+    Examples
+    --------
+    >>> from skactive import ActiveLearner, get_strategy
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> strategy = get_strategy("partitioned", strategy="coreset", n_parts=2)
+    >>> learner = ActiveLearner(LogisticRegression(), strategy)
+    >>> learner = learner.fit([[0.0], [1.0]], [0, 1])
+    >>> learner.query([[0.5], [8.0], [9.0], [5.0], [2.0], [-4.0]], 2)
+    array([2, 5])
+    """
+
+    _parameter_constraints = {
+        "strategy": _STRATEGY,
+        "n_parts": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+    }
+
+    def __init__(
+        self, strategy: Any = "skactive:coreset", n_parts: int | str = "auto"
+    ) -> None:
+        self.strategy = strategy
+        self.n_parts = n_parts
+
+    def select(self, view: Any, n: int) -> NDArray:
+        """Select from each part, then from all that were selected."""
+        n_parts = self._count_parts(len(view), n)
+        if n_parts == 1:
+            return self._ask("strategy", view, n)
+        found = []
+        for positions, part in view.split(n_parts):
+            if len(positions) > n:
+                positions = positions[self._ask("strategy", part, n)]
+            found.append(positions)
+        union = np.sort(np.concatenate(found))
+        return union[self._ask("strategy", view.take(union), n)]
+
+    def _count_parts(self, n_candidates, n):
+        if self.n_parts != "auto":
+            return min(self.n_parts, n_candidates)
+        balanced = np.ceil(np.sqrt(n_candidates / n))  # n_candidates / p = p n
+        return max(1, int(min(balanced, n_candidates // PART_ROWS)))
 
 
 class Switch(_Composite):

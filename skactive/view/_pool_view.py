@@ -1,5 +1,6 @@
 """PoolView: what a strategy may see of the candidates of one query."""
 
+from collections.abc import Iterator
 from functools import cached_property, partial
 from typing import Any
 
@@ -190,6 +191,32 @@ class PoolView:
             transformed=self._is_transformed,
         )
 
+    def split(self, n_parts: int) -> Iterator[tuple[NDArray, "PoolView"]]:
+        """Yield parts of nearly the same number of candidates, consecutive in the pool.
+
+        Distances that a part computes are kept for the same part of the next query.
+
+        Parameters
+        ----------
+        n_parts : int
+            Number of parts, from 1 to the number of candidates.
+
+        Yields
+        ------
+        positions : ndarray of int, shape (p,)
+            Positions in this view.
+        part : PoolView
+            View of these candidates. What it computes is released with it.
+        """
+        kept = self._memory.get("parts", ())
+        if len(kept) != n_parts:
+            kept = self._memory["parts"] = [{} for _ in range(n_parts)]
+        order = np.argsort(self._pool_positions, kind="stable")
+        for positions, memory in zip(np.array_split(order, n_parts), kept, strict=True):
+            part = self.take(positions)
+            part._memory = memory
+            yield positions, part
+
     def on(self, X: Any) -> "PoolView":
         """Return a view of other items under the same model.
 
@@ -217,8 +244,8 @@ class PoolView:
         numbers : ndarray of float64, shape (n,)
             Uniform in [0, 1).
         """
-        numbers = self._query.position_rng.random(len(self._root))
-        return numbers if self._parent is None else numbers[self._pool_positions]
+        positions = None if self._parent is None else self._pool_positions
+        return self._query.draw(len(self._root), positions)
 
     @property
     def target(self) -> str:
@@ -664,10 +691,7 @@ class PoolView:
         variance = self._query.find_variance(self._training_data())
         if variance is None:
             return self._map_draws(lambda draws: draws.var(axis=1), 50)
-        source = self._input_rows
-        size = chunk_size(24 * getattr(source, "shape", (0, 8192))[-1])
-        parts = map_chunks(lambda i: variance(take_from(source, i)), len(self), size)
-        return np.concatenate(parts)
+        return _quantities.measure_variance(variance, self._input_rows, len(self))
 
     def _measure_margins(self):
         final = self._query.final
@@ -686,12 +710,7 @@ class PoolView:
         return gradient_factors(final, self._inputs, proba)
 
     def _measure_boundary(self):
-        from ..linear_model._gradients import boundary_distance
-
-        final, rows = self._query.final, self._input_rows
-        if hasattr(final, "boundary_distance") and isinstance(rows, LazyRows):
-            rows = np.asarray(rows)
-        return boundary_distance(final, rows)
+        return _quantities.measure_boundary(self._query.final, self._input_rows)
 
     def _update_distances(self, metric):
         key = ("labeled_distances", metric)

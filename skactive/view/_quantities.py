@@ -153,6 +153,22 @@ def class_scores(final, inputs, k, name, n_jobs=1):
     return decision
 
 
+def measure_variance(variance, rows, n):
+    """Return a function's variance (n,) of rows, a chunk at a time."""
+    size = chunk_size(24 * getattr(rows, "shape", (0, 8192))[-1])
+    parts = map_chunks(lambda chunk: variance(take_from(rows, chunk)), n, size)
+    return np.concatenate(parts)
+
+
+def measure_boundary(final, rows):
+    """Return distances to the nearest decision boundary (n,)."""
+    from ..linear_model._gradients import boundary_distance
+
+    if hasattr(final, "boundary_distance") and isinstance(rows, LazyRows):
+        rows = np.asarray(rows)
+    return boundary_distance(final, rows)
+
+
 def check_joint_draws(final, name):
     """Raise a TypeError if the estimator draws a separate model for each item."""
     if not getattr(final, "draws_jointly", True):

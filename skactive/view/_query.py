@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.random import PCG64
 from sklearn.base import clone
 
 from .._utils._labels import find_target
@@ -47,6 +48,20 @@ class Query:
         """Keyword arguments of `check_capability` and `check_target`."""
         names = ("name", "final", "front", "X", "y_labeled", "model")
         return {name: getattr(self, name) for name in names}
+
+    def draw(self, n, positions=None):
+        """Return the next n uniform numbers, (n,), or those at some positions, (p,)."""
+        rng = self.position_rng
+        skips = positions is not None and isinstance(rng.bit_generator, PCG64)
+        if positions is None or not skips or not len(positions):
+            numbers = rng.random(n)
+            return numbers if positions is None else numbers[positions]
+        # Each number takes one step of this generator, which can skip any number.
+        first, stop = positions.min(), positions.max() + 1
+        rng.bit_generator.advance(int(first))
+        numbers = rng.random(stop - first)
+        rng.bit_generator.advance(int(n - stop))
+        return numbers[positions - first]
 
     @cached_property
     def target(self):

@@ -27,10 +27,11 @@ DEFINED = {
     | {"badge", "bald", "committee", "dfal", "egl", "mc_dropout"}
     | {"anchoral", "besra", "cal", "cvirs", "density", "dropquery", "entropy", "lci"}
     | {"least_confidence", "margin", "preclustering", "prefilter", "representative"}
-    | {"seals", "subsample", "switch", "uherding", "variation_ratio", "whole_cluster"},
+    | {"seals", "subsample", "switch", "uherding", "variation_ratio", "whole_cluster"}
+    | {"partitioned"},
     "regression": ANY
     | {"bald", "batchbald", "committee", "egl", "greedy_sampling", "mc_dropout"}
-    | {"bait"},
+    | {"bait", "partitioned"},
 }
 
 X = np.random.default_rng(0).normal(size=(40, 3))

@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
 from skactive import ActiveLearner
+from skactive.registry import resolve
 from skactive.strategies import (
     SEALS,
     AnchorAL,
@@ -17,6 +18,7 @@ from skactive.strategies import (
     CoreSet,
     Entropy,
     Margin,
+    Partitioned,
     PointwiseStrategy,
     Prefilter,
     Random,
@@ -63,7 +65,13 @@ def ask(strategy, n, **kwargs):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "strategy",
-    [Subsample(size=0.5), SEALS(k=3), AnchorAL(k=3), Switch(after=4)],
+    [
+        Subsample(size=0.5),
+        Partitioned(n_parts=3),
+        SEALS(k=3),
+        AnchorAL(k=3),
+        Switch(after=4),
+    ],
     ids=repr,
 )
 def test_other_parameters_pass_the_kit(strategy):
@@ -106,6 +114,75 @@ def test_subsample_predicts_the_sample_only():
 
     ask(Subsample("entropy", size=10), 3, model=Counted().fit(X[:12], y[:12]))
     assert rows == [10]
+
+
+def farthest_first(rows, n, centers):
+    """Pick the row farthest from all centers and picks n times, by the definition."""
+    picks = []
+    for _ in range(n):
+        picks.append(int(cdist(rows, [*centers, *rows[picks]]).min(axis=1).argmax()))
+    return np.array(picks)
+
+
+@pytest.mark.parametrize("n_parts", [1, 2, 7, 60, 99])
+def test_partitioned_of_coreset_oracle(n_parts):
+    parts = np.array_split(np.arange(60), min(n_parts, 60))
+    found = [part[farthest_first(X[part], min(5, len(part)), X[:12])] for part in parts]
+    union = np.sort(np.concatenate(found))
+    expected = union[farthest_first(X[union], 5, X[:12])]
+    assert_array_equal(ask(Partitioned(CoreSet(), n_parts=n_parts), 5), expected)
+
+
+@pytest.mark.parametrize("strategy", ["margin", "entropy", Noting()])
+def test_partitioned_pointwise_oracle_selects_as_without_parts(strategy):
+    expected = ask(resolve(strategy), 7)
+    assert_array_equal(ask(Partitioned(strategy, n_parts=4), 7), expected)
+
+
+def test_partitioned_of_many_items_has_parts_of_at_least_ten_thousand():
+    count = Partitioned()._count_parts
+    assert [count(n, 100) for n in (10**4, 19_999, 10**5)] == [1, 1, 10]
+    assert [count(n, 100) for n in (10**6, 10**7)] == [100, 317]
+    assert [count(10**5, n) for n in (10**4, 10**5)] == [4, 1]
+
+
+def test_partitioned_predicts_a_part_at_a_time():
+    sizes = []
+
+    class Model(LogisticRegression):
+        def predict_proba(self, X):
+            sizes.append(len(X))
+            return super().predict_proba(X)
+
+    model = Model().fit(X[:12], y[:12])
+    ask(Partitioned("entropy", n_parts=4), 3, model=model)
+    assert sizes == [15, 15, 15, 15, 12]
+
+
+def test_partitioned_splits_by_places_in_the_pool():
+    learner = ActiveLearner(
+        LogisticRegression(), Partitioned("coreset", n_parts=4), random_state=0
+    ).fit(X[:12], y[:12])
+    candidates = np.arange(12, 60)
+    expected = learner.query(X, 6, candidates=candidates)
+    shuffled = np.random.default_rng(3).permutation(candidates)
+    assert_array_equal(learner.query(X, 6, candidates=shuffled), expected)
+
+
+def test_partitioned_keeps_distances_of_each_part():
+    learner = ActiveLearner(
+        LogisticRegression(), Partitioned("coreset", n_parts=3), random_state=0
+    ).fit(X[:12], y[:12])
+    left = np.arange(60) >= 12
+    for _ in range(3):
+        fresh = clone(learner).fit(learner.X_labeled_, learner.y_labeled_)
+        picks = learner.query(X, 4, candidates=left)
+        assert_array_equal(picks, fresh.query(X, 4, candidates=left))
+        left[picks] = False
+        learner.teach(X[picks], y[picks])
+    kept = learner._memory["parts"]
+    rows = [len(part["labeled_distances", "euclidean"].positions) for part in kept]
+    assert rows == [14, 13, 13]
 
 
 def test_prefilter_oracle_second_chooses_among_the_best_of_the_first():

@@ -139,3 +139,27 @@ def test_linear_models_predict_a_slice_at_a_time(monkeypatch, n_jobs):
         proba = PoolView(X, estimator=model).proba
     assert sorted(rows) == [6, 7, 7]
     assert_allclose(proba, model.predict_proba(X), rtol=1e-12)
+
+
+@pytest.mark.parametrize("bits", [np.random.PCG64, np.random.MT19937])
+def test_numbers_of_a_part_are_those_of_its_positions(bits):
+    def numbers(positions):
+        rng = np.random.Generator(bits(3))
+        view = PoolView(X, rng=rng, position_rng=rng)
+        if positions is not None:
+            view = view.take([0, *range(2, 20)]).take(positions)
+        return np.array([view.uniform() for _ in range(3)])
+
+    expected = np.delete(numbers(None), 1, axis=1)
+    for positions in ([4, 7, 5], [18], [], range(19)):
+        found = numbers(np.array(positions, dtype=int))
+        assert_array_equal(found, expected[:, positions])
+
+
+def test_parts_are_consecutive_in_the_pool(view):
+    candidates = view.take([9, 3, 4, 17, 0])
+    parts = list(candidates.split(2))
+    assert [positions.tolist() for positions, _ in parts] == [[4, 1, 2], [0, 3]]
+    assert_array_equal(parts[0][1].X, X[[0, 3, 4]])
+    assert_array_equal(parts[1][1].proba, view.proba[[9, 17]])
+    assert [len(part) for _, part in view.split(20)] == [1] * 20
