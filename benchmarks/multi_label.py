@@ -6,7 +6,8 @@
 The model is one logistic regression per label with balanced class weights on features
 of all-MiniLM-L6-v2, of unit length. The pool (--pool texts) and the test texts are
 drawn once. A seed draws the first 250 labeled texts, the same ones for every strategy,
-which then asks for the others, at most 500 at a time. With --fine-tuned N,
+which then asks for the others, at most 500 at a time. With --models the
+models are compared on random texts instead of the strategies. With --fine-tuned N,
 BertClassifier with tuned thresholds is trained on the first N texts that random and the
 strategies named by --final asked for, as PRepAL does.
 
@@ -28,6 +29,7 @@ from pathlib import Path
 
 import numpy as np
 from joblib import Parallel, delayed
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import (
     f1_score,
@@ -39,6 +41,7 @@ from threadpoolctl import threadpool_limits
 
 from skactive import ActiveLearner, get_strategy
 from skactive.analysis import holm, paired_t
+from skactive.linear_model import TunedOneVsRestClassifier
 from skactive.strategies import Strategy
 
 STRATEGIES = {
@@ -129,6 +132,33 @@ class SmallText(Strategy):
         rows, labeled = np.arange(len(view)), np.arange(view.n_labeled)
         y = csr_matrix(view.y_labeled)
         return np.asarray(query.query(self, rows, rows, labeled, y, n=n))
+
+
+MODELS = {
+    "random, balanced weights": OneVsRestClassifier(
+        LogisticRegression(class_weight="balanced", max_iter=1000)
+    ),
+    "plain": OneVsRestClassifier(LogisticRegression(C=10, max_iter=1000)),
+    "tuned thresholds": TunedOneVsRestClassifier(
+        LogisticRegression(C=10, max_iter=1000), random_state=0
+    ),
+}
+
+
+def run_model(name, seed, pool, test, budgets):
+    """Return the record of one model trained on the first random texts of a seed."""
+    (X, _, Y), (X_test, _, Y_test) = pool, test
+    order = np.random.default_rng(seed).permutation(len(X))
+    seconds, scores = 0.0, []
+    with threadpool_limits(1):
+        for budget in budgets:
+            rows = order[:budget]
+            begun = time.process_time()
+            model = clone(MODELS[name]).fit(X[rows], Y[rows])
+            seconds += time.process_time() - begun
+            proba = model.predict_proba(X_test)
+            scores.append(score(Y_test, model.predict(X_test), proba))
+    return {"strategy": name, "seed": seed, "seconds": seconds, "scores": scores}
 
 
 def make_strategy(name):
@@ -246,6 +276,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--strategies", nargs="+", default=[*STRATEGIES])
     parser.add_argument("--budgets", type=int, nargs="+", default=[*BUDGETS])
+    parser.add_argument("--models", action="store_true")
     parser.add_argument("--fine-tuned", type=int, metavar="N")
     parser.add_argument("--final", nargs="+", default=["margin", "entropy"])
     parser.add_argument("--n-jobs", type=int, default=2)
@@ -260,10 +291,11 @@ def main():
             records = [json.loads(line) for line in path.read_text().splitlines()]
     pool, test = load(args)
     known = {(record["strategy"], record["seed"]) for record in records}
+    task, names = (run_model, MODELS) if args.models else (run, args.strategies)
     jobs = [
-        delayed(run)(name, seed, pool, test, args.budgets)
+        delayed(task)(name, seed, pool, test, args.budgets)
         for seed in range(args.seeds)
-        for name in args.strategies
+        for name in names
         if (name, seed) not in known
     ]
     if args.fine_tuned:

@@ -4,12 +4,11 @@ import os
 from typing import Any
 
 from sklearn.linear_model import LogisticRegression
-from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from ._utils._sklearn import check_bool
 from .bert._features import BertFeatures
-from .linear_model import FewLabelClassifier
+from .linear_model import FewLabelClassifier, TunedOneVsRestClassifier
 from .semi_supervised import SelfTraining
 
 
@@ -44,7 +43,7 @@ def make_text_classifier(
     -------
     pipeline : Pipeline
         Its steps are a `BertFeatures` and a `SelfTraining`, or with `multi_label` a
-        `OneVsRestClassifier`. Their `random_state` is None; an `ActiveLearner`
+        `TunedOneVsRestClassifier`. Their `random_state` is None; an `ActiveLearner`
         sets it.
 
     See Also
@@ -63,9 +62,9 @@ def make_text_classifier(
     options = {"normalize": True, **options}
     check_bool("multi_label", multi_label)
     if multi_label:
-        logistic = LogisticRegression(class_weight="balanced", max_iter=1000)
+        logistic = LogisticRegression(C=10, max_iter=1000)
         return make_pipeline(
-            BertFeatures(model, **options), OneVsRestClassifier(logistic)
+            BertFeatures(model, **options), TunedOneVsRestClassifier(logistic)
         )
     student = FewLabelClassifier(candidates=["balanced logistic C=10"])
     return make_pipeline(

@@ -2,21 +2,25 @@
 
 import numpy as np
 
-_MIN_POSITIVES = 3  # with fewer, the best threshold of a label is chance
+SHRINKAGE = 30  # positive items of a label whose own threshold counts one half
 
 
-def tune_thresholds(proba, y):
-    """Return the thresholds (k,) with the best F1 for `proba` (n, k) and `y` (n, k).
+def tune_thresholds(proba, y, shrinkage=SHRINKAGE):
+    """Return thresholds (k,) with a high F1 for `proba` (n, k) and `y` (n, k).
 
-    A label is predicted if its probability is above its threshold. A label with fewer
-    than 3 positive items gets the one threshold for all labels with the best micro F1,
-    as in SCutFBR (Yang 2001; Fan and Lin 2007). Among equally good thresholds the one
-    nearest to 0.5 is taken.
+    A label is predicted if its probability is above its threshold. This is the mean of
+    the threshold with the label's best F1, weighted by the number of its positive
+    items, and of the one threshold for all labels with the best micro F1, weighted by
+    `shrinkage`: the best threshold of a rare label is chance. Among equally good
+    thresholds the one nearest to 0.5 is taken.
     """
     proba, y = np.asarray(proba, dtype=np.float64), np.asarray(y) == 1
     found = np.full(proba.shape[1], _best_threshold(proba.ravel(), y.ravel()))
-    for j in np.flatnonzero(y.sum(axis=0) >= _MIN_POSITIVES):
-        found[j] = _best_threshold(proba[:, j], y[:, j])
+    n_positive = y.sum(axis=0)
+    for j in np.flatnonzero(n_positive):
+        own = _best_threshold(proba[:, j], y[:, j])
+        weight = n_positive[j] / (n_positive[j] + shrinkage)
+        found[j] += weight * (own - found[j])
     return found
 
 

@@ -46,7 +46,7 @@ class BertClassifier(ClassifierMixin, BertEstimator):
     thresholds : float, array-like of shape (k,) or "auto", default=0.5
         Probabilities above which `predict` predicts a label, for an indicator matrix.
         "auto" holds out `validation_fraction` of the texts in `fit` and takes those
-        with the best F1 there, see `thresholds_`. `partial_fit` keeps them.
+        with a high F1 there, see `thresholds_`. `partial_fit` keeps them.
 
     Attributes
     ----------
@@ -54,9 +54,10 @@ class BertClassifier(ClassifierMixin, BertEstimator):
         The classes in the order of the columns of `predict_proba`; for an indicator
         matrix the numbers of its columns.
     thresholds_ : ndarray of shape (k,)
-        The thresholds that `predict` uses, for an indicator matrix only. With "auto", a
-        label with fewer than 3 ones among the held-out texts has the one threshold that
-        is best for all labels together, by micro F1.
+        The thresholds that `predict` uses, for an indicator matrix only. With "auto",
+        the mean of the label's threshold with the best F1, weighted by the number of
+        its ones among the held-out texts, and of the one threshold for all labels with
+        the best micro F1, weighted by 30.
     multilabel_ : bool
         Whether `fit` got an indicator matrix.
     {attributes}

@@ -2,5 +2,11 @@
 
 from ._few_label import FewLabelClassifier, PrototypeClassifier
 from ._logistic import SequentialLogisticRegression
+from ._several_labels import TunedOneVsRestClassifier
 
-__all__ = ["FewLabelClassifier", "PrototypeClassifier", "SequentialLogisticRegression"]
+__all__ = [
+    "FewLabelClassifier",
+    "PrototypeClassifier",
+    "SequentialLogisticRegression",
+    "TunedOneVsRestClassifier",
+]

@@ -143,6 +143,7 @@ _HOMES = {
     "PrototypeClassifier": "skactive.linear_model",
     "SelfTraining": "skactive.semi_supervised",
     "SequentialLogisticRegression": "skactive.linear_model",
+    "TunedOneVsRestClassifier": "skactive.linear_model",
 }
 _DATA = ("X_labeled_", "y_labeled_", "_kept_params", "_trained")  # of an ActiveLearner
 _FINE_TUNED = ("BertClassifier", "BertRegressor")

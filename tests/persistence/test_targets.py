@@ -12,6 +12,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 
 from skactive import ActiveLearner
+from skactive.linear_model import TunedOneVsRestClassifier
 
 from ._helpers import _round_trip
 
@@ -20,6 +21,11 @@ LABELS = (X[:, :3] > 0).astype(int)
 LABELS[:20, 2] = 0  # no example in the first round
 CASES = {
     "one-vs-rest": (OneVsRestClassifier(LogisticRegression()), LABELS, "margin"),
+    "tuned": (
+        TunedOneVsRestClassifier(LogisticRegression(), random_state=0),
+        LABELS,
+        "margin",
+    ),
     "outputs": (MultiOutputClassifier(LogisticRegression()), LABELS[:, :2], "entropy"),
     "chain": (ClassifierChain(LogisticRegression()), LABELS[:, :2], "lci"),
     "ridge classifier": (RidgeClassifier(), LABELS, "cvirs"),
