@@ -35,8 +35,10 @@ FLOORS = (
     {"__init__", "__main__"},
 )
 # Lazy imports: the name of a wrapped strategy is resolved when it is used, and a rule
-# checks that what it is given is a Run.
+# checks that what it is given is a Run. A table of token vectors is made from an
+# encoder, by the code that opens encoders.
 UPWARD = {
+    ("features/_static.py", "bert"),
     ("strategies/_wrappers.py", "registry"),
     ("stopping/_base.py", "simulation"),
     ("stopping/_callback.py", "simulation"),
@@ -334,6 +336,8 @@ def test_every_model_is_loaded_without_its_own_code():
     ]
     assert calls
     for call in calls:
+        if ast.unparse(call.func) == "model2vec.StaticModel.from_pretrained":
+            continue  # a table and a tokenizer; the format has no code
         given = {keyword.arg: keyword.value for keyword in call.keywords}
         assert given["trust_remote_code"].value is False, ast.unparse(call)
 

@@ -217,7 +217,7 @@ class PrecomputedFeatures(
                 f"{str(self.source)!r}, got the shape {found.shape}. Pass the "
                 "transformer that wrote the folder."
             )
-        features = _allocate(len(rows), width, opened.features.dtype)
+        features = allocate(len(rows), width, opened.features.dtype)
         known = np.flatnonzero(rows >= 0)
         for part in _parts(known, opened.features):
             features[part] = opened.features[rows[part]]
@@ -281,7 +281,7 @@ def _check_row_numbers(X, n_rows):
 
 
 def _copy_rows(features, rows):
-    copy = _allocate(len(rows), features.shape[1], features.dtype)
+    copy = allocate(len(rows), features.shape[1], features.dtype)
     for part in _parts(np.arange(len(rows)), features):
         copy[part] = features[rows[part]]
     return copy
@@ -293,7 +293,7 @@ def _parts(positions, features):
         yield positions[part]
 
 
-def _allocate(n_rows, width, dtype):
+def allocate(n_rows, width, dtype):
     """Return an array to be filled, in a temporary file if it is large."""
     if n_rows * width * dtype.itemsize > LARGE:
         try:

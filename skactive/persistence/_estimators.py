@@ -143,6 +143,7 @@ _HOMES = {
     "PrototypeClassifier": "skactive.linear_model",
     "SelfTraining": "skactive.semi_supervised",
     "SequentialLogisticRegression": "skactive.linear_model",
+    "StaticFeatures": "skactive.features",
     "TunedOneVsRestClassifier": "skactive.linear_model",
 }
 _DATA = ("X_labeled_", "y_labeled_", "_kept_params", "_trained")  # of an ActiveLearner
@@ -189,6 +190,11 @@ def _encode_known(value, name, where, writer):
         state.pop("_sklearn_version", None)
     if name == "BertFeatures" and writer.bundle:
         node["pretrained"] = write_encoder(value, where, writer)
+    if name == "StaticFeatures" and writer.bundle:
+        raise ValueError(
+            f"'bundle' must be False for the StaticFeatures at {quote(where)}, got "
+            "True. Save its table with save_model, and pass that folder as its model."
+        )
     requests = state.pop(_REQUESTS, None)
     special = {}
     if name == "ActiveLearner":
