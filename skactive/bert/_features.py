@@ -252,7 +252,7 @@ class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self._validate_params()
         texts = as_texts(X)
         run = EncodingRun(self)
-        self._warn_of_modules(run, stacklevel=4)
+        self._warn_of_modules(run)
         try:
             if self.cache is None:
                 store = FeatureStore()  # gone after this call
@@ -264,7 +264,7 @@ class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         except (TypeError, UnicodeError):
             refuse_surrogates(texts)  # the likely reason, found at no cost otherwise
             raise
-        self._warn_of_cuts(run, stacklevel=4)  # past the wrapper of set_output
+        self._warn_of_cuts(run)
         return features
 
     @validate_params(FOLDER_PARAMS)
@@ -332,7 +332,7 @@ class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self._validate_params()
         run = EncodingRun(self)
         run.verbose = 0  # one bar for all spans of blocks
-        self._warn_of_modules(run, stacklevel=3)
+        self._warn_of_modules(run)
         try:
             write_features(
                 source,
@@ -347,7 +347,7 @@ class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         except (TypeError, UnicodeError):
             refuse_surrogates(source, name="source")
             raise
-        self._warn_of_cuts(run, stacklevel=3)
+        self._warn_of_cuts(run)
         return PrecomputedFeatures(folder)
 
     def surprisal(
@@ -406,7 +406,7 @@ class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             )
         return folder
 
-    def _warn_of_modules(self, run, stacklevel):
+    def _warn_of_modules(self, run):
         """Warn if a sentence-transformers model was trained for other features."""
         if self.pooling == "auto" or run.layers != (run.checkpoint.depth,):
             return
@@ -417,10 +417,10 @@ class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
                 f"sentence-transformers model {run.checkpoint.name!r} was trained "
                 f"for. Pass pooling='auto' for these.",
                 UserWarning,
-                stacklevel=stacklevel,
+                stacklevel=4,  # the caller, past the wrapper of set_output or of checks
             )
 
-    def _warn_of_cuts(self, run, stacklevel):
+    def _warn_of_cuts(self, run):
         """Warn if a run truncated texts."""
         if not run.n_truncated:
             return
@@ -435,7 +435,7 @@ class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             f"{run.n_truncated} of the {run.n_encoded} texts encoded have more "
             f"than {run.max_length} tokens and were cut there{advice}",
             UserWarning,
-            stacklevel=stacklevel,
+            stacklevel=4,  # the caller, past the wrapper of set_output or of checks
         )
 
     def _recipe(self):

@@ -599,6 +599,11 @@ class PoolView:
     def _input_rows(self):
         """The input of the final estimator, for code that reads a chunk at a time."""
         is_copied = self._query.front is not None and not self._is_transformed
+        if is_copied and self._query.finds_rows:
+            if self._parent is None:
+                rows = self._remember("rows", lambda: self._query.find_rows(self._X))
+                return self._inputs if rows is None else rows
+            is_copied = False
         if not is_copied and self._parent is not None and "_items" not in vars(self):
             # A linear model takes less time than a copy.
             is_linear = is_linear_classifier(self._query.final)

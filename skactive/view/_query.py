@@ -1,5 +1,6 @@
 """The data and the model that all views of one query share."""
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -8,6 +9,8 @@ import numpy as np
 from numpy.random import PCG64
 from sklearn.base import clone
 
+from .._utils import _chunks
+from .._utils._chunks import LazyRows
 from .._utils._labels import find_target
 from .._utils._pipelines import split_estimator
 
@@ -35,6 +38,25 @@ class Query:
     def cold_front(self):
         """The front steps fitted on the pool, whatever is viewed, for a cold start."""
         return clone(self.front).fit(self.X)
+
+    @property
+    def finds_rows(self):
+        """Whether the last front step has rows on the disk, as PrecomputedFeatures."""
+        return self.front is not None and hasattr(self.front[-1], "find_rows")
+
+    def find_rows(self, X):
+        """Return the items after the front steps, where they are: ndarray or LazyRows.
+
+        The last front step has a method `find_rows`. None for a small result, which may
+        be copied.
+        """
+        front = self.cold_front if self.estimator is None else self.front
+        for _, step in front.steps[:-1]:
+            X = X if step in (None, "passthrough") else step.transform(X)
+        array, positions = front[-1].find_rows(X)
+        rows = array if positions is None else LazyRows(array, positions)
+        is_large = math.prod(rows.shape) * rows.itemsize >= _chunks.LARGE
+        return rows if is_large else None
 
     @cached_property
     def seeds(self):

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import shutil
+import signal
 import warnings
 
 import numpy as np
@@ -65,6 +66,48 @@ def test_an_interrupted_call_goes_on(tmp_path, monkeypatch, texts, stop_after, s
     _, encoded = write(texts, tmp_path / "f")
     assert sorted(encoded) == sorted(set(texts) - finished)
     assert content(tmp_path / "f") == content(tmp_path / "whole")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.parametrize("texts", [TEXTS, REPEATED])
+def test_a_killed_process_goes_on(tmp_path, texts):
+    write(texts, tmp_path / "whole")
+    n_texts, kills, encoded = len(set(texts)), 0, []
+    while True:
+        log = tmp_path / "log"
+        log.write_text("")
+        child = os.fork()
+        if not child:
+            write(texts, tmp_path / "f", KillingEncoder(13, log))
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        new = log.read_text().splitlines()
+        assert set(encoded).isdisjoint(new)
+        if os.WIFEXITED(status):
+            break
+        assert os.WTERMSIG(status) == signal.SIGKILL
+        kills += 1
+        done, _ = _folder._read_journal(tmp_path / "f")
+        encoded = [text for i, text in enumerate(texts) if i // 10 in done]
+    assert kills >= n_texts // 20
+    assert content(tmp_path / "f") == content(tmp_path / "whole")
+
+
+class KillingEncoder(CountingEncoder):
+    """Write each text encoded to a log, and die after some of them."""
+
+    def __init__(self, stop_after, log):
+        super().__init__(stop_after, self.die)
+        self.log = log
+
+    def die(self, reason):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def __call__(self, texts, bounds, out):
+        for positions in super().__call__(texts, bounds, out):
+            with open(self.log, "a", encoding="utf-8") as stream:
+                stream.writelines(f"{texts[i]}\n" for i in positions)
+            yield positions
 
 
 def test_a_commit_covers_several_blocks(tmp_path, monkeypatch):
