@@ -230,6 +230,11 @@ class TextFile:
             folder = os.path.dirname(self.path)
             weakref.finalize(self, _remove_folder, folder, os.getpid())
 
+    def open(self):
+        """Map both files now, so that they may be replaced; return this object."""
+        self.hashes  # noqa: B018
+        return self
+
     @cached_property
     def _map(self):
         try:
@@ -366,7 +371,7 @@ class PoolWriter:
         self.n = 0
         self._n_texts = sum(name != "id" for name in schema.names)
         self._schema = schema.with_metadata({"source": source})
-        self._waiting, self._n_waiting = [], 0
+        self._waiting = []
         self._hashes = open(hashes_path(path), "wb")  # noqa: SIM115
         try:
             self._write_header()
@@ -382,9 +387,9 @@ class PoolWriter:
         rows = min(rows, BLOCK_ROWS)
         if batch.num_rows < rows:  # many small ones become one
             self._waiting.append(batch)
-            self._n_waiting += batch.num_rows
-            large = sum(b.nbytes for b in self._waiting[-1:]) >= BLOCK_BYTES
-            if self._n_waiting >= BLOCK_ROWS or large:
+            n_rows = sum(b.num_rows for b in self._waiting)
+            n_bytes = sum(b.nbytes for b in self._waiting)
+            if n_rows >= BLOCK_ROWS or n_bytes >= BLOCK_BYTES:
                 self._flush()
             return
         self._flush()
@@ -396,7 +401,7 @@ class PoolWriter:
 
         if self._waiting:
             table = pa.Table.from_batches(self._waiting)
-            self._waiting, self._n_waiting = [], 0
+            self._waiting = []
             for block in table.combine_chunks().to_batches():
                 self._write_block(block)
 

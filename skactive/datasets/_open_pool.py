@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .._storage._files import Lock, LockedError, make_folder, write_atomic
-from .._storage._fingerprint import hash_ids
+from .._storage._fingerprint import hash_utf8
 from .._storage._text_pool import (
     PoolWriter,
     TextFile,
@@ -101,10 +101,11 @@ def open_pool(
     """
     _import_pyarrow()
     texts = [text] if isinstance(text, str) else list(text)
-    if len(texts) not in (1, 2) or not all(isinstance(name, str) for name in texts):
+    are_names = all(isinstance(name, str) for name in texts)
+    if not are_names or len(texts) not in (1, 2) or len(set(texts)) < len(texts):
         raise ValueError(
-            "'text' must be the name of one column, or of two for pairs of texts; got "
-            f"{text!r}."
+            "'text' must be the name of one column, or of two different ones for pairs "
+            f"of texts; got {text!r}."
         )
     if id in texts:
         raise ValueError(f"'text' and 'id' both name the column {id!r}.")
@@ -113,13 +114,13 @@ def open_pool(
         folder = tempfile.mkdtemp(prefix="skactive-pool-")
         file = TextFile(os.path.join(folder, "texts.arrow"), owned=True)
         table.convert(file.path)
-        return TextPool(file)
+        return TextPool(file.open())
     if not table.files:
         raise ValueError(
             "'cache' must be None for a Dataset, whose changes cannot be noticed, got "
             f"{os.fspath(cache)!r}. Pass the path of its files instead."
         )
-    return TextPool(TextFile(_open_cached(table, Path(cache).expanduser())))
+    return TextPool(_open_cached(table, Path(cache).expanduser()))
 
 
 def _import_pyarrow():
@@ -230,7 +231,7 @@ class _Ids:
             if column.type == "int64":
                 keys = column.to_numpy().view(np.uint64)
             else:
-                keys = hash_ids(column.to_pylist())
+                keys = hash_utf8([column.cast("large_binary").to_pylist()])
             self._stream.write(keys.tobytes())
 
     def end_part(self, part):
@@ -273,40 +274,40 @@ class _Ids:
 
 
 def _open_cached(table, cache):
-    """Return the path of the Arrow file of a table, which is written if necessary."""
+    """Return the Arrow file of a table, which is written if necessary."""
     if cache.exists() and not cache.is_dir():
         raise NotADirectoryError(f"'cache' must be a folder, got {str(cache)!r}.")
     stamp = table.stamp()
     named = json.dumps([stamp["columns"], [file[0] for file in stamp["files"]]])
     key = hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    if (path := _find_cached(cache, key, stamp)) is not None:
-        return path
+    if (file := _find_cached(cache, key, stamp)) is not None:
+        return file
     make_folder(cache)
     lock = _wait_for_lock(cache / f"{key}.lock", f"the cache in {str(cache)!r}")
     try:
-        if (path := _find_cached(cache, key, stamp)) is not None:
-            return path  # another process was faster
+        if (file := _find_cached(cache, key, stamp)) is not None:
+            return file  # another process was faster
         _clean(cache, key)
-        name = f"{key}-{uuid.uuid4().hex[:8]}.arrow"
+        path = cache / f"{key}-{uuid.uuid4().hex[:8]}.arrow"
         try:
-            table.convert(str(cache / name))
-            stamp = {**table.stamp(), "name": name, "sizes": _sizes(cache / name)}
+            table.convert(str(path))
+            stamp = {**table.stamp(), "name": path.name, "sizes": _sizes(path)}
             write_atomic(cache / f"{key}.json", json.dumps(stamp).encode())
         except BaseException:
             _clean(cache, key)
             raise
-        return str(cache / name)
+        return TextFile(path).open()
     finally:
         lock.release()
 
 
 def _find_cached(cache, key, stamp):
-    """Return the path of a whole Arrow file that was written for `stamp`, or None."""
+    """Return a whole Arrow file that was written for `stamp`, or None."""
     try:
         known = json.loads((cache / f"{key}.json").read_bytes())
         path = cache / known.pop("name")
         if known.pop("sizes") == _sizes(path) and known == stamp:
-            return str(path)
+            return TextFile(path).open()
     except (OSError, ValueError, LookupError, TypeError):
         pass
     return None

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 from collections.abc import Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,9 +13,9 @@ import numpy as np
 from ._reader import find_delimiter, find_position, large_fields
 
 BATCH_ROWS = 8192
-_BATCH_BYTES = 2**24
+_BUFFER = 2**20  # bytes of a Parquet column that are read at once
 # Bytes of CSV and JSON that are parsed at once; a row must fit.
-_BLOCKS = (2**22, 2**26, 2**30)
+_BLOCKS = (2**20, 2**24, 2**30)
 
 
 def find_files(path):
@@ -92,7 +93,7 @@ def _suffix_format(path):
     if known is None:
         raise ValueError(
             f"'path' must end in one of {', '.join(_FORMATS)}, which names the format; "
-            f"got {str(path)!r}. Convert or rename the file."
+            f"got {str(path)!r}. Unpack, convert or rename the file."
         )
     return known
 
@@ -100,7 +101,7 @@ def _suffix_format(path):
 def open_part(source, columns):
     """Return the reader of a file or Dataset, whose columns and types were checked."""
     if not isinstance(source, Path):
-        return Part("the dataset", columns, lambda block: source)
+        return Part("the dataset", columns, _open_dataset(source, columns))
     name = str(source)
     opener = _FORMATS[source.suffix.lower()]
     with _named_errors(name):
@@ -108,14 +109,16 @@ def open_part(source, columns):
 
 
 class Part:
-    """A file or Dataset; `open_blocks(block)` opens it to parse `block` bytes at once.
+    """A file or Dataset, which is read in batches.
 
-    `types` are "text" or "integers", for each column.
+    `start(block)` begins to read, with at most `block` bytes parsed at once, and
+    returns the schema and an iterator of batches. `types` are "text" or "integers",
+    for each column.
     """
 
-    def __init__(self, name, columns, open_blocks):
-        self.name, self._columns, self._open = name, columns, open_blocks
-        schema = open_blocks(_BLOCKS[0]).schema
+    def __init__(self, name, columns, start):
+        self.name, self._columns, self._start = name, columns, start
+        schema, _ = start(_BLOCKS[0])
         for column in columns:
             find_position(column, schema.names, name)
         self.types = [_type_name(schema.field(column).type) for column in columns]
@@ -149,18 +152,12 @@ class Part:
     def _read_from(self, start, block):
         """Yield the batches without the first `start` rows."""
         with _named_errors(self.name):
-            reader = self._open(block)
-            for batch in reader.to_batches(**self._options(reader)):
+            _, batches = self._start(block)
+            for batch in batches:
                 rows = batch.slice(min(start, batch.num_rows))
                 start -= batch.num_rows - rows.num_rows
                 if rows.num_rows:
                     yield rows
-
-    def _options(self, reader):
-        options = {"columns": self._columns, "batch_size": BATCH_ROWS}
-        if isinstance(reader, _Stream) or type(reader).__module__.startswith("lance"):
-            return options
-        return {**options, "batch_readahead": 2, "fragment_readahead": 1}
 
     def _convert(self, batch, schema, row):
         import pyarrow as pa
@@ -172,20 +169,27 @@ class Part:
                 missing = np.flatnonzero(values.is_null().to_numpy(False))
                 raise ValueError(
                     f"column {column!r} of {self.name!r} has no value at row "
-                    f"{row + missing[0]} (counted from 0). {self._advice(column)}"
+                    f"{row + missing[0]} (counted from 0). {self._advise(column)}"
                 )
-            with _named_errors(self.name):
+            try:
                 values = values.cast(field.type)
                 values.validate(full=True)  # UTF-8
+            except pa.ArrowInvalid as exc:
+                raise ValueError(
+                    f"column {column!r} of {self.name!r} must hold UTF-8 text, or "
+                    f"integers of 64 bits, got something else in the "
+                    f"{batch.num_rows} rows from {row} on: {exc}. Repair these rows."
+                ) from exc
             columns.append(values)
         return pa.record_batch(columns, schema=schema)
 
-    def _advice(self, column):
-        return (
-            "Fill such rows or leave them out, for example by passing "
-            f"pyarrow.dataset.dataset(...).filter(pyarrow.dataset.field({column!r})"
-            ".is_valid())."
-        )
+    def _advise(self, column):
+        field = f"pyarrow.dataset.field({column!r})"
+        if self.name.lower().endswith(".csv"):
+            rows = f"pyarrow.dataset.dataset(path, format='csv').filter({field} != '')"
+        else:
+            rows = f"pyarrow.dataset.dataset(...).filter({field}.is_valid())"
+        return f"Fill such rows, or leave them out by passing {rows} as 'path'."
 
 
 class _RowTooLong(ValueError):
@@ -202,7 +206,7 @@ def _named_errors(name):
     except (pa.ArrowException, UnicodeDecodeError, csv.Error, OSError) as exc:
         if isinstance(exc, FileNotFoundError | PermissionError):
             raise
-        message = " ".join(str(exc).split())
+        message = " ".join(str(exc).rpartition("Invalid: ")[2].split())
         kind = _RowTooLong if "straddl" in message else ValueError
         raise kind(
             f"{name!r} is damaged, or its content is not what its suffix says: "
@@ -219,42 +223,53 @@ def _type_name(found):
     return "integers" if t.is_integer(inner) else str(found)
 
 
-# Formats: each function returns `open_blocks(block)` for a file ----------------------
+# Formats: each function returns the `start` of a Part. The readers of single files use
+# less memory than a Dataset, which reads row groups and blocks ahead.
+
+
+def _open_dataset(dataset, columns):
+    options = {"columns": columns, "batch_size": BATCH_ROWS}
+    if type(dataset).__module__.startswith("pyarrow"):  # others take other options
+        options |= {"batch_readahead": 2, "fragment_readahead": 1}
+
+    def read():
+        yield from dataset.to_batches(**options)
+
+    return lambda block: (dataset.schema, read())
 
 
 def _open_parquet(path, columns):
-    import pyarrow.dataset as ds
+    import pyarrow.parquet as pq
 
-    scan = ds.ParquetFragmentScanOptions(pre_buffer=False, use_buffered_stream=True)
-    kind = ds.ParquetFileFormat(default_fragment_scan_options=scan)
-    return lambda block: ds.dataset(str(path), format=kind)
+    def start(block):
+        file = pq.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False)
+        batches = file.iter_batches(BATCH_ROWS, columns=columns, use_threads=False)
+        return file.schema_arrow, batches
+
+    return start
 
 
 def _open_arrow(path, columns):
     import pyarrow as pa
-    import pyarrow.dataset as ds
 
-    with path.open("rb") as file:
-        is_file = file.read(6) in (b"ARROW1", b"FEA1")
-    if is_file:
-        return lambda block: ds.dataset(str(path), format="ipc")
-    return lambda block: _Stream(path, pa)
+    def start(block):
+        # The library datasets of Hugging Face writes the streaming format.
+        file = pa.OSFile(str(path))
+        try:
+            reader = pa.ipc.open_file(file)
+            batches = map(reader.get_batch, range(reader.num_record_batches))
+        except pa.ArrowInvalid:
+            file.seek(0)
+            reader = batches = pa.ipc.open_stream(file)
+        return reader.schema, _slices(batches, columns)
+
+    return start
 
 
-class _Stream:
-    """A file of the streaming format, as the library datasets of Hugging Face has."""
-
-    def __init__(self, path, pa):
-        self._path, self._pa = path, pa
-        with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as reader:
-            self.schema = reader.schema
-
-    def to_batches(self, columns, batch_size):
-        pa = self._pa
-        with pa.OSFile(str(self._path)) as file, pa.ipc.open_stream(file) as reader:
-            for batch in reader:
-                for start in range(0, batch.num_rows, batch_size):
-                    yield batch.select(columns).slice(start, batch_size)
+def _slices(batches, columns):
+    for batch in batches:
+        for start in range(0, batch.num_rows, BATCH_ROWS):
+            yield batch.select(columns).slice(start, BATCH_ROWS)
 
 
 def _open_csv(path, columns):
@@ -270,7 +285,6 @@ def _open_tsv(path, columns):
 def _open_delimited(path, columns, dialect, options):
     import pyarrow as pa
     import pyarrow.csv
-    import pyarrow.dataset as ds
 
     with path.open(encoding="utf-8-sig", newline="") as file, large_fields():
         names = next(csv.reader(file, **dialect), [])
@@ -279,46 +293,83 @@ def _open_delimited(path, columns, dialect, options):
     for column in columns:
         find_position(column, names, str(path))
 
-    def open_blocks(block):
-        kind = ds.CsvFileFormat(
+    def start(block):
+        reader = pa.csv.open_csv(
+            path,
+            read_options=pa.csv.ReadOptions(block_size=block, use_threads=False),
             parse_options=pa.csv.ParseOptions(
                 delimiter=dialect["delimiter"],
                 newlines_in_values="quote_char" not in options,
                 **options,
             ),
-            read_options=pa.csv.ReadOptions(block_size=block, use_threads=False),
             convert_options=pa.csv.ConvertOptions(
+                include_columns=columns,
                 column_types={column: pa.string() for column in columns},
                 null_values=[""],
                 strings_can_be_null=True,
             ),
         )
-        return ds.dataset(str(path), format=kind)
+        return reader.schema, reader
 
-    return open_blocks
+    return start
 
 
 def _open_jsonl(path, columns):
     import pyarrow as pa
-    import pyarrow.dataset as ds
     import pyarrow.json
 
     first = _first_object(path)
     for column in columns:
         find_position(column, list(first), str(path))
+    types = {c: int if _is_int(first[c]) else str for c in columns}
+    fields = [(c, pa.int64() if types[c] is int else pa.string()) for c in columns]
     # Other columns are not parsed, so they may hold anything.
-    types = [(c, pa.int64() if _is_int(first[c]) else pa.string()) for c in columns]
+    parse = pa.json.ParseOptions(
+        explicit_schema=pa.schema(fields), unexpected_field_behavior="ignore"
+    )
 
-    def open_blocks(block):
-        kind = ds.JsonFileFormat(
-            parse_options=pa.json.ParseOptions(
-                explicit_schema=pa.schema(types), unexpected_field_behavior="ignore"
-            ),
-            read_options=pa.json.ReadOptions(block_size=block, use_threads=False),
-        )
-        return ds.dataset(str(path), format=kind)
+    def start(block):
+        read = pa.json.ReadOptions(block_size=block, use_threads=False)
+        with _located(path, types):
+            reader = pa.json.open_json(path, read_options=read, parse_options=parse)
+        return reader.schema, _located_batches(reader, path, types)
 
-    return open_blocks
+    return start
+
+
+def _located_batches(reader, path, types):
+    with _located(path, types):
+        yield from reader
+
+
+@contextmanager
+def _located(path, types):
+    """Replace the row of a block, in an error of pyarrow, by the line of the file."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except pa.ArrowInvalid as exc:
+        if (line := _find_bad_line(path, types)) is None:
+            raise
+        message = re.sub(r"\.? in row \d+", "", str(exc))
+        raise pa.ArrowInvalid(f"{message}, at line {line}") from exc
+
+
+def _find_bad_line(path, types):
+    """Return the number of the first line that is no object of these types, or None."""
+    with path.open(encoding="utf-8-sig") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                record = json.loads(line) if line.strip() else {}
+            except (ValueError, RecursionError):
+                return number
+            if not isinstance(record, dict):
+                return number
+            values = [(record.get(column), types[column]) for column in types]
+            if not all(x is None or isinstance(x, kind) for x, kind in values):
+                return number
+    return None
 
 
 def _first_object(path):
