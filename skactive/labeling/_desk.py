@@ -12,6 +12,7 @@ from scipy.stats import binomtest
 
 from .._utils._sklearn import check_count
 from .._utils._threads import lower_priority, synchronized
+from ..session._ids import fold
 from ..session._labels import key_of, list_classes
 from ..session._predictions import predict_labels
 
@@ -306,7 +307,7 @@ class Desk:
             found = [
                 id
                 for id in found
-                if wanted in self._folded(id)
+                if wanted in fold(self.session.item(id))
                 or wanted in str(labels.get(id, "")).casefold()
             ]
         return {"total": len(found), "items": self._items(found[start : start + n])}
@@ -325,13 +326,7 @@ class Desk:
         -------
         items : list of dict
         """
-        wanted, found = query.casefold(), []
-        for id in self.session.pool_ids if wanted else ():
-            if wanted in self._folded(id):
-                found.append(id)
-                if len(found) == n:
-                    break
-        return self._items(found)
+        return self._items(self.session.search(query, n) if query else [])
 
     def check(self, n: int = 10) -> list[dict[str, Any]]:
         """Return answered items whose label the model contradicts.
@@ -634,10 +629,6 @@ class Desk:
         """Return why the last training or query failed, None after another training."""
         message, learner = self._error
         return message if learner is self.session.newest_learner else None
-
-    def _folded(self, id):
-        text = self.session.item(id)
-        return (text if isinstance(text, str) else "\n".join(text)).casefold()
 
     def _estimate_later(self, n_labeled):
         """Estimate in the background after every few labels."""

@@ -3,14 +3,17 @@
 import math
 from collections.abc import Mapping
 from numbers import Real
+from pathlib import Path
 
 import numpy as np
 
 from .._utils._containers import as_list
 from .._utils._sklearn import check_bool
+from ._format_import import import_format
+from ._ids import shorten
+from ._import_export import import_table
 from ._labels import list_classes, rename_class, restore_class
 from ._mirror import compare
-from ._pool import shorten
 
 
 class Answers:
@@ -52,7 +55,22 @@ class Answers:
             seconds=_read_seconds(seconds, len(ids)),
         )
 
-    def tell_imported(self, labels, by, source):
+    def import_file(self, path, columns, format, by, ignore_unknown):
+        """Record the labels of a file; see `LabelingSession.import_labels`."""
+        kind = self._vocabulary.kind_of_file(self._state, self._log.classes)
+        place, state = (path, columns, self._pool), self._state
+        if format is None:
+            rest = state.answers, kind, ignore_unknown
+            imported, labels = import_table(*place, *rest)
+            if labels:
+                self._tell_imported(labels, by, Path(path).name)
+            return imported
+        rest = state, kind, format, by, ignore_unknown
+        imported, answers, skips = import_format(*place, *rest)
+        self._record_imported(answers, skips, Path(path).name)
+        return imported
+
+    def _tell_imported(self, labels, by, source):
         """Record labels of a file, a dict of id to label."""
         ids, values = list(labels), list(labels.values())
         values = self._vocabulary.read(values, ids, self._state, self._log.classes)
@@ -61,7 +79,7 @@ class Answers:
             "tell", ids=ids, labels=values, by=by, unasked=unasked, source=source
         )
 
-    def record_imported(self, answers, skipped, source):
+    def _record_imported(self, answers, skipped, source):
         """Record answers by annotator and id, and skips by annotator, of a file."""
         checked = {}  # all before any is recorded
         for by, labels in answers.items():

@@ -31,7 +31,7 @@ class Encoder:
         self._front = clone(front).fit(take_rows(pool.X, np.arange(1)))
         self._pool = pool
         self._seed = seed
-        self._order = np.empty(0, dtype=np.intp)
+        self._order = np.empty(0, dtype=np.int32)
         self.ready = np.empty(0, dtype=bool)
         self._done = 0  # how far in the order
         self._running = False
@@ -49,8 +49,7 @@ class Encoder:
         with self._lock:
             start, n = len(self.ready), len(self._pool)
             # That of the audit: what is asked before there is a model belongs to it.
-            keys = self._pool.draw_keys(self._seed, "audit")[start:]
-            new = start + np.argsort(keys, kind="stable")
+            new = self._pool.draw_order(self._seed, start)
             self._order = np.concatenate([self._order, new])
             self.ready = np.concatenate([self.ready, np.zeros(n - start, dtype=bool)])
             if self._running:
@@ -88,7 +87,7 @@ class Encoder:
                     failed = True
                 with self._lock:
                     self._done = len(self._order) if failed else self._done + len(rows)
-                    self.ready[self._order[: self._done]] = True
+                    self.ready[slice(None) if failed else rows] = True
 
 
 def make_encoder(encode, estimator, pool, seed):

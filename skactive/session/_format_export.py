@@ -70,7 +70,7 @@ def export_format(path, what, format, pool, state, events, classes):
 
 def _list_items(pool, state, events, what):
     """Return the labeled and skipped items, or the open ones, as a list of Item."""
-    if pool.texts is None:
+    if pool.kind is None:
         raise ValueError(
             "'format' must be None for a pool without texts: the files of other "
             "programs hold texts. Export a table."
@@ -94,10 +94,10 @@ def _list_items(pool, state, events, what):
             event = events[seq - 1]
             skip = FileAnswer(None, event.get("by"), event["t"])
             found[id] = (*found.get(id, ()), skip)
-    positions = pool.positions(found)
+    texts = pool.texts(pool.positions(found))
     return [
-        Item(id, pool.texts[position], answers)
-        for (id, answers), position in zip(found.items(), positions, strict=True)
+        Item(id, text, answers)
+        for (id, answers), text in zip(found.items(), texts, strict=True)
     ]
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 from .._storage._fingerprint import hash_item
 from .._utils._sklearn import check_option, check_path
 from ._format_export import FORMATS, ID, FileAnswer, Item
+from ._ids import shorten
 from ._import_export import PAIR, ImportedLabels, check_columns, find_reading
 from ._labels import same_label
-from ._pool import assign_rows, shorten
+from ._pool import assign_rows
 
 
 def import_format(path, columns, pool, state, kind, format, annotator, ignore_unknown):
@@ -23,12 +24,12 @@ def import_format(path, columns, pool, state, kind, format, annotator, ignore_un
     check_option("format", format, FORMATS)
     check_path("path", path)
     _, label, names = check_columns(*columns)
-    if pool.texts is None:
+    if pool.kind is None:
         raise ValueError(
             "'format' must be None for a pool without texts: items are found by their "
             "texts. Import a table."
         )
-    names = names or (["text"] if isinstance(pool.texts[0], str) else PAIR)
+    names = names or (["text"] if pool.kind == "text" else PAIR)
     path = Path(path).expanduser()
     found = _read_items(path, format, names, label, kind)
     found = [

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .._storage._fingerprint import hash_ids, hash_item
+from .._storage._fingerprint import hash_item
 from .._utils._sklearn import check_option, check_path
 from ..datasets._reader import is_untyped, read_cells
 from ..datasets._writer import write_table
+from ._ids import shorten
 from ._labels import is_missing, same_label
 from ._manifest import read_contents
-from ._pool import assign_rows, shorten
+from ._pool import assign_rows
 from ._predictions import predict_labels
 from ._state import read_session
 
@@ -100,11 +101,11 @@ def _add_predictions(columns, predicted, proba):
 def _item_columns(pool, ids):
     """Return the items as columns of texts, or else of hashes."""
     positions = pool.positions(ids)
-    if pool.texts is None:
+    if pool.kind is None:
         hashes = pool.contents[positions].tolist()
         return {HASH: [f"blake2b:{content:016x}" for content in hashes]}
-    texts = [pool.texts[position] for position in positions]
-    if isinstance(pool.texts[0], str):
+    texts = pool.texts(positions)
+    if pool.kind == "text":
         return {"text": texts}
     return {name: [text[i] for text in texts] for i, name in enumerate(PAIR)}
 
@@ -182,19 +183,19 @@ class _Row:
 
 def _read_session(folder):
     manifest, events, state = read_session(folder)
-    contents = read_contents(folder, manifest, events)
     ids = [id for id, answer in state.answers.items() if not is_missing(answer.label)]
+    contents = read_contents(folder, manifest, events, ids)
     return [
-        _Row(state.answers[id].label, id, contents[content] or None)
-        for id, content in zip(ids, hash_ids(ids).tolist(), strict=True)
+        _Row(state.answers[id].label, id, content or None)
+        for id, content in zip(ids, contents, strict=True)
     ]
 
 
 def _read_table(path, id, label, given, pool, kind):
     default = [HASH]
-    if pool.texts is not None:
-        default = ["text"] if isinstance(pool.texts[0], str) else PAIR
-    if given and (pool.texts is None or len(given) != len(default)):
+    if pool.kind is not None:
+        default = ["text"] if pool.kind == "text" else PAIR
+    if given and (pool.kind is None or len(given) != len(default)):
         held = {HASH: "no texts", "text": "texts"}.get(default[0], "pairs of texts")
         raise ValueError(
             f"'text' must name the columns of what the pool holds, which is {held}, "
@@ -233,7 +234,7 @@ def _read_table(path, id, label, given, pool, kind):
 
 def _read_content(item, pool):
     """Return the hash of an item, None for an empty cell."""
-    if pool.texts is not None:
+    if pool.kind is not None:
         return None if item is None else hash_item(item)
     digest = re.fullmatch("blake2b:([0-9a-f]{16})", item or "")
     return int(digest[1], 16) if digest else None
@@ -241,14 +242,12 @@ def _read_content(item, pool):
 
 def _read_untyped(rows, pool, kind, path):
     """Convert the cells of a CSV or TSV file; there, 7 and "7" are the same."""
-    looks = {}
-    for known in pool.ids:
-        looks.setdefault(str(known), []).append(known)
+    index = pool.by_content()
     read_label = find_reading(kind, [label for label, _, _ in rows], path)
     read = []
     for label, id, item in rows:
         if id is not None:
-            same = looks.get(unescape(id), [id])
+            same = _find_ids(unescape(id), pool) or [id]
             if len(same) > 1:
                 raise ValueError(
                     f"{str(path)!r} names the item {id}, and the ids {shorten(same)} "
@@ -257,20 +256,27 @@ def _read_untyped(rows, pool, kind, path):
                 )
             id = same[0]
         if item is not None:
-            item = _restore(tuple(cell or "" for cell in item), pool)
+            item = _restore(tuple(cell or "" for cell in item), pool, index)
         read.append((read_label(label), id, item))
     return read
 
 
-def _restore(item, pool):
+def _find_ids(cell, pool):
+    """Return the ids of the pool that look like a cell, list."""
+    numbers = [int(cell)] if _WHOLE.fullmatch(cell) else []
+    return [id for id in (*numbers, cell) if id in pool]
+
+
+def _restore(item, pool, index):
     """Return a text as it was before it was escaped, if it was."""
-    if pool.texts is None:
+    if pool.kind is None:
         return item
     unescaped = tuple(map(unescape, item))
     shown = unescaped[0] if len(item) == 1 else unescaped
-    return unescaped if pool.find(hash_item(shown)) else item
+    return unescaped if index.get(hash_item(shown), ()) else item
 
 
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,300}")
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 _NUMBER = re.compile(r"-?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?")
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n]")

@@ -14,12 +14,14 @@ from .._storage._fingerprint import (
     class_name,
     collect_versions,
     describe_json,
+    hash_ids,
     hash_items,
     major,
     warn_of_versions,
 )
 from .._utils._random import base_seed
 from ..persistence._estimators import encode_choice
+from ._ids import look_up
 from ._labels import name_columns, normalize_labels
 from ._pool import dump_hashes, find_moves, load_hashes
 from ._state import State
@@ -163,8 +165,8 @@ def last_pool(manifest, events):
     return manifest["pool"], HASHES
 
 
-def read_contents(folder, manifest, events):
-    """Return the hashes of a session's items as a dict, by the hash of their id."""
+def read_contents(folder, manifest, events, ids):
+    """Return the hashes of some items of a session as a list."""
     summary, name = last_pool(manifest, events)
     hashes = load_hashes(os.path.join(folder, name), summary)
     if hashes is None:
@@ -172,7 +174,14 @@ def read_contents(folder, manifest, events):
             f"{name!r} of the session in {str(folder)!r} is missing or damaged; "
             "without it, items cannot be compared. Restore it from a copy."
         )
-    return dict(hashes.tolist())
+    contents, is_known = look_up(hashes, hash_ids(ids))
+    if not is_known.all():
+        unknown = ids[int(np.argmin(is_known))]
+        raise ValueError(
+            f"{name!r} of the session in {str(folder)!r} must hold its labeled items; "
+            f"it lacks {unknown!r}. Restore it from a copy."
+        )
+    return contents.tolist()
 
 
 def _refuse_pool(journal, fault):

@@ -3,7 +3,6 @@
 import copy
 import threading
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 
 import numpy as np
 import sklearn
@@ -103,14 +102,15 @@ class Models:
         """
         ready = self._ready()
         if ready is None:
-            return choose(learner, self._pool, n, free)
+            return choose(learner, self._pool.X, n, free, self._pool.ids.__getitem__)
         n = learner.batch_size if n is None else n
         rows = np.flatnonzero(free & ready)
         if len(rows) < 2 * n or (self._is_blank() and self._has_labels()):
             return self._encoder.pick(free, n)
-        ids = [self._pool.ids[row] for row in rows]
-        part = SimpleNamespace(X=take_rows(self._pool.X, rows), ids=ids)
-        return rows[choose(learner, part, n, np.ones(len(rows), dtype=bool))]
+        part, every = take_rows(self._pool.X, rows), np.ones(len(rows), dtype=bool)
+        return rows[
+            choose(learner, part, n, every, lambda i: self._pool.ids[int(rows[i])])
+        ]
 
     def newest(self):
         """Return the newest model that is trained, without waiting, or None."""
@@ -352,27 +352,28 @@ def seeded_for(learner, number):
     return learner
 
 
-def choose(learner, pool, n, free):
-    """Return positions in the pool chosen by the learner, checked, (n_queries,).
+def choose(learner, X, n, free, find_id):
+    """Return positions in `X` chosen by the learner, checked, (n_queries,).
 
     `free` (n,) masks the items that may be asked; `n` defaults to the `batch_size`.
+    `find_id` returns the id of a position, for an error.
     """
     n = min(learner.batch_size if n is None else n, int(free.sum()))
     # A learner leaves out texts whose label it knows. That label may have been undone
     # since the learner was trained.
     candidates = np.flatnonzero(free)
     try:
-        picks = learner.query(pool.X, n, candidates=free)
+        picks = learner.query(X, n, candidates=free)
     except NothingToAskError:
         return candidates[:n]
     if np.size(picks) < n:
         known = getattr(learner, "X_labeled_", None)
-        n = min(n, len(drop_known_texts(pool.X, candidates, known)))
+        n = min(n, len(drop_known_texts(X, candidates, known)))
     name = getattr(learner, "strategy", learner)
     name = name if isinstance(name, str) else repr(name)
     picks = check_picks(picks, n, len(free), name)
     if not free[picks].all():
-        wrong = pool.ids[picks[~free[picks]][0]]
+        wrong = find_id(int(picks[~free[picks]][0]))
         raise ValueError(
             f"strategy {name!r} must select among the candidates, got {wrong!r}, "
             "which is labeled, skipped or waiting. Repair it."

@@ -18,11 +18,22 @@ from .._utils._containers import (
     count_items,
     read_items,
     take_row,
+    take_rows,
 )
 from .._utils._random import round_rng
 from .._utils._texts import as_texts
-
-_SHOWN = 5
+from ._ids import (
+    FEW,
+    Ids,
+    Index,
+    check_ids,
+    count_earlier,
+    fold,
+    look_up,
+    repeated,
+    shorten,
+    small_int,
+)
 
 
 @dataclass(frozen=True)
@@ -77,16 +88,16 @@ class Pool:
     comparable content. `ids_are_positions` is True if no ids were given.
     """
 
-    def __init__(self, X, ids=None, contents=None):
+    def __init__(self, X, ids=None, contents=None, by_position=False):
         self.X, n = read_items(X)
-        if ids is None and hasattr(X, "iloc") and hasattr(X, "index"):
-            self.ids = _check_ids(X.index, n, "the index of 'X_pool'")
-        elif ids is None:
-            self.ids = range(n)
-        else:
-            self.ids = _check_ids(ids, n, "'ids'")
-        self.ids_are_positions = ids is None and list(self.ids) == list(range(n))
-        self._positions = {id: position for position, id in enumerate(self.ids)}
+        self.ids_are_positions, name = by_position, "'ids'"
+        if ids is None:
+            ids, name = _own_ids(X, n)
+            self.ids_are_positions = _are_positions(ids, n)
+        if self.ids_are_positions:
+            ids = range(n)
+        self.ids = check_ids(ids, n, name)
+        self._index = Ids(self.ids, name)
         self.contents = hash_items(self.X) if contents is None else contents
         if self.ids_are_positions and not self.contents.all():
             kind = type(as_list(X)[int(np.argmin(self.contents))]).__name__
@@ -103,9 +114,11 @@ class Pool:
         kind, and a ValueError for ids that exist.
         """
         items = as_container(items)
-        count_items(items, name="items")
+        m = count_items(items, name="items")
         X = concatenate(self.X, items, name="items")
-        contents = np.concatenate([self.contents, hash_items(items)])
+        is_in_file, contents = hasattr(X, "hashes"), None
+        if not is_in_file:
+            contents = np.concatenate([self.contents, hash_items(items)])
         if self.ids_are_positions:
             if ids is not None:
                 raise ValueError(
@@ -114,21 +127,19 @@ class Pool:
                 )
             if hasattr(X, "iloc"):
                 X = X.reset_index(drop=True)
-            grown = Pool(X, None, contents)
+        elif ids is None and is_in_file and not isinstance(self.ids, list):
+            ids = X.ids
         else:
-            if ids is None and not (hasattr(items, "iloc") and hasattr(items, "index")):
+            if ids is None:
+                ids, _ = _own_ids(items, None)
+            if ids is None:
                 raise ValueError(
                     "'ids' must name each of the new items, got None, and the pool has "
                     f"ids such as {self.ids[0]!r}. Nothing was added."
                 )
-            ids = _check_ids(
-                items.index if ids is None else ids,
-                count_items(items),
-                "'ids'",
-                "items",
-            )
-            grown = Pool(X, [*self.ids, *ids], contents)
-        if self.texts is not None and grown.texts is None:
+            ids = [*self.ids, *check_ids(ids, m, "'ids'", "items")]
+        grown = Pool(X, ids, contents, self.ids_are_positions)
+        if self.kind is not None and grown.kind is None:
             raise TypeError(
                 "'items' must be texts as the pool holds them, got others. Nothing was "
                 "added."
@@ -139,42 +150,77 @@ class Pool:
         """Replace the items by those of an extended pool."""
         # The items come first: a thread that trains finds what it has the ids of.
         self.X, self.contents = grown.X, grown.contents
-        self._positions, self.ids = grown._positions, grown.ids
-        for name in ("texts", "copies", "_by_content"):
+        self._index, self.ids = grown._index, grown.ids
+        for name in ("kind", "_copies", "_positions_by_content"):
             self.__dict__.pop(name, None)
 
     def __len__(self):
         return len(self.ids)
 
     def __contains__(self, id):
-        return _is_id(id) and id in self._positions
+        return id in self._index
 
     def positions(self, ids):
         """Return the positions of known ids, ndarray of int."""
-        return np.array([self._positions[id] for id in ids], dtype=np.intp)
+        return self._index.positions(ids)
 
     @cached_property
-    def texts(self):
-        """The items as texts or pairs of texts; None if they are something else."""
+    def kind(self):
+        """What the items are: "text", "pair", or None for something else."""
         try:
-            return as_texts(self.X)
+            # A pool in a file holds texts: they are not read for this.
+            items = self.X[:1] if hasattr(self.X, "hashes") else self.X
+            first = as_texts(items)[0]
         except (TypeError, ValueError):
             return None
+        return "text" if isinstance(first, str) else "pair"
+
+    def texts(self, positions):
+        """Return the texts or pairs at positions (p,) as a list."""
+        return as_texts(take_rows(self.X, positions)) if len(positions) else []
+
+    def batches(self, size=8192):
+        """Yield positions and texts or pairs of the whole pool, in lists."""
+        for start in range(0, len(self), size):
+            rows = np.arange(start, min(start + size, len(self)))
+            yield rows.tolist(), self.texts(rows)
+
+    def search(self, wanted, n):
+        """Return at most `n` ids of texts that contain a string, in any case."""
+        wanted, found = wanted.casefold(), []
+        for rows, texts in self.batches() if self.kind is not None else ():
+            for row, text in zip(rows, texts, strict=True):
+                if wanted in fold(text):
+                    found.append(self.ids[row])
+                    if len(found) == n:
+                        return found
+        return found
 
     @cached_property
-    def copies(self):
-        """The first position of the same text for each item, (n,) of int."""
-        if self.texts is None:
-            return np.arange(len(self))
-        _, first, group = np.unique(
-            self.contents, return_index=True, return_inverse=True
-        )
-        return first[group]
+    def _copies(self):
+        """The first position of the same text for each item, (n,); None if all differ.
+
+        Only texts and pairs of texts have copies.
+        """
+        return None if self.kind is None else count_earlier(self.contents)[0]
+
+    @property
+    def is_first(self):
+        """Mask (n,) of the items without an earlier copy."""
+        if self._copies is None:
+            return np.ones(len(self), dtype=bool)
+        return self._copies == np.arange(len(self), dtype=self._copies.dtype)
+
+    def first_copies(self, positions):
+        """Return the first positions of the same texts for positions (p,)."""
+        return positions if self._copies is None else self._copies[positions]
 
     def copies_of(self, id):
         """Return the ids of the items with the same text, in order."""
-        copies = self.copies
-        same = np.flatnonzero(copies == copies[self._positions[id]])
+        if self._copies is None:
+            return [self.ids[position] for position in self.positions([id]).tolist()]
+        (first,) = self.first_copies(self.positions([id]))
+        same = np.flatnonzero(self._copies == first)
         return [self.ids[position] for position in same.tolist()]
 
     def draw_keys(self, seed, purpose):
@@ -185,30 +231,39 @@ class Pool:
         """
         contents = self.contents.copy()
         unknown = np.flatnonzero(contents == 0)
-        contents[unknown] = hash_ids([self.ids[i] for i in unknown])
-        order = np.argsort(contents, kind="stable")
-        _, first, group = np.unique(
-            contents[order], return_index=True, return_inverse=True
-        )
-        earlier = np.empty(len(self), dtype=np.uint64)
-        earlier[order] = np.arange(len(self)) - first[group]
+        contents[unknown] = hash_ids([self.ids[i] for i in unknown.tolist()])
+        earlier = count_earlier(contents)[1].astype(np.uint64)
         salt = round_rng(seed, 0, purpose).integers(2**64, dtype=np.uint64)
         return _mix((contents ^ salt) + (earlier + np.uint64(1)) * _GOLDEN)
 
+    def draw_order(self, seed, start=0):
+        """Return the positions from `start` on in a random order, of a small int type.
+
+        The order is the same for the audit and for what is encoded first.
+        """
+        keys = self.draw_keys(seed, "audit")[start:]
+        order = np.argsort(keys, kind="stable").astype(small_int(len(self)))
+        return order + order.dtype.type(start)
+
+    def by_content(self):
+        """Return the positions of the items by hash; see `Index`.
+
+        It takes 12 bytes per item, and is kept for small pools only.
+        """
+        if len(self) > FEW:
+            return Index(self.contents)
+        return self._positions_by_content
+
     @cached_property
-    def _by_content(self):
+    def _positions_by_content(self):
         found = {}
         for position, content in enumerate(self.contents.tolist()):
             found.setdefault(content, []).append(position)
         return found
 
-    def find(self, content):
-        """Return the positions of the items with a hash, in order."""
-        return self._by_content.get(content, [])
-
     def agrees(self, id, content):
         """Whether an item has this hash, as far as its content is known."""
-        own = int(self.contents[self._positions[id]])
+        own = int(self.contents[self.positions([id])[0]])
         return content is None or own in (0, content)
 
     def read_ids(self, ids, *, name="ids"):
@@ -237,22 +292,42 @@ class Pool:
                 f"are not among its {len(self)} ids, such as {self.ids[0]!r}. Nothing "
                 "was recorded."
             )
-        if twice := _repeated(ids):
+        if twice := repeated(ids):
             raise ValueError(
                 f"'ids' must name each item once, got {shorten(twice)} more than once. "
                 "Nothing was recorded."
             )
         return ids
 
+    def hash_ids(self):
+        """Return a uint64 hash of each id, (n,)."""
+        return self._index.hash()
+
     def fingerprint(self):
         """Return the manifest entry of the pool, and hashes of ids and items (n, 2)."""
         hashes = np.empty((len(self), 2), dtype="<u8")
-        hashes[:, 0] = hash_ids(self.ids)
+        hashes[:, 0] = self.hash_ids()
         hashes[:, 1] = self.contents
         summary = {"n": len(self)}
         if hasattr(self.X, "columns"):
             summary["columns"] = [str(name) for name in self.X.columns]
         return summary | _digest_columns(hashes), hashes
+
+
+def _own_ids(X, n):
+    """Return the ids that items have of themselves, and what these are called."""
+    if hasattr(X, "iloc") and hasattr(X, "index"):
+        return X.index, "the index of 'X_pool'"
+    if hasattr(X, "hashes"):  # a pool in a file
+        return X.ids, "the ids of 'X_pool'"
+    return (None if n is None else range(n)), "'ids'"
+
+
+def _are_positions(ids, n):
+    """Whether ids are the numbers from 0 to n - 1 in order."""
+    if isinstance(ids, range) or len(ids) != n:
+        return ids == range(n)
+    return all(id == position for position, id in enumerate(ids))
 
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -295,46 +370,6 @@ def _digest_columns(hashes):
     }
 
 
-def _is_id(id):
-    return isinstance(id, str | int) and not isinstance(id, bool)
-
-
-def _check_ids(ids, n, name, items="X_pool"):
-    if isinstance(ids, str | Mapping | Set) or not hasattr(ids, "__len__"):
-        raise TypeError(f"{name} must be a sequence of n ids, got {ids!r}.")
-    ids = as_list(ids)
-    if len(ids) != n:
-        raise ValueError(
-            f"{name} must name each of the {n} items of {items!r}, got {len(ids)} ids."
-        )
-    odd = [id for id in ids if not _is_id(id)]
-    if odd:
-        raise TypeError(
-            f"{name} must hold str or int, got {odd[0]!r} ({type(odd[0]).__name__}). "
-            "Pass ids=, for example ids=[str(i) for i in ...]."
-        )
-    if twice := _repeated(ids):
-        raise ValueError(
-            f"{name} must be unique, got {shorten(twice)} more than once. Pass "
-            "different ids=."
-        )
-    return ids
-
-
-def _repeated(ids):
-    """Return the ids that occur more than once, each once."""
-    if len(set(ids)) == len(ids):
-        return []
-    seen = set()
-    return list(dict.fromkeys(id for id in ids if id in seen or seen.add(id)))
-
-
-def shorten(ids):
-    """Return the first few ids as text, and the number of others."""
-    more = f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else ""
-    return ", ".join(map(repr, ids[:_SHOWN])) + more
-
-
 def find_moves(before, pool, labeled, others):
     """Find the items of a session in the pool with which it is opened.
 
@@ -351,22 +386,22 @@ def find_moves(before, pool, labeled, others):
     hint = ""
     if pool.ids_are_positions and not by_position:
         hint = ". Pass the ids of the session as ids="
-    keys = hash_ids(pool.ids)
-    column, now = (1, pool.contents) if by_position else (0, keys)
+    keys = pool.contents if by_position else pool.hash_ids()
     # By sorting: the other way of numpy 2.0 overflows for hashes above 2**63.
-    if not np.isin(before[:, column], now, kind="sort").any():
+    if not np.isin(before[:, int(by_position)], keys, kind="sort").any():
         what = "items" if by_position else "ids"
         raise ValueError(f"none of its {len(pool)} {what} was in that pool{hint}")
     if not by_position:
         if faults := _find_faults(before, pool, keys, labeled):
             raise ValueError("; ".join(faults) + hint)
         return {id: None for id in others if id not in pool}
-    found = _match_contents(before[:, 1].tolist(), pool, labeled)
+    contents, index = before[:, 1], pool.by_content()
+    found = _match_contents(contents, pool, index, labeled)
     if lost := [id for id in labeled if id not in found]:
         raise ValueError(
             f"{len(lost)} labeled items are missing or changed: {shorten(lost)}"
         )
-    rest = _match_contents(before[:, 1].tolist(), pool, others, set(found.values()))
+    rest = _match_contents(contents, pool, index, others, set(found.values()))
     moves = {**found, **{id: rest.get(id) for id in others}}
     return {id: now for id, now in moves.items() if id != now}
 
@@ -375,17 +410,15 @@ def _find_faults(before, pool, keys, labeled):
     faults = []
     if lost := [id for id in labeled if id not in pool]:
         faults.append(f"{len(lost)} labeled items are missing: {shorten(lost)}")
-    was = dict(before.tolist())
-    now = zip(pool.ids, keys.tolist(), pool.contents.tolist(), strict=True)
-    changed = [
-        id for id, key, content in now if content and was.get(key, content) != content
-    ]
-    if changed:
-        faults.append(f"{len(changed)} items changed: {shorten(changed)}")
+    was, is_known = look_up(before, keys)
+    changed = is_known & (pool.contents != 0) & (pool.contents != was)
+    if changed.any():
+        ids = [pool.ids[position] for position in np.flatnonzero(changed).tolist()]
+        faults.append(f"{len(ids)} items changed: {shorten(ids)}")
     return faults
 
 
-def _match_contents(contents, pool, ids, taken=()):
+def _match_contents(contents, pool, index, ids, taken=()):
     """Match previous positions with positions of the same content now."""
     stayed = {
         id
@@ -397,13 +430,14 @@ def _match_contents(contents, pool, ids, taken=()):
     for id in ids:
         if id in stayed:
             continue
-        if contents[id] not in free:
-            copies = pool.find(contents[id])
-            free[contents[id]] = deque(
+        content = int(contents[id])
+        if content not in free:
+            copies = index.get(content, ())
+            free[content] = deque(
                 p for p in copies if p not in stayed and p not in taken
             )
-        if free[contents[id]]:
-            found[id] = free[contents[id]].popleft()
+        if free[content]:
+            found[id] = free[content].popleft()
     return found
 
 
@@ -448,10 +482,11 @@ def assign_rows(rows, pool, preferred):
     found = [
         id if id in pool and pool.agrees(id, content) else None for id, content in rows
     ]
-    taken = set(found)
+    taken, index = set(found), None
     for i, (_, content) in enumerate(rows):
         if found[i] is None and content is not None:
-            copies = [pool.ids[position] for position in pool.find(content)]
+            index = index or pool.by_content()
+            copies = [pool.ids[position] for position in index.get(content, ())]
             free = [id for id in copies if id not in taken] or copies
             if free:
                 found[i] = next((id for id in free if id in preferred), free[0])
@@ -467,4 +502,5 @@ def find_taught(pool, contents):
     """
     counts = Counter(contents.tolist())
     del counts[0]  # contents that are not known
-    return [p for content, n in counts.items() for p in pool.find(content)[:n]]
+    index = pool.by_content() if counts else {}
+    return [p for content, n in counts.items() for p in index.get(content, ())[:n]]

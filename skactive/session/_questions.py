@@ -135,17 +135,17 @@ class Questions:
         Of several copies of a text, only the first may be, and only if no copy is
         labeled, skipped, waiting, or known to the learner from before the session.
         """
-        state, copies = self._log.state, self._pool.copies
-        taken = np.zeros(len(self._pool), dtype=bool)
-        taken[copies[self._taught]] = True
+        state, pool = self._log.state, self._pool
+        free = pool.is_first
+        free[pool.first_copies(self._taught)] = False
         for ids in (state.answers, state.skipped, *state.open.values()):
-            taken[copies[self._pool.positions(ids)]] = True
-        return (copies == np.arange(len(copies))) & ~taken
+            free[pool.first_copies(pool.positions(ids))] = False
+        return free
 
     @cached_property
     def _taught(self):
         """Positions of the items that the learner was fitted to before the session."""
-        return find_taught(self._pool, self._known)
+        return np.array(find_taught(self._pool, self._known), dtype=np.intp)
 
     def follow_pool(self):
         """Work out again what depends on the pool."""
@@ -188,11 +188,9 @@ class Questions:
 
         The keys belong to the texts: what a pool gains is anywhere in the order.
         """
-        copies = self._pool.copies
-        distinct = copies == np.arange(len(copies))
-        distinct[copies[self._taught]] = False
-        keys = self._pool.draw_keys(self._seed, "audit")
-        order = np.argsort(keys, kind="stable")
+        distinct = self._pool.is_first
+        distinct[self._pool.first_copies(self._taught)] = False
+        order = self._pool.draw_order(self._seed)
         return order[distinct[order]]
 
     def _audit_slots(self, n):
@@ -207,16 +205,15 @@ class Questions:
 
     def audited(self):
         """Return the ids of the answered part of the sample; see `LabelingSession`."""
-        state, copies = self._log.state, self._pool.copies
+        state, pool = self._log.state, self._pool
         if not state.audited:
             return []
-        first = [
-            dict(zip(copies[self._pool.positions(ids)].tolist(), ids, strict=True))
+        answered, skipped = (
+            dict(zip(pool.first_copies(pool.positions(ids)).tolist(), ids, strict=True))
             for ids in (state.answers, state.skipped)
-        ]
-        answered, skipped = first
+        )
         found = []
-        for position in self._order.tolist():
+        for position in map(int, self._order):
             if position in answered:
                 found.append(answered[position])
             elif position not in skipped:

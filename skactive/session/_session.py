@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Sequence
 from os import PathLike
-from pathlib import Path
 from typing import Any, Literal, Self
 
 from .._storage._fingerprint import hash_items
@@ -16,13 +15,7 @@ from ._answers import Answers
 from ._encoding import make_encoder
 from ._estimate import Estimate
 from ._format_export import export_format
-from ._format_import import import_format
-from ._import_export import (
-    ImportedLabels,
-    export_table,
-    import_table,
-    predict_items,
-)
+from ._import_export import ImportedLabels, export_table, predict_items
 from ._insights import Insights
 from ._journal import Journal
 from ._labels import Vocabulary, check_annotator, check_classes, find_declared
@@ -698,22 +691,9 @@ class LabelingSession:
         """
         self._log.sync()
         check_bool("ignore_unknown", ignore_unknown)
-        who = self._who(annotator)
-        kind = self._vocabulary.kind_of_file(self._state, self.classes)
-        place = path, (id, label, text), self._pool
-        if format is not None:
-            imported, answers, skips = import_format(
-                *place, self._state, kind, format, who, ignore_unknown
-            )
-            self._answers.record_imported(answers, skips, Path(path).name)
-            self._models.prepare()
-            return imported
-        imported, labels = import_table(
-            *place, self._state.answers, kind, ignore_unknown
-        )
-        if labels:
-            self._answers.tell_imported(labels, who, Path(path).name)
-            self._models.prepare()
+        columns, who = (id, label, text), self._who(annotator)
+        imported = self._answers.import_file(path, columns, format, who, ignore_unknown)
+        self._models.prepare()
         return imported
 
     @synchronized
@@ -945,6 +925,27 @@ class LabelingSession:
         """
         (id,) = self._pool.read_ids([id], name="id")
         return self._pool.copies_of(id)
+
+    @synchronized
+    def search(self, query: str, n: int = 20) -> list[str | int]:
+        """Return the ids of texts that contain a string, in any case.
+
+        The texts are read in order, so a large pool needs about a second for each
+        million of them.
+
+        Parameters
+        ----------
+        query : str
+            The string.
+        n : int, default=20
+            Largest number of texts.
+
+        Returns
+        -------
+        ids : list of ids
+            In the order of the pool. Empty if the items are not texts.
+        """
+        return self._pool.search(query, check_count("n", n))
 
     @property
     def path(self) -> str:
