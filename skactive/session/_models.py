@@ -108,9 +108,11 @@ class Models:
         if len(rows) < 2 * n or (self._is_blank() and self._has_labels()):
             return self._encoder.pick(free, n)
         part, every = take_rows(self._pool.X, rows), np.ones(len(rows), dtype=bool)
-        return rows[
-            choose(learner, part, n, every, lambda i: self._pool.ids[int(rows[i])])
-        ]
+
+        def find_id(place):
+            return self._pool.ids[int(rows[place])]
+
+        return rows[choose(learner, part, n, every, find_id)]
 
     def newest(self):
         """Return the newest model that is trained, without waiting, or None."""
