@@ -49,9 +49,9 @@ class LabelingSession:
         A new folder, or the folder of a session to continue.
     ids : sequence of str or int, default=None
         Ids of the items. Defaults to the index of a pandas object, to the ids of a
-        pool of :func:`skactive.datasets.open_pool`, and otherwise to positions. When the session is opened again, items with ids are found by id,
-        and their content must be unchanged; items known by position are found by
-        content.
+        pool of :func:`skactive.datasets.open_pool`, and otherwise to positions. When
+        the session is opened again, items with ids are found by id, and their content
+        must be unchanged; items known by position are found by content.
     refit : bool or "background", default=True
         When to train. True: on all labels before each `ask` that follows new ones.
         False: only when `refit` is called. "background": in a thread while the next
