@@ -36,3 +36,13 @@ def map_file(n_rows, width, dtype=np.float32):
             f"no room for {n_bytes / 1e9:.1f} GB in {folder!r} ({exc})"
         ) from exc
     return np.frombuffer(mapping, dtype=dtype).reshape(n_rows, width)
+
+
+def in_memory(array):
+    """Return the bytes of an array that are in memory and in no file."""
+    base = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    # NumPy may hold the buffer itself or a view of it.
+    base = base.obj if isinstance(base, memoryview) else base
+    return 0 if isinstance(base, mmap.mmap) else array.nbytes

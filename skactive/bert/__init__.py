@@ -1,11 +1,13 @@
 """BERT as scikit-learn estimators. Importing this package imports no torch."""
 
+from ._batches import BatchEncoder
 from ._cache._memory import clear_cache, get_cache_limit, set_cache_limit
 from ._classifier import BertClassifier
 from ._features import BertFeatures
 from ._regressor import BertRegressor, spearman_score
 
 __all__ = [
+    "BatchEncoder",
     "BertClassifier",
     "BertFeatures",
     "BertRegressor",

@@ -120,7 +120,8 @@ def save(
     A fitted `BertClassifier` or `BertRegressor` is saved with its trained weights and
     with a copy of the pretrained encoder and its tokenizer, so the folder is enough to
     predict and to continue training. Of a `BertFeatures`, only the parameters are
-    saved unless `bundle` is True; of a `StaticFeatures`, always.
+    saved unless `bundle` is True; of a `StaticFeatures`
+    or a `PrecomputedFeatures`, always.
 
     Examples
     --------

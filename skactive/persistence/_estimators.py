@@ -140,6 +140,7 @@ _HOMES = {
     "FewLabelClassifier": "skactive.linear_model",
     "FrozenEstimator": "sklearn.frozen",
     "Pipeline": "sklearn.pipeline",
+    "PrecomputedFeatures": "skactive.features",
     "PrototypeClassifier": "skactive.linear_model",
     "SelfTraining": "skactive.semi_supervised",
     "SequentialLogisticRegression": "skactive.linear_model",

@@ -9,9 +9,9 @@ import joblib
 import numpy as np
 import pytest
 
-from skactive._storage._mapped import NoRoomError, map_file
+from skactive._storage._mapped import NoRoomError, in_memory, map_file
 from skactive.bert import BertFeatures, clear_cache, set_cache_limit
-from skactive.bert._cache._rows import allocate_rows, copy_rows, in_memory
+from skactive.bert._cache._rows import allocate_rows, copy_rows
 from skactive.bert._cache._store import open_store
 
 from ._helpers import RECIPE, CountingEncoder, get, get_quietly, rows_of

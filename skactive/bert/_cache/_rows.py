@@ -7,7 +7,6 @@ import hashlib
 import io
 import itertools
 import json
-import mmap
 import os
 import time
 import uuid
@@ -19,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from ..._storage._files import write_atomic
-from ..._storage._mapped import NoRoomError, map_file
+from ..._storage._mapped import NoRoomError, in_memory, map_file
 from ..._utils._chunks import chunk_size, chunks
 from ._memory import Entry, get_cache_limit, size_of
 
@@ -476,16 +475,6 @@ def allocate_rows(n_rows, width):
                 stacklevel=2,
             )
     return np.empty((n_rows, width), dtype=np.float32)
-
-
-def in_memory(array):
-    """Return the bytes of an array that are in memory and in no file."""
-    base = array
-    while isinstance(base, np.ndarray):
-        base = base.base
-    # NumPy may hold the buffer itself or a view of it.
-    base = base.obj if isinstance(base, memoryview) else base
-    return 0 if isinstance(base, mmap.mmap) else array.nbytes
 
 
 def copy_rows(source, rows, target, positions):

@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from ..._storage._mapped import NoRoomError, map_file
+from ..._storage._mapped import NoRoomError, in_memory, map_file
 from ..._utils._chunks import chunk_size, chunks
 from ._memory import find_store, fits, in_use, lock, size_of
 from ._rows import (
@@ -21,7 +21,6 @@ from ._rows import (
     ShardVanished,
     allocate_rows,
     copy_rows,
-    in_memory,
 )
 
 _ANSWERS_KEPT = 4  # gathered arrays remembered per recipe
