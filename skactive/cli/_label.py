@@ -25,6 +25,13 @@ from ..learner import ActiveLearner
 from ..registry import get_strategy
 from ..session._labels import list_classes
 from ..session._predictions import predict_labels
+from ._large import (
+    add_encoder,
+    is_large,
+    make_large_model,
+    make_large_project,
+    predict_large,
+)
 from ._options import default_strategy, one_or_several
 from ._simulate import packaged_model
 
@@ -51,19 +58,16 @@ def run_label(args):
     if args.classes_file is not None:
         about = read_classes(args.classes_file)
         classes = list(about)
-    project = Project(
-        args.file,
-        one_or_several(args.text),
-        one_or_several(args.label),
-        folder=args.session,
-        suggest=args.suggest,
-        separator=args.separator,
-        regression=args.regression,
-    )
+    large = is_large(args)
+    project = make_large_project(args) if large else _make_project(args)
     for message in project.messages:
         say(message)
     args.strategy = default_strategy(args.strategy, project.target)
-    model = make_model(args, project.folder, project.target)
+    if large:
+        args.no_fine_tuning = True  # the encoder of these features is kept
+        model = make_large_model(args, project.target)
+    else:
+        model = make_model(args, project.folder, project.target)
     learner = ActiveLearner(model, args.strategy, random_state=0)
     project.open(
         learner,
@@ -80,6 +84,19 @@ def run_label(args):
         return _finish(args, project)
     finally:
         project.close()
+
+
+def _make_project(args):
+    """Return the Project of the options of `label`."""
+    return Project(
+        args.file,
+        one_or_several(args.text),
+        one_or_several(args.label),
+        folder=args.session,
+        suggest=args.suggest,
+        separator=args.separator,
+        regression=args.regression,
+    )
 
 
 def _check_front_end(args):
@@ -162,11 +179,21 @@ def _finish(args, project):
         if model is not None:
             say("predicting the other texts; Ctrl-C leaves them blank")
             sources = project.write(model, classes)
+            if args.features is not None:
+                model = add_encoder(model, args.features)
+            if model is None:
+                say("no model is saved: `skactive encode` did not write the features")
+                return _report(project, sources)
             say(f"the model is in {project.save_model(model, classes)}")
     except KeyboardInterrupt:
         say("stopped; the labels are written")
     if model is None:
         say(f"no model yet: it needs {_NEEDED[project.target]}")
+    return _report(project, sources)
+
+
+def _report(project, sources):
+    """Print what was written; return the status of the command."""
     shown = ", ".join(f"{n:,} {name}" for name, n in sources.items())
     print(f"{project.output}: {shown}")
     return 0
@@ -291,11 +318,16 @@ def run_predict(args):
     text = args.text or about.get("text")
     if text is None:
         raise ValueError("argument --text: name the column of texts.")
-    columns, _, _ = read_cells(source)
-    X = load_table(source, text=one_or_several(text)).data
     model = load(args.model)
     target = about.get("target") or find_target(model)
     classes = about.get("classes")
+    if source.is_dir():
+        place = source, one_or_several(text), args.out
+        n, out = predict_large(*place, model, target, classes)
+        print(f"{out}: {n:,} predictions")
+        return 0
+    columns, _, _ = read_cells(source)
+    X = load_table(source, text=one_or_several(text)).data
     predicted, scores, _ = predict_labels(model, X, classes, target)
     if target == "multi-label":
         label, separator = about.get("label", "label"), about.get("separator")

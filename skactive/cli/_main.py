@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 
 from .. import __version__
+from ._label_parser import add_encode, add_label, add_predict
 from ._options import (
     TABLE,
     add_columns,
@@ -109,96 +110,15 @@ def make_parser():
     )
     parser.set_defaults(run=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    _add_label(commands)
-    _add_predict(commands)
+    add_label(commands)
+    add_encode(commands)
+    add_predict(commands)
     _add_label_studio(commands)
     _add_strategies(commands)
     _add_demo(commands)
     _add_simulate(commands)
     _add_report(commands)
     return parser
-
-
-def _add_label(commands):
-    label = commands.add_parser(
-        "label",
-        help="label the texts of a table in a page or a terminal",
-        description="Label the texts of a table. Rows that have a label are training "
-        "data, and blank ones are asked, the most useful first. The file is never "
-        "changed: the labeled table is written next to it. The same command continues "
-        "later.",
-    )
-    label.add_argument("file", metavar="FILE", help=TABLE)
-    data = label.add_argument_group("data")
-    add_columns(data)
-    classes = data.add_mutually_exclusive_group()
-    classes.add_argument(
-        "--classes",
-        metavar="A,B,C",
-        type=as_names,
-        help="the classes, separated by commas (default: those of the file)",
-    )
-    classes.add_argument(
-        "--classes-file",
-        metavar="FILE",
-        help="a class per line and, after tabs, its description and examples; or JSON",
-    )
-    data.add_argument(
-        "--suggest", metavar="COL", help="a column of labels to show as suggestions"
-    )
-    work = label.add_argument_group("work")
-    add_count(work, "--n", None, "number of labels to reach")
-    work.add_argument("--annotator", metavar="NAME", help="who answers")
-    work.add_argument(
-        "--session",
-        metavar="FOLDER",
-        help="where answers, features and the model are kept (default: FILE with the "
-        "suffix .skactive)",
-    )
-    work.add_argument(
-        "--strategy",
-        metavar="NAME",
-        help="(default: margin, and greedy_sampling for numbers)",
-    )
-    add_model(work)
-    work.add_argument(
-        "--no-fine-tuning",
-        action="store_true",
-        help="keep the model of the session instead of fine-tuning the encoder at the "
-        "end",
-    )
-    front = label.add_argument_group("front end")
-    front.add_argument(
-        "--terminal", action="store_true", help="label in the terminal, without a page"
-    )
-    add_count(front, "--port", None, "port of the page (default: a free one)")
-    front.add_argument(
-        "--no-browser", action="store_true", help="print the address of the page only"
-    )
-    label.set_defaults(run=("_label", "run_label"))
-
-
-def _add_predict(commands):
-    predict = commands.add_parser(
-        "predict",
-        help="label a table with a saved model",
-        description="Add the predictions of a model to a table. The file is never "
-        "changed: the table is written next to it.",
-    )
-    predict.add_argument(
-        "model", metavar="MODEL", help="a folder that `skactive label` wrote"
-    )
-    predict.add_argument("file", metavar="FILE", help=TABLE)
-    predict.add_argument(
-        "--text",
-        metavar="COL",
-        nargs="+",
-        help="its column of texts, or two for pairs (default: as in the labeled table)",
-    )
-    predict.add_argument(
-        "--out", metavar="FILE", type=Path, help="(default: FILE with .predicted)"
-    )
-    predict.set_defaults(run=("_label", "run_predict"))
 
 
 def _add_label_studio(commands):

@@ -139,10 +139,17 @@ class Part:
     def read(self, schema):
         """Yield RecordBatches of `schema`; raise a ValueError for a missing value."""
         row = 0
+        for batch in self.batches():
+            yield self._convert(batch, schema, row)
+            row += batch.num_rows
+
+    def batches(self):
+        """Yield RecordBatches as they are, also with missing values."""
+        row = 0
         for block in _BLOCKS:
             try:
                 for batch in self._read_from(row, block):
-                    yield self._convert(batch, schema, row)
+                    yield batch
                     row += batch.num_rows
                 return
             except _RowTooLong:  # a larger block is tried, after the rows so far

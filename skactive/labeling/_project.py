@@ -49,6 +49,8 @@ class Project:
         What a person should know about the file.
     """
 
+    _encode: str | None = "background"
+
     def __init__(
         self,
         file,
@@ -213,7 +215,7 @@ class Project:
             self.texts,
             self.folder / "session",
             refit="background",
-            encode="background",
+            encode=self._encode,
             audit_every=_AUDIT_EVERY,
             max_similarity=_MAX_SIMILARITY,
             annotator=annotator,
@@ -253,9 +255,12 @@ class Project:
                     "Use another folder with --session."
                 )
             labels, _ = to_indicator(labels, classes)
+        learner.teach(self._take_texts(self.given), labels, refit=False)
+
+    def _take_texts(self, rows):
+        """Return the texts of some rows of the table."""
         place = {row: i for i, row in enumerate(self.rows)}
-        texts = [self.texts[place[row]] for row in self.given]
-        learner.teach(texts, labels, refit=False)
+        return [self.texts[place[row]] for row in rows]
 
     def _as_given(self, classes, known):
         """Return classes of the command line in the type of the labels of the file."""

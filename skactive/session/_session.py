@@ -927,6 +927,21 @@ class LabelingSession:
         return self._pool.copies_of(id)
 
     @synchronized
+    def positions(self, ids: Any) -> list[int]:
+        """Return the positions of items in the pool.
+
+        Parameters
+        ----------
+        ids : sequence of ids
+            Ids of the pool.
+
+        Returns
+        -------
+        positions : list of int
+        """
+        return self._pool.positions(ids).tolist()
+
+    @synchronized
     def search(self, query: str, n: int = 20) -> list[str | int]:
         """Return the ids of texts that contain a string, in any case.
 

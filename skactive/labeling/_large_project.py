@@ -1,0 +1,176 @@
+"""A table that is larger than memory: its labels, its session, and what comes out."""
+
+import os
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+
+from ..datasets import open_pool
+from ..datasets._label_cells import find_label_cells
+from ..datasets._parts import find_files, open_part
+from ..session._import_export import PAIR
+from ..session._labels import is_missing
+from ..session._predictions import predict_labels
+from ._project import Project
+
+_ROWS = 8192  # that are predicted and written at a time
+
+
+class LargeProject(Project):
+    """A folder of files, or one file, whose texts are read where they are.
+
+    The attributes are those of a Project. Of the table, only the labels that it has are
+    in memory.
+    """
+
+    _encode = None  # the features are there
+
+    def __init__(
+        self, file, text, label, *, id=None, folder=None, separator=None, regression
+    ):
+        self.path = Path(file).expanduser()
+        self.folder = find_folder(self.path, folder)
+        self.label, self._texts = label, [text] if isinstance(text, str) else list(text)
+        self._labels = [label] if isinstance(label, str) else list(label)
+        self._separator, self.suggestions, self.messages = separator, {}, []
+        self.texts = open_pool(self.path, text, id=id, cache=self.folder / "pool")
+        columns, rows = self._read_labeled()
+        self.columns, self.rows = columns, range(len(rows))
+        self._places, self._place = rows, "rows (counted from 0)"
+        self.cells, self.target = None, "regression"
+        if not regression:
+            self.cells = find_label_cells(columns, label, separator, self.path)
+            self.target = "single-label" if self.cells is None else "multi-label"
+        given = self._read_labels(label, self.cells)
+        self.given = {rows[place]: label for place, label in given.items()}
+
+    def _read_labeled(self):
+        """Return the cells of the labeled rows, dict of lists, and these rows."""
+        columns, rows, start = {name: [] for name in self._labels}, [], 0
+        files, _ = find_files(self.path)
+        for file in files:
+            try:
+                part = open_part(file, self._labels)
+            except ValueError:
+                open_part(file, self._texts)  # damage is an error
+                shown = ", ".join(map(repr, self._labels))
+                self.messages = [f"a column {shown} is added; the files have none"]
+                return {name: [] for name in self._labels}, []
+            for batch in part.batches():
+                cells = [column.to_pylist() for column in batch.columns]
+                for i, row in enumerate(zip(*cells, strict=True), start):
+                    if not all(map(is_missing, row)):
+                        rows.append(i)
+                        for name, cell in zip(self._labels, row, strict=True):
+                            columns[name].append(cell)
+                start += batch.num_rows
+        return columns, rows
+
+    def _take_texts(self, rows):
+        return self.texts[list(rows)]
+
+    @property
+    def output(self):
+        """The file of the labeled table, next to the input."""
+        return self.path.with_name(f"{self.path.stem}.labeled.parquet")
+
+    def labeled(self):
+        """Return texts and labels to train on; no text without a label is needed."""
+        labels, answers = dict(self.given), self.session.labels
+        rows = self.session.positions(answers)
+        labels |= dict(zip(rows, answers.values(), strict=True))
+        return self._take_texts(labels), list(labels.values()), []
+
+    def write(self, model=None, classes=None):
+        """Write ids, texts, labels and, given a model, predictions as Parquet.
+
+        `classes` names the columns of a model of several classes. Return the numbers of
+        labels by their source.
+        """
+        session, answers = self.session, {}
+        for id in session.labels:
+            answer = session.answer(id)
+            copies = [copy for copy in session.copies(id) if copy != id]
+            for row in session.positions(copies):
+                answers.setdefault(row, answer)
+        for id, row in zip(
+            session.labels, session.positions(session.labels), strict=True
+        ):
+            answers[row] = session.answer(id)
+        sources = Counter()
+
+        def batches():
+            for start in range(0, len(self.texts), _ROWS):
+                part = self.texts[start : start + _ROWS]
+                predicted, scores, _ = predict_labels(model, part, classes, self.target)
+                rows = []
+                for row, label, score in zip(
+                    range(start, start + len(part)), predicted, scores, strict=True
+                ):
+                    found = {"prediction": label, "probability": score}
+                    if row in answers:
+                        found |= {"label_source": "person", **answers[row]}
+                    elif row in self.given:
+                        found |= {"label_source": "given", "label": self.given[row]}
+                    elif label is not None:
+                        found |= {"label_source": "model", "label": label}
+                    rows.append(found)
+                    sources[found.get("label_source")] += 1
+                yield part, rows
+
+        known = self.session.known_classes or [0.0]
+        write_rows(self.output, self.texts, batches(), self._label_type(known), _CELLS)
+        return {name: sources[name] for name in ("given", "person", "model")}
+
+    def _label_type(self, known):
+        if self.target == "multi-label":
+            return [type(known[0])]
+        return float if self.target == "regression" else type(known[0])
+
+
+_CELLS = ("label", "label_source", "prediction", "probability", "annotator", "seconds")
+
+
+def find_folder(path, folder=None):
+    """Return the absolute folder of a project, by default next to its table."""
+    return Path(folder or path.with_suffix(".skactive")).expanduser().absolute()
+
+
+def write_rows(path, pool, batches, kind, cells):
+    """Write a Parquet file from pairs of a part of the pool and a dict for each row.
+
+    `kind` is the type of the labels, in a list for lists of them. The file appears
+    whole or not at all.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    names = PAIR if isinstance(pool[0], tuple) else ["text"]
+    types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+    label = types[kind] if not isinstance(kind, list) else pa.list_(types[kind[0]])
+    special = {"label": label, "prediction": label}
+    special |= {"probability": pa.float64(), "seconds": pa.float64()}
+    id_type = pa.int64() if isinstance(pool.ids[0], int) else pa.large_string()
+    schema = pa.schema(
+        [
+            ("id", id_type),
+            *((name, pa.large_string()) for name in names),
+            *((name, special.get(name, pa.string())) for name in cells),
+        ]
+    )
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with pq.ParquetWriter(temporary, schema) as writer:
+            for part, rows in batches:
+                texts = zip(*part, strict=True) if len(names) == 2 else [part]
+                columns = [list(part.ids), *map(list, texts)]
+                columns += [[row.get(name) for row in rows] for name in cells]
+                arrays = [
+                    pa.array(column, field.type)
+                    for column, field in zip(columns, schema, strict=True)
+                ]
+                writer.write_batch(pa.record_batch(arrays, schema=schema))
+        os.replace(temporary, path)
+    finally:
+        with suppress(OSError):
+            os.unlink(temporary)
