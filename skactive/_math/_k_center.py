@@ -307,7 +307,7 @@ def fingerprints(X):
     def fill(rows):
         part, places = _read(X, rows)
         bits = part.view(f"u{part.itemsize}").sum(axis=1, dtype=f"u{part.itemsize}")
-        floats = part if part.dtype in (np.float32, np.float64) else part.astype(float)
+        floats = float_rows(part)
         # Unlike a BLAS product, it does not depend on the other rows.
         product = np.einsum("ij,j->i", floats, vector.astype(floats.dtype))
         prints[rows, 0] = bits[places]

@@ -1,12 +1,14 @@
 """Process many rows in chunks, which bounds the memory."""
 
 import math
+import mmap
 
 import numpy as np
 from joblib import Parallel, delayed
 from scipy import sparse
 
 LARGE = 2**26  # bytes of an array, from which on a copy of it is one too many
+HALF_BLOCK = 2**15  # numbers of type float16 that are converted at once, in the cache
 CLOSE = 2  # rows that may be read for each that is wanted: a copy costs as much
 
 
@@ -33,9 +35,67 @@ def map_chunks(function, n, size, n_jobs=1):
     return workers(delayed(function)(rows) for rows in chunks(n, size))
 
 
+def concatenate_chunks(function, n, size, n_jobs=1):
+    """Return the rows of `function(rows)` for slices of at most `size` rows, an array.
+
+    The results are not held twice. A list of arrays is concatenated array by array.
+    """
+    first = function(slice(0, min(size, n)))
+    if n <= size:
+        return first
+    several = isinstance(first, list)
+    found = [
+        np.empty((n, *part.shape[1:]), part.dtype)
+        for part in (first if several else [first])
+    ]
+
+    def fill(rows):
+        parts = first if rows.start == 0 else function(rows)
+        for whole, part in zip(found, parts if several else [parts], strict=True):
+            whole[rows] = part
+
+    map_chunks(fill, n, size, n_jobs)
+    return found if several else found[0]
+
+
+def to_type(X, dtype):
+    """Return an array as numbers of another type, without a copy if possible.
+
+    float16 becomes float32 or float64 by a few operations on its bits, which is faster
+    than NumPy's conversion of one number after another. The result is the same.
+    """
+    if X.dtype != np.float16 or dtype not in (np.float32, np.float64):
+        return X.astype(dtype, copy=False)
+    half = np.ascontiguousarray(X).view(np.uint16).reshape(-1)
+    found = np.empty(X.shape, np.float32)
+    for part in chunks(len(half), HALF_BLOCK):
+        if (half[part] << 1).max() >= 0xF800:  # infinite or NaN
+            return X.astype(dtype)
+        numbers = found.reshape(-1)[part]
+        bits = numbers.view(np.int32)
+        # Sign, exponent and fraction go to their places; the copies of the sign bit
+        # are removed, and the product corrects the bias of the exponent.
+        np.left_shift(half[part].view(np.int16), 13, out=bits, dtype=np.int32)
+        bits &= -0x70002000
+        numbers *= np.float32(2.0**112)
+    return found.astype(dtype, copy=False)
+
+
+def _find_map(X):
+    """Return the mapped file that an array is read from, and its address, or None."""
+    while isinstance(X, np.ndarray):
+        if isinstance(X, np.memmap) and isinstance(X._mmap, mmap.mmap):
+            can_release = X.mode == "r" and hasattr(mmap, "MADV_DONTNEED")
+            address = np.frombuffer(X._mmap, np.uint8).ctypes.data
+            return (X._mmap, address) if can_release else None
+        X = X.base
+    return None
+
+
 class LazyRows:
     """Rows of a large array, copied and converted when they are read.
 
+    Pages of a file that is mapped for reading are released after that.
     `rows[key]` is an ndarray. `positions` (p,) selects rows of `X` (n, d), by default
     all; `dtype` converts them. NumPy functions convert the whole object to an array.
     """
@@ -46,6 +106,7 @@ class LazyRows:
         self.X, self.positions = X, positions
         self.dtype = X.dtype if dtype is None else np.dtype(dtype)
         self.shape = (len(X) if positions is None else len(positions), X.shape[1])
+        self._map = _find_map(X)
 
     def __len__(self):
         return self.shape[0]
@@ -55,9 +116,13 @@ class LazyRows:
         """Size of a number in bytes."""
         return self.dtype.itemsize
 
+    @property
+    def nbytes(self):
+        """Size of all rows in bytes."""
+        return math.prod(self.shape) * self.itemsize
+
     def __getitem__(self, key):
-        rows = self.X[key if self.positions is None else self.positions[key]]
-        return np.asarray(rows).astype(self.dtype, copy=False)
+        return self._read(key if self.positions is None else self.positions[key])
 
     def around(self, key):
         """Return rows that include `self[key]`, and their places: `rows[places]`.
@@ -70,23 +135,51 @@ class LazyRows:
         first, stop = positions.min(), positions.max() + 1
         if stop - first > CLOSE * len(positions):
             return self[key], slice(None)
-        rows = np.asarray(self.X[first:stop]).astype(self.dtype, copy=False)
-        return rows, positions - first
+        return self._read(slice(first, stop)), positions - first
+
+    def _read(self, key):
+        rows = np.asarray(self.X[key])
+        found = to_type(rows, self.dtype)
+        if self._map is not None:
+            self._release(key, found is rows and not rows.flags.owndata)
+        return found
+
+    def _release(self, key, is_view):
+        """Release the pages of rows that were read, or all if they are not copied."""
+        mapped, address = self._map
+        start, stop = 0, len(mapped)
+        if not is_view and self.X.strides[0] > 0:
+            if isinstance(key, slice):
+                first, last, _ = key.indices(len(self.X))
+            else:
+                key = np.asarray(key)
+                first, last = key.min(initial=len(self.X)), key.max(initial=-1) + 1
+            origin = self.X.ctypes.data - address
+            start = origin + int(first) * self.X.strides[0]
+            stop = origin + int(last) * self.X.strides[0]
+        if start < stop:
+            start -= start % mmap.PAGESIZE
+            mapped.madvise(mmap.MADV_DONTNEED, start, stop - start)
 
     def __array__(self, dtype=None, copy=None):
         return self[:].astype(dtype or self.dtype, copy=bool(copy))
 
 
-def lazy_rows(X, positions, least=None):
+def lazy_rows(X, positions=None, least=None):
     """Return LazyRows of `X`, or None if `X` is not dense or too small to matter.
 
-    `least` is the number of bytes of a large array, by default 2**26.
+    Without positions, these are all rows of a mapped file. `least` is the number of
+    bytes of a large array, by default 2**26.
     """
     if isinstance(X, LazyRows):
+        if positions is None:
+            return X
         own = positions if X.positions is None else X.positions[positions]
         return LazyRows(X.X, own, X.dtype)
     dense = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiub"
     is_large = dense and X.nbytes >= (LARGE if least is None else least)
+    if is_large and positions is None:
+        is_large = _find_map(X) is not None
     return LazyRows(X, positions) if is_large else None
 
 

@@ -7,7 +7,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.svm import SVC, NuSVC
 
-from .._utils._chunks import as_floats, chunk_size, float_rows, map_chunks
+from .._utils._chunks import LazyRows, as_floats, chunk_size, float_rows, map_chunks
 from ._logistic import LinearLogistic
 
 
@@ -45,6 +45,8 @@ def gradient_factors(estimator, X, proba=None):
         residuals -= residuals > 0.5
     else:
         residuals[np.arange(len(residuals)), residuals.argmax(axis=1)] -= 1
+    if isinstance(X, LazyRows):
+        return residuals, X if X.dtype == np.float16 else float_rows(X)
     if not sparse.issparse(X):
         X = np.asarray(X)
     return residuals, X if X.dtype == np.float16 else as_floats(X)

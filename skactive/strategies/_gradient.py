@@ -10,7 +10,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from .._math._neighbors import rounding, squared_norms
 from .._math._scores import top_n
-from .._utils._chunks import chunk_size, chunks, map_chunks
+from .._utils._chunks import chunk_size, chunks, map_chunks, to_type
 from .._utils._sklearn import Interval, StrOptions
 from ._base import CLASSES, TARGETS, PointwiseStrategy, Strategy
 
@@ -422,7 +422,11 @@ def _by_rows(function, residuals, inputs, n_jobs):
 
 
 def _floats(X):
-    return X.astype(np.float64, copy=False)
+    return (
+        X.astype(np.float64, copy=False)
+        if sparse.issparse(X)
+        else to_type(X, np.float64)
+    )
 
 
 def _row_products(X, Y):

@@ -374,9 +374,7 @@ class PoolView:
         The final estimator's `transform` where it has one, else the output of the
         pipeline's front steps, else `X`.
         """
-        return self._quantity(
-            "features", lambda: _quantities.represent(self._query.final, self._inputs)
-        )
+        return self._quantity("features", self._represent)
 
     @property
     def feature_rows(self) -> Any:
@@ -386,9 +384,14 @@ class PoolView:
         """
         self._check_allowed("features")
         rows = self._input_rows
-        has_transform = hasattr(self._query.final, "transform")
-        is_lazy = isinstance(rows, LazyRows) and not has_transform
+        is_lazy = isinstance(rows, LazyRows) and rows.nbytes >= _quantities.LARGE
+        is_lazy = is_lazy and not hasattr(self._query.final, "transform")
         return rows if is_lazy and not self._has("features") else self.features
+
+    def _represent(self):
+        final = self._query.final
+        inputs = self._inputs if hasattr(final, "transform") else self._input_rows
+        return _quantities.represent(final, inputs)
 
     @property
     def labeled(self) -> "PoolView":
@@ -569,7 +572,7 @@ class PoolView:
     def _items(self):
         if self._parent is None:
             return self._X
-        return take_rows(self._parent._items, self._positions)
+        return take_rows(self._X, self._pool_positions)
 
     @property
     def _pool_positions(self):
@@ -611,7 +614,8 @@ class PoolView:
             rows = lazy_rows(self._parent._input_rows, self._positions, least)
             if rows is not None:
                 return rows
-        return self._inputs
+        rows = lazy_rows(self._inputs)
+        return self._inputs if rows is None else rows
 
     # Quantities are computed once, or taken from the parent.
 
@@ -702,17 +706,19 @@ class PoolView:
         final = self._query.final
         binary = len(self.classes) == 2 and is_linear_classifier(final)
         if not binary or self._has("proba") or self._has("class_scores"):
+            known = self._has("proba") or self._has("class_scores")
+            rows = None if known or len(self) <= _quantities.ROWS else self._input_rows
+            if isinstance(rows, np.ndarray | LazyRows):
+                return _quantities.margins_of_parts(self)
             return _scores.margin(self.class_scores)
         return np.abs(_quantities.decide(final, self._input_rows, self.n_jobs))
 
     def _factor_gradients(self):
-        from ..linear_model._gradients import gradient_factors
-
         final = self._query.final
         if hasattr(final, "gradient_factors"):
             return final.gradient_factors(self._inputs)
         proba = self._remember("proba", self._predict_proba)
-        return gradient_factors(final, self._inputs, proba)
+        return _quantities.factor_gradients(final, self._input_rows, proba)
 
     def _measure_boundary(self):
         return _quantities.measure_boundary(self._query.final, self._input_rows)

@@ -8,7 +8,14 @@ from scipy import sparse
 from scipy.special import expit
 from sklearn.base import is_regressor
 
-from .._utils._chunks import LARGE, LazyRows, chunk_size, map_chunks
+from .._utils._chunks import (
+    LARGE,
+    LazyRows,
+    chunk_size,
+    concatenate_chunks,
+    float_rows,
+    map_chunks,
+)
 from .._utils._containers import take_rows
 from .._utils._labels import find_target, marginals
 from .._utils._pipelines import split_estimator
@@ -19,6 +26,8 @@ from ..strategies._base import OF_CLASSES, TARGETS
 
 # Up to this many multiplications, threads of BLAS only wait for each other.
 _SMALL = 2**30
+ROWS = 2**18  # whose margins are computed at once
+HALF_LIMIT = 2**22  # bytes of a chunk that was float16, which stays in the cache
 
 
 def represent(final, inputs):
@@ -82,13 +91,10 @@ def _by_rows(final, predict, inputs, n_jobs):
     if is_linear_classifier(final):
         return _by_products(final, predict, inputs, n_jobs)
     if _is_known(final) and converted * len(inputs) >= LARGE:
-        size, n_jobs = chunk_size(converted, LARGE), 1
+        size = chunk_size(converted, LARGE)
     else:
         return predict(np.asarray(inputs))
-    parts = map_chunks(lambda rows: predict(inputs[rows]), len(inputs), size, n_jobs)
-    if isinstance(parts[0], list):  # several outputs
-        return [np.concatenate(part) for part in zip(*parts, strict=True)]
-    return np.concatenate(parts)
+    return concatenate_chunks(lambda rows: predict(inputs[rows]), len(inputs), size)
 
 
 def _by_products(final, predict, inputs, n_jobs):
@@ -107,10 +113,11 @@ def _by_products(final, predict, inputs, n_jobs):
     n, d = inputs.shape
     # All types but float32 are converted to float64.
     size = chunk_size(d * (4 if inputs.dtype == np.float32 else 8))
+    if inputs.dtype == np.float16:
+        inputs, size = float_rows(inputs), chunk_size(8 * d, HALF_LIMIT)
     small = n * d * len(final.classes_) <= _SMALL
     with one_blas_thread(small or n_jobs > 1):
-        parts = map_chunks(predict_rows, n, size, n_jobs)
-    return np.concatenate(parts) if len(parts) > 1 else parts[0]
+        return concatenate_chunks(predict_rows, n, size, n_jobs)
 
 
 def _is_known(final):
@@ -158,6 +165,20 @@ def measure_variance(variance, rows, n):
     size = chunk_size(24 * getattr(rows, "shape", (0, 8192))[-1])
     parts = map_chunks(lambda chunk: variance(take_from(rows, chunk)), n, size)
     return np.concatenate(parts)
+
+
+def margins_of_parts(view):
+    """Return the margins (n,) of a view, without probabilities (n, k) of all rows."""
+    n = len(view)
+    parts = np.array_split(np.arange(n), -(-n // ROWS))
+    return np.concatenate([view.take(part).margins for part in parts])
+
+
+def factor_gradients(final, rows, proba):
+    """Return factors (n, k) and (n, d) of the gradients; the second may be LazyRows."""
+    from ..linear_model._gradients import gradient_factors
+
+    return gradient_factors(final, rows, proba)
 
 
 def measure_boundary(final, rows):
