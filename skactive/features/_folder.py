@@ -38,6 +38,8 @@ _FORMAT = 1
 MANIFEST, KEYS = "manifest.json", "keys.npy"
 ROWS, JOURNAL = "features.npy", "blocks.jsonl"
 _COMMIT_SECONDS = 1.0  # a sync of the disk takes longer than fast blocks
+_COMMIT_PAUSES = 9.0  # and a tenth of the time is spent on it, at most
+_COMMIT_LONGEST = 30.0
 _SPAN_TEXTS, _SPAN_BYTES = 2**16, 2**27
 
 
@@ -189,6 +191,7 @@ class _Writer:
         self.n_blocks = -(-self.shape[0] // self.block_rows)
         self.first = _first_rows(keys)
         self._pending, self._committed = [], time.monotonic()
+        self._pause = _COMMIT_SECONDS
         try:
             self._open_rows()
             self._journal = LineWriter(self.folder / JOURNAL, checksums=True)
@@ -373,7 +376,7 @@ class _Writer:
             self._copy_repeats(rows, values)
         self._write_at(self.start + rows.start * self.row_bytes, values)
         self._pending.append((block, zlib.crc32(values)))
-        if time.monotonic() - self._committed > _COMMIT_SECONDS:
+        if time.monotonic() - self._committed > self._pause:
             self._commit()
 
     def _copy_repeats(self, rows, values):
@@ -388,12 +391,15 @@ class _Writer:
 
     def _commit(self):
         """Record the blocks that were written, after they are on the disk."""
+        start = time.monotonic()
         if self._pending:
             getattr(os, "fdatasync", os.fsync)(self._rows.fileno())
             blocks, checksums = zip(*self._pending, strict=True)
             self._journal.write({"blocks": list(blocks), "crc32": list(checksums)})
             self._pending = []
         self._committed = time.monotonic()
+        pause = _COMMIT_PAUSES * (self._committed - start)
+        self._pause = max(_COMMIT_SECONDS, min(pause, _COMMIT_LONGEST))
 
     def _rows_of(self, block):
         start = block * self.block_rows

@@ -136,19 +136,24 @@ def test_ray(tiny_bert, tmp_path, dies):
         )
         if dies:
             threading.Thread(target=kill_one, args=(log, killed), daemon=True).start()
+        vectors = vectors.materialize()
         rows = sorted(vectors.take_all(), key=lambda row: row["id"])
+        vectors.write_parquet(tmp_path / "vectors")
     finally:
         ray.shutdown()
     assert len(killed) == dies
     assert len(set(log.read_text().split())) >= 2
     assert [row["id"] for row in rows] == list(range(120))
-    found = np.stack([row["vector"] for row in rows])
-    np.testing.assert_array_equal(found, expected_in_batches(tiny_bert, 10))
+    expected = expected_in_batches(tiny_bert, 10)
+    np.testing.assert_array_equal(np.stack([row["vector"] for row in rows]), expected)
+    stored = PrecomputedFeatures(tmp_path / "vectors", key="id")
+    np.testing.assert_array_equal(stored.transform(range(120)), expected)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dies", [False, True])
 def test_dask(tiny_bert, tmp_path, dies):
+    pa = pytest.importorskip("pyarrow")
     pd = pytest.importorskip("pandas")
     dd = pytest.importorskip("dask.dataframe")
     distributed = pytest.importorskip("distributed")
@@ -162,9 +167,16 @@ def test_dask(tiny_bert, tmp_path, dies):
         log.unlink()
         if dies:
             threading.Thread(target=kill_one, args=(log, killed), daemon=True).start()
+        vectors = vectors.persist()
         found = vectors.compute()
+        schema = pa.schema({"id": pa.int64(), "vector": pa.list_(pa.float32())})
+        vectors[["id", "vector"]].to_parquet(
+            tmp_path / "vectors", schema=schema, write_index=False
+        )
     assert len(killed) == dies
     assert len(set(log.read_text().split())) >= 2
     assert found["id"].tolist() == list(range(120))
-    rows = np.stack(found["vector"])
-    np.testing.assert_array_equal(rows, expected_in_batches(tiny_bert, 10))
+    expected = expected_in_batches(tiny_bert, 10)
+    np.testing.assert_array_equal(np.stack(found["vector"]), expected)
+    stored = PrecomputedFeatures(tmp_path / "vectors", key="id")
+    np.testing.assert_array_equal(stored.transform(range(120)), expected)

@@ -110,7 +110,7 @@ from skactive.features import _folder
 sys.path.insert(0, {root!r})
 from tests.bert.test_transform_to import TEXTS
 
-_folder._COMMIT_SECONDS = -1.0
+_folder._COMMIT_SECONDS = _folder._COMMIT_LONGEST = -1.0
 folder, model, log, n_jobs = sys.argv[1:]
 encode = module.EncodingRun.encode_blocks
 

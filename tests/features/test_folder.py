@@ -25,6 +25,7 @@ PAIRS = [(f"first {i % 7}", f"second {i}") for i in range(35)]
 def every_block_is_committed(monkeypatch):
     """Commit each block, on a disk that needs no time for that."""
     monkeypatch.setattr(_folder, "_COMMIT_SECONDS", -1.0)
+    monkeypatch.setattr(_folder, "_COMMIT_LONGEST", -1.0)
     monkeypatch.setattr(os, "fsync", lambda handle: None)
     monkeypatch.setattr(os, "fdatasync", lambda handle: None, raising=False)
     monkeypatch.setattr(_files, "_fsync", lambda handle: None)
@@ -116,6 +117,13 @@ def test_a_commit_covers_several_blocks(tmp_path, monkeypatch):
         write(TEXTS, tmp_path, CountingEncoder(35))
     assert len((tmp_path / "blocks.jsonl").read_text().splitlines()) == 1
     assert set(write(TEXTS, tmp_path)[1]) == set(TEXTS[30:])
+
+
+def test_a_slow_disk_is_synced_less_often(tmp_path, monkeypatch):
+    monkeypatch.setattr(_folder, "_COMMIT_LONGEST", 1e9)
+    monkeypatch.setattr(_folder, "_COMMIT_PAUSES", 1e9)
+    write(TEXTS, tmp_path)  # after the first sync, a pause of years
+    assert len((tmp_path / "blocks.jsonl").read_text().splitlines()) == 2
 
 
 def test_values_beyond_float16_are_clipped(tmp_path):

@@ -306,6 +306,18 @@ def test_ids_are_numbers_or_a_column(tmp_path):
         stored.transform(["9", "4"])
 
 
+def test_the_ids_of_a_pool(tmp_path):
+    path = save(tmp_path, "parquet", make_table("fixed"))
+    from skactive.datasets import open_pool
+
+    lines = "".join(f'{{"key": "{id}", "t": "text"}}\n' for id in IDS[::-1])
+    (tmp_path / "p.jsonl").write_text(lines, encoding="utf-8")
+    pool = open_pool(tmp_path / "p.jsonl", "t", id="key")
+    stored = PrecomputedFeatures(path, key="id")
+    assert_array_equal(stored.transform(pool), ROWS[::-1])
+    assert_array_equal(stored.transform(pool[[3, 1]]), ROWS[[46, 48]])
+
+
 def test_tables_that_do_not_fit(tmp_path):
     pa = pytest.importorskip("pyarrow")
 
