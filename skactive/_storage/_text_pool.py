@@ -12,6 +12,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._utils._sklearn import check_count
 from ._fingerprint import hash_items, hash_utf8
 
 BLOCK_ROWS = 8192
@@ -101,20 +102,26 @@ class TextPool(Sequence):
         return self[np.asarray(positions)]
 
     def batches(self, size: int = 8192) -> Iterator[list[Any]]:
-        """Yield the texts in order, in lists.
+        """Return an iterator of the texts in order, in lists.
 
         Parameters
         ----------
         size : int, default=8192
             Number of texts in each list but the last.
 
-        Yields
+        Returns
+        -------
+        batches : iterator of list of str, or of list of tuple of (str, str)
+            Each list is read when it is reached.
+
+        Raises
         ------
-        texts : list of str or list of tuple of (str, str)
-            The next texts.
+        ValueError
+            If `size` is no int of at least 1.
         """
-        for start in range(0, len(self), size):
-            yield self._file.read_texts(self._rows[start : start + size])
+        check_count("size", size)
+        starts = range(0, len(self), size)
+        return (self._file.read_texts(self._rows[i : i + size]) for i in starts)
 
     def __iter__(self) -> Iterator[Any]:
         for texts in self.batches():

@@ -279,7 +279,8 @@ def _open_cached(table, cache):
         raise NotADirectoryError(f"'cache' must be a folder, got {str(cache)!r}.")
     stamp = table.stamp()
     named = json.dumps([stamp["columns"], [file[0] for file in stamp["files"]]])
-    key = hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    digest = hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()
+    key = f"_{digest[:16]}"  # such names are skipped, if the cache is in the folder
     if (file := _find_cached(cache, key, stamp)) is not None:
         return file
     make_folder(cache)

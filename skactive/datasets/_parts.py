@@ -70,9 +70,16 @@ def _find_in(path):
 
 
 def _refuse_missing(path):
+    advice = f"Relative paths start at {str(Path.cwd())!r}."
+    if path.is_dir():
+        advice = "Pass the folder alone, or a list of files."
+    elif any(character in str(path) for character in "*?["):
+        advice = f"For a pattern, pass sorted(glob.glob({str(path)!r}))."
+    elif re.match("[a-z0-9]+:/", str(path)):
+        advice = "For a remote file, pass pyarrow.dataset.dataset(...)."
     raise FileNotFoundError(
         f"'path' is {'a folder' if path.is_dir() else 'no file or folder'}: "
-        f"{str(path)!r}. Relative paths start at {str(Path.cwd())!r}."
+        f"{str(path)!r}. {advice}"
     )
 
 

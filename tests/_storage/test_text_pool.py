@@ -3,6 +3,7 @@
 import copy
 import itertools
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
@@ -110,6 +111,20 @@ def test_batches_are_lists_in_order(pool, size):
     batches = list(pool[50:].batches(size))
     assert [len(batch) for batch in batches[:-1]] == [size] * (len(batches) - 1)
     assert [text for batch in batches for text in batch] == TEXTS[50:]
+
+
+@pytest.mark.parametrize("size", [0, -1, 2.5])
+def test_other_sizes_of_batches_are_refused(pool, size):
+    with pytest.raises(ValueError, match="'size' must be an int of at least 1"):
+        pool.batches(size)
+
+
+def test_threads_read_at_once_while_pages_are_released(pool, monkeypatch):
+    monkeypatch.setattr("skactive._storage._text_pool._MAX_RESIDENT", 1)
+    rows = [np.random.default_rng(i).integers(N, size=500) for i in range(8)]
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda part: list(pool[part]), rows))
+    assert found == [[TEXTS[i] for i in part] for part in rows]
 
 
 @pytest.mark.parametrize("sizes", [[N], [1] * 50 + [N - 50], [BLOCK_ROWS + 1, N]])

@@ -211,6 +211,9 @@ def test_bad_folders_are_refused(tmp_path, name):
     [
         ((["a text", "b"], "text"), "no file or folder: 'a text'"),
         (([], "text"), "at least one file"),
+        ((["."], "text"), "is a folder: '.'. Pass the folder alone"),
+        (("data/*.csv", "text"), r"sorted\(glob.glob\('data/\*.csv'\)\)"),
+        (("s3://bucket/x.csv", "text"), "For a remote file, pass pyarrow.dataset"),
         ((FRAME, "text"), "got DataFrame. For a table in memory, pass pyarrow"),
         (("x.csv", ("text", "text")), "or of two different ones"),
         (("x.csv", ["a", "b", "c"]), "or of two different ones"),
@@ -288,6 +291,15 @@ def test_the_cache_is_used_until_a_file_changes(tmp_path, n_converted):
     assert list(first) == TEXTS[:9]
 
 
+def test_a_cache_in_the_folder_itself_is_not_read_as_a_part_of_it(tmp_path):
+    write(tmp_path / "a.csv", FRAME[:9])
+    for _ in range(2):
+        pool = open_pool(tmp_path, "text", cache=tmp_path / "cache")
+        assert list(pool) == TEXTS[:9]
+    assert list(open_pool(tmp_path, "text", cache=tmp_path)) == TEXTS[:9]
+    assert list(open_pool(tmp_path, "text", cache=tmp_path)) == TEXTS[:9]
+
+
 @pytest.mark.parametrize("damage", ["manifest", "texts", "hashes", "half"])
 def test_a_damaged_cache_is_written_again(tmp_path, n_converted, damage):
     path, cache = write(tmp_path / "t.csv", FRAME[:9]), tmp_path / "cache"
@@ -309,7 +321,7 @@ def test_files_of_a_killed_process_are_removed(tmp_path, n_converted):
     path, cache = write(tmp_path / "t.csv", FRAME[:9]), tmp_path / "cache"
     open_pool(path, "text", cache=cache)
     name = Path(n_converted[0]).name
-    (cache / f"{name[:16]}-12345678.arrow").write_bytes(b"half")
+    (cache / f"{name[:17]}-12345678.arrow").write_bytes(b"half")
     os.utime(path, ns=(0, 0))
     open_pool(path, "text", cache=cache)
     assert len(list(cache.glob("*.arrow"))) == 1
