@@ -146,7 +146,11 @@ def _encode_objects(array, tag, where, writer):
 
 
 def encode_items(value, where, writer):
-    """Return labeled items as a node; texts are written to a JSON file of their own."""
+    """Return labeled items as a node; texts are written to a JSON file of their own.
+
+    The texts of a TextPool are written as a list, as its file may be temporary.
+    """
+    value = list(value) if hasattr(value, "take_rows") else value
     node = writer.encode(value, where)
     if not isinstance(node, list) and node.get(TAG) not in (
         "tuple",
