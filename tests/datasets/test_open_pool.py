@@ -3,6 +3,7 @@
 import errno
 import gc
 import os
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -368,3 +369,32 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(PoolWriter, "close", change)
     with pytest.raises(ValueError, match="was changed while it was read"):
         open_pool(path, "text")
+
+
+MEASURE = """
+import resource, sys
+import pyarrow.csv, pyarrow.dataset, pyarrow.parquet
+from skactive.datasets import open_pool
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+before = peak()
+pool = open_pool(sys.argv[1], "text", id="id")
+n = sum(len(text) for texts in pool.batches() for text in texts)
+pool.drop_known(None, pool[:100])
+print(n, peak() - before)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss has other units there")
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_the_memory_does_not_grow_with_the_table(tmp_path, suffix):
+    texts = [f"{i:09d}" * 100 for i in range(400_000)]  # 360 MB
+    path = write(
+        tmp_path / f"t{suffix}", pd.DataFrame({"text": texts}).reset_index(names="id")
+    )
+    command = [sys.executable, "-c", MEASURE, str(path)]
+    found = subprocess.run(command, check=True, capture_output=True, text=True)
+    n, megabytes = map(int, found.stdout.split())
+    assert n == 900 * len(texts)
+    assert megabytes < 180

@@ -20,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from skactive import ActiveLearner, load, save
+from skactive.datasets import open_pool
 
 from ._helpers import LABELS, TEXTS, X, Y, _as_csr, _as_frame, _learner, _round_trip
 
@@ -284,3 +285,13 @@ def test_what_queries_remember_is_not_saved(tmp_path, strategy):
     asked = learner.query(X)
     loaded = _round_trip(learner, tmp_path)
     np.testing.assert_array_equal(loaded.query(X), asked)
+
+
+def test_the_labeled_texts_of_a_pool_come_back_as_a_list(tmp_path):
+    texts = tmp_path / "texts.csv"
+    texts.write_text("text\nbad\ngood\nworse\nbetter\n")
+    learner = ActiveLearner(make_pipeline(TfidfVectorizer(), LogisticRegression()))
+    learner.fit(open_pool(texts, "text")[1:], [1, 0, 1])
+    loaded = _round_trip(learner, tmp_path)
+    assert loaded.X_labeled_ == ["good", "worse", "better"]
+    assert loaded.predict(["worse"]) == learner.predict(["worse"])
