@@ -23,13 +23,18 @@ import pyarrow.json
 import pyarrow.parquet as pq
 
 
-def write_tables(texts, folder):
-    """Write the texts with ids in each format; return the paths."""
+def write_tables(args, folder):
+    """Write the texts with ids in each format."""
+    from skactive.datasets import open_pool
+
+    if args.smoke:
+        texts = [f"text {i} " + "word " * (i % 40) for i in range(20_000)]
+    else:
+        texts = list(open_pool(args.texts, args.column))
     table = pa.table({"id": [f"doc-{i:08d}" for i in range(len(texts))], "text": texts})
     pq.write_table(table, folder / "texts.parquet")
     pa.csv.write_csv(table, folder / "texts.csv")
     table.to_pandas().to_json(folder / "texts.jsonl", orient="records", lines=True)
-    return [folder / f"texts.{suffix}" for suffix in ("parquet", "csv", "jsonl")]
 
 
 def peak():
@@ -58,19 +63,18 @@ def main():
     parser.add_argument("--column", default="text", help="its column of texts")
     parser.add_argument("--smoke", action="store_true", help="20,000 invented texts")
     args = parser.parse_args()
-    if args.smoke:
-        texts = [f"text {i} " + "word " * (i % 40) for i in range(20_000)]
-    elif args.texts is None:
+    if args.texts is None and not args.smoke:
         parser.error("name a table with --texts, or pass --smoke")
-    else:
-        from skactive.datasets import open_pool
-
-        texts = list(open_pool(args.texts, args.column))
 
     print("file                 ids  texts     open s  all s  100 ms  MB, opened, read")
     context = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory() as folder:
-        for path in write_tables(texts, Path(folder)):
+        # In a process of its own: a process begins with the peak of the one that starts
+        # it.
+        writer = context.Process(target=write_tables, args=(args, Path(folder)))
+        writer.start()
+        writer.join()
+        for path in sorted(Path(folder).iterdir()):
             for id in (None, "id"):
                 queue = context.SimpleQueue()
                 process = context.Process(target=measure, args=(path, id, queue))
