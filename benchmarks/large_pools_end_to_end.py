@@ -27,6 +27,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -204,12 +205,17 @@ def rounds_phase(args, name):
 
 
 def all_phases(args):
-    """Everything from the opening of the pool in one process."""
+    """Everything from the opening of the pool in one process; seconds of each part."""
     for name in ("cache", "features"):
         shutil.rmtree(args.data / name, ignore_errors=True)
-    encode_phase(args)
-    for name in STRATEGIES:
-        rounds_phase(args, name)
+    parts = {"encode": lambda: encode_phase(args)}
+    parts |= {name: partial(rounds_phase, args, name) for name in STRATEGIES}
+    seconds = {}
+    for name, part in parts.items():
+        start = time.perf_counter()
+        part()
+        seconds[name] = time.perf_counter() - start
+    return seconds
 
 
 PHASES = {"build": build, "table": save_table, "open": open_phase}
@@ -225,6 +231,7 @@ def run_phase(args):
         found = PHASES[args.phase](args) or {}
     found["seconds"] = time.perf_counter() - start
     found["peak"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+    print(args.phase, json.dumps(found), file=sys.stderr)
     print(json.dumps(found))
 
 
