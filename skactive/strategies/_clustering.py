@@ -71,7 +71,7 @@ class EmbeddingKMeans(Strategy):
 
     def select(self, view: Any, n: int) -> NDArray:
         """Select the candidates nearest the centers, by the size of their clusters."""
-        return ask_each_cluster(view.features, n, view.rng, self.normalize)
+        return ask_each_cluster(view.feature_rows, n, view.rng, self.normalize)
 
 
 class ALPS(Strategy):
