@@ -8,6 +8,7 @@ import re
 import types
 import warnings
 from importlib.metadata import PackageNotFoundError, version
+from itertools import islice
 from pathlib import PurePath
 
 import joblib
@@ -25,7 +26,19 @@ _MAX_REPR = 200
 
 def hash_ids(ids):
     """Return a uint64 hash of each of n ids, (n,)."""
-    return np.fromiter((_digest(_encode(id)) for id in ids), dtype=np.uint64)
+    # In parts, as a whole list of digests would take 40 bytes for each.
+    ids, parts = iter(ids), []
+    while part := list(islice(ids, 2**16)):
+        digests = b"".join(_digest_bytes(_encode_id(id)) for id in part)
+        parts.append(np.frombuffer(digests, "<u8").astype(np.uint64, copy=False))
+    return np.concatenate(parts) if parts else np.empty(0, dtype=np.uint64)
+
+
+def _encode_id(id):
+    """Return what `_encode` returns, sooner for the usual types."""
+    if type(id) is str:
+        return b"s" + id.encode("utf-8", "surrogatepass")
+    return b"v%d" % id if type(id) is int else _encode(id)
 
 
 def hash_items(X):

@@ -14,6 +14,7 @@ from skactive._storage._fingerprint import (
     describe_json,
     find_changes,
     hash_ids,
+    hash_item,
     hash_items,
 )
 
@@ -168,3 +169,13 @@ def test_changes_name_what_differs():
     assert find_changes(old, {**old, "seed": "2"}) == "seed was 1, is 2"
     changed = find_changes(old, {**old, "data": {"X": "b"}, "more": "c"})
     assert changed == "data: X was a, is b; more was None, is c"
+
+
+def test_hashes_of_ids_do_not_depend_on_the_way_to_them():
+    ids = [True, 7, -3, 2**70, "é", "\ud800", np.int64(7), np.str_("a"), *range(70_000)]
+    hashes = hash_ids(ids)
+    assert hashes.dtype == np.uint64
+    assert hashes[:8].tolist() == [hash_item(id) for id in ids[:8]]
+    assert hashes[1] == hashes[6] == hashes[8 + 7]
+    assert hashes[-1] == hash_item(69_999)
+    assert len(hash_ids([])) == 0
