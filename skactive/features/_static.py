@@ -31,10 +31,10 @@ _BATCH_TEXTS = 1024
 class StaticFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Extract features from texts with a table of token vectors, without an encoder.
 
-    The features of a text are the mean of the vectors of its tokens. This is hundreds
-    of times as fast as :class:`skactive.bert.BertFeatures` on a processor, and less
-    accurate, most of all where the order of words matters. It suits pools of a million
-    texts, and a first look.
+    The features of a text are the mean of the vectors of its tokens. This is about a
+    hundred times as fast as :class:`skactive.bert.BertFeatures` on a processor, and
+    less accurate, most of all where the order of words matters. It suits pools of a
+    million texts, and a first look.
 
     The table is a model of the library model2vec, or is made from the input embeddings
     of any pretrained encoder in a few seconds.
