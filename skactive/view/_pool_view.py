@@ -9,7 +9,6 @@ from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from .._math import _scores
 from .._math._k_center import NearestCandidates, NearestDistances
 from .._math._neighbors import nearest, squared_norms
 from .._utils._chunks import LazyRows, as_floats, chunk_size, lazy_rows, map_chunks
@@ -703,15 +702,9 @@ class PoolView:
         return _quantities.measure_variance(variance, self._input_rows, len(self))
 
     def _measure_margins(self):
-        final = self._query.final
-        binary = len(self.classes) == 2 and is_linear_classifier(final)
-        if not binary or self._has("proba") or self._has("class_scores"):
-            known = self._has("proba") or self._has("class_scores")
-            rows = None if known or len(self) <= _quantities.ROWS else self._input_rows
-            if isinstance(rows, np.ndarray | LazyRows):
-                return _quantities.margins_of_parts(self)
-            return _scores.margin(self.class_scores)
-        return np.abs(_quantities.decide(final, self._input_rows, self.n_jobs))
+        is_known = self._has("proba") or self._has("class_scores")
+        rows = None if is_known else self._input_rows
+        return _quantities.measure_margins(self, rows, self._query.final)
 
     def _factor_gradients(self):
         final = self._query.final

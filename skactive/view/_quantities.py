@@ -8,6 +8,7 @@ from scipy import sparse
 from scipy.special import expit
 from sklearn.base import is_regressor
 
+from .._math import _scores
 from .._utils._chunks import (
     LARGE,
     LazyRows,
@@ -167,9 +168,16 @@ def measure_variance(variance, rows, n):
     return np.concatenate(parts)
 
 
-def margins_of_parts(view):
-    """Return the margins (n,) of a view, without probabilities (n, k) of all rows."""
+def measure_margins(view, rows, final):
+    """Return the margins (n,) of a view; `rows` is None if its class scores are known.
+
+    Many candidates are measured a part at a time, so that no scores (n, k) are kept.
+    """
+    if rows is not None and len(view.classes) == 2 and is_linear_classifier(final):
+        return np.abs(decide(final, rows, view.n_jobs))
     n = len(view)
+    if n <= ROWS or not isinstance(rows, np.ndarray | LazyRows):
+        return _scores.margin(view.class_scores)
     parts = np.array_split(np.arange(n), -(-n // ROWS))
     return np.concatenate([view.take(part).margins for part in parts])
 
