@@ -11,7 +11,7 @@ from scipy import sparse
 
 from .._math._k_center import NearestCandidates, NearestDistances
 from .._math._neighbors import nearest, squared_norms
-from .._utils._chunks import LazyRows, as_floats, chunk_size, lazy_rows, map_chunks
+from .._utils._chunks import LazyRows, as_floats, lazy_rows
 from .._utils._containers import take_rows
 from .._utils._pipelines import has_sampler, resample, split_estimator
 from .._utils._sklearn import is_linear_classifier, num_samples
@@ -353,18 +353,10 @@ class PoolView:
             source, draw = self._remember(("draws", n_draws), None), read_only
         else:
             source, draw = self._input_rows, self._sampler(n_draws)
-        dense = isinstance(source, np.ndarray | LazyRows) and source.ndim == 2
-        width = source.shape[1] if dense and source.dtype.kind in "fiub" else 0
-        k = 1 if self.target == "regression" else len(self.classes)
-        size = chunk_size(8 * (n_draws * k + width))
         # An estimator with its own draws may hold a single network, or a device.
         n_jobs = 1 if self._query.draws_itself else self.n_jobs
-
-        def reduce(rows):
-            # A view would keep the draws of its chunk alive.
-            return np.array(function(draw(take_from(source, rows))))
-
-        return np.concatenate(map_chunks(reduce, len(self), size, n_jobs))
+        size = n_draws * (1 if self.target == "regression" else len(self.classes))
+        return _quantities.map_draws(function, draw, source, len(self), size, n_jobs)
 
     @property
     def features(self) -> Any:

@@ -198,6 +198,22 @@ def measure_boundary(final, rows):
     return boundary_distance(final, rows)
 
 
+def map_draws(function, draw, source, n, n_numbers, n_jobs):
+    """Return `function` of the draws of n items, a chunk of them at a time.
+
+    `draw` makes `n_numbers` draws of each item of `source`.
+    """
+    dense = isinstance(source, np.ndarray | LazyRows) and source.ndim == 2
+    width = source.shape[1] if dense and source.dtype.kind in "fiub" else 0
+
+    def reduce(rows):
+        # A view would keep the draws of its chunk alive.
+        return np.array(function(draw(take_from(source, rows))))
+
+    size = chunk_size(8 * (n_numbers + width))
+    return np.concatenate(map_chunks(reduce, n, size, n_jobs))
+
+
 def check_joint_draws(final, name):
     """Raise a TypeError if the estimator draws a separate model for each item."""
     if not getattr(final, "draws_jointly", True):
