@@ -285,10 +285,13 @@ def known_rows(keys, prints, new_keys, new_prints):
     Rows are identified by unique keys (n,), (m,), and compared by prints (n, 2), (m,
     2).
     """
-    size = 1 + max(keys.max(initial=0), new_keys.max(initial=0))
-    places = np.full(size, -1)
-    places[keys] = np.arange(len(keys))
-    places = places[new_keys]
+    if not len(keys):
+        return np.full(len(new_keys), -1)
+    first = min(keys.min(), new_keys.min(initial=keys[0]))
+    stop = 1 + max(keys.max(), new_keys.max(initial=keys[0]))
+    places = np.full(stop - first, -1)
+    places[keys - first] = np.arange(len(keys))
+    places = places[new_keys - first]
     known = places >= 0
     known[known] = (prints[places[known]] == new_prints[known]).all(axis=1)
     return np.where(known, places, -1)

@@ -9,6 +9,7 @@ from scipy import sparse
 
 LARGE = 2**26  # bytes of an array, from which on a copy of it is one too many
 HALF_BLOCK = 2**15  # numbers of type float16 that are converted at once, in the cache
+FEW = 1024  # rows of a mapped file that are read before their pages are released
 CLOSE = 2  # rows that may be read for each that is wanted: a copy costs as much
 
 
@@ -138,6 +139,13 @@ class LazyRows:
         return self._read(slice(first, stop)), positions - first
 
     def _read(self, key):
+        is_scattered = isinstance(key, np.ndarray) and key.dtype != bool
+        if self._map is not None and is_scattered and len(key) > FEW:
+            # Each row of a file that is far from the others maps many pages.
+            found = np.empty((len(key), self.shape[1]), self.dtype)
+            for part in chunks(len(key), FEW):
+                found[part] = self._read(key[part])
+            return found
         rows = np.asarray(self.X[key])
         found = to_type(rows, self.dtype)
         if self._map is not None:

@@ -77,6 +77,18 @@ def test_pages_of_rows_that_were_read_are_released(mapped, tmp_path):
     assert first + long == len(X._mmap)
 
 
+def test_scattered_rows_are_released_a_few_at_a_time(mapped, monkeypatch):
+    X, on_disk = mapped
+    monkeypatch.setattr(_chunks, "FEW", 40)
+    rows, released = LazyRows(on_disk, dtype=np.float32), []
+    monkeypatch.setattr(rows, "_release", lambda key, _: released.append(len(key)))
+    key = np.random.default_rng(1).integers(0, 300, 90)
+    assert_array_equal(rows[key], X[key])
+    assert released == [40, 40, 10]
+    mask = np.arange(300) % 2 == 0
+    assert_array_equal(rows[mask], X[mask])
+
+
 def test_only_files_mapped_for_reading_are_released(mapped, tmp_path):
     X, on_disk = mapped
     assert lazy_rows(on_disk, least=0)._map is not None
