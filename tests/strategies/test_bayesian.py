@@ -20,7 +20,7 @@ from skactive import ActiveLearner
 from skactive.strategies import BALD, BatchBALD, MCDropout, PointwiseStrategy
 from skactive.testing import check_strategy
 from skactive.view import PoolView
-from skactive.view import _pool_view as view
+from skactive.view import _quantities as view
 
 
 class Known(ClassifierMixin, BaseEstimator):

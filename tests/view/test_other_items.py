@@ -56,7 +56,7 @@ def test_draws_are_reduced_in_chunks(monkeypatch):
         return draws.std(axis=1)
 
     assert_array_equal(view.map_draws(reduce, 6), expected)
-    monkeypatch.setattr("skactive.view._pool_view.chunk_size", lambda row_bytes: 8)
+    monkeypatch.setattr("skactive.view._quantities.chunk_size", lambda row_bytes: 8)
     fresh = PoolView(X, estimator=Sampler().fit(X, y))
     monkeypatch.setitem(vars(fresh._query), "seeds", view._query.seeds)
     seen.clear()
@@ -70,7 +70,7 @@ def test_draws_of_a_linear_model_are_the_same_for_every_chunk(monkeypatch, n_job
 
     def reduced(size):
         monkeypatch.setattr(
-            "skactive.view._pool_view.chunk_size", lambda row_bytes: size
+            "skactive.view._quantities.chunk_size", lambda row_bytes: size
         )
         view = PoolView(
             X,
