@@ -7,6 +7,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy import sparse
 
+from ._dask import BlockRows, is_dask
+
 LARGE = 2**26  # bytes of an array, from which on a copy of it is one too many
 HALF_BLOCK = 2**15  # numbers of type float16 that are converted at once, in the cache
 FEW = 1024  # rows of a mapped file that are read before their pages are released
@@ -104,6 +106,7 @@ class LazyRows:
     ndim = 2
 
     def __init__(self, X, positions=None, dtype=None):
+        X = BlockRows(X) if is_dask(X) else X
         self.X, self.positions = X, positions
         self.dtype = X.dtype if dtype is None else np.dtype(dtype)
         self.shape = (len(X) if positions is None else len(positions), X.shape[1])
@@ -177,13 +180,15 @@ def lazy_rows(X, positions=None, least=None):
     """Return LazyRows of `X`, or None if `X` is not dense or too small to matter.
 
     Without positions, these are all rows of a mapped file. `least` is the number of
-    bytes of a large array, by default 2**26.
+    bytes of a large array, by default 2**26. A dask array of any size is large.
     """
     if isinstance(X, LazyRows):
         if positions is None:
             return X
         own = positions if X.positions is None else X.positions[positions]
         return LazyRows(X.X, own, X.dtype)
+    if is_dask(X):
+        return LazyRows(X, positions)
     dense = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiub"
     is_large = dense and X.nbytes >= (LARGE if least is None else least)
     if is_large and positions is None:

@@ -6,6 +6,7 @@ from numbers import Integral
 import numpy as np
 from scipy import sparse
 
+from ._dask import BlockRows, check_known_size, is_dask
 from ._sklearn import num_samples, safe_indexing
 
 
@@ -42,13 +43,15 @@ def as_list(values):
 def take_rows(X, positions):
     """Return the rows of any container at positions (p,), in a container of its kind.
 
-    A tuple becomes a list, a sparse matrix becomes CSR. A container with a method of
-    this name, such as a TextPool, takes its rows itself.
+    A tuple becomes a list, a sparse matrix becomes CSR, a dask array an ndarray. A
+    container with a method of this name, such as a TextPool, takes its rows itself.
     """
     if hasattr(X, "take_rows"):
         return X.take_rows(positions)
     if sparse.issparse(X):
         return X.tocsr()[positions]  # not every format can be indexed
+    if is_dask(X):
+        return BlockRows(X)[positions]
     if not hasattr(X, "__getitem__"):
         X = np.asarray(X)
     return safe_indexing(X, positions)
@@ -77,6 +80,7 @@ def concatenate(first, second, *, name="X"):
     argument in error messages. Raise a ValueError for different columns, and a
     TypeError for kinds that cannot be joined.
     """
+    second = np.asarray(second) if is_dask(second) else second
     if (joined := _join_rows(first, second)) is not None:
         return joined
     if sparse.issparse(first) and sparse.issparse(second):
@@ -182,6 +186,7 @@ def count_items(X, *, name="X"):
             f"Wrap it in a list: [{name}]."
         )
     refuse_unordered(X, name)
+    check_known_size(X, name)
     try:
         n = num_samples(X)
     except TypeError as exc:

@@ -14,6 +14,7 @@ from ._containers import (
     refuse_unordered,
     take_rows,
 )
+from ._dask import is_dask
 from ._sklearn import num_samples
 
 _HINT = "Pass a sequence of str, or of (str, str) pairs."
@@ -107,7 +108,7 @@ def read_unlabeled(X_unlabeled, X):
 def _find_texts(X, positions=None):
     """Return the items at some positions, or None unless all are texts or pairs."""
     numeric = isinstance(X, np.ndarray) and X.dtype.kind in "fiubc"
-    if X is None or numeric or sparse.issparse(X):
+    if X is None or numeric or sparse.issparse(X) or is_dask(X):
         return None
     try:
         as_texts(take_rows(X, np.arange(1)))  # a look at one is cheap

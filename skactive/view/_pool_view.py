@@ -13,6 +13,7 @@ from .._math._k_center import NearestCandidates, NearestDistances
 from .._math._neighbors import nearest, squared_norms
 from .._utils._chunks import LazyRows, as_floats, lazy_rows
 from .._utils._containers import take_rows
+from .._utils._dask import is_dask, map_rows
 from .._utils._pipelines import has_sampler, resample, split_estimator
 from .._utils._sklearn import is_linear_classifier, num_samples
 from . import _quantities
@@ -587,13 +588,15 @@ class PoolView:
     def _transform(self):
         query = self._query
         front = query.cold_front if query.estimator is None else query.front
-        return front.transform(self._items)
+        return map_rows(front.transform, self._items)
 
     @property
     def _input_rows(self):
         """The input of the final estimator, for code that reads a chunk at a time."""
         is_copied = self._query.front is not None and not self._is_transformed
-        if is_copied and self._query.finds_rows:
+        if is_copied and self._parent is not None and is_dask(self._X):
+            is_copied = False  # the parent transforms the blocks that are read
+        elif is_copied and self._query.finds_rows:
             if self._parent is None:
                 rows = self._remember("rows", lambda: self._query.find_rows(self._X))
                 return self._inputs if rows is None else rows
@@ -605,8 +608,12 @@ class PoolView:
             rows = lazy_rows(self._parent._input_rows, self._positions, least)
             if rows is not None:
                 return rows
-        rows = lazy_rows(self._inputs)
+        rows = self._lazy_inputs
         return self._inputs if rows is None else rows
+
+    @cached_property
+    def _lazy_inputs(self):
+        return lazy_rows(self._inputs)
 
     # Quantities are computed once, or taken from the parent.
 

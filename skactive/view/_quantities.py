@@ -18,6 +18,7 @@ from .._utils._chunks import (
     map_chunks,
 )
 from .._utils._containers import take_rows
+from .._utils._dask import BlockRows, is_dask
 from .._utils._labels import find_target, marginals
 from .._utils._pipelines import split_estimator
 from .._utils._sklearn import is_linear_classifier
@@ -91,7 +92,8 @@ def _by_rows(final, predict, inputs, n_jobs):
     converted = 8 * inputs.shape[1]
     if is_linear_classifier(final):
         return _by_products(final, predict, inputs, n_jobs)
-    if _is_known(final) and converted * len(inputs) >= LARGE:
+    is_blocks = isinstance(getattr(inputs, "X", None), BlockRows)
+    if (_is_known(final) or is_blocks) and converted * len(inputs) >= LARGE:
         size = chunk_size(converted, LARGE)
     else:
         return predict(np.asarray(inputs))
@@ -487,7 +489,7 @@ def _describe(final):
 
 def _is_numeric(X):
     """Whether `X` can serve as features: two dimensions of numbers."""
-    if sparse.issparse(X):
+    if sparse.issparse(X) or is_dask(X):
         return True
     first = np.asarray(take_rows(X, np.arange(1)))
     return first.ndim == 2 and first.dtype.kind in "fiub"
