@@ -8,7 +8,6 @@ import time
 
 import numpy as np
 import pytest
-from dask.callbacks import Callback
 from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.decomposition import PCA
@@ -25,6 +24,7 @@ from skactive._utils._dask import BlockRows, is_dask
 from skactive.view import _quantities
 
 da = pytest.importorskip("dask.array")
+Callback = pytest.importorskip("dask.callbacks").Callback
 
 N, BLOCK = 1000, 100
 X = np.random.default_rng(0).normal(size=(N, 6))
