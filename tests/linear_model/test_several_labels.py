@@ -13,7 +13,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from skactive import ActiveLearner
 from skactive.linear_model import TunedOneVsRestClassifier
 
-X, Y = make_multilabel_classification(n_samples=120, n_classes=4, random_state=0)
+X, Y = make_multilabel_classification(n_samples=60, n_classes=4, random_state=0)
 Y[:, 3] = 0
 Y[:2, 3] = 1
 MODEL = LogisticRegression(C=0.1)
@@ -55,7 +55,7 @@ def test_probabilities_are_those_of_the_base_class():
 
 
 def test_one_class_per_item_is_predicted_as_by_the_base_class():
-    y = np.arange(120) % 3
+    y = np.arange(60) % 3
     model = TunedOneVsRestClassifier(MODEL).fit(X, y)
     plain = OneVsRestClassifier(MODEL).fit(X, y)
     np.testing.assert_array_equal(model.predict(X), plain.predict(X))
@@ -84,7 +84,7 @@ def test_other_containers(convert):
 def test_few_items():
     model = TunedOneVsRestClassifier(MODEL, random_state=0)
     assert clone(model).fit(X[:1], Y[:1]).thresholds_.tolist() == [0.5] * 4
-    assert clone(model).fit(X[:2], Y[:2]).predict(X).shape == (120, 4)
+    assert clone(model).fit(X[:2], Y[:2]).predict(X).shape == (60, 4)
 
 
 def test_bad_parameters():
