@@ -86,9 +86,10 @@ def save(
         strategy holds itself, such as the neighbors of `KNeighborsClassifier` and the
         vocabulary of a vectorizer, is saved in any case.
     bundle : bool, default=False
-        Whether to copy the pretrained encoder and the tokenizer of each `BertFeatures`
-        into the folder. The loaded estimator uses the copy. Without it, the model must
-        be available under its name where the folder is loaded.
+        Whether to copy the pretrained encoder and the tokenizer of each `BertFeatures`,
+        and the table of each `StaticFeatures`, into the folder. The loaded estimator
+        uses the copy. Without it, the model must be available under its name where the
+        folder is loaded.
     trusted : list of str or None, default=None
         Full names of types and functions that may be part of a scikit-learn estimator
         in addition to those that skops trusts, such as `"sklearn.tree._tree.Tree"` for
@@ -119,9 +120,9 @@ def save(
     -----
     A fitted `BertClassifier` or `BertRegressor` is saved with its trained weights and
     with a copy of the pretrained encoder and its tokenizer, so the folder is enough to
-    predict and to continue training. Of a `BertFeatures`, only the parameters are
-    saved unless `bundle` is True; of a `StaticFeatures`
-    or a `PrecomputedFeatures`, always.
+    predict and to continue training. Of a `BertFeatures` or a `StaticFeatures`, only
+    the parameters are saved unless `bundle` is True; of a `PrecomputedFeatures`,
+    always.
 
     Examples
     --------

@@ -57,6 +57,23 @@ def write_encoder(features, where, writer):
     return _copy_once(opened, place, writer, files)
 
 
+def write_table(features, writer):
+    """Write the table of a `StaticFeatures`; return its folder."""
+    from ..bert._pretrained import digest_file
+
+    draft = writer.folder / "pretrained" / "draft"
+    draft.parent.mkdir(exist_ok=True)
+    features.save_model(draft)
+    digests = [digest_file(path) for path in sorted(draft.iterdir())]
+    key = hashlib.sha256(json.dumps(digests).encode()).hexdigest()
+    name = f"pretrained/static-{key[:12]}"
+    if (writer.folder / name).exists():  # of another step
+        shutil.rmtree(draft)
+    else:
+        draft.rename(writer.folder / name)
+    return name
+
+
 def _copy_pretrained(estimator, digest, where, writer):
     """Copy the encoder from which training started; return its folder."""
     from ..bert._pretrained import open_checkpoint

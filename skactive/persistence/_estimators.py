@@ -14,7 +14,7 @@ from sklearn import config_context
 from .._storage._fingerprint import major
 from ..registry import available, find, get_strategy
 from ..strategies._base import FunctionStrategy
-from ._bert import encode_weights, find_model, restore, write_encoder
+from ._bert import encode_weights, find_model, restore, write_encoder, write_table
 from ._folder import OBJECT_FILE, TAG, LoadError, quote
 from ._values import encode_items
 
@@ -192,10 +192,7 @@ def _encode_known(value, name, where, writer):
     if name == "BertFeatures" and writer.bundle:
         node["pretrained"] = write_encoder(value, where, writer)
     if name == "StaticFeatures" and writer.bundle:
-        raise ValueError(
-            f"'bundle' must be False for the StaticFeatures at {quote(where)}, got "
-            "True. Save its table with save_model, and pass that folder as its model."
-        )
+        node["pretrained"] = write_table(value, writer)
     requests = state.pop(_REQUESTS, None)
     special = {}
     if name == "ActiveLearner":
@@ -342,7 +339,7 @@ def _decode_known(node, where, reader):
     if name in _FINE_TUNED:
         estimator = restore(cls, params, state, node, where, reader)
     else:
-        if name == "BertFeatures":
+        if name in ("BertFeatures", "StaticFeatures"):
             params = find_model(params, reader, node.get("pretrained"))
         estimator = cls(**params)
         vars(estimator).update(state)

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import shutil
 import subprocess
 import sys
 
@@ -10,7 +11,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import FeatureUnion, make_pipeline
 from tokenizers import Tokenizer, pre_tokenizers
 from tokenizers.models import WordLevel
 
@@ -243,8 +244,20 @@ def test_saving(static_folder, tmp_path):
     np.testing.assert_array_equal(
         load(tmp_path / "saved").transform(TEXTS), features.transform(TEXTS)
     )
-    with pytest.raises(ValueError, match="save_model"):
-        save(features, tmp_path / "bundled", bundle=True)
+
+
+def test_a_bundled_table_needs_no_other_folder(static_folder, tmp_path):
+    here = shutil.copytree(static_folder, tmp_path / "here")
+    features = StaticFeatures(here, max_length=2)
+    expected = features.transform(TEXTS)
+    save(make_pipeline(features, "passthrough"), tmp_path / "a", bundle=True)
+    shutil.rmtree(here)
+    loaded = load((tmp_path / "a").rename(tmp_path / "moved"))
+    np.testing.assert_array_equal(loaded.transform(TEXTS), expected)
+    union = FeatureUnion([("a", loaded[0]), ("b", clone(loaded[0]))])
+    again = load(save(union, tmp_path / "again", bundle=True)).transform(TEXTS)
+    assert len(list((tmp_path / "again" / "pretrained").iterdir())) == 1
+    np.testing.assert_array_equal(again, np.hstack([expected, expected]))
 
 
 def test_containers(static_folder):
