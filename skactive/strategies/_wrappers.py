@@ -263,7 +263,7 @@ class Partitioned(_Composite):
     >>> strategy = get_strategy("partitioned", strategy="coreset", n_parts=2)
     >>> learner = ActiveLearner(LogisticRegression(), strategy)
     >>> learner = learner.fit([[0.0], [1.0]], [0, 1])
-    >>> learner.query([[0.5], [8.0], [9.0], [5.0], [2.0], [-4.0]], 2)
+    >>> learner.query([[0.5], [8.0], [9.0], [5.0], [2.0], [-6.0]], 2)
     array([2, 5])
     """
 
