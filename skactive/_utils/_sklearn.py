@@ -168,3 +168,13 @@ def check_option(name, value, options):
         raise ValueError(
             f"{name!r} must be one of {', '.join(map(repr, known))}, got {value!r}."
         )
+
+
+def tag_text_transformer(tags):
+    """Return the tags of a transformer of texts that needs no `fit`."""
+    tags.input_tags.string = True
+    tags.input_tags.one_d_array = True
+    tags.input_tags.two_d_array = False
+    tags.transformer_tags.preserves_dtype = []
+    tags.requires_fit = False
+    return tags

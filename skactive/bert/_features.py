@@ -22,7 +22,13 @@ from sklearn.base import (
 )
 
 from .._utils._format import progress_bar
-from .._utils._sklearn import Interval, StrOptions, fit_context, validate_params
+from .._utils._sklearn import (
+    Interval,
+    StrOptions,
+    fit_context,
+    tag_text_transformer,
+    validate_params,
+)
 from .._utils._texts import as_texts, refuse_surrogates
 from .._utils._threads import in_torch_threads, one_torch_thread
 from ..features._folder import FOLDER_PARAMS, write_features
@@ -450,13 +456,7 @@ class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return True
 
     def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.one_d_array = True
-        tags.input_tags.two_d_array = False
-        tags.transformer_tags.preserves_dtype = []
-        tags.requires_fit = False
-        return tags
+        return tag_text_transformer(super().__sklearn_tags__())
 
 
 _MOST_TOKENS = 2**31

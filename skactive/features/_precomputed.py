@@ -17,7 +17,7 @@ from .._storage._fingerprint import find_changes, hash_ids
 from .._storage._mapped import NoRoomError, map_file
 from .._utils._chunks import LARGE, chunk_size, chunks
 from .._utils._containers import as_list, take_rows
-from .._utils._sklearn import HasMethods, fit_context
+from .._utils._sklearn import HasMethods, fit_context, tag_text_transformer
 from ._folder import hash_texts
 from ._vectors import open_vectors
 
@@ -251,13 +251,7 @@ class PrecomputedFeatures(
         return True
 
     def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.one_d_array = True
-        tags.input_tags.two_d_array = False
-        tags.transformer_tags.preserves_dtype = []
-        tags.requires_fit = False
-        return tags
+        return tag_text_transformer(super().__sklearn_tags__())
 
 
 def _check_row_numbers(X, n_rows):

@@ -20,7 +20,13 @@ from sklearn.base import (
 )
 
 from .._utils._format import progress_bar
-from .._utils._sklearn import Interval, StrOptions, fit_context, validate_params
+from .._utils._sklearn import (
+    Interval,
+    StrOptions,
+    fit_context,
+    tag_text_transformer,
+    validate_params,
+)
 from .._utils._texts import as_texts, refuse_surrogates
 from ._folder import FOLDER_PARAMS, write_features
 from ._precomputed import PrecomputedFeatures, allocate
@@ -302,13 +308,7 @@ class StaticFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return True
 
     def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.one_d_array = True
-        tags.input_tags.two_d_array = False
-        tags.transformer_tags.preserves_dtype = []
-        tags.requires_fit = False
-        return tags
+        return tag_text_transformer(super().__sklearn_tags__())
 
 
 # Tables -------------------------------------------------------------------------------
