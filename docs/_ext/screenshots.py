@@ -1,0 +1,401 @@
+"""Pictures of the labeling page, taken by the build in Chromium, from invented texts.
+
+A page shows scenes, and may work with its own command and its own keys:
+
+    from screenshots import label, show
+
+    show("light", "phone")
+    label("skactive label mail.csv --text text --label topic", n=12, answer=topics.get)
+
+Without Chromium a sentence takes the place of a picture; with CI=true this is an error.
+The picture of the README is made by `python docs/_ext/screenshots.py`.
+"""
+
+import itertools
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+
+from IPython.display import Image, display
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+
+from skactive import ActiveLearner, LabelingSession
+from skactive.labeling import Desk
+from skactive.labeling._server import LabelingServer
+
+ROOT = Path(__file__).resolve().parents[2]
+SIZES = {  # width, height, zoom, color scheme
+    "light": (1000, 650, 1, "light"),
+    "dark": (1000, 650, 1, "dark"),
+    "phone": (360, 790, 2, "light"),
+    "zoom": (640, 480, 2, "light"),
+    "help": (1000, 720, 1, "light"),
+    "several": (1000, 690, 1, "light"),
+    "classes": (1000, 840, 1, "light"),
+}
+
+EVENTS = {
+    "flood": ["The river is over its banks", "Water stands in the cellars"],
+    "fire": ["Smoke rises above the pine forest", "Flames reach the old barn"],
+    "storm": ["The storm tore down the power lines", "Roofs flew across the street"],
+    "no disaster": ["This concert was an absolute blast", "My inbox is flooded again"],
+}
+PLACES = ["near the mill", "south of the station", "along the coast", "in our village"]
+ENDS = [
+    "and the road to the north stays closed until tomorrow.",
+    "says the fire brigade; nobody is hurt.",
+    "as our neighbor told us an hour ago.",
+    "and everybody talks about it.",
+    "so please take the other road.",
+]
+ABOUT = {
+    "flood": {
+        "description": "Water where it should not be.",
+        "examples": ["The main street is under water."],
+    },
+    "fire": "Fires of houses, forests and fields.",
+    "storm": "Wind, hail and lightning with damage.",
+    "no disaster": "Everything else, and figures of speech.",
+}
+
+
+def make_texts():
+    """Return invented texts with their classes, dict."""
+    return {
+        f"{start} {place}, {end}": name
+        for (name, starts), place, end in itertools.product(
+            EVENTS.items(), PLACES, ENDS
+        )
+        for start in starts
+    }
+
+
+TOPICS = {
+    "food": ["The soup came cold", "The bread is fresh every morning"],
+    "service": ["the waiter forgot us twice", "the staff is friendly"],
+    "price": ["and it costs too much", "and we paid less than expected"],
+    "place": ["in a loud room", "on a terrace above the river"],
+}
+
+
+def make_reviews():
+    """Return invented texts with their list of topics, dict."""
+    reviews = {}
+    for number, picks in enumerate(itertools.product((None, 0, 1), repeat=4)):
+        parts = [
+            (topic, TOPICS[topic][pick])
+            for topic, pick in zip(TOPICS, picks, strict=True)
+            if pick is not None
+        ]
+        text = ", ".join(part for _, part in parts) or "We came back"
+        for day in ("Monday", "Friday"):
+            reviews[f"{text[0].upper()}{text[1:]}. {day}, table {number}."] = [
+                topic for topic, _ in parts
+            ]
+    return reviews
+
+
+def make_intents():
+    """Return 77 names of intents."""
+    verbs = ["lost", "order", "activate", "cancel", "change", "track", "verify"]
+    nouns = ["card", "pin", "transfer", "check", "top_up", "account", "refund"]
+    nouns += ["limit", "address", "phone", "fee"]
+    return [f"{verb}_{noun}" for verb, noun in itertools.product(verbs, nouns)]
+
+
+def show(*scenes):
+    """Show pictures of the page: scenes are keys of SIZES."""
+    if has_chromium():
+        display(*draw(*scenes))
+
+
+def draw(*scenes):
+    """Return pictures of the page, grouped by what it asks."""
+    pictures = []
+    with warnings.catch_warnings(), open_camera() as camera:
+        warnings.simplefilter("ignore", UserWarning)  # of models of very few labels
+        for names, draw_scenes in (
+            (("light", "dark", "phone", "zoom", "help"), draw_one_class),
+            (("several",), draw_several_classes),
+            (("classes",), draw_many_classes),
+        ):
+            wanted = [name for name in scenes if name in names]
+            if wanted:
+                with tempfile.TemporaryDirectory() as folder:
+                    pictures += draw_scenes(camera, Path(folder, "data"), wanted)
+    return pictures
+
+
+def label(command, *, n=0, answer=None, keys=(), wait=None, finish=False, size="light"):
+    """Run a command of skactive that opens the page, and show a picture of the page.
+
+    Parameters
+    ----------
+    command : str
+        `skactive label ...`. The same command continues in the next picture.
+    n : int
+        Number of texts to answer first.
+    answer : callable
+        Returns the class of a text that the page shows. Its key is pressed.
+    keys : sequence of str
+        Keys to press after the answers.
+    wait : str
+        Text to wait for on the page.
+    finish : bool
+        Whether to press Finish after the picture, and print what the command prints.
+    size : str
+        A key of SIZES.
+    """
+    if not has_chromium():
+        return
+    with open_camera() as camera, run_page(command) as (url, process, log):
+        camera.open(url, size)
+        for _ in range(n):
+            camera.answer(answer)
+        if wait:
+            camera.until(lambda: wait in camera.text("body"))
+        camera.press(*keys)
+        display(camera.take(size))
+        if finish:
+            camera.finish()
+            process.wait(timeout=240)
+            print(re.sub(r"http\S+", "http://127.0.0.1:...", log.read_text()), end="")
+            if process.returncode:
+                raise RuntimeError(f"{command!r} failed")
+
+
+@contextmanager
+def run_page(command):
+    """Run a command in the background until its page is there; stop it in the end."""
+    program, *arguments = shlex.split(command)
+    if program != "skactive":
+        raise ValueError(f"command must be one of skactive, got {command!r}.")
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder, "log")
+        with log.open("w") as file:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "skactive", *arguments, "--no-browser"],
+                stdout=file,
+                stderr=subprocess.STDOUT,
+            )
+        try:
+            end = time.monotonic() + 60
+            while not (found := re.search(r"http://\S+", log.read_text())):
+                if process.poll() is not None or time.monotonic() > end:
+                    raise RuntimeError(f"{command!r}: {log.read_text()}")
+                time.sleep(0.1)
+            yield found.group(), process, log
+        finally:
+            process.kill()
+            process.wait()
+
+
+def has_chromium():
+    """Return whether there is Chromium, and say so otherwise."""
+    if find_browser() and shutil.which("chromedriver"):
+        return True
+    if os.environ.get("CI") == "true":
+        raise RuntimeError("The pictures of the page need chromium and chromedriver.")
+    print("There is no picture here: the build found no chromium and no chromedriver.")
+    return False
+
+
+def find_browser():
+    """Return the path of Chromium or None."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    return next(filter(None, map(shutil.which, names)), None)
+
+
+@contextmanager
+def open_camera():
+    """Open a Camera and close its browser in the end."""
+    camera = Camera()
+    try:
+        yield camera
+    finally:
+        camera.driver.quit()
+
+
+class Camera:
+    """A browser that shows the labeling page and takes pictures of it."""
+
+    def __init__(self):
+        from selenium import webdriver
+
+        options = webdriver.ChromeOptions()
+        options.binary_location = find_browser()
+        for argument in ("headless=new", "no-sandbox", "disable-dev-shm-usage"):
+            options.add_argument(f"--{argument}")
+        service = webdriver.ChromeService(shutil.which("chromedriver"))
+        self.driver = webdriver.Chrome(options, service)
+
+    def open(self, url, size="light"):
+        """Open the page in a size and wait for its text."""
+        self.resize(size)
+        self.driver.get(url)
+        self.until(lambda: self.text(".text > p:not(.note)"))
+
+    def resize(self, size):
+        width, height, scale, scheme = SIZES[size]
+        metrics = {"width": width, "height": height, "deviceScaleFactor": scale}
+        metrics["mobile"] = False
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        execute = self.driver.execute_cdp_cmd
+        execute("Emulation.setDeviceMetricsOverride", metrics)
+        execute("Emulation.setEmulatedMedia", {"features": features})
+
+    def until(self, condition, seconds=60):
+        """Wait until a condition holds."""
+        end = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() > end:
+                raise TimeoutError(self.text("body"))
+            time.sleep(0.05)
+
+    def text(self, selector):
+        code = "return document.querySelector(arguments[0])?.textContent ?? ''"
+        return self.driver.execute_script(code, selector)
+
+    def press(self, *keys):
+        from selenium.webdriver import ActionChains
+
+        for key in keys:
+            ActionChains(self.driver).send_keys(key).perform()
+            time.sleep(0.3)
+
+    def answer(self, answer):
+        """Press the key of the class that `answer` returns for the text."""
+        self.until(lambda: self.text(".text > p:not(.note)"))
+        text = self.text(".text > p:not(.note)")
+        code = """return Object.fromEntries(
+[...document.querySelectorAll(".classes button")].map((button) =>
+  [button.querySelector(".name").textContent, button.querySelector("kbd").textContent]
+))"""
+        self.press(self.driver.execute_script(code)[str(answer(text))].lower())
+        self.until(lambda: self.text(".text > p:not(.note)") != text)
+
+    def finish(self):
+        """Press Finish, twice: on the page and in the dialog."""
+        for selector in ("nav .primary", "dialog .primary"):
+            self.driver.find_element("css selector", selector).click()
+            time.sleep(0.3)
+
+    def take(self, size):
+        """Return a picture of what the browser shows."""
+        time.sleep(0.5)
+        return Image(self.driver.get_screenshot_as_png(), width=SIZES[size][0])
+
+
+@contextmanager
+def open_page(
+    camera, texts, classes, folder, n_known, answer, several=False, **options
+):
+    """Open the page over a session whose model was trained on the first answers."""
+    last = LogisticRegression(C=30)
+    if several:
+        last = OneVsRestClassifier(last)
+    model = make_pipeline(TfidfVectorizer(sublinear_tf=True), last)
+    with ExitStack() as stack:
+        session = LabelingSession(
+            ActiveLearner(model, batch_size=4, random_state=0),
+            texts,
+            folder,
+            refit="background",
+            annotator="ann",
+            classes=classes,
+            multi_label=several,
+        )
+        stack.enter_context(closing(session))
+        desk = stack.enter_context(closing(Desk(session, **options)))
+        for _ in range(n_known):
+            (item,) = desk.next("author", n=1)
+            desk.answer(item["id"], answer(item["text"]), "author", seconds=3.2)
+        session.refit()
+        for item in desk.next("old", n=6):  # chosen by an older model
+            desk.skip(item["id"], "old")
+        server = stack.enter_context(LabelingServer(desk))
+        camera.open(server.url)
+        try:
+            yield camera
+        finally:
+            camera.driver.get("about:blank")
+
+
+def draw_one_class(camera, folder, sizes):
+    truth = make_texts()
+    mistakes = itertools.cycle([False] * 8 + [True])
+    with open_page(
+        camera,
+        list(truth),
+        list(EVENTS),
+        folder,
+        64,
+        lambda text: "storm" if next(mistakes) else truth[text],
+        goal=200,
+        source="messages.csv",
+        descriptions=ABOUT,
+    ):
+        camera.until(lambda: "accuracy" in camera.text(".estimate"))
+        pictures = []
+        for size in sorted(sizes, key="help".__eq__):  # its dialog covers the page
+            camera.resize(size)
+            if size == "help":
+                camera.press("?")
+            pictures.append(camera.take(size))
+        return pictures
+
+
+def draw_several_classes(camera, folder, sizes):
+    truth = make_reviews()
+    with open_page(
+        camera,
+        list(truth),
+        list(TOPICS),
+        folder,
+        60,
+        truth.get,
+        several=True,
+        source="reviews.csv",
+        goal=120,
+    ):
+        topics = truth[camera.text(".text p")]
+        camera.press(*(str(list(TOPICS).index(topic) + 1) for topic in topics))
+        return [camera.take(*sizes)]
+
+
+def draw_many_classes(camera, folder, sizes):
+    intents = make_intents()
+    starts = ["How do I", "I want to", "Please help me to", "Is it possible to"]
+    truth = {
+        f"{start} {name.replace('_', ' my ', 1).replace('_', '-')}?": name
+        for start, name in itertools.product(starts, intents)
+    }
+    with open_page(
+        camera,
+        list(truth),
+        intents,
+        folder,
+        230,
+        truth.get,
+        source="questions.csv",
+        goal=300,
+    ):
+        camera.resize(*sizes)
+        camera.press("/", *"card")
+        return [camera.take(*sizes)]
+
+
+if __name__ == "__main__":
+    (picture,) = draw("light")
+    (ROOT / "docs" / "images" / "labeling_light.png").write_bytes(picture.data)
