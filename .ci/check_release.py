@@ -1,4 +1,7 @@
-"""Check what the wheel and the sdist contain: python .ci/check_release.py WHEEL SDIST."""
+"""Check what the wheel and the sdist contain.
+
+python .ci/check_release.py WHEEL SDIST
+"""
 
 import email
 import re
@@ -10,6 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 # Files of the package that are not Python, and where code and fonts of others would be.
 ASSETS = {"html", "css", "js", "svg", "typed"}
+NOTICE = re.compile(r"copyright (\(c\)|\d)|©|@license|@font-face", re.IGNORECASE)
 
 
 def read_version():
@@ -39,9 +43,7 @@ def check_wheel(path, version):
     # minified file or an embedded font would need its license next to LICENSE.
     for name in sorted(files):
         text = wheel.read(name).decode("utf-8")
-        assert not re.search(r"copyright (\(c\)|\d)|©|@license|@font-face", text, re.I), (
-            f"{name} may need a license of its own"
-        )
+        assert not NOTICE.search(text), f"{name} may need a license of its own"
     metadata = email.message_from_bytes(wheel.read(f"{info}/METADATA"))
     assert metadata["Version"] == version
     assert metadata["License-Expression"] == "BSD-3-Clause"
