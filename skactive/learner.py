@@ -260,15 +260,21 @@ class ActiveLearner(
 
     Examples
     --------
-    >>> import numpy as np
+    Two texts have labels. Which one to label next, and what does the model say then?
+
+    >>> from sklearn.feature_extraction.text import CountVectorizer
+    >>> from sklearn.naive_bayes import MultinomialNB
+    >>> from sklearn.pipeline import make_pipeline
     >>> from skactive import ActiveLearner
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> X_pool = np.linspace(-3, 3, 7).reshape(-1, 1)
-    >>> learner = ActiveLearner(LogisticRegression(), strategy="entropy", batch_size=2)
-    >>> learner.fit([[-3.0], [3.0]], ["cold", "warm"]).query(X_pool, 1)
-    array([3])
-    >>> learner.teach(X_pool[[3]], ["warm"]).predict([[0.5]])
-    array(['warm'], dtype='<U4')
+    >>> model = make_pipeline(CountVectorizer(), MultinomialNB())
+    >>> learner = ActiveLearner(model, strategy="entropy", batch_size=1)
+    >>> learner = learner.fit(["good film", "bad film"], ["like", "dislike"])
+    >>> pool = ["a good idea", "dull, but good", "dull film", "good"]
+    >>> position = learner.query(pool)[0]
+    >>> pool[position]
+    'dull film'
+    >>> learner.teach(["dull film"], ["dislike"]).predict(["a dull idea"]).tolist()
+    ['dislike']
     """
 
     _parameter_constraints = {

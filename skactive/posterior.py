@@ -113,15 +113,18 @@ def sample_proba(
 
     Examples
     --------
+    The model is sure that 9 is of class 1. Its posterior samples are less sure, because
+    no label is near:
+
     >>> from skactive.posterior import sample_proba
     >>> from sklearn.linear_model import LogisticRegression
     >>> X = [[-2.0], [-1.0], [1.0], [2.0]]
     >>> model = LogisticRegression().fit(X, [0, 0, 1, 1])
     >>> draws = sample_proba(model, [[0.0], [9.0]], 1000, 0, X_train=X)
-    >>> draws.shape
-    (2, 1000, 2)
-    >>> model.predict_proba([[9.0]]).round(2), draws[1].mean(axis=0).round(2)
-    (array([[0., 1.]]), array([0.09, 0.91]))
+    >>> model.predict_proba([[9.0]])[0].round(1)
+    array([0., 1.])
+    >>> draws[1].mean(axis=0).round(1)
+    array([0.1, 0.9])
     """
     front, final = split_estimator(estimator)
     if _predicts_numbers(final):
@@ -411,17 +414,19 @@ def sample_predictions(
 
     Examples
     --------
+    How certain is a prediction near the data, and one far from them?
+
     >>> from skactive.posterior import sample_predictions
     >>> from sklearn.linear_model import Ridge
     >>> X, y = [[-2.0], [-1.0], [1.0], [2.0]], [-2.1, -0.9, 1.1, 1.9]
     >>> model = Ridge(alpha=0.1).fit(X, y)
     >>> draws = sample_predictions(
-    ...     model, [[0.0], [9.0]], 1000, 0, X_train=X, y_train=y
+    ...     model, [[1.0], [9.0]], 1000, 0, X_train=X, y_train=y
     ... )
-    >>> draws.shape
-    (2, 1000)
-    >>> bool(draws[1].std() > 3 * draws[0].std())  # far from the data
-    True
+    >>> for name, values in zip(["near", "far"], draws):
+    ...     print(f"{name}: {values.mean():.0f} ± {values.std():.1f}")
+    near: 1 ± 0.1
+    far: 9 ± 0.4
     """
     final = split_estimator(estimator)[1]
     if not _predicts_numbers(final):

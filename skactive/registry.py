@@ -40,9 +40,11 @@ def available() -> tuple[Entry, ...]:
 
     Examples
     --------
+    Where does a name come from?
+
     >>> from skactive.registry import available
-    >>> [entry.name for entry in available() if entry.builtin][:2]
-    ['alps', 'anchoral']
+    >>> {entry.name: entry.dist for entry in available()}["margin"]
+    'skactive'
     """
     return _group.available()
 
@@ -55,6 +57,12 @@ def get_strategy_names() -> list[str]:
     names : list of str
         The name of a built-in strategy means the built-in one. Any other name that
         several distributions offer appears as `dist:name` for each.
+
+    Examples
+    --------
+    >>> from skactive import get_strategy_names
+    >>> [name for name in get_strategy_names() if "bald" in name]
+    ['bald', 'batchbald']
     """
     return _group.names()
 
@@ -92,9 +100,13 @@ def get_strategy(name: str, **params: Any) -> Any:
 
     Examples
     --------
-    >>> from skactive import get_strategy
-    >>> get_strategy("margin")
-    Margin()
+    >>> from skactive import ActiveLearner, get_strategy
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> strategy = get_strategy("greedy_sampling", space="input")
+    >>> learner = ActiveLearner(LogisticRegression(), strategy)
+    >>> learner = learner.fit([[-1.0], [1.0]], ["cold", "warm"])
+    >>> learner.query([[-3.0], [0.1], [9.0]], 1)  # the item farthest from the labels
+    array([2])
     """
     entry = find(name)
     offered = entry.load()
@@ -166,6 +178,24 @@ def register(name: str, strategy: Any, *, replace: bool = False) -> None:
         If the name is taken or invalid.
     TypeError
         If `strategy` is neither a class nor a function.
+
+    Examples
+    --------
+    >>> from sklearn.feature_extraction.text import CountVectorizer
+    >>> from sklearn.naive_bayes import MultinomialNB
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skactive import ActiveLearner
+    >>> from skactive.registry import register, unregister
+    >>> def longest(view):
+    ...     return [len(text) for text in view.X]
+    >>> register("longest", longest)
+    >>> model = make_pipeline(CountVectorizer(), MultinomialNB())
+    >>> learner = ActiveLearner(model, strategy="longest")
+    >>> learner = learner.fit(["good film", "bad film"], ["yes", "no"])
+    >>> pool = ["fine", "not a film for everyone", "so long"]
+    >>> pool[learner.query(pool, 1)[0]]
+    'not a film for everyone'
+    >>> unregister("longest")
     """
     if not callable(strategy) or not hasattr(strategy, "__qualname__"):
         raise TypeError(
@@ -187,6 +217,17 @@ def unregister(name: str) -> None:
     ------
     ValueError
         If this process has not registered the name.
+
+    Examples
+    --------
+    >>> from skactive import get_strategy_names
+    >>> from skactive.registry import register, unregister
+    >>> register("shortest", lambda view: [-len(text) for text in view.X])
+    >>> "shortest" in get_strategy_names()
+    True
+    >>> unregister("shortest")
+    >>> "shortest" in get_strategy_names()
+    False
     """
     _group.unregister(name)
 

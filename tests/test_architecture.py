@@ -3,6 +3,7 @@
 import ast
 import inspect
 import io
+import re
 import subprocess
 import sys
 import tokenize
@@ -132,6 +133,18 @@ def test_exported_names_exist_and_are_documented():
             value = getattr(module, name)
             if callable(value):
                 assert value.__doc__, (module, name)
+
+
+def test_every_exported_callable_has_an_example():
+    section = re.compile(r"\nExamples\n-{8}\n(?:[^>]+\n\n)?>>> ")
+    missing = {
+        f"{module.__name__}.{name}"
+        for module in _public_modules()
+        for name in module.__all__
+        if callable(value := getattr(module, name))
+        and not section.search(inspect.getdoc(value))
+    }
+    assert missing == set()
 
 
 def _unwrap(member):

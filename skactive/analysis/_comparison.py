@@ -33,6 +33,16 @@ class TestResult:
         differences.
     interval : tuple of (float, float) or None
         95% confidence interval of the difference by a t test.
+
+    Examples
+    --------
+    >>> from skactive.analysis import paired_t
+    >>> result = paired_t([0.82, 0.84, 0.86], [0.80, 0.81, 0.82])
+    >>> print(f"{result.difference:+.2f}, p = {result.p_value:.3f}")
+    +0.03, p = 0.035
+    >>> low, high = result.interval
+    >>> print(f"between {low:+.3f} and {high:+.3f}")
+    between +0.005 and +0.055
     """
 
     __test__ = False  # pytest takes classes of this name for tests
@@ -281,6 +291,20 @@ class Comparison:
         The uncorrected test of each strategy.
     adjusted : dict of str to float
         p-values corrected for the number of strategies.
+
+    Examples
+    --------
+    >>> from skactive.analysis import compare_over_datasets
+    >>> comparison = compare_over_datasets({
+    ...     "random": [0.74, 0.79, 0.89, 0.59, 0.65, 0.82],
+    ...     "margin": [0.75, 0.81, 0.92, 0.63, 0.70, 0.88],
+    ...     "coreset": [0.72, 0.80, 0.86, 0.63, 0.60, 0.76],
+    ... })
+    >>> for name, result in comparison.results.items():
+    ...     p = comparison.adjusted[name]
+    ...     print(f"{name}: {result.difference:+.3f}, corrected p = {p:.2f}")
+    margin: +0.035, corrected p = 0.06
+    coreset: -0.025, corrected p = 0.31
     """
 
     baseline: str

@@ -37,6 +37,21 @@ class LearningCurve:
         The scores of the runs.
     metric, method : str
     confidence : float
+
+    Examples
+    --------
+    >>> from skactive.analysis import learning_curve
+    >>> from skactive.simulation import Run
+    >>> runs = [
+    ...     Run([{"asked": range(10), "scores": {"accuracy": first}},
+    ...          {"asked": range(10), "scores": {"accuracy": second}}])
+    ...     for first, second in [(0.5, 0.7), (0.6, 0.8), (0.55, 0.9)]
+    ... ]
+    >>> curve = learning_curve(runs)
+    >>> for n, mean in zip(curve.n_labeled, curve.mean):
+    ...     print(f"{n} labels: {mean:.2f}")
+    10 labels: 0.55
+    20 labels: 0.80
     """
 
     n_labeled: np.ndarray
@@ -105,16 +120,21 @@ def align_runs(
 
     Examples
     --------
+    One run was scored after 10 and 20 labels, the other after 15 and 25:
+
     >>> from skactive.analysis import align_runs
     >>> from skactive.simulation import Run
     >>> runs = [
     ...     Run([{"asked": range(10), "scores": {"accuracy": 0.5}},
-    ...          {"asked": range(20), "scores": {"accuracy": 0.75}}]),
-    ...     Run([{"asked": range(20), "scores": {"accuracy": 0.625}}]),
+    ...          {"asked": range(10), "scores": {"accuracy": 0.75}}]),
+    ...     Run([{"asked": range(15), "scores": {"accuracy": 0.625}},
+    ...          {"asked": range(10), "scores": {"accuracy": 0.875}}]),
     ... ]
-    >>> align_runs(runs)
-    (array([20]), array([[0.625],
-           [0.625]]))
+    >>> n_labeled, scores = align_runs(runs)
+    >>> for n, column in zip(n_labeled, scores.T):
+    ...     print(n, "labels:", column.tolist())
+    15 labels: [0.625, 0.625]
+    20 labels: [0.75, 0.75]
     """
     runs = as_runs(runs)
     metric = name_metric(runs, metric)

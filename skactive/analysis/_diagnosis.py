@@ -76,6 +76,19 @@ class Diagnosis:
         over the runs and over those of the baseline.
     redundancy : dict or None
         If `features` were given: mean redundancy of the batches of both.
+
+    Examples
+    --------
+    >>> from skactive.analysis import diagnose
+    >>> from skactive.simulation import Run
+    >>> def make(seed, *scores):
+    ...     rounds = [{"asked": range(50), "scores": {"f1": s}} for s in scores]
+    ...     return Run(rounds, info={"seed": seed})
+    >>> random = [make(s, 0.5 + s / 100, 0.6, 0.7) for s in range(6)]
+    >>> margin = [make(s, 0.5 + s / 100, 0.7 + s / 50, 0.75) for s in range(6)]
+    >>> diagnosis = diagnose(margin, random)
+    >>> diagnosis.verdict, round(diagnosis.labels_saved)
+    ('pays', 61)
     """
 
     verdict: str
@@ -246,8 +259,8 @@ def diagnose(
     >>> from skactive.analysis import diagnose
     >>> from skactive.simulation import Run
     >>> def make(seed, *scores):
-    ...     return Run([{"asked": range(50), "scores": {"accuracy": s}} for s in scores],
-    ...                info={"seed": seed, "strategy": "random"})
+    ...     rounds = [{"asked": range(50), "scores": {"accuracy": s}} for s in scores]
+    ...     return Run(rounds, info={"seed": seed, "strategy": "random"})
     >>> random = [make(s, 0.5 + s / 100, 0.6, 0.7) for s in range(6)]
     >>> margin = [make(s, 0.5 + s / 100, 0.7 + s / 50, 0.75) for s in range(6)]
     >>> print(diagnose(margin, random))

@@ -28,6 +28,21 @@ class ClassCoverage:
     first : dict of class to int or None
         Number of labels up to and including the first one of each class. None if the
         run has not found the class.
+
+    Examples
+    --------
+    After how many labels was each class found?
+
+    >>> from skactive.analysis import class_coverage
+    >>> from skactive.simulation import Run
+    >>> run = Run([{"asked": [0, 1]}, {"asked": [3, 4]}])
+    >>> coverage = class_coverage(run, ["ham", "ham", "spam", "ham", "spam"])
+    >>> coverage.first
+    {'ham': 1, 'spam': 4}
+    >>> for n, n_seen in zip(coverage.n_labeled, coverage.n_seen):
+    ...     print(f"{n} labels: {n_seen} of {len(coverage.classes)} classes")
+    2 labels: 1 of 2 classes
+    4 labels: 2 of 2 classes
     """
 
     n_labeled: np.ndarray

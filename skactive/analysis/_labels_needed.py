@@ -61,6 +61,19 @@ class LabelsNeeded:
     baseline, metric : str
     n_baseline_runs : int
     confidence : float
+
+    Examples
+    --------
+    >>> from skactive.analysis import labels_needed
+    >>> from skactive.simulation import Run
+    >>> runs = [
+    ...     Run([{"asked": range(50), "scores": {"accuracy": s}} for s in scores],
+    ...         info={"strategy": strategy})
+    ...     for strategy, scores in [("random", (0.5, 0.6)), ("margin", (0.5, 0.7))]
+    ... ]
+    >>> table = labels_needed(runs, "random", 100)
+    >>> print(f"{table.n_labeled[0]:.0f} labels instead of {table.at:g}")
+    75 labels instead of 100
     """
 
     names: list

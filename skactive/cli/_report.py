@@ -81,6 +81,8 @@ def summarize_runs(
 
     Examples
     --------
+    Which strategy ends with the highest mean score?
+
     >>> from skactive.cli import summarize_runs
     >>> from skactive.simulation import Run
     >>> runs = [
@@ -88,8 +90,10 @@ def summarize_runs(
     ...         info={"strategy": name, "seed": s})
     ...     for name, score in [("random", 0.5), ("margin", 0.75)] for s in range(2)
     ... ]
-    >>> list(summarize_runs(runs)["strategies"])
-    ['margin', 'random']
+    >>> for name, found in summarize_runs(runs)["strategies"].items():
+    ...     print(f"{name}: {found['mean'][-1]:.3f}")
+    margin: 0.755
+    random: 0.505
     """
     groups = sort_runs(runs)
     members = [run for group in groups.values() for run in group]
@@ -163,6 +167,25 @@ def format_report(summaries: Mapping[str, Any]) -> str:
     -------
     text : str
         The tables. Names are escaped, so that they cannot break them.
+
+    Examples
+    --------
+    The left part of the table:
+
+    >>> from skactive.cli import format_report, summarize_runs
+    >>> from skactive.simulation import Run
+    >>> runs = [
+    ...     Run([{"asked": [0], "scores": {"accuracy": score + s / 100}}],
+    ...         info={"strategy": name, "seed": s})
+    ...     for name, score in [("random", 0.5), ("margin", 0.75)] for s in range(2)
+    ... ]
+    >>> report = format_report({"reviews": summarize_runs(runs)})
+    >>> for line in report.splitlines()[4:8]:
+    ...     print(" | ".join(cell.strip() for cell in line.split("|")[1:3]))
+    strategy | 1 labels
+    --- | ---
+    margin | 0.755 ± 0.007
+    random | 0.505 ± 0.007
     """
     if any(
         not isinstance(s, Mapping) or "strategies" not in s for s in summaries.values()
@@ -303,6 +326,25 @@ def write_report(
         If the runs hold no scores or lack the metric.
     ImportError
         If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from skactive import ActiveLearner
+    >>> from skactive.cli import write_report
+    >>> from skactive.simulation import run_experiment
+    >>> X, y = load_iris(return_X_y=True)
+    >>> learner = ActiveLearner(LogisticRegression(max_iter=500), batch_size=5)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     runs = run_experiment(
+    ...         learner, {"iris": (X[::2], y[::2], X[1::2], y[1::2])}, seeds=2,
+    ...         strategies=["random", "margin"], n_initial=5, n_rounds=3, folder=folder,
+    ...     )
+    ...     text, written = write_report(folder)
+    >>> [path.name for path in written]
+    ['report.md', 'report.json', 'curves.png', 'ledger.png', 'overlap.png']
     """
     folder = Path(folder)
     runs = read_runs(folder)

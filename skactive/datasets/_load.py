@@ -102,12 +102,15 @@ def load_docstrings(
 
     Examples
     --------
+    >>> from collections import Counter
     >>> from skactive.datasets import load_docstrings
     >>> docstrings = load_docstrings(max_per_library=100)
-    >>> docstrings.target_names
-    ['numpy', 'scikit-learn', 'scipy', 'torch']
-    >>> len(docstrings.data), docstrings.target.shape
-    (400, (400,))
+    >>> for library, n_texts in sorted(Counter(docstrings.target.tolist()).items()):
+    ...     print(library, n_texts)
+    numpy 100
+    scikit-learn 100
+    scipy 100
+    torch 100
     """
     # Find all packages before any is parsed, so that an error is raised at once.
     folders = {label: _package_folder(label) for label in _LIBRARIES}

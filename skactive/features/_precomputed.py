@@ -70,13 +70,20 @@ class PrecomputedFeatures(
 
     Examples
     --------
-    >>> import numpy as np, tempfile, os
+    A model gets the rows of a file in place of texts:
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
     >>> from skactive.features import PrecomputedFeatures
-    >>> file = os.path.join(tempfile.mkdtemp(), "vectors.npy")
-    >>> np.save(file, np.eye(3))
-    >>> PrecomputedFeatures(file).transform([2, 0])
-    array([[0., 0., 1.],
-           [1., 0., 0.]])
+    >>> file = Path(tempfile.mkdtemp()) / "vectors.npy"
+    >>> np.save(file, [[1.0, 0.0], [0.9, 0.1], [0.1, 0.9], [0.0, 1.0]])
+    >>> model = make_pipeline(PrecomputedFeatures(file), LogisticRegression())
+    >>> model = model.fit([0, 3], ["weather", "sport"])
+    >>> model.predict([1, 2]).tolist()
+    ['weather', 'sport']
     """
 
     _parameter_constraints = {

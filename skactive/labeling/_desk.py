@@ -44,6 +44,8 @@ class Desk:
 
     Examples
     --------
+    A front end shows an item, and reports the answer:
+
     >>> import tempfile
     >>> from sklearn.feature_extraction.text import TfidfVectorizer
     >>> from sklearn.linear_model import LogisticRegression
@@ -52,15 +54,14 @@ class Desk:
     >>> from skactive.labeling import Desk
     >>> model = make_pipeline(TfidfVectorizer(), LogisticRegression())
     >>> learner = ActiveLearner(model, random_state=0)
+    >>> texts, classes = ["good", "bad", "fine"], ["yes", "no"]
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     session = LabelingSession(
-    ...         learner, ["good", "bad", "fine"], folder, classes=["yes", "no"]
-    ...     )
+    ...     session = LabelingSession(learner, texts, folder, classes=classes)
     ...     with session, Desk(session, goal=2) as desk:
     ...         item = desk.next("tab 1")[0]
     ...         state = desk.answer(item["id"], "yes", "tab 1")
-    >>> state["n_labeled"], state["classes"][0]["count"]
-    (1, 1)
+    >>> print(state["n_labeled"], "of", state["goal"], "labels")
+    1 of 2 labels
     """
 
     def __init__(

@@ -149,10 +149,22 @@ def serve(
 
     Examples
     --------
+    A program may press "Finish" as well, here as soon as the page is there:
+
+    >>> import tempfile, threading
+    >>> from urllib.request import urlopen
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from skactive import ActiveLearner, LabelingSession
     >>> from skactive.labeling import Desk, serve
-    >>> def label(session):
-    ...     with Desk(session, goal=200) as desk:
-    ...         serve(desk, announce=print)
+    >>> def finish(url):
+    ...     threading.Thread(target=urlopen, args=[f"{url}api/finish", b"{}"]).start()
+    >>> learner = ActiveLearner(LogisticRegression())
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     session = LabelingSession(learner, ["good", "bad"], folder, classes=[1, 0])
+    ...     with session, Desk(session) as desk:
+    ...         finished = serve(desk, open_browser=False, announce=finish)
+    >>> print("finished by the button" if finished else "interrupted")
+    finished by the button
     """
     check_bool("open_browser", open_browser)
     server = LabelingServer(desk, port=port, token=token)

@@ -63,10 +63,11 @@ class LabelingWidget(anywidget.AnyWidget):
     ...     texts = ["a flood in the valley", "sunny all day"]
     ...     classes = ["disaster", "other"]
     ...     with LabelingSession(learner, texts, folder, classes=classes) as session:
-    ...         widget = LabelingWidget(session, goal=2)
-    ...         widget.desk.state()["goal"]
+    ...         widget = LabelingWidget(session, goal=2)  # shown by a notebook
+    ...         state = widget.desk.state()
     ...         widget.close()
-    2
+    >>> print(state["n_labeled"], "of", state["goal"], "labels")
+    0 of 2 labels
     """
 
     _esm = PAGE / "labeling.js"

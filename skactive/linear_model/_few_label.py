@@ -86,8 +86,8 @@ class PrototypeClassifier(LinearLogistic, BaseEstimator):
     --------
     >>> from skactive.linear_model import PrototypeClassifier
     >>> model = PrototypeClassifier().fit([[1, 0], [0, 2]], ["east", "north"])
-    >>> model.predict([[3, 1], [1, 2]])
-    array(['east', 'north'], dtype='<U5')
+    >>> model.predict([[3, 1], [1, 2]]).tolist()
+    ['east', 'north']
     """
 
     _parameter_constraints = {
@@ -201,10 +201,8 @@ class FewLabelClassifier(LinearLogistic, BaseEstimator):
     >>> from sklearn.datasets import load_digits
     >>> X, y = load_digits(return_X_y=True)
     >>> model = FewLabelClassifier(random_state=0).fit(X[:50], y[:50])
-    >>> len(model.scores_), model.chosen_ == min(model.scores_, key=model.scores_.get)
-    (7, True)
-    >>> bool(model.score(X[50:], y[50:]) > 0.75)
-    True
+    >>> print(f"accuracy with 50 labels: {model.score(X[50:], y[50:]):.2f}")
+    accuracy with 50 labels: 0.79
     """
 
     _parameter_constraints = {

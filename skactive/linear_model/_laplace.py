@@ -10,7 +10,7 @@ from sklearn.utils import compute_class_weight
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._utils._chunks import chunk_size, chunks
-from .._utils._sklearn import check_sample_weight
+from .._utils._sklearn import check_sample_weight, num_samples
 from ._logistic import LinearLogistic, SequentialLogisticRegression
 from ._softmax import SoftmaxHessian
 
@@ -118,10 +118,11 @@ def _draw_labels(estimator, n_draws, rng, X, y, sample_weight):
     """Return a function that maps `X` to probabilities of k labels, (n, t, k)."""
     if y is None:
         y = estimator.predict(X)
-    if np.shape(y) != (X.shape[0], len(estimator.estimators_)):
+    y = y if sparse.issparse(y) else np.asarray(y)
+    if y.shape != (num_samples(X), len(estimator.estimators_)):
         raise ValueError(
-            f"'y_train' must be an indicator matrix of shape ({X.shape[0]}, "
-            f"{len(estimator.estimators_)}), got shape {np.shape(y)}."
+            f"'y_train' must be an indicator matrix of shape ({num_samples(X)}, "
+            f"{len(estimator.estimators_)}), got shape {y.shape}."
         )
     parts = [
         draw_linear(part, n_draws, rng, X, y[:, label], sample_weight)

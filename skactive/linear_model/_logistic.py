@@ -346,8 +346,8 @@ class SequentialLogisticRegression(QuickParamsMixin, LinearLogistic, BaseEstimat
     >>> learner = learner.fit([[-2.0], [2.5]], ["no", "yes"])
     >>> learner.query(X_pool, 1)
     array([2])
-    >>> learner.teach([[0.2]], ["yes"]).predict([[-0.1]])
-    array(['yes'], dtype='<U3')
+    >>> learner.teach([[0.2]], ["yes"]).predict([[-0.1]]).tolist()
+    ['yes']
     """
 
     _parameter_constraints = {

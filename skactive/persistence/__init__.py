@@ -135,8 +135,8 @@ def save(
     >>> with tempfile.TemporaryDirectory() as parent:
     ...     folder = skactive.save(learner, Path(parent) / "learner")
     ...     loaded = skactive.load(folder)
-    >>> loaded.predict([[0.5]])
-    array(['warm'], dtype='<U4')
+    >>> loaded.predict([[0.5]]).tolist()
+    ['warm']
     """
     if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
         raise TypeError(
@@ -226,6 +226,22 @@ def load(
     The hashes reveal damage and accidental changes. They are not a signature: a person
     who can change the files can change the manifest, too. Loading runs no code in that
     case either.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.feature_extraction.text import CountVectorizer
+    >>> from sklearn.naive_bayes import MultinomialNB
+    >>> from sklearn.pipeline import make_pipeline
+    >>> import skactive
+    >>> model = make_pipeline(CountVectorizer(), MultinomialNB())
+    >>> model = model.fit(["good film", "bad film"], ["like", "dislike"])
+    >>> with tempfile.TemporaryDirectory() as parent:
+    ...     folder = skactive.save(model, Path(parent) / "model")
+    ...     loaded = skactive.load(folder)
+    >>> loaded.predict(["a good one"]).tolist()
+    ['like']
     """
     root, files = open_folder(folder)
     if OBJECT_FILE not in files:

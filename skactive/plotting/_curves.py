@@ -63,9 +63,9 @@ class ActiveLearningCurveDisplay:
     ...     for first, second in [(0.5, 0.75), (0.25, 1.0)]
     ... ]
     >>> display = ActiveLearningCurveDisplay.from_runs(runs, band="std")
-    >>> display.lines_["margin"].get_xydata()
-    array([[10.   ,  0.375],
-           [20.   ,  0.875]])
+    >>> n_labeled, means = display.lines_["margin"].get_data()
+    >>> n_labeled.tolist(), means.tolist()
+    ([10, 20], [0.375, 0.875])
     """
 
     def __init__(

@@ -54,6 +54,8 @@ class LayerChangeDisplay:
 
     Examples
     --------
+    >>> import tempfile
+    >>> from pathlib import Path
     >>> from skactive.plotting import LayerChangeDisplay
     >>> changes = {
     ...     "layer": ["embeddings", "0", "1", "linear"],
@@ -62,8 +64,10 @@ class LayerChangeDisplay:
     ...     "variance": [0.0, 1e-8, 1e-8, 4e-8],
     ... }
     >>> display = LayerChangeDisplay.from_changes(changes)
-    >>> display.border_.get_xdata()
-    [2.5, 2.5]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     display.figure_.savefig(Path(folder) / "layers.png")
+    >>> [label.get_text() for label in display.ax_.get_xticklabels()]
+    ['embeddings', '1', '2', 'linear']
     """
 
     def __init__(self, *, changes: Any):

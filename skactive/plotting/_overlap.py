@@ -56,8 +56,10 @@ class OverlapDisplay:
     ...     "AL+FT": [Run([{"asked": [0]}, {"asked": [2, 5]}, {"asked": [1, 3]}])],
     ... }
     >>> display = OverlapDisplay.from_runs(runs, "AL+FT")
-    >>> display.lines_["PRepAL"].get_ydata().round(3)
-    array([0.333, 0.6  ])
+    >>> for n_labeled, similarity in display.lines_["PRepAL"].get_xydata():
+    ...     print(f"{n_labeled:g} labels: {similarity:.2f}")
+    3 labels: 0.33
+    5 labels: 0.60
     """
 
     def __init__(

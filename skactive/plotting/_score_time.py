@@ -62,9 +62,10 @@ class ScoreTimeDisplay:
     ...     {"epoch": 2, "seconds_total": 20.0, "valid_score": 0.75},
     ... ]
     >>> display = ScoreTimeDisplay.from_history({"all layers": history})
-    >>> display.lines_["all layers"].get_xydata()
-    array([[10.  ,  0.5 ],
-           [20.  ,  0.75]])
+    >>> for seconds, score in display.lines_["all layers"].get_xydata():
+    ...     print(f"{score:g} after {seconds:g} s")
+    0.5 after 10 s
+    0.75 after 20 s
     """
 
     def __init__(

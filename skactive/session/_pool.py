@@ -58,10 +58,10 @@ class Batch:
     --------
     >>> from skactive.session import Batch
     >>> batch = Batch(ids=("a7", "a9"), items=["a fine film", "no"], number=1)
-    >>> [f"{id}: {item}" for id, item in batch]
-    ['a7: a fine film', 'a9: no']
-    >>> batch
-    Batch(2 items, number=1: 'a7', 'a9')
+    >>> for id, item in batch:
+    ...     print(f"{id}: {item}")
+    a7: a fine film
+    a9: no
     """
 
     ids: tuple[str | int, ...]

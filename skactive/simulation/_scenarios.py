@@ -90,8 +90,10 @@ def reference_seed(X: Any, n: int = 100, *, random_state: Any = None) -> Seed:
     Examples
     --------
     >>> from skactive.simulation import reference_seed
-    >>> reference_seed(list("abcdef"), 3, random_state=0).positions
-    array([1, 0, 4])
+    >>> X = ["buy now", "hi", "free money", "lunch?", "win a car", "thanks"]
+    >>> seed = reference_seed(X, 2, random_state=0)
+    >>> [X[position] for position in seed.positions]
+    ['thanks', 'hi']
     """
     pool = np.arange(count_items(X))
     rng = round_rng(base_seed(random_state), 0, "reference_seed")
@@ -230,8 +232,8 @@ def keyword_seed(
     >>> from skactive.simulation import keyword_seed
     >>> X = ["free money", "see you at noon", "free lunch?", "the minutes", "thanks"]
     >>> seed = keyword_seed(X, r"\bfree\b", 2, negative="ham", random_state=0)
-    >>> sorted(seed.positions[~seed.assumed].tolist())
-    [0, 2]
+    >>> sorted(X[position] for position in seed.positions[~seed.assumed])
+    ['free lunch?', 'free money']
     """
     texts = as_texts(X)
     search = _compile(pattern).search
@@ -335,11 +337,14 @@ def make_imbalanced(
 
     Examples
     --------
+    Half of the texts are spam, and a fifth are afterwards:
+
     >>> from skactive.simulation import make_imbalanced
-    >>> X, y = list("abcdefghijkl"), [0, 1] * 6
-    >>> X, y = make_imbalanced(X, y, minority=1, prior=0.25, random_state=0)
-    >>> len(X), sum(y)
-    (8, 2)
+    >>> X = [f"text {i}" for i in range(40)]
+    >>> y = ["spam", "ham"] * 20
+    >>> X, y = make_imbalanced(X, y, minority="spam", prior=0.2, random_state=0)
+    >>> list(y).count("spam"), list(y).count("ham")
+    (5, 20)
     """
     n = count_items(X)
     given, y = y, as_labels(y, n)

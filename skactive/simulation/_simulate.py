@@ -150,20 +150,16 @@ def simulate(
     >>> from sklearn.linear_model import LogisticRegression
     >>> X, y = load_iris(return_X_y=True)
     >>> learner = ActiveLearner(
-    ...     LogisticRegression(max_iter=500), batch_size=5, random_state=0
+    ...     LogisticRegression(max_iter=500), batch_size=10, random_state=0
     ... )
-    >>> run = simulate(
-    ...     learner,
-    ...     X,
-    ...     y,
-    ...     n_initial=5,
-    ...     n_rounds=3,
-    ...     X_test=X,
-    ...     y_test=y,
-    ...     scoring=["accuracy", "f1_macro"],
-    ... )
-    >>> run.n_labeled, run.metrics
-    (array([ 5, 10, 15, 20]), ['accuracy', 'f1_macro'])
+    >>> test = {"X_test": X[1::2], "y_test": y[1::2]}
+    >>> run = simulate(learner, X[::2], y[::2], n_initial=10, n_rounds=3, **test)
+    >>> for n, score in zip(run.n_labeled, run.scores):
+    ...     print(f"{n} labels: {score:.2f}")
+    10 labels: 0.84
+    20 labels: 0.95
+    30 labels: 0.96
+    40 labels: 0.96
     """
     # Everything is checked before the folder of the checkpoint is made.
     check_count("n_rounds", n_rounds, 0)
@@ -429,6 +425,8 @@ class SimulatedLearner(DelegationMixin, MetaEstimatorMixin, BaseEstimator):
 
     Examples
     --------
+    Which strategy gives the better model for 30 labels?
+
     >>> from skactive import ActiveLearner
     >>> from skactive.simulation import SimulatedLearner
     >>> from sklearn.datasets import load_iris
@@ -439,11 +437,11 @@ class SimulatedLearner(DelegationMixin, MetaEstimatorMixin, BaseEstimator):
     ...     LogisticRegression(max_iter=500), batch_size=5, random_state=0
     ... )
     >>> search = GridSearchCV(
-    ...     SimulatedLearner(learner, n_initial=5, n_rounds=3),
+    ...     SimulatedLearner(learner, n_initial=20, n_rounds=2),
     ...     {"estimator__strategy": ["random", "margin"]},
     ... )
-    >>> len(search.fit(X, y).best_estimator_.run_.asked)
-    20
+    >>> search.fit(X, y).best_params_["estimator__strategy"]
+    'margin'
     """
 
     _parameter_constraints = {

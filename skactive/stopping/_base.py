@@ -35,18 +35,25 @@ class StoppingRule(BaseEstimator, ABC):
 
     Examples
     --------
-    >>> from skactive.simulation import Run
+    >>> from skactive import ActiveLearner, simulate
     >>> from skactive.stopping import StoppingRule
-    >>> class Perfect(StoppingRule):
-    ...     "Stop at a perfect score."
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> class GoodEnough(StoppingRule):
+    ...     "Stop at a score of 0.9."
     ...
     ...     requires = frozenset({"scores"})
     ...
     ...     def decide(self, run, learner, X):
-    ...         return run.scores[-1] == 1.0
-    >>> run = Run([{"asked": [4], "scores": {"accuracy": 1.0}}])
-    >>> Perfect().check(run, learner=None, X=None)
-    True
+    ...         return run.scores[-1] >= 0.9
+    >>> X, y = load_iris(return_X_y=True)
+    >>> learner = ActiveLearner(LogisticRegression(max_iter=500), random_state=0)
+    >>> run = simulate(
+    ...     learner, X[::2], y[::2], n_initial=10, n_rounds=6, stopping=GoodEnough(),
+    ...     X_test=X[1::2], y_test=y[1::2],
+    ... )
+    >>> print(f"stopped with {len(run.asked)} of {len(y[::2])} labels")
+    stopped with 20 of 75 labels
     """
 
     _parameter_constraints: dict = {}
@@ -251,12 +258,20 @@ class AnyOf(_Combined):
 
     Examples
     --------
-    >>> from skactive.stopping import LabelBudget, Plateau
-    >>> rule = LabelBudget(500) | Plateau()
-    >>> rule
-    AnyOf(rules=[('label_budget', LabelBudget(n=500)), ('plateau', Plateau())])
-    >>> rule.set_params(plateau__patience=5).get_params()["plateau__patience"]
-    5
+    Whatever comes first, 30 labels or 10 minutes:
+
+    >>> from skactive import ActiveLearner, simulate
+    >>> from skactive.stopping import LabelBudget, TimeBudget
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = load_iris(return_X_y=True)
+    >>> learner = ActiveLearner(
+    ...     LogisticRegression(max_iter=500), batch_size=10, random_state=0
+    ... )
+    >>> rule = LabelBudget(30) | TimeBudget(600)
+    >>> run = simulate(learner, X, y, n_rounds=10, n_initial=10, stopping=rule)
+    >>> print(f"{len(run.asked)} labels, by {run.stopped_by}")
+    30 labels, by LabelBudget(n=30)
     """
 
     _sign = " | "
@@ -287,12 +302,20 @@ class AllOf(_Combined):
 
     Examples
     --------
-    Once predictions are stable, but not before 200 labels:
+    Once predictions are stable, but not before 40 labels:
 
+    >>> from skactive import ActiveLearner, simulate
     >>> from skactive.stopping import KappaAverage, LabelBudget
-    >>> rule = LabelBudget(200) & KappaAverage()
-    >>> [name for name, _ in rule.rules]
-    ['label_budget', 'kappa_average']
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = load_iris(return_X_y=True)
+    >>> learner = ActiveLearner(
+    ...     LogisticRegression(max_iter=500), batch_size=10, random_state=0
+    ... )
+    >>> rule = LabelBudget(40) & KappaAverage(1, threshold=0.5)
+    >>> run = simulate(learner, X, y, n_rounds=10, n_initial=10, stopping=rule)
+    >>> print(f"stopped with {len(run.asked)} of {len(y)} labels")
+    stopped with 40 of 150 labels
     """
 
     _sign = " & "
@@ -326,6 +349,12 @@ def get_stopping_rule_names() -> list[str]:
     names : list of str
         A built-in name means the built-in rule. Any other name that several
         distributions offer appears as `dist:name` for each.
+
+    Examples
+    --------
+    >>> from skactive.stopping import get_stopping_rule_names
+    >>> [name for name in get_stopping_rule_names() if "budget" in name]
+    ['label_budget', 'round_budget', 'time_budget']
     """
     return _group.names()
 
@@ -356,9 +385,16 @@ def get_stopping_rule(name: str, **params: Any) -> Any:
 
     Examples
     --------
+    >>> from skactive import ActiveLearner, simulate
     >>> from skactive.stopping import get_stopping_rule
-    >>> get_stopping_rule("label_budget", n=500)
-    LabelBudget(n=500)
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = load_iris(return_X_y=True)
+    >>> learner = ActiveLearner(LogisticRegression(max_iter=500), batch_size=10)
+    >>> rule = get_stopping_rule("label_budget", n=50)
+    >>> run = simulate(learner, X, y, n_initial=10, n_rounds=9, stopping=rule)
+    >>> print(len(run.asked), "labels")
+    50 labels
     """
     entry = _group.find(name)
     offered = _group.load(entry)

@@ -59,6 +59,8 @@ def as_callback(
     >>> X, y = load_iris(return_X_y=True)
     >>> callback = as_callback(TimeBudget(60) | Plateau(), X, y)
     >>> model = LogisticRegression(max_iter=500).set_callbacks(callback).fit(X, y)
+    >>> print(f"accuracy {model.score(X, y):.2f}")
+    accuracy 0.97
     """
     if find_spec("sklearn.callback") is None:
         raise ImportError(

@@ -146,13 +146,14 @@ class ClassificationChange(StopSetRule):
     >>> from sklearn.linear_model import LogisticRegression
     >>> X, y = load_iris(return_X_y=True)
     >>> learner = ActiveLearner(
-    ...     LogisticRegression(max_iter=500), batch_size=5, random_state=0
+    ...     LogisticRegression(max_iter=500), batch_size=10, random_state=0
     ... )
     >>> run = simulate(
-    ...     learner, X, y, n_rounds=20, n_initial=5, stopping=ClassificationChange(2)
+    ...     learner, X, y, n_rounds=14, n_initial=10,
+    ...     stopping=ClassificationChange(threshold=0.01),
     ... )
-    >>> len(run.rounds) < 21
-    True
+    >>> print(f"stopped with {len(run.asked)} of {len(y)} labels")
+    stopped with 50 of 150 labels
     """
 
     _parameter_constraints = {
@@ -245,8 +246,8 @@ class KappaAverage(StopSetRule):
     >>> run = simulate(
     ...     learner, X, y, n_rounds=20, n_initial=5, stopping=KappaAverage()
     ... )
-    >>> len(run.rounds) < 21
-    True
+    >>> print(f"stopped with {len(run.asked)} of {len(y)} labels")
+    stopped with 25 of 150 labels
     """
 
     _parameter_constraints = {
@@ -324,9 +325,19 @@ class OverallUncertainty(StopSetRule):
 
     Examples
     --------
+    >>> from skactive import ActiveLearner, simulate
     >>> from skactive.stopping import OverallUncertainty
-    >>> OverallUncertainty(0.1)
-    OverallUncertainty(threshold=0.1)
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = load_iris(return_X_y=True)
+    >>> learner = ActiveLearner(
+    ...     LogisticRegression(max_iter=500), batch_size=5, random_state=0
+    ... )
+    >>> run = simulate(
+    ...     learner, X, y, n_rounds=20, n_initial=5, stopping=OverallUncertainty(0.15)
+    ... )
+    >>> print(f"stopped with {len(run.asked)} of {len(y)} labels")
+    stopped with 25 of 150 labels
     """
 
     _parameter_constraints = {
@@ -424,9 +435,19 @@ class SelectedAccuracy(StoppingRule):
 
     Examples
     --------
+    >>> from skactive import ActiveLearner, simulate
     >>> from skactive.stopping import SelectedAccuracy
-    >>> SelectedAccuracy(n_rounds=3)
-    SelectedAccuracy(n_rounds=3)
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = load_iris(return_X_y=True)
+    >>> learner = ActiveLearner(
+    ...     LogisticRegression(max_iter=500), batch_size=5, random_state=0
+    ... )
+    >>> run = simulate(
+    ...     learner, X, y, n_rounds=20, n_initial=5, stopping=SelectedAccuracy()
+    ... )
+    >>> print(f"stopped with {len(run.asked)} of {len(y)} labels")
+    stopped with 15 of 150 labels
     """
 
     _parameter_constraints = {

@@ -22,11 +22,16 @@ class LabelBudget(StoppingRule):
 
     Examples
     --------
-    >>> from skactive.simulation import Run
+    >>> from skactive import ActiveLearner, simulate
     >>> from skactive.stopping import LabelBudget
-    >>> run = Run([{"asked": [4, 1]}])
-    >>> LabelBudget(2).check(run, None, None), LabelBudget(3).check(run, None, None)
-    (True, False)
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = load_iris(return_X_y=True)
+    >>> learner = ActiveLearner(LogisticRegression(max_iter=500), batch_size=10)
+    >>> rule = LabelBudget(35)
+    >>> run = simulate(learner, X, y, n_initial=10, n_rounds=9, stopping=rule)
+    >>> print(len(run.asked), "labels")
+    40 labels
     """
 
     _parameter_constraints = {"n": [Interval(Integral, 1, None, closed="left")]}
@@ -50,11 +55,15 @@ class RoundBudget(StoppingRule):
 
     Examples
     --------
-    >>> from skactive.simulation import Run
+    >>> from skactive import ActiveLearner, simulate
     >>> from skactive.stopping import RoundBudget
-    >>> run = Run([{"asked": [4, 1]}, {"asked": [2]}])
-    >>> RoundBudget(1).check(run, None, None), RoundBudget(2).check(run, None, None)
-    (True, False)
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = load_iris(return_X_y=True)
+    >>> learner = ActiveLearner(LogisticRegression(max_iter=500), batch_size=10)
+    >>> run = simulate(learner, X, y, n_initial=10, n_rounds=9, stopping=RoundBudget(2))
+    >>> run.n_labeled.tolist()
+    [10, 20, 30]
     """
 
     _parameter_constraints = {"n": [Interval(Integral, 1, None, closed="left")]}
@@ -88,9 +97,19 @@ class TimeBudget(StoppingRule):
 
     Examples
     --------
+    A clock that is set by hand shows what an hour does:
+
+    >>> from skactive.simulation import Run
     >>> from skactive.stopping import TimeBudget
-    >>> TimeBudget(3600)
-    TimeBudget(seconds=3600)
+    >>> now = [0.0]
+    >>> rule = TimeBudget(3600, clock=lambda: now[0]).start()
+    >>> for minutes in [30, 59, 61]:
+    ...     now[0] = minutes * 60
+    ...     stop = rule.check(Run([{"asked": [0]}]), None, None)
+    ...     print(minutes, "minutes:", "stop" if stop else "go on")
+    30 minutes: go on
+    59 minutes: go on
+    61 minutes: stop
     """
 
     _parameter_constraints = {
@@ -142,12 +161,15 @@ class Plateau(StoppingRule):
 
     Examples
     --------
+    The best score is the second one. After which scores does the rule stop?
+
     >>> from skactive.simulation import Run
     >>> from skactive.stopping import Plateau
-    >>> scores = [0.6, 0.8, 0.79, 0.8]
-    >>> run = Run([{"asked": [i], "scores": {"f1": s}} for i, s in enumerate(scores)])
-    >>> Plateau(patience=2).check(run, None, None)
-    True
+    >>> scores = [0.6, 0.8, 0.79, 0.8, 0.9]
+    >>> rounds = [{"asked": [i], "scores": {"f1": s}} for i, s in enumerate(scores)]
+    >>> rule = Plateau(patience=2)
+    >>> [n for n in range(1, 6) if rule.check(Run(rounds[:n]), None, None)]
+    [4]
     """
 
     _parameter_constraints = {

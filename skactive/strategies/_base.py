@@ -66,14 +66,17 @@ class Strategy(QuickParamsMixin, BaseEstimator, ABC):
 
     Examples
     --------
+    >>> from skactive import ActiveLearner
     >>> from skactive.strategies import Strategy
+    >>> from sklearn.linear_model import LogisticRegression
     >>> class First(Strategy):
     ...     "Query in the order of the pool."
     ...
-    ...     def select(self, view: Any, n: int) -> NDArray:
+    ...     def select(self, view, n):
     ...         return range(n)
-    >>> First()
-    First()
+    >>> learner = ActiveLearner(LogisticRegression(), First())
+    >>> learner.fit([[0.0], [1.0]], [0, 1]).query([[1.0], [3.0], [2.0]], 2)
+    array([0, 1])
     """
 
     _parameter_constraints: dict = {}
@@ -135,7 +138,7 @@ class PointwiseStrategy(Strategy):
     ...
     ...     requires = frozenset({"features"})
     ...
-    ...     def score(self, view: Any) -> NDArray:
+    ...     def score(self, view):
     ...         return (view.features**2).sum(axis=1)
     >>> learner = ActiveLearner(LogisticRegression(), strategy=Longest())
     >>> learner.fit([[0.0], [1.0]], [0, 1]).query([[1.0], [3.0], [2.0]], 2)
@@ -182,9 +185,20 @@ class FunctionStrategy(PointwiseStrategy):
 
     Examples
     --------
+    The longest texts first:
+
+    >>> from sklearn.feature_extraction.text import CountVectorizer
+    >>> from sklearn.naive_bayes import MultinomialNB
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skactive import ActiveLearner
     >>> from skactive.strategies import FunctionStrategy
-    >>> FunctionStrategy(len).requires is None
-    True
+    >>> strategy = FunctionStrategy(lambda view: [len(text) for text in view.X])
+    >>> model = make_pipeline(CountVectorizer(), MultinomialNB())
+    >>> learner = ActiveLearner(model, strategy)
+    >>> learner = learner.fit(["good film", "bad film"], ["yes", "no"])
+    >>> pool = ["fine", "not a film for everyone", "so long"]
+    >>> [pool[i] for i in learner.query(pool, 2)]
+    ['not a film for everyone', 'so long']
     """
 
     requires = None  # a function declares nothing: each access is checked separately

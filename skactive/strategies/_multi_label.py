@@ -38,13 +38,18 @@ class LabelCardinalityInconsistency(PointwiseStrategy):
 
     Examples
     --------
+    The labeled items have one label on average. The last item is predicted to have two:
+
+    >>> import numpy as np
     >>> from skactive import ActiveLearner
+    >>> from skactive.strategies import LabelCardinalityInconsistency
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.multiclass import OneVsRestClassifier
-    >>> learner = ActiveLearner(OneVsRestClassifier(LogisticRegression()), "lci")
-    >>> X, Y = [[-1, 1], [1, -1], [-1, 1], [1, -1]], [[0, 1], [1, 0], [0, 1], [1, 0]]
-    >>> learner.fit(X, Y).query([[-1.0, 1.0], [1.0, -1.0], [-0.9, 1.1]], 1).shape
-    (1,)
+    >>> model = OneVsRestClassifier(LogisticRegression())
+    >>> learner = ActiveLearner(model, LabelCardinalityInconsistency())
+    >>> X = np.array([[-1.0, 1.0], [1.0, -1.0], [-1.0, -1.0], [1.0, 1.0]])
+    >>> learner.fit(X, X > 0).query([[-2.0, 2.0], [2.0, -2.0], [2.0, 2.0]], 1)
+    array([2])
     """
 
     requires = frozenset({"predictions", "labeled"})
@@ -174,9 +179,19 @@ class ExpectedScoreChange(PointwiseStrategy):
 
     Examples
     --------
-    >>> from skactive import get_strategy
-    >>> get_strategy("besra", n_draws=20)
-    ExpectedScoreChange(n_draws=20)
+    Which labels would change the predictions of the other items most?
+
+    >>> import numpy as np
+    >>> from skactive import ActiveLearner, get_strategy
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.multiclass import OneVsRestClassifier
+    >>> strategy = get_strategy("besra", n_draws=20)
+    >>> model = OneVsRestClassifier(LogisticRegression())
+    >>> learner = ActiveLearner(model, strategy, random_state=0)
+    >>> X = np.array([[-1.0, 1.0], [1.0, -1.0], [-1.0, -1.0], [1.0, 1.0]])
+    >>> pool = [[-3.0, 3.0], [0.1, -0.1], [0.3, -0.3], [-0.2, 0.2], [-3.0, -3.0]]
+    >>> learner.fit(X, X > 0).query(pool, 1)
+    array([4])
     """
 
     _parameter_constraints = {

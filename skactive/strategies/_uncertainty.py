@@ -32,9 +32,16 @@ class Random(PointwiseStrategy):
 
     Examples
     --------
-    >>> from skactive import get_strategy
-    >>> get_strategy("random")
-    Random()
+    The same seed draws the same items:
+
+    >>> from skactive import ActiveLearner
+    >>> from skactive.strategies import Random
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> learner = ActiveLearner(LogisticRegression(), Random(), random_state=0)
+    >>> learner = learner.fit([[-1.0], [1.0]], ["no", "yes"])
+    >>> pool = [[0.0], [1.0], [2.0], [3.0], [4.0]]
+    >>> learner.query(pool, 2).tolist() == learner.query(pool, 2).tolist()
+    True
     """
 
     def score(self, view: Any) -> NDArray:
@@ -117,9 +124,12 @@ class LeastConfidence(_OfLabels):
 
     Examples
     --------
-    >>> from skactive import get_strategy
-    >>> get_strategy("least_confidence").requires
-    frozenset({'proba'})
+    >>> from skactive import ActiveLearner
+    >>> from skactive.strategies import LeastConfidence
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> learner = ActiveLearner(LogisticRegression(), LeastConfidence())
+    >>> learner.fit([[-1.0], [1.0]], [0, 1]).query([[-2.0], [0.1], [3.0]], 1)
+    array([1])
     """
 
     requires = frozenset({"proba"})
@@ -155,9 +165,16 @@ class VariationRatio(LeastConfidence):
 
     Examples
     --------
-    >>> from skactive import get_strategy
-    >>> get_strategy("variation_ratio")
-    VariationRatio()
+    The trees of a forest agree at the ends and vote for both classes in the middle:
+
+    >>> from skactive import ActiveLearner
+    >>> from skactive.strategies import VariationRatio
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> forest = RandomForestClassifier(random_state=0)
+    >>> learner = ActiveLearner(forest, strategy=VariationRatio(), random_state=0)
+    >>> learner = learner.fit([[-2.0], [-1.0], [1.0], [2.0]], [0, 0, 1, 1])
+    >>> learner.query([[-9.0], [0.1], [9.0]], 1)
+    array([1])
     """
 
 

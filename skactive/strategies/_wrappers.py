@@ -123,10 +123,15 @@ class Subsample(_Composite):
 
     Examples
     --------
-    >>> from skactive import get_strategy
-    >>> strategy = get_strategy("subsample", strategy="entropy", size=0.1)
-    >>> sorted(strategy.requires)
-    ['proba']
+    Half of the pool is drawn, and its most uncertain item is queried:
+
+    >>> from skactive import ActiveLearner, get_strategy
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> strategy = get_strategy("subsample", strategy="entropy", size=0.5)
+    >>> learner = ActiveLearner(LogisticRegression(), strategy, random_state=0)
+    >>> learner = learner.fit([[-1.0], [1.0]], [0, 1])
+    >>> learner.query([[-3.0], [0.1], [0.2], [3.0]], 1)
+    array([1])
     """
 
     _parameter_constraints = {
@@ -182,10 +187,16 @@ class Prefilter(_Composite):
 
     Examples
     --------
-    >>> from skactive import get_strategy
-    >>> strategy = get_strategy("prefilter", second="coreset")
-    >>> sorted(strategy.requires)
-    ['class_scores', 'features']
+    Of the two items that the model is least certain about, the one farther from the
+    labels:
+
+    >>> from skactive import ActiveLearner, get_strategy
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> strategy = get_strategy("prefilter", second="coreset", factor=2)
+    >>> learner = ActiveLearner(LogisticRegression(), strategy)
+    >>> learner = learner.fit([[-1.0, 0.0], [1.0, 0.0]], [0, 1])
+    >>> learner.query([[0.1, 0.1], [0.2, 5.0], [3.0, 9.0]], 1)
+    array([1])
     """
 
     _parameter_constraints = {
@@ -419,10 +430,15 @@ class SEALS(_Composite):
 
     Examples
     --------
-    >>> from skactive import get_strategy
-    >>> strategy = get_strategy("seals", strategy="entropy", k=20)
-    >>> sorted(strategy.requires)
-    ['features', 'labeled', 'proba']
+    The item at 0 is the most uncertain one, but it is no nearest neighbor of a label:
+
+    >>> from skactive import ActiveLearner, get_strategy
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> strategy = get_strategy("seals", strategy="entropy", k=1)
+    >>> learner = ActiveLearner(LogisticRegression(), strategy)
+    >>> learner = learner.fit([[-1.0], [1.0]], [0, 1])
+    >>> learner.query([[-1.1], [0.0], [0.9], [-4.0]], 1)
+    array([2])
     """
 
     _parameter_constraints = {
@@ -569,15 +585,14 @@ class ClassBalanced(_Composite):
 
     Examples
     --------
-    >>> import numpy as np
+    One item of each predicted class, where the model is least certain:
+
     >>> from skactive import ActiveLearner, get_strategy
     >>> from sklearn.linear_model import LogisticRegression
     >>> strategy = get_strategy("class_balanced", strategy="entropy")
     >>> learner = ActiveLearner(LogisticRegression(), strategy=strategy)
-    >>> learner.fit([[-3.0], [-2.0], [-1.0], [3.0]], [0, 0, 0, 1])
-    ActiveLearner(estimator=LogisticRegression(),
-                  strategy=ClassBalanced(strategy='entropy'))
-    >>> learner.query(np.array([[-3.0], [-0.5], [2.0], [3.0], [1.5]]), 2)
+    >>> learner = learner.fit([[-3.0], [-2.0], [-1.0], [3.0]], [0, 0, 0, 1])
+    >>> learner.query([[-3.0], [-0.5], [2.0], [3.0], [1.5]], 2)
     array([4, 2])
     """
 

@@ -424,11 +424,16 @@ def parametrize_with_text_checks(
 
     Examples
     --------
+    In a test file, pytest runs each check as a test of its own:
+
     >>> from skactive.bert import BertFeatures
     >>> from skactive.testing import parametrize_with_text_checks
     >>> @parametrize_with_text_checks([BertFeatures()])
     ... def test_estimator(check):
     ...     check()
+    >>> cases = test_estimator.pytestmark[0].args[1]
+    >>> cases[0].id
+    'BertFeatures-check_tags_are_honest'
     """
     return parametrize(
         list(estimators),

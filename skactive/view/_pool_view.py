@@ -76,13 +76,17 @@ class PoolView:
 
     Examples
     --------
+    The view of two items, as a strategy gets it:
+
     >>> import numpy as np
     >>> from skactive.view import PoolView
     >>> from sklearn.linear_model import LogisticRegression
-    >>> model = LogisticRegression().fit([[-1.0], [1.0]], [0, 1])
+    >>> model = LogisticRegression().fit([[-1.0], [1.0]], ["cold", "warm"])
     >>> view = PoolView(np.array([[0.0], [3.0]]), estimator=model)
-    >>> view.proba[0]
-    array([0.5, 0.5])
+    >>> for probabilities in view.proba:
+    ...     print(probabilities.round(1))
+    [0.5 0.5]
+    [0.1 0.9]
     """
 
     def __init__(

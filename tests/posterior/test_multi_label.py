@@ -71,3 +71,12 @@ def test_besra_runs_on_the_laplace_draws():
     model = OneVsRestClassifier(LogisticRegression())
     learner = ActiveLearner(model, "besra", batch_size=5, random_state=0).fit(X, Y)
     assert len({*learner.query(np.vstack([POOL, X]))}) == 5
+
+
+def test_lists_have_the_draws_of_arrays():
+    model = OneVsRestClassifier(LogisticRegression()).fit(X, Y)
+    listed = sample_proba(
+        model, POOL.tolist(), 5, 0, X_train=X.tolist(), y_train=Y.tolist()
+    )
+    expected = sample_proba(model, POOL, 5, 0, X_train=X, y_train=Y)
+    np.testing.assert_array_equal(listed, expected)

