@@ -25,6 +25,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
     filter(None, [str(HERE / "_ext"), os.environ.get("PYTHONPATH")])
 )
 os.environ["TQDM_DISABLE"] = "1"
+os.environ.pop("MPLBACKEND", None)  # "Agg" would keep pictures out of the pages
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 

@@ -161,7 +161,9 @@ def label(command, *, n=0, answer=None, keys=(), wait=None, finish=False, size="
         return
     with open_camera() as camera, run_page(command) as (url, process, log):
         camera.open(url, size)
-        for _ in range(n):
+        for i in range(n):
+            if i == 3:  # a person is slower than the encoder
+                camera.until(lambda: "of the texts read" not in camera.text("body"))
             camera.answer(answer)
         if wait:
             camera.until(lambda: wait in camera.text("body"))
@@ -170,9 +172,22 @@ def label(command, *, n=0, answer=None, keys=(), wait=None, finish=False, size="
         if finish:
             camera.finish()
             process.wait(timeout=240)
-            print(re.sub(r"http\S+", "http://127.0.0.1:...", log.read_text()), end="")
+            printed = re.sub(r"http\S+", "http://127.0.0.1:...", log.read_text())
+            print(printed.replace(f"{Path.cwd()}{os.sep}", ""), end="")
             if process.returncode:
                 raise RuntimeError(f"{command!r} failed")
+
+
+def run(command):
+    """Run a command of skactive and print what it prints."""
+    done = subprocess.run(
+        [sys.executable, "-m", *shlex.split(command)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    print(done.stdout, end="")
+    done.check_returncode()
 
 
 @contextmanager
@@ -267,12 +282,12 @@ class Camera:
         code = "return document.querySelector(arguments[0])?.textContent ?? ''"
         return self.driver.execute_script(code, selector)
 
-    def press(self, *keys):
+    def press(self, *keys, pause=0.3):
         from selenium.webdriver import ActionChains
 
         for key in keys:
             ActionChains(self.driver).send_keys(key).perform()
-            time.sleep(0.3)
+            time.sleep(pause)
 
     def answer(self, answer):
         """Press the key of the class that `answer` returns for the text."""
@@ -282,7 +297,8 @@ class Camera:
 [...document.querySelectorAll(".classes button")].map((button) =>
   [button.querySelector(".name").textContent, button.querySelector("kbd").textContent]
 ))"""
-        self.press(self.driver.execute_script(code)[str(answer(text))].lower())
+        keys = self.driver.execute_script(code)
+        self.press(keys[str(answer(text))].lower())
         self.until(lambda: self.text(".text > p:not(.note)") != text)
 
     def finish(self):
