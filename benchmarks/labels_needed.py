@@ -24,7 +24,8 @@ difference from the change before with its 95 % interval and a paired t test, co
 by Holm's procedure over the changes of a column (one data set, one number of labels),
 and the labels needed for the accuracy of the baseline with --at labels. Writes
 labels_needed.png, and labels_needed.json with the scores of all runs, to --out; with
---records, the tables and the picture are made from such a file.
+--records, the tables and the picture are made from such a file, and with --figures the
+picture alone, in the folder images of --out.
 """
 
 import argparse
@@ -374,6 +375,7 @@ def main():
     parser.add_argument("--n-jobs", type=int, default=1)
     parser.add_argument("--out", type=Path, help="folder for finished runs")
     parser.add_argument("--records", type=Path, help="a labels_needed.json to show")
+    parser.add_argument("--figures", action="store_true", help="only the picture")
     parser.add_argument("--smoke", action="store_true")
     args = parser.parse_args()
     if args.smoke:
@@ -386,6 +388,12 @@ def main():
     tables, kept = {}, []
     if args.records:
         kept = json.loads(args.records.read_text())
+    if args.figures:
+        for name in args.data:
+            runs = as_runs([record for record in kept if record["data"] == name])
+            tables[name] = labels_needed(runs, "baseline", args.at)
+        draw(tables, args.out / "images" / "labels_needed.png")
+        return
     for name in args.data:
         if args.records:
             records = [record for record in kept if record["data"] == name]

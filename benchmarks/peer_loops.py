@@ -208,6 +208,9 @@ def main():
     parser.add_argument("--environments", type=Path, help="folder of the peers'")
     parser.add_argument("--python", help="one interpreter for all peers")
     settings = settle(parser.parse_args(), SCALES)
+    if settings.figures:
+        draw(read_records(settings, "peers"), settings)
+        return
     settings.provenance = provenance(settings)
     if settings.rebuild:
         records = read_records(settings, "peers")

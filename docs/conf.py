@@ -50,6 +50,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "sphinxcontrib.programoutput",
+    "result_figures",
     "skactive_site",
 ]
 if not only:

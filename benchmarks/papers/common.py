@@ -64,6 +64,11 @@ def make_parser(doc):
         action="store_true",
         help="only the page, from the JSON in docs/results",
     )
+    parser.add_argument(
+        "--figures",
+        action="store_true",
+        help="only the figures, from the JSON in docs/results",
+    )
     return parser
 
 

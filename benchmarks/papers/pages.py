@@ -140,6 +140,9 @@ def publish(settings, name, run, draw, page, check):
     check : callable
         `check(records, settings, text)` stops where the smoke is not as it should be.
     """
+    if settings.figures:
+        draw(read_records(settings, name), settings)
+        return
     settings.provenance = provenance(settings)
     records = read_records(settings, name) if settings.rebuild else run(settings)
     draw(records, settings)
@@ -152,7 +155,7 @@ def publish(settings, name, run, draw, page, check):
 
 
 def figure_path(settings, name):
-    """Where a picture goes: next to the page."""
+    """Where a picture goes: next to the page, where git ignores it."""
     folder = (DOCS if settings.page else settings.out) / "images"
     folder.mkdir(parents=True, exist_ok=True)
     return folder / name

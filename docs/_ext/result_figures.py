@@ -1,0 +1,69 @@
+"""Draw the pictures of the result pages from the numbers next to the pages.
+
+The build calls it; it draws what is missing or older than its numbers. By hand:
+
+    python docs/_ext/result_figures.py      # all of them, into docs/results/images
+"""
+
+import os
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "docs" / "results"
+# The script that draws the pictures of each file of numbers.
+SCRIPTS = {
+    "eindor2020": "papers/eindor2020.py",
+    "griesshaber2020": "papers/griesshaber2020.py",
+    "hart": "papers/hart.py",
+    "labels_needed": "labels_needed.py",
+    "peers": "peer_loops.py",
+    "prepal": "papers/prepal.py",
+    "wang": "papers/wang.py",
+}
+
+
+def find_old():
+    """Return the names whose pictures are missing or older than their numbers."""
+    old = []
+    for name in SCRIPTS:
+        pictures = list((RESULTS / "images").glob(f"{name}*.png"))
+        numbers = (RESULTS / f"{name}.json").stat().st_mtime
+        if not pictures or min(p.stat().st_mtime for p in pictures) < numbers:
+            old.append(name)
+    return old
+
+
+def draw(names):
+    """Run the scripts in this process, one after the other."""
+    (RESULTS / "images").mkdir(exist_ok=True)
+    for name in names:
+        script = ROOT / "benchmarks" / SCRIPTS[name]
+        options = ["--figures", "--out", str(RESULTS)]
+        if name == "labels_needed":
+            options += ["--records", str(RESULTS / "labels_needed.json")]
+        sys.argv = [str(script), *options]
+        sys.path.insert(0, str(script.parent))
+        runpy.run_path(str(script), run_name="__main__")
+
+
+def draw_old(app):
+    """Draw in another process, so that the build keeps its settings of matplotlib."""
+    names = find_old()
+    only = os.environ.get("SKACTIVE_DOCS_ONLY", "results/")
+    if names and only.startswith("results/"):
+        environment = {**os.environ, "MPLBACKEND": "Agg"}
+        command = [sys.executable, __file__, *names]
+        subprocess.run(command, env=environment, check=True)
+
+
+def setup(app):
+    """Connect the hook."""
+    app.connect("builder-inited", draw_old)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+if __name__ == "__main__":
+    draw(sys.argv[1:] or SCRIPTS)
