@@ -52,6 +52,7 @@ extensions = [
     "sphinxcontrib.programoutput",
     "result_figures",
     "skactive_site",
+    "api_pages",
 ]
 if not only:
     extensions += ["sphinx_gallery.gen_gallery", "sphinx_llms_txt"]

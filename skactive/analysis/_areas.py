@@ -83,7 +83,7 @@ def deficiency(
     """Compute the area below the best score, relative to that of a baseline.
 
     This is the area between the best score and a learning curve, divided by the same
-    area for the baseline (random sampling) [1]_:
+    area for the baseline (random sampling) [1]_, ::
 
         sum_t (best - score_t) / sum_t (best - baseline_t)
 

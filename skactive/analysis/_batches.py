@@ -23,7 +23,7 @@ def diversity(batch: ArrayLike, pool: Any, *, n_jobs: int | None = 1) -> float:
     """Compute how well a batch covers the pool.
 
     This is the inverse of the mean distance of the items of the pool to the nearest
-    item of the batch [1]_:
+    item of the batch [1]_, ::
 
         D(B) = (1 / |U| sum_{x in U} min_{b in B} ||x - b||)^-1
 

@@ -20,7 +20,7 @@ def jaccard(
 ) -> NDArray[np.float64]:
     """Compute the Jaccard similarity of the queries of two runs after each round.
 
-    This is |A ∩ B| / |A ∪ B| of the two sets of positions: 1 for equal sets, 0 for
+    This is ``|A ∩ B| / |A ∪ B|`` of the two sets of positions: 1 for equal sets, 0 for
     disjoint sets.
 
     Parameters

@@ -64,7 +64,7 @@ class PrototypeClassifier(LinearLogistic, BaseEstimator):
         Zeros.
     n_features_in_ : int
         Number of features seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features. Defined only if the columns of `X` have names.
 
     See Also
@@ -170,7 +170,7 @@ class FewLabelClassifier(LinearLogistic, BaseEstimator):
         The intercepts.
     n_features_in_ : int
         Number of features seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features. Defined only if the columns of `X` have names.
 
     See Also

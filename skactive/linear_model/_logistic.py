@@ -318,7 +318,7 @@ class SequentialLogisticRegression(QuickParamsMixin, LinearLogistic, BaseEstimat
         Number of steps of the last `fit`.
     n_features_in_ : int
         Number of features seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features. Defined only if the columns of `X` have names.
 
     See Also

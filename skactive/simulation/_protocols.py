@@ -15,15 +15,18 @@ from ..learner import ActiveLearner
 from ._run import Run
 from ._simulate import simulate
 
-# 2,000 labels: 50 at random, then rounds of 50.
+#: The schedule of PRepAL. 2,000 labels: 50 at random, then 39 rounds of 50.
+#: Pass it on as ``simulate(learner, X, y, **PREPAL)``.
 PREPAL = MappingProxyType(
     {"initial": "random", "n_initial": 50, "n_rounds": 39, "batch_size": 50}
 )
-# The same 2,000 labels, queried one by one.
+#: The schedule of PRepAL with single queries. 2,000 labels: 50 at random, then 1,950
+#: rounds of one.
 PREPAL_SEQUENTIAL = MappingProxyType(
     {"initial": "random", "n_initial": 50, "n_rounds": 1950, "batch_size": 1}
 )
-# 910 labels: the first 10 examples, then rounds of 100 from the first 20,000.
+#: The schedule of Griesshaber et al. (2020). 910 labels: the first 10 items, then 9
+#: rounds of 100 from a pool of the first 20,000.
 GRIESSHABER = MappingProxyType(
     {
         "initial": "first",

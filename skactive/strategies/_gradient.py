@@ -20,12 +20,12 @@ class EGL(PointwiseStrategy):
 
     The gradient is that of the log loss with respect to the weights of the last
     linear layer, for a label drawn from the predicted probabilities p. For
-    inputs h its expected length is sum_c p_c ||p - e_c|| sqrt(||h||^2 + 1).
+    inputs h its expected length is ``sum_c p_c ||p - e_c|| sqrt(||h||^2 + 1)``.
 
     For several labels per item it is the sum over the labels' rows of weights,
-    2 sum_l p_l (1 - p_l) sqrt(||h||^2 + 1). For a regressor the label is drawn from the
-    posterior ("expected model change"): the mean of |f(x) - f_t(x)| sqrt(||h||^2 + 1)
-    over posterior draws f_t.
+    ``2 sum_l p_l (1 - p_l) sqrt(||h||^2 + 1)``. For a regressor the label is drawn from
+    the posterior ("expected model change"): the mean of
+    ``|f(x) - f_t(x)| sqrt(||h||^2 + 1)`` over posterior draws f_t.
 
     Parameters
     ----------

@@ -65,10 +65,10 @@ class CategoryVectorInconsistency(PointwiseStrategy):
     """Query candidates of small margins whose predicted labels are unlike any so far.
 
     The score is a product of two parts. The first is the mean over the labels of
-    (n - r) / (n - 1), where r is the rank of the candidate by the gap |2 p - 1| of the
-    label. The second is the mean inconsistency of the predicted label set with the sets
-    of the labeled items: the normalized entropy distance of the two as binary vectors,
-    and 1 if they differ in every label.
+    (n - r) / (n - 1), where r is the rank of the candidate by the gap ``|2 p - 1|`` of
+    the label. The second is the mean inconsistency of the predicted label set with the
+    sets of the labeled items: the normalized entropy distance of the two as binary
+    vectors, and 1 if they differ in every label.
 
     Notes
     -----

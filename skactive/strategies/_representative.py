@@ -128,7 +128,7 @@ class Representative(Strategy):
     margin : float or "auto", default="auto"
         A candidate is inside if the gap between the scores of its two best classes is
         smaller. "auto" is 1 for decision values, the margin of a support vector
-        machine, |f(x)| < 1. For probabilities, `factor` determines the number.
+        machine, ``|f(x)| < 1``. For probabilities, `factor` determines the number.
     factor : float, default=10.0
         Number of candidates per query that are inside if "auto" is used with
         probabilities: those with the smallest gaps. At least 1.

@@ -184,8 +184,8 @@ class Margin(_OfLabels):
     It uses probabilities, or decision values for classifiers without them. For two
     classes the gap is the distance to the hyperplane. Also known as "breaking ties".
 
-    For multi-label targets, the gap of a label is |2 p - 1|, or its absolute decision
-    value. Candidates have the mean of the gaps, or their minimum.
+    For multi-label targets, the gap of a label is ``|2 p - 1|``, or its absolute
+    decision value. Candidates have the mean of the gaps, or their minimum.
 
     Parameters
     ----------

@@ -301,8 +301,8 @@ class PoolView:
     def label_margins(self) -> NDArray:
         """Distance of each label from a change of its prediction, shape (n, k).
 
-        For multi-label targets: |2 p - 1|, or the absolute decision values of a model
-        without probabilities.
+        For multi-label targets: ``|2 p - 1|``, or the absolute decision values of a
+        model without probabilities.
         """
         scores = self.class_scores
         has_proba = hasattr(self._query.final, "predict_proba")

@@ -1,0 +1,104 @@
+"""API reference: a page for each exported name, in groups.
+
+The groups are the pages of docs/api, written by hand. autosummary makes the page of
+each name from `_templates/autosummary`. This extension checks that each exported name
+is in one group, and finds the comments that document constants.
+"""
+
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+from sphinx.util import logging
+
+import skactive
+
+logger = logging.getLogger(__name__)
+# Modules whose names are exported by the package as well.
+SHORTER = {
+    "skactive.learner.ActiveLearner": "skactive.ActiveLearner",
+    "skactive.persistence.load": "skactive.load",
+    "skactive.persistence.save": "skactive.save",
+    "skactive.registry.get_strategy": "skactive.get_strategy",
+    "skactive.registry.get_strategy_names": "skactive.get_strategy_names",
+    "skactive.session.LabelingSession": "skactive.LabelingSession",
+    "skactive.simulation.simulate": "skactive.simulate",
+}
+
+
+def list_exported():
+    """Return the full name of everything that skactive exports."""
+    modules = ["learner", "posterior", "registry"]
+    modules += [
+        module.name
+        for module in pkgutil.iter_modules(skactive.__path__)
+        if module.ispkg and not module.name.startswith("_")
+    ]
+    names = {f"skactive.{name}" for name in skactive.__all__} - {"skactive.__version__"}
+    for module in modules:
+        exported = importlib.import_module(f"skactive.{module}").__all__
+        names |= {f"skactive.{module}.{name}" for name in exported}
+    return names - set(SHORTER)
+
+
+def list_grouped(folder):
+    """Return the full names in the tables of the pages in a folder."""
+    found = []
+    for page in sorted(Path(folder).glob("*.rst")):
+        module = None
+        for line in page.read_text("utf-8").splitlines():
+            if directive := re.match(r"\.\. currentmodule:: (\S+)", line):
+                module = directive[1]
+            elif module and (name := re.fullmatch(r"   (\w+)", line)):
+                found.append(f"{module}.{name[1]}")
+    return found
+
+
+def check_groups(app):
+    """Warn of a name in no group, of one in two groups, and of one that is no name."""
+    grouped, exported = list_grouped(Path(app.srcdir) / "api"), list_exported()
+    twice = {name for name in grouped if grouped.count(name) > 1}
+    for problem, names in {
+        "no group of docs/api": exported - set(grouped),
+        "two groups of docs/api": twice,
+        "a group of docs/api, but not exported": set(grouped) - exported,
+    }.items():
+        for name in sorted(names):
+            logger.warning("%s is in %s", name, problem)
+
+
+def read_comment(fullname):
+    """Return the lines of the `#:` comment above a constant, in whatever module."""
+    package, _, name = fullname.rpartition(".")
+    comment = re.compile(rf"(?m)((?:^#:.*\n)+)^{name} = ")
+    for folder in importlib.import_module(package).__path__:
+        for file in sorted(Path(folder).glob("*.py")):
+            if found := comment.search(file.read_text("utf-8")):
+                return [line[2:].strip() for line in found[1].splitlines()]
+    return []
+
+
+def document_constant(app, what, name, obj, options, lines):
+    """Replace the docstring of a constant's type by the comment of the constant."""
+    if what == "data":
+        lines[:] = read_comment(name)
+
+
+def configure(app, config):
+    """Set what the pages of names need."""
+    config.default_role = "obj"  # `name` is code, and a link where the name has a page
+    config.toc_object_entries_show_parents = "hide"
+    config.smartquotes = False  # values such as "auto" are typed with straight quotes
+    config.templates_path.append("_templates")
+    gallery = "sphinx_gallery.gen_gallery" in config.extensions
+    config.autosummary_context["gallery"] = gallery
+
+
+def setup(app):
+    """Connect the hooks."""
+    app.connect("config-inited", configure)
+    app.connect("builder-inited", check_groups)
+    # After numpydoc, which would read the docstring of the type.
+    app.connect("autodoc-process-docstring", document_constant, priority=900)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
