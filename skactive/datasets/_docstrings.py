@@ -1,6 +1,7 @@
 """Read the first paragraphs of public docstrings out of source files."""
 
 import ast
+import gc
 import os
 import re
 import warnings
@@ -33,13 +34,25 @@ def read_docstrings(folder):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes in others' sources
             try:
-                tree = ast.parse(path.read_bytes())
+                tree = _parse(path.read_bytes())
             except (SyntaxError, ValueError):  # templates, code for other versions
                 continue
         for docstring in _docstrings(tree):
             paragraph = first_paragraph(docstring)
             if paragraph:
                 yield paragraph
+
+
+def _parse(source):
+    # A syntax tree is many objects and no cycles: collecting garbage takes a third of
+    # the time, and finds nothing.
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return ast.parse(source)
+    finally:
+        if collects:
+            gc.enable()
 
 
 def first_paragraph(docstring):

@@ -132,7 +132,9 @@ def load_docstrings(
         if len(labels) == 1:
             digest = hashlib.sha256(texts[key].encode()).digest()
             rows[next(iter(labels))].append((digest, texts[key], next(iter(labels))))
-    kept = sorted(row for of in rows.values() for row in sorted(of)[:max_per_library])
+    kept = [row for of in rows.values() for row in sorted(of)[:max_per_library]]
+    # The first digests of a large library are all small, so another digest mixes them.
+    kept.sort(key=lambda row: hashlib.sha256(row[0]).digest())
 
     data = [text for _, text, _ in kept]
     target = np.array([label for *_, label in kept])

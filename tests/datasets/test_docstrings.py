@@ -276,6 +276,13 @@ def test_return_X_y_and_fewer_texts_per_library(docstrings, extent, monkeypatch)
     assert set(X) <= set(docstrings.data)
 
 
+def test_few_texts_per_library_are_mixed_as_well():
+    y = _load("part", max_per_library=20).target
+    _, head = np.unique(y[:40], return_counts=True)
+    assert head.size == 4
+    assert head.min() > 5
+
+
 @pytest.mark.parametrize("value", [0, -1, 2.5, "all"])
 def test_max_per_library_must_be_positive(value):
     with pytest.raises(ValueError, match=r"'max_per_library' parameter .* an int"):
