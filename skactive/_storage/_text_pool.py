@@ -149,9 +149,19 @@ class TextPool(Sequence):
         return hashes
 
     def drop_known(self, positions: NDArray | None, X_known: Any) -> NDArray | None:
-        """Return the positions (p,) without known texts and without repeated ones.
+        """Return positions without those of known texts and of repeated ones.
 
-        None stands for all positions. They are returned unchanged if none is dropped.
+        Parameters
+        ----------
+        positions : ndarray of int, shape (p,), or None
+            Positions in the pool. None stands for all of them.
+        X_known : container of m texts or None
+            The known texts, such as those with labels.
+
+        Returns
+        -------
+        positions : ndarray of int or None
+            `positions` itself if none is dropped.
         """
         hashes = self.hashes if positions is None else self.hashes[positions]
         kept = np.ones(len(hashes), dtype=bool)
@@ -172,7 +182,18 @@ class TextPool(Sequence):
         return np.flatnonzero(kept) if positions is None else positions[kept]
 
     def join_rows(self, other: Any) -> "TextPool | None":
-        """Return the texts of two pools of one file, or None for another `other`."""
+        """Return the texts of two pools of one file.
+
+        Parameters
+        ----------
+        other : TextPool
+            A pool whose texts follow those of this one.
+
+        Returns
+        -------
+        pool : TextPool or None
+            None if `other` is no pool of the same file.
+        """
         if not isinstance(other, TextPool) or other._file.path != self._file.path:
             return None
         return TextPool(self._file, np.r_[tuple(map(_as_array, _rows_of(self, other)))])

@@ -102,6 +102,7 @@ def align_runs(
     Parameters
     ----------
     runs : Run or sequence of Run
+        The runs to align.
     metric : str or None, default=None
         Defaults to the first metric of the first run.
     grid : array-like of shape (r,) or None, default=None

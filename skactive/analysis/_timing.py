@@ -24,6 +24,7 @@ def score_against_time(
     Parameters
     ----------
     run : Run
+        The run to read.
     metric : str or None, default=None
         Defaults to the first metric of the run.
     phases : sequence of str, default=("retraining",)

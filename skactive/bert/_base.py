@@ -286,6 +286,7 @@ class BertEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Parameters
         ----------
         X : sequence of n str, or of (str, str)
+            Texts or pairs of texts.
 
         Returns
         -------

@@ -180,10 +180,13 @@ class BertClassifier(ClassifierMixin, BertEstimator):
         Parameters
         ----------
         X : sequence of n str, or of (str, str)
+            Texts or pairs of texts.
         y : array-like of shape (n,) or (n, k)
+            Labels, as in `fit`.
         classes : array-like or None, default=None
             All classes of this and later calls; used in the first call only.
         sample_weight : array-like of shape (n,) or None, default=None
+            Weights in the loss.
 
         Returns
         -------
@@ -241,6 +244,7 @@ class BertClassifier(ClassifierMixin, BertEstimator):
         Parameters
         ----------
         X : sequence of n str, or of (str, str)
+            Texts or pairs of texts.
 
         Returns
         -------
@@ -266,6 +270,7 @@ class BertClassifier(ClassifierMixin, BertEstimator):
         Parameters
         ----------
         X : sequence of n str, or of (str, str)
+            Texts or pairs of texts.
 
         Returns
         -------
@@ -296,6 +301,7 @@ class BertClassifier(ClassifierMixin, BertEstimator):
         Parameters
         ----------
         X : sequence of n str, or of (str, str)
+            Texts or pairs of texts.
         n_draws : int or None, default=None
             Number of draws. None uses the parameter of that name.
         random_state : int, RandomState instance or None, default=None
@@ -331,6 +337,7 @@ class BertClassifier(ClassifierMixin, BertEstimator):
         Parameters
         ----------
         X : sequence of n str, or of (str, str)
+            Texts or pairs of texts.
 
         Returns
         -------
@@ -359,6 +366,7 @@ class BertClassifier(ClassifierMixin, BertEstimator):
         Parameters
         ----------
         X : sequence of n str, or of (str, str)
+            Texts or pairs of texts.
 
         Returns
         -------
@@ -406,6 +414,7 @@ class BertClassifier(ClassifierMixin, BertEstimator):
         Parameters
         ----------
         X : sequence of n str, or of (str, str)
+            Texts or pairs of texts.
         max_iter : int, default=50
             Maximum number of steps of DeepFool.
 
@@ -453,6 +462,17 @@ class BertClassifier(ClassifierMixin, BertEstimator):
 
         It is the one of `BertFeatures` with the same `model`; see
         :meth:`BertFeatures.surprisal`. It needs no `fit`.
+
+        Parameters
+        ----------
+        X : sequence of n str, or of (str, str)
+            Texts or pairs of texts.
+        random_state : int, RandomState instance or None, default=None
+            Seed of the words that are drawn.
+
+        Returns
+        -------
+        surprisal : ndarray of float32, shape (n, l)
         """
         return compute_surprisal(self, X, random_state)
 

@@ -220,6 +220,7 @@ class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         X : sequence of str, or of (str, str), of length n
             Texts or pairs of texts in any usual container.
         y : ignored
+            Not used. Pipelines pass it.
 
         Returns
         -------
@@ -372,6 +373,7 @@ class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Parameters
         ----------
         X : sequence of n str, or of (str, str)
+            Texts or pairs of texts.
         random_state : int, RandomState instance or None, default=None
             Seed of the targets. With the same int, a text has the same targets in every
             call. They do not depend on the other texts.

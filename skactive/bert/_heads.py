@@ -69,17 +69,51 @@ class DenseHead(nn.Module):
     def summarize(
         self, x: torch.Tensor, mask: torch.Tensor | None = None
     ) -> torch.Tensor:
-        """Return the (b, m) inputs of the first linear layer, before its dropout."""
+        """Return the inputs of the first linear layer, before its dropout.
+
+        Parameters
+        ----------
+        x : tensor of shape (b, d) or (b, t, d)
+            Pooled features, or the states of all tokens, as `uses_tokens` says.
+        mask : tensor of bool, shape (b, t), or None, default=None
+            True for real tokens.
+
+        Returns
+        -------
+        summary : tensor of shape (b, m)
+        """
         return x
 
     def forward(
         self, x: torch.Tensor, mask: torch.Tensor | None = None
     ) -> torch.Tensor:
-        """Return the (b, k) outputs."""
+        """Return the outputs.
+
+        Parameters
+        ----------
+        x : tensor of shape (b, d) or (b, t, d)
+            As in `summarize`.
+        mask : tensor of bool, shape (b, t), or None, default=None
+            True for real tokens.
+
+        Returns
+        -------
+        outputs : tensor of shape (b, k)
+        """
         return self.dense[-1](self.dropout(self._hidden(self.summarize(x, mask))))
 
     def embed(self, summary: torch.Tensor) -> torch.Tensor:
-        """Return the (b, m) inputs of the last linear layer, before its dropout."""
+        """Return the inputs of the last linear layer, before its dropout.
+
+        Parameters
+        ----------
+        summary : tensor of shape (b, m)
+            From `summarize`.
+
+        Returns
+        -------
+        embedding : tensor of shape (b, h)
+        """
         return self._hidden(summary)
 
     def _hidden(self, x):
@@ -106,8 +140,17 @@ class DenseHead(nn.Module):
     ) -> list[torch.Tensor]:
         """Draw dropout masks, one set per draw, the same for every text.
 
-        Returns a tensor (n_draws, m) of 0 and 1 / (1 - rate) for the input of each
-        linear layer. `generator` is a `torch.Generator` on the CPU.
+        Parameters
+        ----------
+        n_draws : int
+            Number of draws.
+        generator : torch.Generator
+            A generator on the CPU.
+
+        Returns
+        -------
+        masks : list of tensor of shape (n_draws, m)
+            0 and 1 / (1 - rate) for the input of each linear layer.
         """
         keep = 1.0 - self.dropout.p
         return [
@@ -120,12 +163,23 @@ class DenseHead(nn.Module):
     def fold(
         self, masks: Sequence[torch.Tensor], *, relative: bool = False
     ) -> Callable[[torch.Tensor], torch.Tensor]:
-        """Return a function from :meth:`summarize`'s (b, m) to outputs (b, n_draws, k).
+        """Return a function that computes the outputs of all draws.
 
         Masking an input is masking the columns of the weights: the masks of all draws
-        are folded into one matrix for the first layer. `relative` means that only the
-        differences of outputs matter, as for a softmax; one linear layer then needs one
-        product less, and the first output is 0.
+        are folded into one matrix for the first layer.
+
+        Parameters
+        ----------
+        masks : list of tensor
+            From `draw_masks`.
+        relative : bool, default=False
+            Whether only the differences of outputs matter, as for a softmax. One linear
+            layer then needs one product less, and the first output is 0.
+
+        Returns
+        -------
+        draw : callable
+            It maps what `summarize` returns, (b, m), to outputs (b, n_draws, k).
         """
         first, *others = self.dense
         weight, bias = first.weight, first.bias
@@ -163,10 +217,18 @@ class DenseHead(nn.Module):
     def draw(
         self, summary: torch.Tensor, masks: Sequence[torch.Tensor]
     ) -> torch.Tensor:
-        """Return the (b, n_draws, k) outputs under every set of masks at once.
+        """Return the outputs under every set of masks at once.
 
-        `summary` (b, m) is from :meth:`summarize` in evaluation mode, `masks` from
-        :meth:`draw_masks`.
+        Parameters
+        ----------
+        summary : tensor of shape (b, m)
+            From `summarize` in evaluation mode.
+        masks : list of tensor
+            From `draw_masks`.
+
+        Returns
+        -------
+        outputs : tensor of shape (b, n_draws, k)
         """
         return self.fold(masks)(summary)
 

@@ -22,6 +22,7 @@ def spearman_score(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n,)
+        The numbers and their predictions.
 
     Returns
     -------
@@ -113,8 +114,11 @@ class BertRegressor(RegressorMixin, BertEstimator):
         Parameters
         ----------
         X : sequence of n str, or of (str, str)
+            Texts or pairs of texts.
         y : array-like of shape (n,)
+            Finite numbers.
         sample_weight : array-like of shape (n,) or None, default=None
+            Weights in the loss.
 
         Returns
         -------
@@ -151,6 +155,7 @@ class BertRegressor(RegressorMixin, BertEstimator):
         Parameters
         ----------
         X : sequence of n str, or of (str, str)
+            Texts or pairs of texts.
 
         Returns
         -------
@@ -172,6 +177,7 @@ class BertRegressor(RegressorMixin, BertEstimator):
         Parameters
         ----------
         X : sequence of n str, or of (str, str)
+            Texts or pairs of texts.
         n_draws : int or None, default=None
             Number of draws. None uses the parameter of that name.
         random_state : int, RandomState instance or None, default=None

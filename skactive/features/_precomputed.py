@@ -115,6 +115,7 @@ class PrecomputedFeatures(
         X : sequence of n texts, ids or row numbers
             Not read.
         y : ignored
+            Not used. Pipelines pass it.
 
         Returns
         -------

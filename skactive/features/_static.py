@@ -147,6 +147,7 @@ class StaticFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         X : sequence of str, or of (str, str), of length n
             Texts or pairs of texts in any usual container.
         y : ignored
+            Not used. Pipelines pass it.
 
         Returns
         -------

@@ -367,6 +367,7 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : container of n items
+            Items that `estimator` accepts.
 
         Returns
         -------
@@ -381,6 +382,7 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : container of n items
+            Items that `estimator` accepts.
 
         Returns
         -------
@@ -399,6 +401,7 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : container of n items
+            Items that `estimator` accepts.
 
         Returns
         -------
@@ -414,6 +417,7 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : container of n items
+            Items that `estimator` accepts.
 
         Returns
         -------
@@ -431,6 +435,7 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : container of n items
+            Items that `estimator` accepts.
         n_draws : int or None, default=None
             Number of samples. Defaults to that of `estimator_`.
         random_state : int, RandomState instance or None, default=None
@@ -450,6 +455,7 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : container of n items
+            Items that `estimator` accepts.
 
         Returns
         -------
@@ -468,6 +474,7 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : container of n items
+            Items that `estimator` accepts.
 
         Returns
         -------

@@ -251,6 +251,7 @@ def read_runs(folder: str | os.PathLike) -> list[Run]:
     Parameters
     ----------
     folder : str or path-like
+        The `folder` of `run_experiment`.
 
     Returns
     -------

@@ -57,6 +57,7 @@ def al_lr(
     Parameters
     ----------
     learner : ActiveLearner
+        The learner, with strategy and batch size.
     X, y : container of n items and their labels
         As in :func:`skactive.simulate`.
     estimator : estimator or None, default=None
@@ -102,7 +103,9 @@ def al_ft(
     Parameters
     ----------
     learner : ActiveLearner
+        The learner, with strategy and batch size.
     X, y : container of n items and their labels
+        As in :func:`skactive.simulate`.
     estimator : estimator or None, default=None
         The encoder to fine-tune, such as :class:`skactive.bert.BertClassifier`.
         Defaults to the learner's own.
@@ -151,7 +154,9 @@ def prepal(
     Parameters
     ----------
     learner : ActiveLearner
+        The learner, with strategy and batch size.
     X, y : container of n items and their labels
+        As in :func:`skactive.simulate`.
     final_estimator : estimator
         The encoder to fine-tune on all labels after the last round.
     estimator : estimator or None, default=None
@@ -204,7 +209,9 @@ def transfer(
     Parameters
     ----------
     learner : ActiveLearner
+        The learner, with strategy and batch size.
     X, y : container of n items and their labels
+        As in :func:`skactive.simulate`.
     final_estimator : estimator
         A model with another encoder.
     estimator : estimator or None, default=None
@@ -269,7 +276,9 @@ def proxy(
     Parameters
     ----------
     learner : ActiveLearner
+        The learner, with strategy and batch size.
     X, y : container of n items and their labels
+        As in :func:`skactive.simulate`.
     final_estimator : estimator
         The large model.
     estimator : estimator or None, default=None

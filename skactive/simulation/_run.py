@@ -271,6 +271,7 @@ class Run:
         Parameters
         ----------
         record : dict
+            A dict that `to_dict` returned.
 
         Returns
         -------
@@ -306,6 +307,7 @@ class Run:
         Parameters
         ----------
         path : str or path-like
+            The file.
         """
         if not Path(path).absolute().parent.is_dir() or Path(path).is_dir():
             raise FileNotFoundError(
@@ -323,6 +325,7 @@ class Run:
         Parameters
         ----------
         path : str or path-like
+            The file.
 
         Returns
         -------

@@ -78,9 +78,11 @@ def reference_seed(X: Any, n: int = 100, *, random_state: Any = None) -> Seed:
     Parameters
     ----------
     X : container of n_pool items
+        The pool.
     n : int, default=100
         Number of items.
     random_state : int, RandomState instance or None, default=None
+        Seed of the draws.
 
     Returns
     -------
@@ -133,6 +135,7 @@ def unbiased_seed(
         Number of other items, drawn from the rest of the pool regardless of their
         class. Defaults to `n`. If the target class is rare, few of them are positive.
     random_state : int, RandomState instance or None, default=None
+        Seed of the draws.
 
     Returns
     -------
@@ -214,6 +217,7 @@ def keyword_seed(
         Number of other items, drawn from the texts that do not match. Defaults to `n`,
         or to 0 if `negative` is None too.
     random_state : int, RandomState instance or None, default=None
+        Seed of the draws.
 
     Returns
     -------
@@ -309,6 +313,7 @@ def make_imbalanced(
     Parameters
     ----------
     X : container of n items
+        The items.
     y : array-like of shape (n,)
         The labels.
     minority : label

@@ -165,7 +165,22 @@ class PointwiseStrategy(Strategy):
         return self.select_scored(view, n)[0]
 
     def select_scored(self, view: Any, n: int) -> tuple[NDArray, NDArray]:
-        """Return the positions (n,) that `select` returns, and their scores (n,)."""
+        """Return the positions that `select` returns, and their scores.
+
+        Parameters
+        ----------
+        view : skactive.view.PoolView
+            The candidates and the model's predictions.
+        n : int
+            Number of candidates to select.
+
+        Returns
+        -------
+        positions : ndarray of int, shape (n,)
+            Positions in the view, best first.
+        scores : ndarray of shape (n,)
+            Their scores.
+        """
         scores = check_scores(self.score(view), view, self)
         positions = self._choose(scores, view, n)
         return positions, scores[positions]

@@ -49,6 +49,10 @@ def set_cache_limit(n_bytes: int) -> None:
 def get_cache_limit() -> int:
     """Return the limit that :func:`set_cache_limit` sets, in bytes.
 
+    Returns
+    -------
+    n_bytes : int
+
     Examples
     --------
     >>> from skactive.bert import get_cache_limit
