@@ -53,6 +53,7 @@ extensions = [
     "result_figures",
     "skactive_site",
     "api_pages",
+    "strategy_catalog",
 ]
 if not only:
     extensions += ["sphinx_gallery.gen_gallery", "sphinx_llms_txt"]

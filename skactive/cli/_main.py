@@ -269,12 +269,6 @@ def _add_strategies(commands):
     strategies.add_argument(
         "--check", action="store_true", help="also run the conformance checks"
     )
-    strategies.add_argument(
-        "--markdown",
-        action="store_true",
-        help="print the tables of the documentation: every built-in strategy with its "
-        "definition, cost and source",
-    )
     strategies.set_defaults(run=("_strategies", "run_strategies"))
 
 
