@@ -26,8 +26,8 @@ def make_text_classifier(
     :func:`~skactive.simulate` loop or a :class:`~skactive.LabelingSession` gets them
     from the pool.
 
-    For several labels per text, the last step is a logistic regression with balanced
-    class weights for each label; it does not use unlabeled texts.
+    For several labels per text, the last step is a logistic regression for each label
+    with a threshold that cross-validation tunes; it does not use unlabeled texts.
 
     Parameters
     ----------

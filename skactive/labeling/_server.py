@@ -111,7 +111,7 @@ def serve(
     """Show the page of a desk until it is finished.
 
     The page is for the people at this computer: it listens on 127.0.0.1, and its
-    address holds a secret token. See `docs/labeling.md`. The button "Finish" of the
+    address holds a secret token. The button "Finish" of the
     page and Ctrl-C end it; answers that are being stored are acknowledged first.
 
     Parameters

@@ -24,7 +24,7 @@ PAGE = Path(__file__).parent / "_page"
 class LabelingWidget(anywidget.AnyWidget):
     """Label the items of a session in a notebook.
 
-    The widget shows the interface of the local page, see `docs/labeling.md`. Every
+    The widget shows the interface of the local page, see :func:`serve`. Every
     answer is on the disk before the next text is shown. The keys work while the focus
     is in the widget.
 

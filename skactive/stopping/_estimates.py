@@ -13,7 +13,7 @@ _Z = float(norm.ppf(0.975))
 _DEPENDENCE = 1.1
 # Standard deviation of the realized gain: a share of the predictions that change, and
 # one of the expected gain, which grows with the distance of the extrapolation. Both
-# were chosen on simulated sessions; docs/sessions.md has the coverage.
+# were chosen on simulated sessions; docs/results/sessions.md has the coverage.
 _CHURN, _SLOPE, _DISTANCE = 0.13, 0.4, 0.3
 # A gain is extrapolated from at least this many labels, absolutely and per label of
 # the horizon, and from at least this many unlabeled items.
