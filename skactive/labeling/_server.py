@@ -111,8 +111,8 @@ def serve(
     """Show the page of a desk until it is finished.
 
     The page is for the people at this computer: it listens on 127.0.0.1, and its
-    address holds a secret token. The button "Finish" of the
-    page and Ctrl-C end it; answers that are being stored are acknowledged first.
+    address holds a secret token. The button "Finish" of the page and Ctrl-C end it;
+    answers that are being stored are acknowledged first.
 
     Parameters
     ----------
@@ -146,6 +146,14 @@ def serve(
     See Also
     --------
     skactive.labeling.LabelingWidget : The same in a notebook.
+
+    Notes
+    -----
+    Requests without the token, or with a foreign ``Host`` or ``Origin``, are refused
+    (403), and bodies above 1 MB before they are read (413). The page loads nothing from
+    elsewhere and runs nothing inline (``Content-Security-Policy: default-src 'self'``).
+    Texts and names of classes are inserted as text: HTML in them is shown, and not
+    interpreted. There are no cookies, and files of the session are not served.
 
     Examples
     --------

@@ -162,6 +162,42 @@ class LabelingSession:
     skactive.simulate : The same with known labels.
     skactive.session.read_labels : Read the labels without opening the session.
 
+    Notes
+    -----
+    The folder holds these files. Nothing is rewritten: a correction is a new event, and
+    the order is that of ``seq``, not of the clock.
+
+    - ``journal.jsonl``: all events, a line of JSON for each, which ends with a
+      checksum, the CRC-32 of the line without it (``"crc"``). Sessions of format
+      version 1, which has no checksums, still open. The events are "begin", "ask",
+      "tell", "skip", "release", "withdraw", "undo", "rename", "flag", "note", "refit",
+      "learner" (opened with other parameters), "pool" (with another pool), "classes"
+      (with other classes, or one was added) and "options" (with another `settle` or
+      `overlap`). ``journal.jsonl.torn`` has last lines that a kill tore, if any.
+    - ``manifest.json``: format version, hash of the pool, parameters of the learner,
+      strategy with distribution and version, base seed, versions.
+    - ``pool.npy``: 16 bytes for each item, a hash of its id and one of its content.
+      After a change of the pool the name has the number of the event.
+    - ``lock``, ``lock.holder``: the lock of the folder, and its process, machine and
+      time. If the disk does not support ``flock``, a process that was killed on another
+      machine leaves ``lock``; delete it then.
+
+    Neither items nor models are in the folder. A model is a function of the base seed
+    and of the journal up to a line, and an "ask" records the last line that its model
+    was trained on. So a resumed session asks for the same batch as one that was not
+    interrupted, if the learner and the versions are the same. In the background, timing
+    decides which model is ready.
+
+    Items whose ``repr`` contains only an address have no comparable content, and need
+    `ids`. Copies of one text keep as many labels as they had. If the columns of a data
+    frame were renamed, an error shows both. If the folder, the journal or ``lock`` is
+    deleted or replaced while the session is open, the next `tell` raises a
+    `RuntimeError` and is not acknowledged.
+
+    For labels that are lists of names, the columns of the model are `classes`, or
+    without them the names in the order of their first use, at least two. `add_class`
+    adds a column with the next training, and `rename_class` merges two.
+
     Examples
     --------
     Two texts have labels. The session asks for the text that the model knows least
@@ -692,6 +728,19 @@ class LabelingSession:
             If an item is unknown or its text differs, an item has two labels in the
             file, its id in a CSV file matches two ids of the pool, or the file is
             malformed: the error names the line or record. Nothing was then recorded.
+
+        Notes
+        -----
+        A table without a column of texts or hashes, and a cell without a text in JSONL
+        and Parquet, is matched by id alone; omit the column of texts to import labels
+        of texts that were edited on purpose.
+
+        Several answers by the same person to one task of Label Studio count as the last
+        one. Predictions, suggestions, drafts and rejected tasks are no answers. These
+        programs name classes by `str`; where the labels of the session are numbers,
+        `bool` or lists, they are converted. Several choices are an answer of several
+        classes, and none means that no class applies: open the session with
+        ``multi_label=True`` to import such files.
         """
         self._log.sync()
         check_bool("ignore_unknown", ignore_unknown)
@@ -1025,6 +1074,19 @@ class LabelingSession:
             The program: Label Studio (JSON), Prodigy (JSONL), Argilla (JSON records) or
             doccano (JSONL). Defaults to a table. "labels" and "answers" are then the
             same.
+
+        Notes
+        -----
+        Argilla identifies people by UUID, so one is made of each name, and the names
+        are in ``metadata``. Label Studio identifies them by the email addresses of its
+        users, and refuses a file with an unknown one.
+
+        Only JSONL can hold half of a surrogate pair, and Parquet holds `int` of at most
+        64 bits. An export that is impossible raises an error. JSONL and Parquet keep
+        types, and the cells of a CSV file have none.
+
+        The predictions of "pool" are blank until a model was trained since the session
+        was opened; `refit` trains one.
         """
         check_path("path", path)
         predictions = None

@@ -330,11 +330,11 @@ except ImportError as error:
 
 
 def test_the_example_of_the_docs(monkeypatch, tmp_path, learner):
-    page = Path(__file__).parents[2] / "docs" / "labeling.md"
+    page = Path(__file__).parents[2] / "docs" / "guides" / "label_by_hand.md"
     blocks = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), flags=re.S)
+    (block,) = (block for block in blocks if "def label_texts" in block)
     names = {}
-    for block in blocks:
-        exec(block, names)
+    exec(block, names)
     names["make_text_classifier"] = lambda: learner.estimator  # no download
 
     def label_and_finish(url):
@@ -347,5 +347,5 @@ def test_the_example_of_the_docs(monkeypatch, tmp_path, learner):
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("webbrowser.open", label_and_finish)
-    names["label"]([f"text {i}" for i in range(9)], ["yes", "no"])
+    names["label_texts"]([f"text {i}" for i in range(9)], ["yes", "no"])
     assert Path("labels.csv").read_text("utf-8-sig").count("yes") == 1
