@@ -84,6 +84,9 @@ sphinx_gallery_conf = {
     "gallery_dirs": ["auto_gallery"],
     "filename_pattern": r"plot_",
     "ignore_pattern": r"(^|/)_",
+    "subsection_order": [
+        f"gallery/{name}" for name in ("strategies", "comparing", "people")
+    ],
     "within_subsection_order": "FileNameSortKey",
     "doc_module": ("skactive",),
     "backreferences_dir": "api/backreferences",
