@@ -76,6 +76,30 @@ def measure_peak(config, dtype, repeats):
     return best
 
 
+def make_sides(max_length):
+    """Map names to functions that encode texts, with the same weights."""
+    folder = get_model_path()
+    reference = SentenceTransformer(str(folder), device="cpu")
+    reference.max_seq_length = max_length
+
+    def features(precision):
+        return BertFeatures(
+            folder,
+            max_length=max_length,
+            normalize=True,
+            precision=precision,
+            cache=None,
+            device="cpu",
+            n_jobs=1,
+        )
+
+    return {
+        REFERENCE: lambda texts: reference.encode(texts, show_progress_bar=False),
+        'BertFeatures(precision="float32")': features("float32").transform,
+        'BertFeatures(precision="auto")': features("auto").transform,
+    }
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--texts", type=int, default=2_000)
@@ -93,25 +117,7 @@ def main():
     if hashlib.sha256(weights).hexdigest() != SHA256:
         raise SystemExit(f"the weights in {folder} are not the published ones")
     texts = list(load_texts(args.texts, args.docstrings))
-    reference = SentenceTransformer(str(folder), device="cpu")
-    reference.max_seq_length = args.max_length
-
-    def features(precision):
-        return BertFeatures(
-            folder,
-            max_length=args.max_length,
-            normalize=True,
-            precision=precision,
-            cache=None,
-            device="cpu",
-            n_jobs=1,
-        )
-
-    sides = {
-        REFERENCE: lambda texts: reference.encode(texts, show_progress_bar=False),
-        'BertFeatures(precision="float32")': features("float32").transform,
-        'BertFeatures(precision="auto")': features("auto").transform,
-    }
+    sides = make_sides(args.max_length)
     for encode in sides.values():
         encode(texts[:32])  # weights are read and kernels chosen before the clock runs
     seconds = {name: [] for name in sides}
