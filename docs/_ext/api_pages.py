@@ -26,6 +26,8 @@ SHORTER = {
     "skactive.simulation.simulate": "skactive.simulate",
 }
 
+PLUMBING = {"get_metadata_routing", "get_params", "set_params"}
+
 
 def list_exported():
     """Return the full name of everything that skactive exports."""
@@ -85,6 +87,11 @@ def document_constant(app, what, name, obj, options, lines):
         lines[:] = read_comment(name)
 
 
+def skip_plumbing(app, what, name, member, skip, options):
+    """Leave out methods that only scikit-learn calls."""
+    return True if name in PLUMBING else None
+
+
 def configure(app, config):
     """Set what the pages of names need."""
     config.default_role = "obj"  # `name` is code, and a link where the name has a page
@@ -97,8 +104,10 @@ def configure(app, config):
 
 def setup(app):
     """Connect the hooks."""
+    app.add_css_file("api.css")
     app.connect("config-inited", configure)
     app.connect("builder-inited", check_groups)
+    app.connect("autodoc-skip-member", skip_plumbing)
     # After numpydoc, which would read the docstring of the type.
     app.connect("autodoc-process-docstring", document_constant, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
