@@ -85,7 +85,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"plot_",
     "ignore_pattern": r"(^|/)_",
     "subsection_order": [
-        f"gallery/{name}" for name in ("strategies", "comparing", "people")
+        f"gallery/{name}" for name in ("strategies", "models", "comparing", "people")
     ],
     "within_subsection_order": "FileNameSortKey",
     "doc_module": ("skactive",),

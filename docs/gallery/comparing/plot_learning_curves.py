@@ -48,8 +48,9 @@ for ax, seed in zip(axes, [0, 1], strict=True):
 plt.show()
 
 # %%
-# The curves of a single seed cross, and another seed gives another order. Next, the
-# mean over all seeds, with the score of the same model trained on the whole pool.
+# Two seeds give two pictures, and neither says which differences another seed would
+# confirm. Next, the mean over all seeds, with the score of the same model trained on
+# the whole pool.
 
 full = LogisticRegression(C=10).fit(X_pool, y_pool).score(X_test, y_test)
 display = ActiveLearningCurveDisplay.from_runs(
