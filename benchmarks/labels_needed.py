@@ -151,7 +151,7 @@ def play(name, data, change, seed, args):
 
 
 def make_bert(name, seed):
-    """The encoder with the settings of docs/fine_tuning.md for few labels."""
+    """The encoder with the settings of docs/guides/fine_tuning.md for few labels."""
     return BertClassifier(
         get_model_path(),
         max_epochs="auto",

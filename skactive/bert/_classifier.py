@@ -81,6 +81,20 @@ class BertClassifier(ClassifierMixin, BertEstimator):
     one text and draw t of another belong to no common model. `draws_jointly` is False
     then, and strategies that score whole batches, such as "batchbald", refuse it.
 
+    With an int `random_state` the same calls give the same bits on a processor, with
+    any number of threads: training uses one thread of torch, and prediction computes
+    each batch with one thread. Other batches, another processor and another version of
+    torch can change results by rounding. Each epoch shuffles all texts and cuts the
+    order into batches. On a processor, batches of BERT, RoBERTa, ELECTRA and MPNet
+    contain no padding.
+
+    `fit` with `warm_start=True` continues for as many epochs as a first `fit`, and
+    `partial_fit` is one epoch.
+
+    The layers are found by structure for BERT, RoBERTa, DistilBERT, ELECTRA,
+    DeBERTa-v2, MPNet, ModernBERT and similar encoders. The layers of ALBERT share one
+    set of weights, so only 0, "all" and plus or minus the depth are valid for `freeze`.
+
     A pickle holds the trained weights. The frozen weights and the tokenizer are loaded
     by `model` again, which must hold the weights that training started from.
 

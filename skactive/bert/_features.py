@@ -123,6 +123,10 @@ class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     read-only array; the same sequence of texts returns the same array object again. It
     draws no random numbers.
 
+    `pooling="auto"` reads the file `modules.json` of the model. Modules that are not
+    supported raise an error that names them. If such a model has another pooling, dense
+    layers or a prompt, `transform` with an explicit pooling warns.
+
     On the processor, `torch.get_num_threads()` threads encode batches, each with one
     thread of torch. Therefore the number of threads does not change the features.
 

@@ -19,7 +19,8 @@ from ._module import choose_device, choose_precision
 from ._pretrained import open_checkpoint
 
 _BATCH_TOKENS = {"cpu": 1024, "cuda": 16384, "mps": 8192}
-# Fewest optimizer steps of `max_epochs="auto"`, as measured in docs/fine_tuning.md.
+# Fewest optimizer steps of `max_epochs="auto"`, see
+# docs/results/few_label_fine_tuning.md.
 _MIN_STEPS = 100
 _STEPS_PER_OUTPUT = 4
 

@@ -143,6 +143,17 @@ def simulate(
     UserWarning
         If `y` holds more classes than half the number of items.
 
+    Notes
+    -----
+    The ledger of the run counts encoding as "precomputation" only if the first step of
+    the pipeline caches its output. Cached features take almost no time.
+    The activations of frozen layers that :class:`skactive.bert.BertClassifier` caches
+    are part of "retraining". Scoring is not counted.
+
+    If a simulation with a `checkpoint` continues, the model of the last finished round
+    is trained again; with a stopping rule, the models of all finished rounds, because
+    the rule may depend on them. Functions among the arguments are compared by name.
+
     Examples
     --------
     >>> from skactive import ActiveLearner, simulate

@@ -1,9 +1,7 @@
 """Learners, strategies, seeds and data sets against each other."""
 
 import json
-import re
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 from skactive import ActiveLearner, get_strategy, simulate
-from skactive.simulation import Run, read_runs, run_experiment
+from skactive.simulation import read_runs, run_experiment
 
 rng = np.random.default_rng(0)
 X = np.concatenate([rng.normal(-1, 1, (40, 2)), rng.normal(1, 1, (40, 2))])
@@ -322,21 +320,6 @@ def test_a_run_that_fails_is_named():
         experiment(n_initial=41)
     note = "the run of data 'one', learner 'learner', strategy 'random', seed 0."
     assert note in error.value.__notes__[0]
-
-
-@pytest.mark.slow
-def test_the_page_on_simulation_is_true(tmp_path, monkeypatch):
-    page = Path(__file__).parents[2] / "docs" / "simulation.md"
-    blocks = re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL)
-    assert len(blocks) == 5
-    monkeypatch.chdir(tmp_path)
-    names = {}
-    for block in [*blocks[:3], blocks[4]]:  # the fourth fine-tunes BERT
-        quick = block.replace("seeds=5", "seeds=1").replace("n_jobs=2", "n_jobs=1")
-        exec(compile(quick, "simulation.md", "exec"), names)
-    assert Run.from_json("run.json").metrics == ["accuracy", "f1_macro"]
-    assert len(names["runs"]) == len(names["read_runs"]("digits-experiment")) == 3
-    assert names["run"].n_labeled[0] == 40  # 20 true positives and as many others
 
 
 def test_progress_goes_to_stderr(capsys):
