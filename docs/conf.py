@@ -67,6 +67,7 @@ nb_execution_raise_on_error = True
 nb_execution_timeout = 300
 nb_output_stderr = "remove-warn"
 nb_merge_streams = True
+nb_ipywidgets_js = {}  # no page has widgets, and none loads scripts from elsewhere
 nb_number_source_lines = False
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3

@@ -68,15 +68,17 @@ def progress_bar(verbose, **settings):
     """Return a tqdm bar on stderr, or a hidden one; `settings` are passed to tqdm.
 
     "auto" shows a bar after 3 seconds on an interactive terminal and in a notebook, and
-    removes it at the end. It is hidden in worker processes, and in scripts whose stderr
-    is redirected. 0 and False never show a bar.
+    removes it at the end. It is hidden in worker processes, in scripts whose stderr is
+    redirected, and where the environment variable TQDM_DISABLE is set. 0 and False
+    never show a bar.
     """
     from tqdm import tqdm
 
     if verbose == "auto":
         in_notebook = _in_notebook()
         settings |= {"delay": _DELAY, "leave": False}
-        settings |= {"disable": not (in_notebook or _on_terminal())}
+        if not (in_notebook or _on_terminal()):
+            settings["disable"] = True  # otherwise the environment decides
         if in_notebook:
             from tqdm.autonotebook import tqdm
     else:

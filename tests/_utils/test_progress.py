@@ -1,6 +1,8 @@
 """Bars are shown where a person is looking, and nowhere else."""
 
 import io
+import os
+import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -47,6 +49,24 @@ def test_auto_shows_nothing_in_a_worker_process(shown, monkeypatch):
     worker = SimpleNamespace(name="LokyProcess-1")
     monkeypatch.setattr("multiprocessing.current_process", lambda: worker)
     assert shown("auto", Terminal()) == ""
+
+
+def test_auto_shows_nothing_where_the_environment_hides_bars():
+    code = (
+        "import skactive._utils._format as f; f._on_terminal = lambda: True; "
+        "f._DELAY = 0; f.progress_bar('auto', total=2).update(2)"
+    )
+    shown = [
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, **environment},
+            capture_output=True,
+            check=True,
+        ).stderr
+        for environment in ({}, {"TQDM_DISABLE": "1"})
+    ]
+    assert b"100%" in shown[0]
+    assert shown[1] == b""
 
 
 @pytest.mark.parametrize("verbose", [0, False])
