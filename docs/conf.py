@@ -38,9 +38,7 @@ version = ".".join(release.split(".")[:2])
 only = os.environ.get("SKACTIVE_DOCS_ONLY")
 root_doc = only or "index"
 include_patterns = [f"{only}.*"] if only else ["**"]
-exclude_patterns = ["_build", "gallery", "auto_gallery/*.ipynb"]
-# Pages that have not moved yet.
-exclude_patterns += [page.name for page in HERE.glob("*.md") if page.stem != "index"]
+exclude_patterns = ["_build", "gallery", "auto_gallery/**.ipynb"]
 
 extensions = [
     "myst_nb",
