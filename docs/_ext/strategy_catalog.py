@@ -35,11 +35,18 @@ SHORT = {"single-label": "classes", "multi-label": "labels", "regression": "numb
 def setup(app):
     """Register the directive."""
     # The tests write the tables without Sphinx.
+    from docutils import nodes
     from sphinx.util.docutils import SphinxDirective
 
     class StrategyCatalog(SphinxDirective):
         def run(self):
-            return self.parse_text_to_nodes(write_tables(), allow_section_headings=True)
+            tables = self.parse_text_to_nodes(
+                write_tables(), allow_section_headings=True
+            )
+            for node in tables:
+                for table in node.findall(nodes.table):
+                    table["classes"].append("catalog")
+            return tables
 
     app.add_directive("strategy-catalog", StrategyCatalog)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
