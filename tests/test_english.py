@@ -16,6 +16,10 @@ PAGES = {
     for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
     if page.name != "CHANGELOG.md"
 }
+GALLERY = {
+    page.relative_to(ROOT).as_posix(): page
+    for page in sorted((ROOT / "docs" / "gallery").rglob("plot_*.py"))
+}
 # What not to write: what to write.
 WORDS = {
     r"dear(er|est)?": "expensive",
@@ -74,6 +78,14 @@ def page_texts(source):
             yield number, re.sub(r"`[^`]*`", "", line)
 
 
+def gallery_texts(source):
+    """Yield the line and text of the docstrings, comments and strings of an example."""
+    yield from library_texts(ast.parse(source))
+    for number, line in enumerate(source.splitlines(), 1):
+        if comment := re.search(r"(?:^|\s)# (.*)", line):
+            yield number, re.sub(r"`+[^`]*`+", "", comment[1])
+
+
 def find_words(texts):
     """Return the line and the word wherever a word is on the list."""
     return [
@@ -99,6 +111,22 @@ def test_the_pages_use_plain_words():
         for hit in find_words(page_texts(page.read_text(encoding="utf-8")))
     ]
     assert hits == []
+
+
+def test_the_gallery_uses_plain_words():
+    hits = [
+        (name, *hit)
+        for name, page in GALLERY.items()
+        for hit in find_words(gallery_texts(page.read_text(encoding="utf-8")))
+    ]
+    assert GALLERY
+    assert hits == []
+
+
+def test_words_of_an_example_are_found():
+    source = '"""Grey points."""\n\n# Labelled `grey` ones.\nx = 1  # dear\n'
+    words = [word for _, word in find_words(gallery_texts(source))]
+    assert words == ["Grey", "Labelled", "dear"]
 
 
 def test_a_summary_begins_with_what_is_returned():

@@ -3,6 +3,7 @@
 The build of the site runs their Python and checks their links.
 """
 
+import ast
 import re
 import shlex
 import tomllib
@@ -17,7 +18,7 @@ DOCS = ROOT / "docs"
 PAGES = {
     page.relative_to(ROOT).as_posix(): page
     for folder in ("start", "guides", "concepts", "about", "gallery")
-    for page in sorted((DOCS / folder).iterdir())
+    for page in sorted((DOCS / folder).rglob("*"))
     if page.suffix in (".md", ".py")
 } | {name: ROOT / name for name in ("docs/index.md", "README.md", "CONTRIBUTING.md")}
 FENCE = re.compile(r"^(`{3,}|:{3,})\{?([\w-]*)\}?.*?\n(.*?)^\1`*:*\s*$", re.M | re.S)
@@ -38,7 +39,8 @@ def count_words(page):
     """Return the number of words of a page, without its code."""
     text = expand(page)
     if page.suffix == ".py":
-        text = re.sub(r'^(?!#|"""|\s*$)[^"]*$', "", text, flags=re.M)
+        comments = re.findall(r"^# (.*)", text, flags=re.M)
+        text = "\n".join([ast.get_docstring(ast.parse(text)) or "", *comments])
     text = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
     return len(re.findall(r"\w[\w'.-]*", text))
 
@@ -113,6 +115,9 @@ def test_words_and_commands_are_found(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("Two words.\n```sh\n.venv/bin/skactive demo \\\n  --out x\n```\n")
     assert count_words(page) == 2
+    example = tmp_path / "plot_example.py"
+    example.write_text('"""Two words."""\nx = "no word"\n# %%\n# Three more words.\n')
+    assert count_words(example) == 5
     assert [split_command(line) for line in read_commands(page)] == [
         [[".venv/bin/skactive", "demo", "--out", "x"]]
     ]

@@ -133,10 +133,11 @@ fig.colorbar(picture, ax=axes[1], label="nats")
 plt.show()
 
 # %%
-# Both rows of boundaries are close to each other between the arcs, where labels are,
-# and fan out where none are. So both disagree on points far from the labels, and
-# ``"bald"`` selects these. The fans of the ensemble are wider: its networks start from
-# different weights, while those of dropout share what one training found.
+# Between the arcs, where labels are, the ten boundaries are close to each other. Where
+# no labels are, they fan out, and ``"bald"`` selects there. The fans of the ensemble
+# are wider: its networks start from different weights, while those of dropout share
+# what one training found. On the far left, no point is labeled and all networks agree:
+# agreement is no proof that a prediction is right.
 #
 # Dropout costs one training, and its fans depend on the dropout rate, here 0.2. The
 # ensemble costs ten. The picture shows one data set in the plane. It does not show

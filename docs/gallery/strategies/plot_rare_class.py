@@ -62,8 +62,8 @@ plt.show()
 # %%
 # The upper picture counts labels, and the lower one shows what a model gains from them.
 # Strategies that query near the boundary of the rare class find several times as many
-# of its items as random sampling, and their macro F1 is higher. Compare ``badge`` and
-# ``coreset`` at 100 labels: more items of the rare class do not always mean a better
+# of its items as random sampling, and their macro F1 is higher. Compare ``margin`` and
+# ``coreset`` at the end: more items of the rare class do not always mean a better
 # model.
 #
 # All runs began with random labels. If these hold no item of the rare class, a strategy
