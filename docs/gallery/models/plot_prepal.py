@@ -4,7 +4,7 @@ What does fine-tuning in every round cost?
 
 PRepAL labels with a light model on fixed features and fine-tunes the encoder once, at
 the end. Fine-tuning in every round asks the questions of the better model, and takes
-much longer. The pictures show where the seconds are spent.
+longer. The pictures show where the seconds are spent.
 """
 
 import tempfile
