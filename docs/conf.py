@@ -122,5 +122,6 @@ html_theme_options = {
 html_sidebars = {"index": []}
 copybutton_exclude = ".linenos, .gp, .go"
 check_links = not only
+llms_txt_uri_template = "{docname}.html"  # relative, wherever the site is
 llms_txt_title = "skactive"
 llms_txt_summary = "Active learning for text that behaves like scikit-learn."
