@@ -267,9 +267,17 @@ def _add_strategies(commands):
         "distributions, and whether they can be loaded.",
     )
     strategies.add_argument(
-        "--check", action="store_true", help="also run the conformance checks"
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="name, or distribution:name, of a strategy to list (default: all)",
     )
-    strategies.set_defaults(run=("_strategies", "run_strategies"))
+    strategies.add_argument(
+        "--check",
+        action="store_true",
+        help="also run the conformance checks; they take a few seconds per strategy",
+    )
+    strategies.set_defaults(run=("_strategies", "run_strategies"), parser=strategies)
 
 
 def _add_demo(commands):

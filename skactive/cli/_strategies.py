@@ -2,25 +2,38 @@
 
 import inspect
 import re
+import sys
 import warnings
 
 from .._utils._format import format_table
-from ..registry import available, get_strategy
+from ..registry import available, find, get_strategy
 from ..strategies._base import TARGETS
 from ..testing import check_strategy
 from ..view._quantities import check_declarations
 
 
 def run_strategies(args):
-    """List the installed strategies."""
+    """List the installed strategies, or those that are named."""
     entries = available()
-    _warn_of_builtin_names(entries)
-    rows = [_list_row(entry, entries, check=args.check) for entry in entries]
+    chosen = _find_named(args) if args.names else entries
+    _warn_of_builtin_names(chosen)
+    if args.check:
+        number = f"{len(chosen)} strateg{'y' if len(chosen) == 1 else 'ies'}"
+        print(f"Checking {number} ...", file=sys.stderr)
+    rows = [_list_row(entry, entries, check=args.check) for entry in chosen]
     header = ("name", "what it does", "targets", "needs")
     header += ("distribution", "version", "state")
     print(format_table(header, rows, "text"))
     is_broken = any(row[-1].startswith(("broken", "fails")) for row in rows)
     return int(args.check and is_broken)
+
+
+def _find_named(args):
+    """Return the entries of the names in the arguments, each once."""
+    try:
+        return list(dict.fromkeys(map(find, args.names)))
+    except ValueError as exc:
+        args.parser.error(f"argument NAME: {exc}")
 
 
 def _warn_of_builtin_names(entries):
@@ -37,7 +50,7 @@ def _warn_of_builtin_names(entries):
 
 def _list_row(entry, entries, *, check):
     """Return the row of one strategy; an error is reported in the row."""
-    summary, targets, needs, state = "-", "-", "-", "ok"
+    summary, targets, needs = "-", "-", "-"
     try:
         strategy = get_strategy(entry.full_name)
         summary = summarize(strategy) or "-"
@@ -48,24 +61,27 @@ def _list_row(entry, entries, *, check):
     except Exception as exc:
         state = f"broken: {_describe_error(exc)}"
     else:
-        others = [e for e in entries if e.name == entry.name and e != entry]
-        if any(other.builtin for other in others):
-            state = f"ok, as {entry.full_name}"
-        elif others and not entry.builtin:
-            others = [other.dist for other in others]
-            state = f"collides with {', '.join(others)}: use {entry.full_name}"
-        if check:
-            state = _find_failure(strategy) or state
+        state = _find_state(strategy, entry, entries, check=check)
     origin = entry.dist, entry.version or "-"
     return entry.name, summary, targets, needs or "-", *origin, state
 
 
-def _find_failure(strategy):
-    try:
-        check_strategy(strategy)
-    except Exception as exc:  # a failed check, or whatever the strategy raised
-        return f"fails: {_describe_error(exc)}"
-    return ""
+def _find_state(strategy, entry, entries, *, check):
+    """Return the state of a strategy that can be loaded."""
+    state = "ok"
+    if check:
+        try:
+            state = f"{len(check_strategy(strategy))} checks passed"
+        except Exception as exc:  # a failed check, or whatever the strategy raised
+            return f"fails: {_describe_error(exc)}"
+    others = [e for e in entries if e.name == entry.name and e != entry]
+    if any(other.builtin for other in others):
+        return f"{state}, as {entry.full_name}"
+    if others and not entry.builtin:
+        dists = ", ".join(other.dist for other in others)
+        collision = f"collides with {dists}: use {entry.full_name}"
+        return f"{state}; {collision}" if check else collision
+    return state
 
 
 def _describe_error(exc):

@@ -13,6 +13,7 @@ import skactive
 from skactive import registry
 from skactive.cli import main
 from skactive.strategies import PointwiseStrategy, Random
+from skactive.testing import check_strategy
 
 # The command itself
 
@@ -192,7 +193,8 @@ def test_a_broken_strategy_stops_no_other(capsys, register, check, expected):
     assert status == expected
     states = {row[0]: row[-1] for row in rows}
     assert states["unwell"] == "broken: out of order"
-    assert states["random"] == "ok"
+    passed = f"{len(check_strategy('random'))} checks passed"
+    assert states["random"] == (passed if check else "ok")
 
 
 def test_the_check_finds_invalid_scores(capsys, register):
@@ -203,7 +205,40 @@ def test_the_check_finds_invalid_scores(capsys, register):
     assert status == 1
     states = {row[0]: row[-1] for row in rows}
     assert states["rambling"].startswith("fails: ")
-    assert states["margin"] == "ok"
+    assert re.fullmatch(r"\d+ checks passed", states["margin"])
+
+
+@pytest.mark.parametrize("name", ["margin", "skactive:margin"])
+def test_only_the_named_strategies_are_checked(capsys, monkeypatch, name):
+    checked = []
+
+    def check(strategy):
+        checked.append(type(strategy).__name__)
+        return ["one", "two", "three"]
+
+    monkeypatch.setattr("skactive.cli._strategies.check_strategy", check)
+    assert main(["strategies", name, "random", name, "--check"]) == 0
+    out, err = capsys.readouterr()
+    rows = [re.split(r" {2,}", line) for line in out.splitlines()[1:]]
+    assert [(row[0], row[-1]) for row in rows] == [
+        ("margin", "3 checks passed"),
+        ("random", "3 checks passed"),
+    ]
+    assert checked == ["Margin", "Random"]
+    assert err == "Checking 2 strategies ...\n"
+
+
+@pytest.mark.parametrize("check", [[], ["--check"]])
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("margni", "'margin'"), ("nobody:margin", "'skactive:margin'")],
+)
+def test_an_unknown_name_is_an_error_with_near_names(capsys, check, name, hint):
+    assert main(["strategies", "random", name, *check]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    message = f"argument NAME: unknown strategy {name!r}. Did you mean {hint}?"
+    assert message in err
 
 
 def test_a_plugin_of_a_built_in_name_is_warned_of_once(capsys, monkeypatch):
