@@ -247,13 +247,24 @@ def _split(X, y, test, args):
             f"the data must hold at least {needed} different texts in addition to "
             f"{len(X_test)} test texts, for {args.initial} first labels and "
             f"{args.rounds} rounds of {args.batch_size}; got {len(X)}. Use more texts, "
-            "or lower --rounds, --batch-size or --test."
+            "or lower --initial, --batch-size, --rounds or --test"
+            f"{_example_of_fitting(len(X), args)}."
         )
     print(
         f"{len(X):,} texts in the pool, {len(X_test):,} test texts",
         file=sys.stderr,
     )
     return X, y, X_test, y_test
+
+
+def _example_of_fitting(n, args):
+    """Return an example of options with which `n` texts are enough, or ""."""
+    if n < 2:
+        return ""
+    rounds = min(args.rounds, max(n // 10 - 1, 1))  # if possible, 10 labels in each
+    batch_size = min(args.batch_size, n // (rounds + 1))
+    initial = min(args.initial, n - rounds * batch_size)
+    return f": --initial {initial} --batch-size {batch_size} --rounds {rounds} fits"
 
 
 def _without_constant_columns(y, y_test):

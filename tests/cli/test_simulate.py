@@ -192,6 +192,30 @@ def test_mistakes_are_reported_in_one_line(command, change, message, capsys):
     assert re.search(message, last_error(capsys))
 
 
+@pytest.mark.parametrize(
+    ("options", "example"),
+    [
+        (["--initial", "500"], "--initial 60 --batch-size 10 --rounds 2"),
+        (["--rounds", "9"], "--initial 10 --batch-size 10 --rounds 7"),
+        (["--batch-size", "500"], "--initial 10 --batch-size 26 --rounds 2"),
+        (
+            ["--initial", "50", "--batch-size", "50", "--rounds", "9"],
+            "--initial 10 --batch-size 10 --rounds 7",
+        ),
+    ],
+)
+def test_options_that_fit_a_small_table_are_named(
+    command, no_runs, options, example, capsys
+):
+    assert main([*command, *options]) == 1
+    error = last_error(capsys)
+    assert "lower --initial, --batch-size, --rounds or --test" in error
+    assert f": {example} fits." in error
+    assert not no_runs
+    assert main([*command, *example.split()]) == 1
+    assert len(no_runs) == 1  # these options are enough
+
+
 def test_a_column_of_ids_is_refused_as_labels(command, capsys):
     assert main([*command, "--label", "id"]) == 1
     assert "got 80 classes in 80 items. Check that it is" in last_error(capsys)
