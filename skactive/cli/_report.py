@@ -32,6 +32,11 @@ BASELINE = "random"
 UNDECIDED = "undecided"
 # Precomputation is shared by all runs, so it is not a cost of a strategy.
 _OF_A_RUN = ("retraining", "acquisition", "final_training")
+_CAPTIONS = {
+    "curves": "Learning curves",
+    "ledger": "Seconds of a run",
+    "overlap": f"Overlap of the labeled items with {BASELINE}",
+}
 
 
 def run_report(args):
@@ -288,9 +293,10 @@ def _explain(summary):
         "Welch's t test": "Welch's if the seeds differ (marked)",
     }
     used = " or ".join(kind for name, kind in kinds.items() if name in names)
+    number = f"{len(tests)} strateg{'y' if len(tests) == 1 else 'ies'}"
     return (
         f"p is the p-value of a t test of the last score, {used}; p (Holm) is "
-        f"corrected for the {len(tests)} strategies of this table. Brackets hold 95% "
+        f"corrected for the {number} compared in this table. Brackets hold 95% "
         f"intervals. {text}"
     )
 
@@ -314,7 +320,7 @@ def write_report(
     Returns
     -------
     text : str
-        The report, in Markdown.
+        The tables, in Markdown. The file report.md shows the pictures as well.
     written : list of Path
         The files.
 
@@ -361,11 +367,16 @@ def write_report(
     }
     text = format_report(summaries)
     record = json.dumps(plain(summaries), indent=1, allow_nan=False)
-    contents = {"report.md": text.encode(), "report.json": record.encode()}
+    pictures, parts = {}, []
     for heading, group in sections.items():
         suffix = "" if len(sections) == 1 else f"-{_as_filename(heading)}"
+        parts.append(_format(heading, summaries[heading]))
         for kind, picture in _draw(group, summaries[heading]).items():
-            contents[f"{kind}{suffix}.png"] = picture
+            name = f"{kind}{suffix}.png"
+            pictures[name] = picture
+            parts.append(f"![{_CAPTIONS[kind]}]({name})")
+    page = "\n\n".join(parts) + "\n"
+    contents = {"report.md": page.encode(), "report.json": record.encode(), **pictures}
     for name, content in contents.items():
         write_atomic(folder / name, content)
     return text, [folder / name for name in contents]

@@ -84,7 +84,7 @@ def test_the_page_says_all_that_was_found():
     assert "0.820 ± 0.026 | 0.720 | +0.103 [+0.065, +0.141] | 0.007 | 0.007" in margin
     assert "undecided: 3 runs are too few: it takes 5 at least" in margin
     assert "## table" in text
-    assert "p (Holm) is corrected for the 1 strategies of this table" in text
+    assert "p (Holm) is corrected for the 1 strategy compared in this table" in text
 
 
 def test_the_page_says_how_many_seeds_would_decide():
@@ -157,7 +157,13 @@ def test_two_data_sets_have_a_section_and_pictures_each(tmp_path):
     write_runs(tmp_path, runs)
     text, written = write_report(tmp_path)
     assert text.count("## ") == 2
-    assert (tmp_path / "report.md").read_text() == text
+    page = (tmp_path / "report.md").read_text()
+    assert re.sub(r"!\[.*\]\(.*\)\n\n?", "", page).strip() == text.strip()
+    shown = re.findall(r"!\[[^]]+\]\((.*)\)", page)
+    assert shown == [path.name for path in written if path.suffix == ".png"]
+    first, second = page.split("## a/b")
+    assert "](curves-table.png)" in first
+    assert "](curves-a_b.png)" in second
     assert set(json.loads((tmp_path / "report.json").read_text())) == {"table", "a/b"}
     assert {path.name for path in written} >= {"curves-a_b.png", "ledger-table.png"}
     assert all(path.stat().st_size > 0 for path in written)
@@ -185,6 +191,10 @@ def test_a_strategy_without_a_partner_of_its_seed_has_no_overlap(tmp_path):
         "curves.png",
         "ledger.png",
     ]
+    page = (tmp_path / "report.md").read_text()
+    assert page.endswith(
+        "\n\n![Learning curves](curves.png)\n\n![Seconds of a run](ledger.png)\n"
+    )
 
 
 def test_nothing_is_written_if_it_fails(tmp_path, monkeypatch):
@@ -221,7 +231,9 @@ def test_the_command_writes_what_it_prints(tmp_path, capsys):
     write_runs(tmp_path, RUNS)
     assert main(["report", str(tmp_path)]) == 0
     out = capsys.readouterr().out
-    assert out.startswith((tmp_path / "report.md").read_text())
+    page = (tmp_path / "report.md").read_text()
+    assert out.startswith(page.partition("![")[0].rstrip())
+    assert "](curves.png)" in page
     assert out.splitlines()[-1].startswith(f"Written: {tmp_path / 'report.md'}, ")
 
 
