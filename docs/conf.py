@@ -3,7 +3,7 @@
 Build everything, offline, with warnings as errors (several minutes, as every Python
 block and every gallery example runs):
 
-    python -m sphinx -W --keep-going -j 2 docs docs/_build/html
+    python -m sphinx -W --keep-going -j 4 docs docs/_build/html
 
 Build one page in seconds, without the gallery and the API, to see how it looks (links
 to other pages are reported as broken):
