@@ -62,6 +62,7 @@ def run_label(args):
     project = make_large_project(args) if large else _make_project(args)
     for message in project.messages:
         say(message)
+    n_said = len(project.messages)
     args.strategy = default_strategy(args.strategy, project.target)
     if large:
         args.no_fine_tuning = True  # the encoder of these features is kept
@@ -76,6 +77,8 @@ def run_label(args):
         annotator=args.annotator,
         about=about,
     )
+    for message in project.messages[n_said:]:
+        say(message)
     try:
         n_before = len(project.session.labels)
         n_pool, n_given = len(project.texts), len(project.given)

@@ -195,13 +195,16 @@ class Project:
     def open(self, learner, *, classes=None, goal=None, annotator=None, about=None):
         """Open the session and the desk; `learner` is an ActiveLearner without labels.
 
-        `classes` are the classes to choose from; by default those of the file.
+        `classes` are the classes to choose from; by default those of the file. A
+        session that exists keeps its classes, and those that are new are added.
         """
         if classes is not None and self.target == "regression":
             raise ValueError(f"'classes' must be None for numbers, got {classes!r}.")
         known = self.find_classes()
         classes = self._as_given(classes, known)
-        if classes is not None and (new := [x for x in known if x not in classes]):
+        wanted, resumed = classes, self._is_resumed
+        new = [x for x in known if x not in (classes or known)]
+        if new and not resumed:
             raise ValueError(
                 f"'classes' must hold every label of column {self.label!r}, which has "
                 f"{new[0]!r}. Add it to the classes."
@@ -219,9 +222,11 @@ class Project:
             audit_every=_AUDIT_EVERY,
             max_similarity=_MAX_SIMILARITY,
             annotator=annotator,
-            classes=None if self._is_resumed else classes,
+            classes=None if resumed else classes,
             **several,
         )
+        if resumed and wanted is not None:
+            self._add_classes(wanted)
         self.desk = Desk(
             self.session,
             goal=goal,
@@ -230,6 +235,20 @@ class Project:
             source=self.path.name,
         )
         return self
+
+    def _add_classes(self, wanted):
+        """Add the classes that the session does not have; say what was done."""
+        session = self.session
+        known, renamed = session.known_classes, session._log.state.renamed
+        names = [renamed.get(name, name) for name in self._as_given(wanted, known)]
+        for name in dict.fromkeys(names):
+            if name not in known:
+                session.add_class(name)
+                self.messages.append(f"added the class {name}")
+        if kept := [str(name) for name in known if name not in names]:
+            self.messages.append(
+                f"the session keeps the classes that were not named: {', '.join(kept)}"
+            )
 
     def _teach(self, learner, known, classes):
         """Pass the labels of the file to a learner."""

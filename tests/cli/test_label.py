@@ -6,12 +6,17 @@ import re
 
 import numpy as np
 import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
+from skactive import ActiveLearner
 from skactive.bert import BertClassifier
 from skactive.cli import main
 from skactive.cli._label import read_classes
 from skactive.datasets._reader import read_cells
 from skactive.datasets._writer import write_table
+from skactive.labeling._project import Project
 from skactive.persistence import load
 from skactive.session import read_labels
 
@@ -179,6 +184,41 @@ def test_classes_can_be_added_at_the_prompt(label, columns, tmp_path):
     label("+ good", "+ bad", *[_answer] * 4, file=tmp_path / "plain.csv")
     out, _, _ = read_cells(tmp_path / "plain.labeled.csv")
     assert out["label_source"].count("person") == 4
+
+
+def test_classes_are_added_to_a_session(label, columns, tmp_path):
+    write_table(tmp_path / "plain.csv", {"text": columns["text"]})
+    run = {"file": tmp_path / "plain.csv"}
+    label(*[_answer] * 3, options=["--classes", "good,bad"], **run)
+    _, shown = label("odd", options=["--classes", "good,odd"], **run)
+    assert "added the class odd" in shown
+    assert "the session keeps the classes that were not named: bad" in shown
+
+
+def test_a_renamed_class_is_not_added_again(table):
+    model = make_pipeline(TfidfVectorizer(), LogisticRegression())
+    for names in (["good", "bad", "odd"], ["good", "bad", "odd"]):
+        project = Project(table, "text", "label")
+        project.open(ActiveLearner(model), classes=names)
+        if "odd" in project.session.known_classes:
+            project.session.rename_class("odd", "strange")
+        assert project.session.known_classes == ["good", "bad", "strange"]
+        assert not project.messages
+        project.close()
+
+
+@pytest.mark.parametrize("n_given", [0, 8])
+def test_classes_are_added_to_several_per_text(label, several, tmp_path, n_given):
+    table = several("joined", n_given)
+    run = {"file": table}
+    options = ["--separator", "|", "--classes"]
+    label(*[_answer_several] * 4, options=[*options, "good,new,red"], **run)
+    for added in (True, False):
+        status, shown = label("odd", options=[*options, "good,new,red,odd"], **run)
+        assert status == 0
+        assert ("added the class odd" in shown) == added
+    out, _, _ = read_cells(tmp_path / "several.labeled.csv")
+    assert out["label"].count("odd") >= 2
 
 
 def test_copies_of_a_text_are_labeled_once(label, columns, tmp_path):

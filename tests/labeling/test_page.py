@@ -81,6 +81,7 @@ def _label_by_keyboard(page, served, truth, n):
     answer(n - len(typed))
     assert skipped not in typed
     page.open("Finish")
+    assert "Finish now? The page will close" in page.text("dialog")
     page.press(Keys.ENTER)
     page.until(lambda: "You can close this page" in page.text(".fault"))
     return typed

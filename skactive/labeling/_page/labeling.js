@@ -621,7 +621,7 @@ class Labeling {
       this.lost = true;
       this.showFault();
     };
-    this.open("Finish", h("p", {}, kept ? `${plural(kept, "answer")} not stored yet.` : `${plural(this.state.n_labeled, "label")} stored. The page is closed for everyone, and the result is written.`),
+    this.open("Finish", h("p", {}, kept ? `${plural(kept, "answer")} not stored yet.` : `${plural(this.state.n_labeled, "label")} stored. Finish now? The page will close for everyone, and the result will be written.`),
       h("form", { onsubmit: async (event) => { event.preventDefault(); const error = await finish(); if (error) this.warn(error); this.dialog.close(); } },
         h("button", { type: "submit", class: "primary", autofocus: true, disabled: kept > 0 }, "Finish")));
   }
