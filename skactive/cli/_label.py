@@ -330,6 +330,12 @@ def run_predict(args):
         print(f"{out}: {n:,} predictions")
         return 0
     columns, _, _ = read_cells(source)
+    names = [text] if isinstance(text, str) else text
+    if new := [name for name in names if name not in columns]:
+        raise ValueError(
+            f"{str(source)!r} has no column {new[0]!r}. Name its column of texts with "
+            f"--text: {', '.join(map(repr, columns))}."
+        )
     X = load_table(source, text=one_or_several(text)).data
     predicted, scores, _ = predict_labels(model, X, classes, target)
     if target == "multi-label":

@@ -54,7 +54,12 @@ def add_label(commands):
 def _add_work(label):
     """Add the options of the session and its model."""
     work = label.add_argument_group("work")
-    add_count(work, "--n", None, "number of labels to reach")
+    add_count(
+        work,
+        "--n",
+        None,
+        "number of labels by people to reach; given ones do not count",
+    )
     work.add_argument("--annotator", metavar="NAME", help="who answers")
     work.add_argument(
         "--session",

@@ -176,7 +176,9 @@ def find_classes(typed, names):
 def describe_state(state):
     """Return progress and estimate in one line."""
     goal = f" of {state['goal']}" if state["goal"] else ""
-    parts = [state["source"], f"{state['n_labeled']}{goal} labeled"]
+    reached = goal and state["n_labeled"] >= state["goal"]
+    done = f"{goal} labeled: goal reached" if reached else f"{goal} labeled"
+    parts = [state["source"], f"{state['n_labeled']}{done}"]
     if state["n_skipped"]:
         parts.append(f"{state['n_skipped']} skipped")
     if (encoded := state["model"]["encoded"]) < 1:

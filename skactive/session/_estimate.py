@@ -4,7 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..stopping._estimates import estimate_accuracy, gain_of_labels, is_rich
+from ..stopping._estimates import (
+    estimate_accuracy,
+    gain_of_labels,
+    is_rich,
+    n_for_gain,
+)
 
 _Interval = tuple[float, float]
 _MIN_AUDIT, _MIN_LABELS = 10, 20
@@ -33,6 +38,8 @@ class Estimate:
         Gain in accuracy by the next `horizon` labels.
     minutes : float or None
         Time for the labels that are missing to the goal, at the median time per answer.
+    gain_from : int or None
+        With fewer labels than this, there is no gain yet.
 
     See Also
     --------
@@ -55,6 +62,7 @@ class Estimate:
     gain: float | None = None
     gain_interval: _Interval | None = None
     minutes: float | None = None
+    gain_from: int | None = None
 
     def __str__(self):
         parts = ["accuracy: cannot tell yet"]
@@ -66,6 +74,8 @@ class Estimate:
             shown = f"{100 * self.accuracy:.0f} % ({100 * low:.0f} to {100 * high:.0f})"
             parts = [f"accuracy {shown} {basis}".replace(" ,", ",")]
         gain = "cannot tell"
+        if self.gain_from is not None:
+            gain = f"from {self.gain_from} labels on"
         if self.gain is not None and self.gain_interval is not None:
             low, high = self.gain_interval
             gain = f"{100 * self.gain:+.1f} points "
@@ -95,6 +105,9 @@ def make_estimate(found, n_labels, audited, horizon, minutes):
     held = ~np.isnan(found.proba[:, 0])
     correct = found.proba.argmax(axis=1) == found.codes
     gain, gain_interval = gain_of_labels(found, horizon) or (None, None)
+    # The labels from before the session count, but are none of `n_labels`.
+    missing = n_for_gain(len(found.classes), horizon) - len(found.codes)
+    gain_from = n_labels + missing if missing > 0 else None
     accuracy: tuple = None, None
     audited = audited & held
     n_audited = int(audited.sum())
@@ -108,9 +121,8 @@ def make_estimate(found, n_labels, audited, horizon, minutes):
         accuracy, n_audited = estimate_accuracy(correct[held]), 0
     else:
         n_audited = 0
-    return Estimate(
-        n_labels, *accuracy, n_audited, horizon, gain, gain_interval, minutes
-    )
+    parts = n_audited, horizon, gain, gain_interval, minutes, gain_from
+    return Estimate(n_labels, *accuracy, *parts)
 
 
 def minutes_left(seconds, n_left):

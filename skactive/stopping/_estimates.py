@@ -115,8 +115,13 @@ def is_rich(n, n_classes):
 
 def is_enough(n, n_classes, n_rest, horizon):
     """Whether n labels and a number of unlabeled items allow to estimate a gain."""
-    most = max(_MIN_LABELS, _MIN_RATIO * horizon)
-    return n >= most and n_rest >= _MIN_REST and is_rich(n, n_classes)
+    return n >= n_for_gain(n_classes, horizon) and n_rest >= _MIN_REST
+
+
+def n_for_gain(n_classes, horizon):
+    """Return the number of labels from which a gain is estimated."""
+    least = max(_MIN_LABELS, _MIN_RATIO * horizon, _MIN_PER_CLASS * n_classes)
+    return int(np.ceil(least))
 
 
 def gain_of_labels(found, horizon):

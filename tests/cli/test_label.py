@@ -387,6 +387,19 @@ def test_predict_needs_a_column_of_texts(label, table, tmp_path, capsys):
     assert "argument --text: name the column of texts" in capsys.readouterr().err
 
 
+def test_predict_on_other_columns_names_the_option(label, table, tmp_path, capsys):
+    _, shown = label(*[_answer] * 4, options=["--n", "3"])
+    assert any("3 of 3 labeled: goal reached" in line for line in shown)
+    assert not any("2 of 3 labeled: goal reached" in line for line in shown)
+    write_table(tmp_path / "new.csv", {"body": ["a good one", "a bad one"]})
+    run = ["predict", str(tmp_path / "notes.skactive" / "model")]
+    run.append(str(tmp_path / "new.csv"))
+    assert main(run) == 1
+    shown = capsys.readouterr().err
+    assert "no column 'text'. Name its column of texts with --text: 'body'" in shown
+    assert main([*run, "--text", "body"]) == 0
+
+
 def _names(text):
     """Return the classes of a text of the fixture, by its words."""
     return [x for x in ("good", "new", "red") if f" {x} " in text]

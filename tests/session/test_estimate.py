@@ -83,7 +83,11 @@ def test_the_accuracy_is_from_the_audit(open_session, many):
     assert low < found.gain < high
     assert found.minutes == pytest.approx(110 * 4 / 60)
     assert session.estimate(90).minutes == 0
-    assert session.estimate().gain is None  # 90 labels say little about 100 more
+    early = session.estimate()
+    assert early.gain is None  # 90 labels say little about 100 more
+    assert early.gain_from == 150
+    assert "the next 100 labels: from 150 labels on" in str(early)
+    assert found.gain_from is None
     assert f"from {found.n_audited} audited items" in str(found)
 
 
@@ -111,7 +115,7 @@ def test_what_cannot_be_told_is_none(open_session, many):
     session.tell([0, 1, 2], ["ham"] * 3, unasked=True)
     assert session.estimate() == Estimate(3)
     session.tell(range(3, 12), y[3:12], unasked=True)
-    assert session.estimate() == Estimate(12)
+    assert session.estimate() == Estimate(12, gain_from=150)
     for bad in ({"goal": 0}, {"horizon": 0}):
         with pytest.raises(ValueError, match="must be"):
             session.estimate(**bad)
