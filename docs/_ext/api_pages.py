@@ -88,8 +88,10 @@ def document_constant(app, what, name, obj, options, lines):
 
 
 def skip_plumbing(app, what, name, member, skip, options):
-    """Leave out methods that only scikit-learn calls."""
-    return True if name in PLUMBING else None
+    """Leave out what is inherited from others, and what only scikit-learn calls."""
+    home = getattr(getattr(member, "fget", member), "__module__", None) or "skactive"
+    foreign = not home.startswith("skactive")
+    return True if foreign or name in PLUMBING else None
 
 
 def configure(app, config):

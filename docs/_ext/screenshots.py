@@ -42,7 +42,6 @@ SIZES = {  # width, height, zoom, color scheme
     "zoom": (640, 480, 2, "light"),
     "help": (1000, 720, 1, "light"),
     "several": (1000, 690, 1, "light"),
-    "classes": (1000, 840, 1, "light"),
 }
 
 EVENTS = {
@@ -106,14 +105,6 @@ def make_reviews():
     return reviews
 
 
-def make_intents():
-    """Return 77 names of intents."""
-    verbs = ["lost", "order", "activate", "cancel", "change", "track", "verify"]
-    nouns = ["card", "pin", "transfer", "check", "top_up", "account", "refund"]
-    nouns += ["limit", "address", "phone", "fee"]
-    return [f"{verb}_{noun}" for verb, noun in itertools.product(verbs, nouns)]
-
-
 def show(*scenes):
     """Show pictures of the page: scenes are keys of SIZES."""
     if has_chromium():
@@ -128,7 +119,6 @@ def draw(*scenes):
         for names, draw_scenes in (
             (("light", "dark", "phone", "zoom", "help"), draw_one_class),
             (("several",), draw_several_classes),
-            (("classes",), draw_many_classes),
         ):
             wanted = [name for name in scenes if name in names]
             if wanted:
@@ -387,28 +377,6 @@ def draw_several_classes(camera, folder, sizes):
     ):
         topics = truth[camera.text(".text p")]
         camera.press(*(str(list(TOPICS).index(topic) + 1) for topic in topics))
-        return [camera.take(*sizes)]
-
-
-def draw_many_classes(camera, folder, sizes):
-    intents = make_intents()
-    starts = ["How do I", "I want to", "Please help me to", "Is it possible to"]
-    truth = {
-        f"{start} {name.replace('_', ' my ', 1).replace('_', '-')}?": name
-        for start, name in itertools.product(starts, intents)
-    }
-    with open_page(
-        camera,
-        list(truth),
-        intents,
-        folder,
-        230,
-        truth.get,
-        source="questions.csv",
-        goal=300,
-    ):
-        camera.resize(*sizes)
-        camera.press("/", *"card")
         return [camera.take(*sizes)]
 
 

@@ -1,6 +1,6 @@
 """What the site needs beyond the extensions that it uses.
 
-Pages whose Python runs, API pages without foreign members, and checked links.
+Pages whose Python runs, and checked links.
 """
 
 from html.parser import HTMLParser
@@ -22,12 +22,6 @@ def read_page(text):
     )
     page.metadata.setdefault("kernelspec", KERNEL)
     return page
-
-
-def skip_foreign_members(app, what, name, member, skip, options):
-    """Leave out members that skactive inherits from scikit-learn and skorch."""
-    home = getattr(getattr(member, "fget", member), "__module__", None) or ""
-    return True if home and not home.startswith("skactive") else None
 
 
 class _Anchors(HTMLParser):
@@ -77,5 +71,4 @@ def setup(app):
     """Connect the hooks."""
     app.add_config_value("check_links", True, "")
     app.connect("build-finished", check_links)
-    app.connect("autodoc-skip-member", skip_foreign_members)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -40,6 +40,7 @@ class Net(ClassifierMixin, BaseEstimator):
     def __init__(self, random_state=0):
         self.random_state = random_state
 
+    @torch.random.fork_rng()  # the global generator stays as it is
     def fit(self, X, y):
         self.classes_, codes = np.unique(y, return_inverse=True)
         torch.manual_seed(self.random_state)
@@ -65,6 +66,7 @@ class Net(ClassifierMixin, BaseEstimator):
     def predict(self, X):
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
+    @torch.random.fork_rng()
     def sample_proba(self, X, n_draws=50, random_state=None):
         torch.manual_seed(np.random.RandomState(random_state).randint(2**31))
         self.net_.train()
