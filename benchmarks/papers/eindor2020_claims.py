@@ -13,6 +13,7 @@ from eindor2020_scores import (
     judged,
     mean_over,
     metric_of,
+    pairs,
     pick,
     relative,
     seconds,
@@ -89,7 +90,7 @@ def _row(claim, paper, values, unit, side=above, digits=1):
 def _claims_of_gains(records):
     """Gains of the mean strategy: in each scenario by its score, in all by F1."""
     rows = []
-    for scenario in dict.fromkeys(s for _, s in judged(records)):
+    for scenario in dict.fromkeys(s for _, s in pairs(records)):
         chosen = [pair for pair in judged(records) if pair[1] == scenario]
         metric = metric_of(scenario)
         values = by_data(chosen, mean_over(records, gains, STRATEGIES, metric))
