@@ -112,6 +112,8 @@ class LabelingSession:
         The classes; without `classes`, those of the labels that the learner was fitted
         to, those that were added, and those of the labels so far. Empty for a
         regressor.
+    renamed_classes : dict of label to label
+        The new names of classes that were renamed.
     audited : list of ids
         The answered part of the audit, a simple random sample of the pool.
     skipped : list of ids
@@ -799,6 +801,12 @@ class LabelingSession:
     def known_classes(self) -> list[Any]:
         """The classes, list; without `classes`, those of the learner and the labels."""
         return list(self._answers.known_classes())
+
+    @property
+    @synchronized
+    def renamed_classes(self) -> dict[Any, Any]:
+        """The new names of classes that were renamed, dict."""
+        return dict(self._log.state.renamed)
 
     @property
     @synchronized

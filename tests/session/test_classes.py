@@ -86,6 +86,7 @@ def test_a_renamed_class_has_its_new_name_everywhere(open_session, tmp_path):
         assert session.answers == renamed
         assert session.labels == {3: "spam", 4: "bacon", 5: "bacon"}
         assert session.classes == ["bacon", "spam", "eggs"]
+        assert session.renamed_classes == {"ham": "bacon"}
         match = r"got 'ham' for 6\. It was renamed to 'bacon'"
         with pytest.raises(ValueError, match=match):
             session.tell(6, "ham", unasked=True)
@@ -137,6 +138,7 @@ def test_names_can_go_round(open_session):
         session.rename_class(old, new)
     assert session.labels == {1: "b", 2: "a"}
     assert session.classes == ["b", "a"]
+    assert session.renamed_classes == {"x": "b"}
     session.tell(3, "a", unasked=True)
     with pytest.raises(ValueError, match=r"'x' for 4\. It was renamed to 'b'"):
         session.tell(4, "x", unasked=True)
