@@ -1,4 +1,4 @@
-"""Thresholds of probabilities for several labels, tuned for F1."""
+"""Thresholds of probabilities for several labels."""
 
 import numpy as np
 
@@ -6,34 +6,44 @@ SHRINKAGE = 30  # positive items of a label whose own threshold counts one half
 
 
 def tune_thresholds(proba, y, shrinkage=SHRINKAGE):
-    """Return thresholds (k,) with a high F1 for `proba` (n, k) and `y` (n, k).
+    """Return thresholds (k,) for the probabilities `proba` (n, k) of labels `y` (n, k).
 
     A label is predicted if its probability is above its threshold. This is the mean of
-    the threshold with the label's best F1, weighted by the number of its positive
-    items, and of the one threshold for all labels with the best micro F1, weighted by
-    `shrinkage`: the best threshold of a rare label is chance. Among equally good
+    two: the one with the label's best F1, weighted by the number of its positive items,
+    and the common one, with which as many labels are predicted as `y` has, weighted by
+    `shrinkage`. The best threshold of a rare label is chance, and that of all labels
+    has a high F1 with few items if everything is predicted. Among equally good
     thresholds the one nearest to 0.5 is taken.
     """
     proba, y = np.asarray(proba, dtype=np.float64), np.asarray(y) == 1
-    found = np.full(proba.shape[1], _best_threshold(proba.ravel(), y.ravel()))
     n_positive = y.sum(axis=0)
+    if not n_positive.any():
+        return np.full(len(n_positive), 0.5)
+    thresholds, n_above, _ = _cuts(proba.ravel(), y.ravel())
+    common = _best(thresholds, -np.abs(n_above - n_positive.sum()))
+    found = np.full(len(n_positive), common)
     for j in np.flatnonzero(n_positive):
-        own = _best_threshold(proba[:, j], y[:, j])
+        thresholds, n_above, n_right = _cuts(proba[:, j], y[:, j])
+        own = _best(thresholds, 2 * n_right / (n_above + n_positive[j]))
         weight = n_positive[j] / (n_positive[j] + shrinkage)
-        found[j] += weight * (own - found[j])
+        found[j] += weight * (own - common)
     return found
 
 
-def _best_threshold(p, y):
-    """Return the threshold of `p` (m,) with the best F1 for the bools `y` (m,)."""
+def _cuts(p, y):
+    """Return the thresholds between `p` (m,), and how many are above, and right."""
     order = np.argsort(-p, kind="stable")
     p = p[order]
-    f1 = 2 * np.cumsum(y[order]) / (np.arange(1, len(p) + 1) + y.sum())
     below = np.append(p[1:], 0.0)
     cuts = np.flatnonzero(p > below)  # between equal probabilities nothing fits
-    if not y.any() or not len(cuts):
-        return 0.5
     middle = (p[cuts] + below[cuts]) / 2
     middle = np.where((middle < p[cuts]) & (middle > 0), middle, below[cuts])
-    best = f1[cuts] == f1[cuts].max()
-    return middle[best][np.abs(middle[best] - 0.5).argmin()]
+    return middle, cuts + 1, np.cumsum(y[order])[cuts]
+
+
+def _best(thresholds, quality):
+    """Return the threshold of the highest quality that is nearest to 0.5."""
+    if not len(thresholds):
+        return 0.5
+    best = thresholds[quality == quality.max()]
+    return best[np.abs(best - 0.5).argmin()]

@@ -45,8 +45,8 @@ class BertClassifier(ClassifierMixin, BertEstimator):
         at most 100, and a dict maps numbers of columns to weights, 1 for the others.
     thresholds : float, array-like of shape (k,) or "auto", default=0.5
         Probabilities above which `predict` predicts a label, for an indicator matrix.
-        "auto" holds out `validation_fraction` of the texts in `fit` and takes those
-        with a high F1 there, see `thresholds_`. `partial_fit` keeps them.
+        "auto" holds out `validation_fraction` of the texts in `fit` and tunes the
+        thresholds on them, see `thresholds_`. `partial_fit` keeps them.
 
     Attributes
     ----------
@@ -56,8 +56,8 @@ class BertClassifier(ClassifierMixin, BertEstimator):
     thresholds_ : ndarray of shape (k,)
         The thresholds that `predict` uses, for an indicator matrix only. With "auto",
         the mean of the label's threshold with the best F1, weighted by the number of
-        its ones among the held-out texts, and of the one threshold for all labels with
-        the best micro F1, weighted by 30.
+        its ones among the held-out texts, and of a common threshold, weighted by 30,
+        with which as many labels are predicted as the held-out texts have.
     multilabel_ : bool
         Whether `fit` got an indicator matrix.
     {attributes}

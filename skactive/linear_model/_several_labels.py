@@ -56,14 +56,17 @@ class TunedOneVsRestClassifier(OneVsRestClassifier):
     Notes
     -----
     The threshold of a label is the mean of two: the one with the best F1 of the label,
-    weighted by the number of its positive items, and the one for all labels with the
-    best micro F1, weighted by 30. The probabilities are those that the models of the
-    other folds predict.
+    weighted by the number of its positive items, and a common one, weighted by 30. With
+    the common threshold, the number of predicted labels is that of the labels in `y`.
+    The probabilities are those that the models of the other folds predict.
 
     References
     ----------
     R.-E. Fan, C.-J. Lin (2007). A study on threshold selection for multi-label
     classification. Technical report, National Taiwan University.
+
+    J. Read, B. Pfahringer, G. Holmes, E. Frank (2011). Classifier chains for
+    multi-label classification. Machine Learning 85 (the common threshold).
 
     Examples
     --------
