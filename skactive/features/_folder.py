@@ -230,7 +230,7 @@ class _Writer:
         write_atomic(path, json.dumps(manifest, indent=1).encode())
         stream = io.BytesIO()
         np.save(stream, self.keys, allow_pickle=False)
-        write_atomic(self.folder / KEYS, stream.getbuffer())
+        write_atomic(self.folder / KEYS, stream.getvalue())
         if is_damaged:
             self._repair_journal()
 
@@ -304,7 +304,7 @@ class _Writer:
                 f"features in {str(self.folder)!r}. Nothing was encoded. Make room, or "
                 "pass a folder on another disk or dtype='float16'",
             ) from exc
-        self._write_at(0, header.getbuffer())
+        self._write_at(0, header.getvalue())
         os.fsync(self._rows.fileno())
         sync_folder(self.folder)
 

@@ -199,7 +199,7 @@ class ShardFolder:
         name = f"shard-{uuid.uuid4().hex}"
         stream = io.BytesIO()
         np.save(stream, self.round(features), allow_pickle=False)
-        array = stream.getbuffer()
+        array = stream.getvalue()
         manifest = {
             "format": _FORMAT,
             "sha256": hashlib.sha256(array).hexdigest(),
