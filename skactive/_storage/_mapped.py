@@ -1,9 +1,10 @@
-"""Arrays in temporary files without a name, mapped into memory."""
+"""Arrays in files, mapped into memory."""
 
 import mmap
 import os
 import shutil
 import tempfile
+import tokenize
 
 import numpy as np
 
@@ -36,6 +37,14 @@ def map_file(n_rows, width, dtype=np.float32):
             f"no room for {n_bytes / 1e9:.1f} GB in {folder!r} ({exc})"
         ) from exc
     return np.frombuffer(mapping, dtype=dtype).reshape(n_rows, width)
+
+
+def open_array(path):
+    """Map the array of a `.npy` file read-only; a damaged header is a ValueError."""
+    try:
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except (SyntaxError, tokenize.TokenError) as exc:  # from Python 3.12 on
+        raise ValueError(f"{str(path)!r} has a damaged header ({exc})") from exc
 
 
 def in_memory(array):

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._utils._sklearn import check_count
 from ._fingerprint import hash_items, hash_utf8
+from ._mapped import open_array
 
 BLOCK_ROWS = 8192
 BLOCK_BYTES = 2**23
@@ -314,7 +315,7 @@ class TextFile:
     def hashes(self):
         """Hash of each text, a mapped array (n,)."""
         self._map  # noqa: B018, raises the error for a file that is gone
-        return np.asarray(np.load(hashes_path(self.path), mmap_mode="r"))
+        return np.asarray(open_array(hashes_path(self.path)))
 
     def read_texts(self, rows):
         """Return the texts at rows, a range or (p,), as a list."""

@@ -29,6 +29,7 @@ from .._storage._files import (
     write_atomic,
 )
 from .._storage._fingerprint import find_changes, hash_items
+from .._storage._mapped import open_array
 from .._utils._chunks import chunk_size
 from .._utils._format import progress_bar
 from .._utils._sklearn import Interval, StrOptions
@@ -69,8 +70,8 @@ def open_folder(path):
         n_done = len(_read_journal(path)[0])
         if n_done < n_blocks:
             raise _UnfinishedError(f"{n_done} of {n_blocks} blocks are finished")
-        keys = np.load(path / KEYS, mmap_mode="r", allow_pickle=False)
-        features = np.load(path / ROWS, mmap_mode="r", allow_pickle=False)
+        keys = open_array(path / KEYS)
+        features = open_array(path / ROWS)
         found = keys.shape, features.shape, features.dtype.name
         expected = (n_rows,), (n_rows, manifest["width"]), manifest["dtype"]
         if found != expected:
@@ -254,7 +255,7 @@ class _Writer:
 
     def _find_other_row(self):
         try:
-            old = np.load(self.folder / KEYS, mmap_mode="r", allow_pickle=False)
+            old = open_array(self.folder / KEYS)
         except (OSError, ValueError):
             return None
         same = old.shape == self.keys.shape

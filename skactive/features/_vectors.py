@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._storage._fingerprint import hash_ids
-from .._storage._mapped import map_file
+from .._storage._mapped import map_file, open_array
 from ._folder import JOURNAL, KEYS, MANIFEST, ROWS, is_folder, open_folder
 
 _MOST_OPEN = 4
@@ -68,7 +68,7 @@ def _open_npy(path, key):
             f"'key' must be None for a .npy file, which has no columns, got {key!r}. "
             "Pass row numbers to transform."
         )
-    features = np.load(path, mmap_mode="r", allow_pickle=False)
+    features = open_array(path)
     if features.ndim != 2 or features.dtype.kind != "f":
         raise ValueError(
             f"'source' must hold floating-point vectors of shape (n, d), got "
