@@ -113,8 +113,7 @@ def expected_in_batches(model, n):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dies", [False, True])
-def test_ray(tiny_bert, tmp_path, dies):
+def test_ray_while_a_worker_dies(tiny_bert, tmp_path):
     ray = pytest.importorskip("ray")
     log, killed = tmp_path / "log", []
     # Workers import this module by name.
@@ -134,14 +133,13 @@ def test_ray(tiny_bert, tmp_path, dies):
         vectors = dataset.map_batches(
             SlowEncoder, fn_constructor_kwargs=options, batch_size=10, concurrency=2
         )
-        if dies:
-            threading.Thread(target=kill_one, args=(log, killed), daemon=True).start()
+        threading.Thread(target=kill_one, args=(log, killed), daemon=True).start()
         vectors = vectors.materialize()
         rows = sorted(vectors.take_all(), key=lambda row: row["id"])
         vectors.write_parquet(tmp_path / "vectors")
     finally:
         ray.shutdown()
-    assert len(killed) == dies
+    assert len(killed) == 1
     assert len(set(log.read_text().split())) >= 2
     assert [row["id"] for row in rows] == list(range(120))
     expected = expected_in_batches(tiny_bert, 10)
@@ -151,8 +149,7 @@ def test_ray(tiny_bert, tmp_path, dies):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dies", [False, True])
-def test_dask(tiny_bert, tmp_path, dies):
+def test_dask_while_a_worker_dies(tiny_bert, tmp_path):
     pa = pytest.importorskip("pyarrow")
     pd = pytest.importorskip("pandas")
     dd = pytest.importorskip("dask.dataframe")
@@ -165,15 +162,14 @@ def test_dask(tiny_bert, tmp_path, dies):
         pool = dd.from_pandas(frame, npartitions=12)
         vectors = pool.map_partitions(encode, meta=encode(frame[:0]))
         log.unlink()
-        if dies:
-            threading.Thread(target=kill_one, args=(log, killed), daemon=True).start()
+        threading.Thread(target=kill_one, args=(log, killed), daemon=True).start()
         vectors = vectors.persist()
         found = vectors.compute()
         schema = pa.schema({"id": pa.int64(), "vector": pa.list_(pa.float32())})
         vectors[["id", "vector"]].to_parquet(
             tmp_path / "vectors", schema=schema, write_index=False
         )
-    assert len(killed) == dies
+    assert len(killed) == 1
     assert len(set(log.read_text().split())) >= 2
     assert found["id"].tolist() == list(range(120))
     expected = expected_in_batches(tiny_bert, 10)
