@@ -190,8 +190,9 @@ def _finish(args, project):
             say(f"the model is in {project.save_model(model, classes)}")
     except KeyboardInterrupt:
         say("stopped; the labels are written")
-    if model is None:
-        say(f"no model yet: it needs {_NEEDED[project.target]}")
+    else:
+        if model is None:
+            say(f"no model yet: it needs {_NEEDED[project.target]}")
     return _report(project, sources)
 
 

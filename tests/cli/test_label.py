@@ -314,11 +314,13 @@ def test_an_interruption_of_the_predictions_keeps_the_labels(label, table, monke
         raise KeyboardInterrupt
 
     monkeypatch.setattr("skactive.cli._label.train_final", interrupt)
-    status, _ = label(*[_answer] * 4)
+    status, shown = label(*[_answer] * 4)
     assert status == 0
     out, _, _ = read_cells(table.with_name("notes.labeled.csv"))
     assert out["label_source"].count("person") == 4
     assert set(out["prediction"]) == {None}
+    assert "stopped; the labels are written" in shown
+    assert not any("no model yet" in line for line in shown)
 
 
 @pytest.mark.parametrize(
