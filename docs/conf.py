@@ -47,7 +47,6 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx_copybutton",
     "sphinx_design",
-    "sphinxcontrib.programoutput",
     "result_figures",
     "skactive_site",
     "api_pages",

@@ -106,7 +106,6 @@ def configure(app, config):
 
 def setup(app):
     """Connect the hooks."""
-    app.add_css_file("api.css")
     app.connect("config-inited", configure)
     app.connect("builder-inited", check_groups)
     app.connect("autodoc-skip-member", skip_plumbing)

@@ -1,10 +1,9 @@
 """Pictures of the labeling page, taken by the build in Chromium, from invented texts.
 
-A page shows scenes, and may work with its own command and its own keys:
+A page works with its own command and its own keys:
 
-    from screenshots import label, show
+    from screenshots import label
 
-    show("light", "phone")
     label("skactive label mail.csv --text text --label topic", n=12, answer=topics.get)
 
 Without Chromium a sentence takes the place of a picture; with CI=true this is an error.
@@ -35,14 +34,7 @@ from skactive.labeling import Desk
 from skactive.labeling._server import LabelingServer
 
 ROOT = Path(__file__).resolve().parents[2]
-SIZES = {  # width, height, zoom, color scheme
-    "light": (1000, 650, 1, "light"),
-    "dark": (1000, 650, 1, "dark"),
-    "phone": (360, 790, 2, "light"),
-    "zoom": (640, 480, 2, "light"),
-    "help": (1000, 720, 1, "light"),
-    "several": (1000, 690, 1, "light"),
-}
+WIDTH, HEIGHT = 1000, 690
 
 EVENTS = {
     "flood": ["The river is over its banks", "Water stands in the cellars"],
@@ -105,29 +97,24 @@ def make_reviews():
     return reviews
 
 
-def show(*scenes):
-    """Show pictures of the page: scenes are keys of SIZES."""
+def show_several_classes():
+    """Show a picture of the page that asks for several classes per text."""
     if has_chromium():
-        display(*draw(*scenes))
+        display(draw(draw_several_classes))
 
 
-def draw(*scenes):
-    """Return pictures of the page, grouped by what it asks."""
-    pictures = []
-    with warnings.catch_warnings(), open_camera() as camera:
+def draw(scene):
+    """Return the picture of a scene, a function of a camera and a new folder."""
+    with (
+        warnings.catch_warnings(),
+        open_camera() as camera,
+        tempfile.TemporaryDirectory() as folder,
+    ):
         warnings.simplefilter("ignore", UserWarning)  # of models of very few labels
-        for names, draw_scenes in (
-            (("light", "dark", "phone", "zoom", "help"), draw_one_class),
-            (("several",), draw_several_classes),
-        ):
-            wanted = [name for name in scenes if name in names]
-            if wanted:
-                with tempfile.TemporaryDirectory() as folder:
-                    pictures += draw_scenes(camera, Path(folder, "data"), wanted)
-    return pictures
+        return scene(camera, Path(folder, "data"))
 
 
-def label(command, *, n=0, answer=None, keys=(), wait=None, finish=False, size="light"):
+def label(command, *, n=0, answer=None, keys=(), wait=None, finish=False):
     """Run a command of skactive that opens the page, and show a picture of the page.
 
     Parameters
@@ -144,13 +131,11 @@ def label(command, *, n=0, answer=None, keys=(), wait=None, finish=False, size="
         Text to wait for on the page.
     finish : bool
         Whether to press Finish after the picture, and print what the command prints.
-    size : str
-        A key of SIZES.
     """
     if not has_chromium():
         return
     with open_camera() as camera, run_page(command) as (url, process, log):
-        camera.open(url, size)
+        camera.open(url)
         for i in range(n):
             if i == 3:  # a person is slower than the encoder
                 camera.until(lambda: "of the texts read" not in camera.text("body"))
@@ -158,7 +143,7 @@ def label(command, *, n=0, answer=None, keys=(), wait=None, finish=False, size="
         if wait:
             camera.until(lambda: wait in camera.text("body"))
         camera.press(*keys)
-        display(camera.take(size))
+        display(camera.take())
         if finish:
             camera.finish()
             process.wait(timeout=240)
@@ -168,15 +153,16 @@ def label(command, *, n=0, answer=None, keys=(), wait=None, finish=False, size="
                 raise RuntimeError(f"{command!r} failed")
 
 
-def run(command):
-    """Run a command of skactive and print what it prints."""
+def run(command, n_lines=None):
+    """Run a command of skactive and print what it prints, or its first lines."""
     done = subprocess.run(
         [sys.executable, "-m", *shlex.split(command)],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
     )
-    print(done.stdout, end="")
+    lines = done.stdout.splitlines()
+    print(*lines[:n_lines], *["..."] * (len(lines) > (n_lines or len(lines))), sep="\n")
     done.check_returncode()
 
 
@@ -245,20 +231,13 @@ class Camera:
         service = webdriver.ChromeService(shutil.which("chromedriver"))
         self.driver = webdriver.Chrome(options, service)
 
-    def open(self, url, size="light"):
-        """Open the page in a size and wait for its text."""
-        self.resize(size)
+    def open(self, url):
+        """Open the page and wait for its text."""
+        metrics = {"width": WIDTH, "height": HEIGHT, "deviceScaleFactor": 1}
+        metrics["mobile"] = False
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
         self.driver.get(url)
         self.until(lambda: self.text(".text > p:not(.note)"))
-
-    def resize(self, size):
-        width, height, scale, scheme = SIZES[size]
-        metrics = {"width": width, "height": height, "deviceScaleFactor": scale}
-        metrics["mobile"] = False
-        features = [{"name": "prefers-color-scheme", "value": scheme}]
-        execute = self.driver.execute_cdp_cmd
-        execute("Emulation.setDeviceMetricsOverride", metrics)
-        execute("Emulation.setEmulatedMedia", {"features": features})
 
     def until(self, condition, seconds=60):
         """Wait until a condition holds."""
@@ -297,10 +276,10 @@ class Camera:
             self.driver.find_element("css selector", selector).click()
             time.sleep(0.3)
 
-    def take(self, size):
+    def take(self):
         """Return a picture of what the browser shows."""
         time.sleep(0.5)
-        return Image(self.driver.get_screenshot_as_png(), width=SIZES[size][0])
+        return Image(self.driver.get_screenshot_as_png(), width=WIDTH)
 
 
 @contextmanager
@@ -338,7 +317,7 @@ def open_page(
             camera.driver.get("about:blank")
 
 
-def draw_one_class(camera, folder, sizes):
+def draw_one_class(camera, folder):
     truth = make_texts()
     mistakes = itertools.cycle([False] * 8 + [True])
     with open_page(
@@ -353,16 +332,10 @@ def draw_one_class(camera, folder, sizes):
         descriptions=ABOUT,
     ):
         camera.until(lambda: "accuracy" in camera.text(".estimate"))
-        pictures = []
-        for size in sorted(sizes, key="help".__eq__):  # its dialog covers the page
-            camera.resize(size)
-            if size == "help":
-                camera.press("?")
-            pictures.append(camera.take(size))
-        return pictures
+        return camera.take()
 
 
-def draw_several_classes(camera, folder, sizes):
+def draw_several_classes(camera, folder):
     truth = make_reviews()
     with open_page(
         camera,
@@ -377,9 +350,9 @@ def draw_several_classes(camera, folder, sizes):
     ):
         topics = truth[camera.text(".text p")]
         camera.press(*(str(list(TOPICS).index(topic) + 1) for topic in topics))
-        return [camera.take(*sizes)]
+        return camera.take()
 
 
 if __name__ == "__main__":
-    (picture,) = draw("light")
-    (ROOT / "docs" / "images" / "labeling_light.png").write_bytes(picture.data)
+    picture = ROOT / "docs" / "images" / "labeling_light.png"
+    picture.write_bytes(draw(draw_one_class).data)

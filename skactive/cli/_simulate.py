@@ -85,7 +85,7 @@ def _compare(args, name, load):
             scoring=args.scoring or _SCORING[target],
             n_jobs=args.n_jobs,
             folder=args.out,
-            verbose=1,
+            verbose="auto",
         )
     except OtherSettingsError as exc:
         raise ValueError(f"argument --out: {exc}") from exc

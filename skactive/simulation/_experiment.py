@@ -13,14 +13,14 @@ from joblib.parallel import get_active_backend
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import NotFittedError
-from tqdm import tqdm
 
 from .._storage._files import LineWriter, Lock, make_folder, read_lines
 from .._storage._fingerprint import describe, find_changes, to_text
 from .._utils._containers import count_items, take_rows
+from .._utils._format import progress_bar
 from .._utils._labels import as_labels, is_indicator
 from .._utils._pipelines import split_estimator
-from .._utils._sklearn import HasMethods, Interval, validate_params
+from .._utils._sklearn import HasMethods, Interval, StrOptions, validate_params
 from ..registry import resolve
 from ..strategies._base import TARGETS
 from ..view._quantities import check_capability, check_target
@@ -45,6 +45,7 @@ from ._simulate import (
             None,
         ],
         "folder": [str, os.PathLike, None],
+        "verbose": ["verbose", StrOptions({"auto"})],
     }
 )
 def run_experiment(
@@ -64,7 +65,7 @@ def run_experiment(
     final_estimator: BaseEstimator | None = None,
     n_jobs: int | None = None,
     folder: str | os.PathLike | None = None,
-    verbose: int = 0,
+    verbose: int | str = 0,
 ) -> list[Run]:
     """Simulate every learner with every strategy, seed and data set.
 
@@ -90,8 +91,9 @@ final_estimator
         A folder that keeps the runs. Each finished run is a line of `runs.jsonl`,
         written only by the calling process. If called again, the experiment reads the
         finished runs and runs the others.
-    verbose : int, default=0
-        Above 0, a progress bar is shown on stderr.
+    verbose : int, bool or "auto", default=0
+        Whether a bar on stderr shows the finished runs. "auto" shows it on an
+        interactive terminal and in a notebook if the runs take more than 3 seconds.
 
     Returns
     -------
@@ -180,7 +182,7 @@ final_estimator
             delayed(_simulate)(key, learner, data[key[0]], settings, seconds[key])
             for key, learner in todo.items()
         ]
-        with tqdm(total=len(tasks), unit="run", disable=not verbose) as bar:
+        with progress_bar(verbose, total=len(tasks), unit="run") as bar:
             bar.update(len(tasks) - len(todo))
             for key, run in _in_parallel(calls, n_jobs):
                 results.add(key, run)

@@ -327,8 +327,9 @@ def test_progress_goes_to_stderr(capsys):
     printed = capsys.readouterr()
     assert printed.out == ""
     assert "4/4" in printed.err
-    experiment(seeds=1)
-    assert capsys.readouterr().err == ""
+    for quiet in (0, "auto"):  # the test has no terminal
+        experiment(seeds=1, verbose=quiet)
+        assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(
