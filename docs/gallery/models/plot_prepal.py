@@ -32,7 +32,7 @@ heavy = BertClassifier(
     schedule="linear",
 )
 light = make_pipeline(BertFeatures(get_model_path()), LogisticRegression())
-light.fit(texts[:10], y[:10])  # the first run in a process is slower: leave it out
+_ = light.fit(texts[:10], y[:10])  # the first run in a process is slower: leave it out
 
 # %%
 # Three protocols label 20 texts at random and then 60 by ``entropy``, in two rounds.
