@@ -259,6 +259,7 @@ def test_a_lost_connection_is_shown_at_once_and_comes_back(open_page):
         assert _labels(page) == {text: "yes"}
 
 
+@pytest.mark.slow
 def test_two_tabs_and_two_people_never_get_the_same_text(open_page):
     page = open_page(session={"annotator": "ann"})
     first = page.driver.current_window_handle
@@ -285,6 +286,7 @@ def _set_annotator(page, name):
     page.until(lambda: name in page.text(".foot") and page.item)
 
 
+@pytest.mark.slow
 def test_the_text_of_a_closed_tab_is_given_to_another(open_page):
     page = open_page()
     text = page.item
@@ -294,6 +296,7 @@ def test_the_text_of_a_closed_tab_is_given_to_another(open_page):
     assert page.item == text
 
 
+@pytest.mark.slow
 def test_an_undo_that_came_too_late_is_said(open_page):
     page = open_page(noise=["409"])
     page.go("1")
@@ -369,6 +372,7 @@ INTENTS = [f"{verb}_{noun}" for verb in ("lost", "order", "activate", "cancel",
     "top_up", "account", "refund", "limit", "address", "phone", "fee")]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_typing_finds_a_class_among_77(open_page):
     page = open_page(session={"classes": INTENTS})
     assert len(page.classes) == 77
@@ -396,6 +400,7 @@ def test_typing_finds_a_class_among_77(open_page):
     assert len(page.desk.session.labels) == 2
 
 
+@pytest.mark.slow
 def test_a_key_that_is_held_answers_once(open_page):
     page = open_page()
     text = page.item
@@ -407,6 +412,7 @@ def test_a_key_that_is_held_answers_once(open_page):
     assert _labels(page) == {text: "yes"}
 
 
+@pytest.mark.slow
 def test_letters_follow_the_digits_and_other_layouts_work(open_page):
     page = open_page(session={"classes": [f"c{i}" for i in range(12)]})
     page.go("a")
@@ -418,6 +424,7 @@ def test_letters_follow_the_digits_and_other_layouts_work(open_page):
     assert list(page.desk.session.labels.values()) == ["c9", "c11", "c10"]
 
 
+@pytest.mark.slow
 def test_the_classes_are_a_group_of_radio_buttons(open_page):
     page = open_page(session={"classes": ["a", "b", "c"]})
     text = page.wait()
@@ -472,6 +479,7 @@ def test_a_class_is_added_and_renamed_and_merged(open_page):
     assert sorted(page.desk.session.labels.values()) == ["unclear", "yes"]
 
 
+@pytest.mark.slow
 def test_search_finds_a_text_that_can_be_labeled(open_page):
     page = open_page()
     shown = page.item
@@ -502,6 +510,7 @@ def test_check_these_shows_what_the_model_contradicts(open_page):
     assert page.desk.session.labels == {id: "yes"}
 
 
+@pytest.mark.slow
 def test_help_shows_keys_and_classes(open_page):
     about = {"description": "a good film", "examples": ["what a joy"]}
     page = open_page(descriptions={"yes": about})
@@ -514,6 +523,7 @@ def test_help_shows_keys_and_classes(open_page):
     assert page.desk.session.labels == {}
 
 
+@pytest.mark.slow
 def test_the_last_text(open_page):
     page = open_page(["a b", "c d", "e f"])
     for key in "121":
@@ -554,8 +564,8 @@ def emulation(window):
 @pytest.mark.parametrize(
     ("scheme", "size"),
     [
-        ("light", (1000, 900)),
         ("dark", (360, 740)),
+        pytest.param("light", (1000, 900), marks=pytest.mark.slow),
         pytest.param("dark", (1000, 900), marks=pytest.mark.slow),
         pytest.param("light", (360, 740), marks=pytest.mark.slow),
         pytest.param("light", (640, 450), marks=pytest.mark.slow),
@@ -595,6 +605,7 @@ def test_there_is_no_violation_of_accessibility(open_page, axe, scheme, size):
     assert find_violations(page, axe) == []
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("emulation")
 @pytest.mark.parametrize("size", [(1280, 900), (640, 450), (360, 740), (320, 600)])
 def test_nothing_is_cut_off(open_page, size):
@@ -611,6 +622,7 @@ def test_nothing_is_cut_off(open_page, size):
     assert page.driver.execute_script(code, dialog) <= 0
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("emulation")
 def test_the_switch_of_light_and_dark_is_remembered(open_page):
     page = open_page()

@@ -293,6 +293,7 @@ def test_serve_returns_when_the_page_is_finished(desk, monkeypatch):
     assert opened == urls
 
 
+@pytest.mark.slow
 def test_serve_returns_at_an_interrupt():
     code = """
 import _thread, threading
@@ -310,7 +311,10 @@ print(serve(Desk(), open_browser=False, announce=interrupt))
     ("missing", "module", "extra"),
     [
         ("starlette", "skactive.labeling._server", "label"),
-        ("anywidget", "skactive.labeling._widget", "notebook"),
+        pytest.param(
+            *("anywidget", "skactive.labeling._widget", "notebook"),
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_an_extra_that_is_missing_is_named(missing, module, extra):
