@@ -3,13 +3,19 @@
 Pages whose Python runs, and checked links.
 """
 
+import os
+import sys
+import tempfile
+import uuid
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag
 
+import jupyter_client
 from myst_nb.core.read import read_myst_markdown_notebook
 from myst_parser.config.main import MdParserConfig
 from sphinx.util import logging
+from traitlets import default
 
 logger = logging.getLogger(__name__)
 KERNEL = {"name": "python3", "display_name": "python3"}
@@ -22,6 +28,23 @@ def read_page(text):
     )
     page.metadata.setdefault("kernelspec", KERNEL)
     return page
+
+
+class KernelManager(jupyter_client.AsyncKernelManager):
+    """Start kernels that listen to files instead of ports.
+
+    Kernels that several processes of the build start at once can take the same ports.
+    """
+
+    @default("transport")
+    def _choose_transport(self):
+        return "tcp" if sys.platform == "win32" else "ipc"
+
+    @default("ip")
+    def _choose_files(self):
+        if self.transport == "tcp":
+            return "127.0.0.1"
+        return os.path.join(tempfile.gettempdir(), f"kernel-{uuid.uuid4().hex}")
 
 
 class _Anchors(HTMLParser):
@@ -69,6 +92,7 @@ def check_links(app, exception):
 
 def setup(app):
     """Connect the hooks."""
+    jupyter_client.AsyncKernelManager = KernelManager  # what nbclient looks up
     app.add_config_value("check_links", True, "")
     app.connect("build-finished", check_links)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
