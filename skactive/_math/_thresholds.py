@@ -11,9 +11,9 @@ def tune_thresholds(proba, y, shrinkage=SHRINKAGE):
     A label is predicted if its probability is above its threshold. This is the mean of
     two: the one with the label's best F1, weighted by the number of its positive items,
     and the common one, with which as many labels are predicted as `y` has, weighted by
-    `shrinkage`. The best threshold of a rare label is chance, and that of all labels
-    has a high F1 with few items if everything is predicted. Among equally good
-    thresholds the one nearest to 0.5 is taken.
+    `shrinkage`. The threshold with the best F1 of a rare label is chance. The common
+    one is not tuned for F1, since with few items F1 is best if all is predicted. Among
+    equally good thresholds the one nearest to 0.5 is taken.
     """
     proba, y = np.asarray(proba, dtype=np.float64), np.asarray(y) == 1
     n_positive = y.sum(axis=0)

@@ -41,7 +41,6 @@ def read_docstrings(folder):
 def _read(path):
     """Return the docstrings of a file, none if it is not code for this Python."""
     # A syntax tree is many objects and no cycles: collecting garbage while it exists
-    # A syntax tree is many objects and no cycles: collecting garbage while it exists
     # finds nothing, and takes two fifths of the time.
     collects = gc.isenabled()
     gc.disable()
