@@ -1,6 +1,6 @@
 """Pictures of the labeling page, taken by the build in Chromium, from invented texts.
 
-A page works with its own command and its own keys:
+A page of the site runs a command, answers texts, and shows what the browser shows:
 
     from screenshots import label
 
@@ -114,7 +114,7 @@ def draw(scene):
         return scene(camera, Path(folder, "data"))
 
 
-def label(command, *, n=0, answer=None, keys=(), wait=None, finish=False):
+def label(command, *, n=0, answer=None, wait=None, finish=False):
     """Run a command of skactive that opens the page, and show a picture of the page.
 
     Parameters
@@ -125,8 +125,6 @@ def label(command, *, n=0, answer=None, keys=(), wait=None, finish=False):
         Number of texts to answer first.
     answer : callable
         Returns the class of a text that the page shows. Its key is pressed.
-    keys : sequence of str
-        Keys to press after the answers.
     wait : str
         Text to wait for on the page.
     finish : bool
@@ -142,7 +140,6 @@ def label(command, *, n=0, answer=None, keys=(), wait=None, finish=False):
             camera.answer(answer)
         if wait:
             camera.until(lambda: wait in camera.text("body"))
-        camera.press(*keys)
         display(camera.take())
         if finish:
             camera.finish()
@@ -162,7 +159,9 @@ def run(command, n_lines=None):
         text=True,
     )
     lines = done.stdout.splitlines()
-    print(*lines[:n_lines], *["..."] * (len(lines) > (n_lines or len(lines))), sep="\n")
+    if n_lines is not None and len(lines) > n_lines:
+        lines[n_lines:] = ["..."]
+    print(*lines, sep="\n")
     done.check_returncode()
 
 
@@ -233,9 +232,9 @@ class Camera:
 
     def open(self, url):
         """Open the page and wait for its text."""
-        metrics = {"width": WIDTH, "height": HEIGHT, "deviceScaleFactor": 1}
-        metrics["mobile"] = False
-        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        size = {"width": WIDTH, "height": HEIGHT, "deviceScaleFactor": 1}
+        size["mobile"] = False
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         self.driver.get(url)
         self.until(lambda: self.text(".text > p:not(.note)"))
 

@@ -31,9 +31,9 @@ def read_page(text):
 
 
 class KernelManager(jupyter_client.AsyncKernelManager):
-    """Start kernels that listen to files instead of ports.
+    """Start kernels that use Unix sockets instead of ports.
 
-    Kernels that several processes of the build start at once can take the same ports.
+    Several processes of the build start kernels at once, which can get the same ports.
     """
 
     @default("transport")
@@ -41,7 +41,7 @@ class KernelManager(jupyter_client.AsyncKernelManager):
         return "tcp" if sys.platform == "win32" else "ipc"
 
     @default("ip")
-    def _choose_files(self):
+    def _choose_sockets(self):
         if self.transport == "tcp":
             return "127.0.0.1"
         return os.path.join(tempfile.gettempdir(), f"kernel-{uuid.uuid4().hex}")

@@ -56,8 +56,8 @@ class BertClassifier(ClassifierMixin, BertEstimator):
     thresholds_ : ndarray of shape (k,)
         The thresholds that `predict` uses, for an indicator matrix only. With "auto",
         the mean of the label's threshold with the best F1, weighted by the number of
-        its ones among the held-out texts, and of a common threshold, weighted by 30,
-        with which as many labels are predicted as the held-out texts have.
+        its ones among the held-out texts, and of a common threshold, weighted by 30.
+        The common threshold predicts as many labels as the held-out texts have.
     multilabel_ : bool
         Whether `fit` got an indicator matrix.
     {attributes}

@@ -176,31 +176,29 @@ def _finish(args, project):
     sources = project.write()  # first what people said: nothing below can lose it
     say(f"{n_labeled:,} labels by people, {len(session.skipped):,} skipped")
     say(f"labels are in {project.output}")
-    model = None
     try:
         model, classes = train_final(args, session, project.folder, project.labeled())
-        if model is not None:
-            say("predicting the other texts; Ctrl-C leaves them blank")
-            sources = project.write(model, classes)
-            if args.features is not None:
-                model = add_encoder(model, args.features)
-            if model is None:
-                say("no model is saved: `skactive encode` did not write the features")
-                return _report(project, sources)
-            say(f"the model is in {project.save_model(model, classes)}")
-    except KeyboardInterrupt:
-        say("stopped; the labels are written")
-    else:
         if model is None:
             say(f"no model yet: it needs {_NEEDED[project.target]}")
-    return _report(project, sources)
-
-
-def _report(project, sources):
-    """Print what was written; return the status of the command."""
+        else:
+            say("predicting the other texts; Ctrl-C leaves them blank")
+            sources = project.write(model, classes)
+            _save(args, project, model, classes)
+    except KeyboardInterrupt:
+        say("stopped; the labels are written")
     shown = ", ".join(f"{n:,} {name}" for name, n in sources.items())
     print(f"{project.output}: {shown}")
     return 0
+
+
+def _save(args, project, model, classes):
+    """Save the model, which takes texts; not if the features cannot be computed."""
+    if args.features is not None:
+        model = add_encoder(model, args.features)
+    if model is None:
+        say("no model is saved: `skactive encode` did not write the features")
+    else:
+        say(f"the model is in {project.save_model(model, classes)}")
 
 
 def train_final(args, session, folder, data):

@@ -56,9 +56,9 @@ class TunedOneVsRestClassifier(OneVsRestClassifier):
     Notes
     -----
     The threshold of a label is the mean of two: the one with the best F1 of the label,
-    weighted by the number of its positive items, and a common one, weighted by 30. With
-    the common threshold, the number of predicted labels is that of the labels in `y`.
-    The probabilities are those that the models of the other folds predict.
+    weighted by the number of its positive items, and a common one, weighted by 30. The
+    common threshold predicts as many labels as `y` has. The probabilities are those
+    that the models of the other folds predict.
 
     References
     ----------

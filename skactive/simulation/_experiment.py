@@ -20,7 +20,7 @@ from .._utils._containers import count_items, take_rows
 from .._utils._format import progress_bar
 from .._utils._labels import as_labels, is_indicator
 from .._utils._pipelines import split_estimator
-from .._utils._sklearn import HasMethods, Interval, StrOptions, validate_params
+from .._utils._sklearn import HasMethods, Interval, validate_params
 from ..registry import resolve
 from ..strategies._base import TARGETS
 from ..view._quantities import check_capability, check_target
@@ -45,7 +45,6 @@ from ._simulate import (
             None,
         ],
         "folder": [str, os.PathLike, None],
-        "verbose": ["verbose", StrOptions({"auto"})],
     }
 )
 def run_experiment(

@@ -10,16 +10,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.pipeline import Pipeline
-from tqdm import tqdm
 
 from .._storage._fingerprint import to_text
 from .._utils._containers import NothingToAskError, count_items, take_rows
+from .._utils._format import progress_bar
 from .._utils._labels import as_labels
 from .._utils._pipelines import carries_over, needs_training, takes_unlabeled
 from .._utils._random import base_seed, round_rng
 from .._utils._sklearn import (
     HasMethods,
     Interval,
+    StrOptions,
     check_count,
     fit_context,
     validate_params,
@@ -35,7 +36,7 @@ from ._scoring import Scores, check_labels, check_test_data
 CONSTRAINTS = {
     "scoring": [str, callable, list, tuple, set, frozenset, dict, None],
     "final_estimator": [HasMethods(["fit", "get_params"]), None],
-    "verbose": ["verbose"],
+    "verbose": ["verbose", StrOptions({"auto"})],
 }
 
 
@@ -66,7 +67,7 @@ def simulate(
     final_estimator: BaseEstimator | None = None,
     precompute: bool = True,
     checkpoint: str | os.PathLike | None = None,
-    verbose: int = 0,
+    verbose: int | str = 0,
 ) -> Run:
     """Run the active-learning loop on labeled data, with `y` in place of a person.
 
@@ -121,8 +122,9 @@ def simulate(
         A folder that keeps each round. If the process was killed, call `simulate` with
         the same arguments again: it continues after the last finished round, and the
         run equals that of an uninterrupted loop. One process at a time.
-    verbose : int, default=0
-        Above 0, a progress bar is shown on stderr.
+    verbose : int, bool or "auto", default=0
+        Whether a bar on stderr shows the finished rounds. "auto" shows it on an
+        interactive terminal and in a notebook if the loop takes more than 3 seconds.
 
     Returns
     -------
@@ -238,7 +240,7 @@ def run_loop(
     seen = Run(info=run.info, ledger={"precomputation": run.ledger["precomputation"]})
     rounds = range(first, n_rounds + 1)
     bar = {"total": n_rounds + 1, "initial": first, "unit": "round"}
-    with tqdm(rounds, **bar, disable=not verbose) as rounds:
+    with progress_bar(verbose, iterable=rounds, **bar) as rounds:
         for number in rounds:
             # Choose what to label: a round of an earlier process is not queried again.
             start = perf_counter()

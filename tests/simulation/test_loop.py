@@ -58,6 +58,16 @@ def test_it_is_seeded_and_leaves_the_learner_alone():
     assert not np.array_equal(first.asked, other.asked)
 
 
+def test_progress_goes_to_stderr(capsys):
+    simulate(make(), X, y, n_initial=8, n_rounds=2, verbose=1)
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "3/3" in printed.err
+    for quiet in (0, "auto"):  # the test has no terminal
+        simulate(make(), X, y, n_initial=8, n_rounds=2, verbose=quiet)
+        assert capsys.readouterr().err == ""
+
+
 def test_strategies_begin_with_the_same_items():
     runs = [
         simulate(make(s), X, y, n_initial=6, n_rounds=1) for s in ("random", "margin")
