@@ -339,7 +339,9 @@ _INHERITED: list[FileLock] = []
 
 
 class LockedError(RuntimeError):
-    """Another process or object holds the lock."""
+    """Another process or object holds the lock; `holder` says which."""
+
+    holder = "another process"
 
 
 class Lock:
@@ -381,10 +383,13 @@ class Lock:
             # The first attempt may only remove the marker of a dead process.
             self._lock = _acquire(SoftFileLock, self._path, timeout=0.1)
         if self._lock is None:
-            raise LockedError(
-                f"{self._what} is open for writing in {self._read_holder()}. Close it "
-                f"there, or delete {self._path!r} if that process is gone."
+            holder = self._read_holder()
+            error = LockedError(
+                f"{self._what} is open for writing in {holder}. Close it there, or "
+                f"delete {self._path!r} if that process is gone."
             )
+            error.holder = holder
+            raise error
 
     def check(self):
         """Raise a RuntimeError if the file was deleted or replaced.

@@ -1,6 +1,7 @@
 """The commands `label` and `predict`: from a table to a labeled table."""
 
 import json
+import socket
 import sys
 import time
 from contextlib import suppress
@@ -11,18 +12,19 @@ from urllib.parse import urlsplit
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 
-from .._storage._files import write_atomic
+from .._storage._files import LockedError, write_atomic
 from .._text_classifier import make_text_classifier
 from .._utils._labels import find_target
 from ..bert._features import BertFeatures
 from ..bert._pretrained import open_checkpoint
 from ..datasets._label_cells import LabelCells, to_indicator
 from ..datasets._load import load_table
-from ..datasets._reader import find_delimiter, read_cells
+from ..datasets._reader import find_delimiter, is_untyped, read_cells
 from ..datasets._writer import write_table
 from ..labeling._project import Project
 from ..learner import ActiveLearner
 from ..registry import get_strategy
+from ..session._import_export import escape
 from ..session._labels import list_classes
 from ..session._predictions import predict_labels
 from ._large import (
@@ -70,13 +72,18 @@ def run_label(args):
     else:
         model = make_model(args, project.folder, project.target)
     learner = ActiveLearner(model, args.strategy, random_state=0)
-    project.open(
-        learner,
-        classes=classes,
-        goal=args.n,
-        annotator=args.annotator,
-        about=about,
-    )
+    try:
+        project.open(
+            learner,
+            classes=classes,
+            goal=args.n,
+            annotator=args.annotator,
+            about=about,
+        )
+    except LockedError as exc:
+        where, url = f"in {exc.holder}. Finish it there", _find_page(project.folder)
+        where = where if url is None else f"at {url}. Use that page, or finish it"
+        raise RuntimeError(f"{args.file} is open {where} first.") from exc
     for message in project.messages[n_said:]:
         say(message)
     try:
@@ -151,6 +158,15 @@ def _serve(args, desk, folder):
 
     browser = not args.no_browser
     serve(desk, port=port, open_browser=browser, token=token, announce=announce)
+
+
+def _find_page(folder):
+    """Return the address of the page that is open in a folder, or None."""
+    with suppress(OSError, ValueError, LookupError, TypeError):
+        page = json.loads((folder / "page.json").read_text(encoding="utf-8"))
+        socket.create_connection(("127.0.0.1", page["port"]), 1).close()
+        return f"http://127.0.0.1:{page['port']}/{page['token']}/"
+    return None
 
 
 def _run_front_end(args, desk, folder):
@@ -341,10 +357,12 @@ def run_predict(args):
         label, separator = about.get("label", "label"), about.get("separator")
         cells = LabelCells(label, separator, source)
         predicted = list(map(cells.join, predicted))
+    out = args.out or source.with_name(f"{source.stem}.predicted{source.suffix}")
+    if is_untyped(out):
+        predicted = list(map(escape, predicted))
     columns["prediction"] = predicted
     if scores[0] is not None:
         columns["probability"] = [round(score, 4) for score in scores]
-    out = args.out or source.with_name(f"{source.stem}.predicted{source.suffix}")
     delimiter = find_delimiter(source) if source.suffix.lower() == ".csv" else ","
     write_table(out, columns, delimiter=delimiter)
     print(f"{out}: {len(X):,} predictions")

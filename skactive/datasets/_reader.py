@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import re
 import zipfile
 from contextlib import contextmanager
@@ -64,6 +65,7 @@ def read_columns(path, *, texts, label=None, missing_labels="raise", merge=None)
             labels = _one_type(labels, label, path, [places[i] for i in known], place)
         if is_untyped(path):
             labels = as_numbers(labels)
+        check_finite(labels, label, path, [places[i] for i in known], place)
         columns[label] = [None] * len(places)
         for i, value in zip(known, labels, strict=True):
             columns[label][i] = value
@@ -81,10 +83,9 @@ def read_cells(path, wanted=None, optional=()):
             f"got {str(path)!r}. {advice}."
         )
     if not path.is_file():
-        kind = "a folder" if path.is_dir() else "no file"
+        what = "'path' is a folder" if path.is_dir() else "no such file"
         raise FileNotFoundError(
-            f"'path' is {kind}: {str(path)!r}. Relative paths start at "
-            f"{str(Path.cwd())!r}."
+            f"{what}: {path}. Relative paths start at {str(Path.cwd())!r}."
         )
     try:
         columns, places, place = reader(path, wanted, optional)
@@ -355,6 +356,16 @@ def _one_type(labels, column, path, places, place):
         f"float or bool; got {', '.join(sorted(t.__name__ for t in types))}, "
         f"for example at {place.removesuffix('s')} {other}. Use one type."
     )
+
+
+def check_finite(labels, column, path, places, place):
+    """Raise a ValueError if a label is infinite."""
+    for at, value in zip(places, labels, strict=True):
+        if isinstance(value, float) and math.isinf(value):
+            raise ValueError(
+                f"column {column!r} of {str(path)!r} must hold finite numbers, got "
+                f"{value} at {place.removesuffix('s')} {at}. Correct this cell."
+            )
 
 
 def shorten_places(places, shown=5):

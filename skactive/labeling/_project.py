@@ -13,7 +13,13 @@ from ..datasets._label_cells import (
     find_label_cells,
     to_indicator,
 )
-from ..datasets._reader import as_numbers, find_delimiter, is_untyped, read_cells
+from ..datasets._reader import (
+    as_numbers,
+    check_finite,
+    find_delimiter,
+    is_untyped,
+    read_cells,
+)
 from ..datasets._writer import write_table
 from ..persistence import save
 from ..session import LabelingSession
@@ -158,6 +164,8 @@ class Project:
         numbers = known.values()
         if is_untyped(self.path):
             numbers = as_numbers(list(numbers))
+        at = [self._places[row] for row in known]
+        check_finite(numbers, column, self.path, at, self._place)
         fractions = {x for x in numbers if isinstance(x, float)}
         if len(fractions) > _MOST_FRACTIONS:
             raise ValueError(

@@ -122,6 +122,9 @@ class _Prompt:
         found = [i for i, entry in enumerate(classes) if entry["key"] == typed]
         found = found or [i for i, name in enumerate(names) if name == typed]
         found = found or find_classes(typed, names)
+        wanted = typed.casefold()
+        first = [i for i in found if names[i].casefold().startswith(wanted)]
+        found = first if len(first) == 1 else found
         if len(found) == 1:
             return classes[found[0]]["name"]
         if found:

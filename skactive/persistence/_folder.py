@@ -256,10 +256,14 @@ def _remove(temporary, lock, again=True):
         if lock is not None:
             lock.release()
         shutil.rmtree(temporary, ignore_errors=True)
-    except BaseException:
+    except BaseException as exc:
         if again:
             _remove(temporary, lock, again=False)
-        raise
+        first = exc
+        while isinstance(first, OSError):  # shutil may close a folder twice
+            first = first.__context__
+        if first is not None:
+            raise first from None
 
 
 def _sweep(target):

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import socket
 
 import numpy as np
 import pytest
@@ -126,6 +127,20 @@ def test_the_same_command_continues(label, table, tmp_path):
     assert first.items() <= labels.items()
     out, _, _ = read_cells(table.with_name("notes.labeled.csv"))
     assert out["annotator"].count("ann") == 8
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
+def test_predicted_formulas_are_escaped(label, columns, tmp_path, suffix):
+    names = [x and {"good": "=1+1", "bad": "@SUM(1)"}[x] for x in columns["label"]]
+    write_table(tmp_path / "f.csv", {"text": columns["text"], "label": names})
+    label("1", "2", file=tmp_path / "f.csv")
+    write_table(tmp_path / f"new{suffix}", {"text": columns["text"]})
+    model = tmp_path / "f.skactive" / "model"
+    assert main(["predict", str(model), str(tmp_path / f"new{suffix}")]) == 0
+    out, _, _ = read_cells(tmp_path / f"new.predicted{suffix}")
+    mark = "" if suffix == ".jsonl" else "'"
+    assert set(out["prediction"]) == {f"{mark}=1+1", f"{mark}@SUM(1)"}
+    assert out["text"] == columns["text"]
 
 
 def test_predict_labels_a_new_file(label, table, tmp_path, capsys):
@@ -274,6 +289,29 @@ def test_numbers_as_classes_keep_their_type(label, columns, tmp_path):
     label("1", "0", file=tmp_path / "n.jsonl", options=["--classes", "0,1"])
     out, _, _ = read_cells(tmp_path / "n.labeled.jsonl")
     assert {type(x) for x in out["label"]} == {int}
+
+
+@pytest.mark.parametrize("front", ["page", "stale page", "terminal"])
+def test_a_second_command_says_where_the_table_is_open(table, tiny_bert, capsys, front):
+    project = Project(table, "text", "label")
+    project.open(ActiveLearner(make_pipeline(TfidfVectorizer(), LogisticRegression())))
+    place = ["label", str(table), "--text", "text", "--label", "label", "--terminal"]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        if front != "terminal":
+            page = {"port": port, "token": "a-token-for-the-tests"}
+            (project.folder / "page.json").write_text(json.dumps(page))
+        if front != "page":
+            listener.close()
+        assert main([*place, "--model", tiny_bert]) == 1
+    project.close()
+    shown = capsys.readouterr().err
+    expected = f"{table} is open in process .*, since .*. Finish it there first.$"
+    if front == "page":
+        url = f"http://127.0.0.1:{port}/a-token-for-the-tests/"
+        expected = f"{table} is open at {url}. Use that page, or finish it first.$"
+    assert re.search(expected, shown)
+    assert "delete" not in shown
 
 
 def test_commands_of_the_prompt(label, tmp_path):

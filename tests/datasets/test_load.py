@@ -120,8 +120,17 @@ def test_a_large_field_is_read_and_the_global_limit_stays(tmp_path):
 
 
 def test_a_missing_file(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"'path' is no file: .*missing.csv"):
+    with pytest.raises(FileNotFoundError, match=r"no such file: .*missing.csv"):
         load_table(tmp_path / "missing.csv", text="text")
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.jsonl"])
+def test_an_infinite_label_is_refused(tmp_path, name):
+    rows = {"t.csv": "text,n\nA,1e999\nB,1.5\n"}
+    rows["t.jsonl"] = '{"text": "A", "n": 1e999}\n{"text": "B", "n": 1.5}\n'
+    path = _write(tmp_path / name, rows[name])
+    with pytest.raises(ValueError, match=r"finite numbers, got inf at line [12]"):
+        load_table(path, text="text", label="n")
 
 
 def test_a_folder(tmp_path):

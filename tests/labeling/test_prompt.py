@@ -40,6 +40,14 @@ def test_several_classes(open_desk):
     ]
 
 
+def test_a_name_that_begins_with_what_is_typed_comes_first(open_desk):
+    desk = open_desk(session={"classes": ["not ironic", "ironic", "iced"]})
+    shown = _type(desk, "iron", "i", "onic")
+    assert list(desk.session.labels.values()) == ["ironic"]
+    assert shown[-1] == "Several classes fit: not ironic, ironic"
+    assert "Several classes fit: ironic, iced, not ironic" in shown
+
+
 def test_numbers(open_desk):
     model = make_pipeline(TfidfVectorizer(), Ridge())
     learner = ActiveLearner(model, strategy="random", random_state=0)
