@@ -30,18 +30,18 @@ _mkdir = os.mkdir
 _BINARY = getattr(os, "O_BINARY", 0)  # Windows would turn each newline into two bytes
 
 
-def write_atomic(path, data, sync_names=True):
+def write_atomic(path, data, sync_names=True, mode=0o666):
     """Write bytes to a file that always holds the old or the new content, whole.
 
     The folder must exist. On return, the new content is on the disk, and with
-    `sync_names` under its name. An error leaves no other file behind; the file then has
-    the old content, or the new.
+    `sync_names` under its name. The file is created with `mode`, less the umask. An
+    error leaves no other file behind; the file then has the old content, or the new.
     """
     path = os.path.realpath(path)
     folder, name = os.path.split(path)
     temporary = os.path.join(folder, f".{name}.{uuid.uuid4().hex[:8]}.tmp")
     try:
-        handle = _open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666)
+        handle = _open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, mode)
         try:
             write_all(handle, data)
             _fsync(handle)

@@ -7,12 +7,11 @@ import time
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 
-from .._storage._files import LockedError, write_atomic
+from .._storage._files import LockedError
 from .._text_classifier import make_text_classifier
 from .._utils._labels import find_target
 from ..bert._features import BertFeatures
@@ -140,19 +139,13 @@ def _serve(args, desk, folder):
 
     So a page that is still open goes on.
     """
-    from ..labeling._server import bind, check_token, serve
+    from ..labeling._server import recall_address, remember_address, serve
 
-    path, port, token = folder / "page.json", args.port, None
-    with suppress(OSError, ValueError, LookupError, TypeError):
-        last = json.loads(path.read_text(encoding="utf-8"))
-        token = check_token(last["token"])
-        bind(last["port"]).close()
-        port = last["port"] if port is None else port
+    port, token = recall_address(folder, args.port)
 
     def announce(url):
-        port, token = urlsplit(url).port, urlsplit(url).path.strip("/")
-        write_atomic(path, json.dumps({"port": port, "token": token}).encode())
-        path.chmod(0o600)
+        if not remember_address(folder, url):
+            say(f"{folder / 'page.json'} is another file: the address is not kept")
         say(f"label at {url}")
         say("Ctrl-C, or Finish on the page, writes the labeled table")
 

@@ -11,7 +11,9 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+from .._storage._files import write_atomic
 from .._utils._sklearn import check_bool
 from ._calls import call
 from ._desk import Desk
@@ -183,6 +185,54 @@ def serve(
     with suppress(KeyboardInterrupt):  # uvicorn repeats the signal when it has stopped
         server.run()
     return server.finished
+
+
+def recall_address(folder, port=None):
+    """Return the port and the token of a project's last page, or None for new ones.
+
+    A page that is still open goes on if both are the same. The token is for its port
+    only, and for this folder only: a page never sends it to another program, and a copy
+    of the project does not know it.
+    """
+    last = _read_address(folder / "page.json") or {}
+    if port not in (None, last.get("port")) or last.get("folder") != _identify(folder):
+        return port, None
+    try:
+        token = check_token(last["token"])
+        bind(last["port"]).close()
+    except (OSError, ValueError, TypeError):
+        return port, None
+    return last["port"], token
+
+
+def remember_address(folder, url):
+    """Keep the port and the token of the page of a project; return whether it is so.
+
+    A file "page.json" of somebody else is left alone.
+    """
+    path = folder / "page.json"
+    if path.is_symlink() or (path.exists() and _read_address(path) is None):
+        return False
+    parts = urlsplit(url)
+    about = {"port": parts.port, "token": parts.path.strip("/")}
+    about["folder"] = _identify(folder)
+    write_atomic(path, json.dumps(about).encode(), mode=0o600)
+    return True
+
+
+def _read_address(path):
+    """Return what `remember_address` wrote, dict, or None."""
+    try:
+        about = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    known = {"port", "token"}, {"port", "token", "folder"}
+    return about if isinstance(about, dict) and about.keys() in known else None
+
+
+def _identify(folder):
+    """Return what distinguishes a folder from its copies."""
+    return [str(folder.absolute()), folder.stat().st_ino]
 
 
 def check_token(token):

@@ -37,3 +37,17 @@ def test_folders_that_cannot_be_synced_are_no_error(tmp_path, monkeypatch):
     make_folder(tmp_path / "a" / "b")
     write_atomic(tmp_path / "a" / "b" / "x", b"new")
     assert (tmp_path / "a" / "b" / "x").read_bytes() == b"new"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of POSIX")
+def test_a_private_file_is_private_from_its_first_byte(tmp_path, monkeypatch):
+    modes, real = [], os.write
+
+    def look(handle, data):
+        modes.append(os.fstat(handle).st_mode & 0o777)
+        return real(handle, data)
+
+    monkeypatch.setattr(_files, "_write", look)
+    write_atomic(tmp_path / "x", b"secret", mode=0o600)
+    assert modes == [0o600]
+    assert (tmp_path / "x").stat().st_mode & 0o777 == 0o600

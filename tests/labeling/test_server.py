@@ -4,6 +4,7 @@ import errno
 import json
 import logging
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -17,7 +18,13 @@ from starlette.testclient import TestClient
 
 from skactive.labeling import Desk, serve
 from skactive.labeling._calls import METHODS, call
-from skactive.labeling._server import MAX_BODY, LabelingServer
+from skactive.labeling._http import bind
+from skactive.labeling._server import (
+    MAX_BODY,
+    LabelingServer,
+    recall_address,
+    remember_address,
+)
 
 TOKEN = "a-token-for-the-tests"
 
@@ -305,6 +312,53 @@ print(serve(Desk(), open_browser=False, announce=interrupt))
     command = [sys.executable, "-c", code]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (result.stdout, result.stderr) == ("False\n", "")
+
+
+@pytest.fixture
+def folder(tmp_path, free_port):
+    """A project whose page was at a free port."""
+    folder = tmp_path / "a.skactive"
+    folder.mkdir()
+    remember_address(folder, f"http://127.0.0.1:{free_port}/{TOKEN}/")
+    return folder
+
+
+def test_the_address_of_the_last_time_is_kept_and_private(folder, free_port):
+    assert recall_address(folder) == (free_port, TOKEN)
+    assert recall_address(folder, free_port) == (free_port, TOKEN)
+    assert (folder / "page.json").stat().st_mode & 0o077 == 0
+
+
+def test_another_port_has_another_token(folder, free_port):
+    assert recall_address(folder, free_port - 1) == (free_port - 1, None)
+    with bind(free_port):
+        assert recall_address(folder) == (None, None)
+
+
+def test_a_copy_of_a_project_has_another_token(folder, free_port):
+    shutil.copytree(folder, folder.with_name("b.skactive"))
+    assert recall_address(folder.with_name("b.skactive")) == (None, None)
+    folder.rename(folder.with_name("c.skactive"))  # the copy takes the old name
+    folder.with_name("b.skactive").rename(folder)
+    assert recall_address(folder) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", "my notes", '{"title": "my page"}', '{"port": 1, "x": 2}']
+)
+def test_a_page_json_of_somebody_else_is_left_alone(tmp_path, content):
+    (tmp_path / "page.json").write_text(content)
+    assert recall_address(tmp_path) == (None, None)
+    assert not remember_address(tmp_path, f"http://127.0.0.1:5000/{TOKEN}/")
+    assert (tmp_path / "page.json").read_text() == content
+
+
+def test_a_link_to_another_file_is_not_followed(folder, tmp_path):
+    (folder / "page.json").rename(tmp_path / "mine.json")
+    (folder / "page.json").symlink_to(tmp_path / "mine.json")
+    before = (tmp_path / "mine.json").read_text()
+    assert not remember_address(folder, f"http://127.0.0.1:5000/{TOKEN}/")
+    assert (tmp_path / "mine.json").read_text() == before
 
 
 @pytest.mark.parametrize(
