@@ -617,6 +617,9 @@ class Desk:
         learner = session.newest_learner
         try:
             names = session.classes_of_model
+            known = getattr(learner, "classes_", None) if names is None else names
+            if self.target != "regression" and known is not None and len(known) < 2:
+                learner = None  # a prediction would choose among one class
             return predict_labels(learner, texts, names, self.target)
         except Exception as exc:  # a model that fails must not keep people from working
             self._note_error(exc)

@@ -31,7 +31,9 @@ class _Prompt:
 
     def run(self):
         """Show items and record answers until the end of the input or `q`."""
-        self._write(describe_keys(self._desk.state()["target"]))
+        state = self._desk.state()
+        self._write(describe_keys(state["target"]))
+        self._show_classes(state)
         while True:
             if self._item is None and not self._show_next():
                 self._write("Nothing is left to label.")
@@ -76,7 +78,7 @@ class _Prompt:
         elif command == "n":
             self._show(self._desk.note(item["id"], rest.strip()))
         elif command == "+":
-            self._desk.add_class(rest)
+            self._show_classes(self._desk.add_class(rest))
         elif command == "=":
             self._list(self._desk.history(rest.strip(), 0, 20)["items"])
         elif line == "!":
@@ -87,6 +89,15 @@ class _Prompt:
             self._write("\n".join(list_classes(state, about=True)))
         else:
             self._answer(line)
+
+    def _show_classes(self, state):
+        """Write the classes that have a key, and how many have none."""
+        lines = list_classes(state)
+        shown = [line for line in lines if not line.startswith("   ")]
+        if n_more := len(lines) - len(shown):
+            shown.append(f"and {n_more} more, which ? lists")
+        if shown:
+            self._write("\n".join(shown))
 
     def _list(self, items):
         for number, item in enumerate(items, start=1):
@@ -131,8 +142,7 @@ class _Prompt:
             shown = ", ".join(names[i] for i in found[:8])
             self._write(f"Several classes fit{where}: {shown}")
         else:
-            more = " + NAME adds one." if where else ""
-            self._write(f"No class fits{where}. ? lists the classes.{more}")
+            self._write(f"No class fits{where}. ? lists the classes. + NAME adds one.")
         return None
 
     def _find_several(self, typed, classes):
@@ -220,7 +230,8 @@ def describe_item(item, text=True):
 def list_classes(state, about=False, selected=None):
     """Return a line for each class: key, name, count, and description if wanted.
 
-    `selected` are the names to show with a check mark, or None without boxes.
+    A line says how to add one if there are fewer than two. `selected` are the names to
+    show with a check mark, or None without boxes.
     """
     lines = []
     for entry in state["classes"]:
@@ -233,4 +244,6 @@ def list_classes(state, about=False, selected=None):
         lines.append(line)
         if about:
             lines += [f"      e.g. {example}" for example in entry["examples"]]
+    if len(state["classes"]) < 2 and state["target"] != "regression":
+        lines.append("+ NAME adds a class")
     return lines

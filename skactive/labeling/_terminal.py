@@ -78,7 +78,7 @@ class LabelingApp(App):
     ENABLE_COMMAND_PALETTE = False
     BINDINGS = [
         ("space", "accept", "Accept"),
-        ("slash", "pick", "Find class"),
+        ("slash", "pick", "Find"),
         ("s,right", "skip", "Skip"),
         ("u,left", "undo", "Undo"),
         ("f", "flag", "Flag"),
@@ -86,8 +86,8 @@ class LabelingApp(App):
         ("question_mark", "help", "Help"),
         ("ctrl+q", "quit", "Finish"),
         ("equals_sign", "history", "History"),
-        ("exclamation_mark", "check", "Check these"),
-        ("plus_sign", "add_class", "Add class"),
+        ("exclamation_mark", "check", "Check"),
+        ("plus_sign", "add_class", "Class"),
     ]
 
     def __init__(self, desk, client="terminal"):
@@ -98,9 +98,14 @@ class LabelingApp(App):
         self._selected, self._is_empty_confirmed = [], False
         if desk.target == "multi-label":
             self.bind("enter", "save", description="Save")
-            self.bind("escape", "clear", description="Clear")
+            self.bind("escape", "clear", description="Clear", show=False)
         elif desk.target == "regression":
             self.bind("enter", "number", description="Number")
+
+    def check_action(self, action, parameters):
+        """Whether an action exists; numbers have no classes."""
+        is_of_classes = action in ("pick", "add_class")
+        return not is_of_classes or self._desk.target != "regression"
 
     def compose(self):
         yield Static(id="status", markup=False)

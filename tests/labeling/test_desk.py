@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.stats import beta
+from sklearn.dummy import DummyClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.multiclass import OneVsRestClassifier
@@ -43,6 +44,24 @@ def test_the_same_items_are_shown_until_they_are_answered(desk):
     assert desk.next("tab")[0]["id"] == first[1]["id"]
     assert (state["n_labeled"], state["classes"][0]["count"]) == (1, 1)
     assert desk.session.answer(first[0]["id"])["seconds"] == 2.5
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_nothing_is_predicted_with_fewer_than_two_classes(open_desk, several):
+    model = OneVsRestClassifier(DummyClassifier()) if several else DummyClassifier()
+    learner = ActiveLearner(make_pipeline(TfidfVectorizer(), model), random_state=0)
+    desk = open_desk(learner=learner, session={"classes": None, "multi_label": several})
+
+    def answer(id, name):
+        desk.answer(id, [name] if several else name, "tab")
+        desk.session.refit()
+        return desk.item(9)
+
+    desk.add_class("yes")
+    shown = answer(0, "yes")
+    assert (shown["prediction"], shown["probability"], shown["top"]) == (None, None, [])
+    desk.add_class("no")
+    assert answer(1, "no")["prediction"] is not None
 
 
 def test_an_item_is_given_to_one_front_end_at_a_time(desk):

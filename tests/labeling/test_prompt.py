@@ -48,6 +48,25 @@ def test_a_name_that_begins_with_what_is_typed_comes_first(open_desk):
     assert "Several classes fit: ironic, iced, not ironic" in shown
 
 
+def test_the_classes_are_shown_at_the_first_prompt(open_desk):
+    names = [f"class {i}" for i in range(40)]
+    shown = _type(open_desk(session={"classes": names}))
+    lines = shown[1].splitlines()
+    assert lines[0] == "1  class 0  (0)"
+    assert lines[-1] == "and 9 more, which ? lists"
+    assert len(lines) == 32
+
+
+def test_a_session_without_classes_says_how_to_add_them(open_desk):
+    desk = open_desk(session={"classes": None})
+    shown = _type(desk, "good", "+ good", "good", "1", "+ bad", "bad")
+    assert shown[1] == "+ NAME adds a class"
+    assert "No class fits. ? lists the classes. + NAME adds one." in shown
+    assert "1  good  (0)\n+ NAME adds a class" in shown
+    assert "1  good  (2)\n2  bad  (0)" in shown
+    assert list(desk.session.labels.values()) == ["good", "good", "bad"]
+
+
 def test_numbers(open_desk):
     model = make_pipeline(TfidfVectorizer(), Ridge())
     learner = ActiveLearner(model, strategy="random", random_state=0)

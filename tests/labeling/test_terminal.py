@@ -10,6 +10,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from textual.widgets import Input, Static
+from textual.widgets._footer import FooterKey
 
 from skactive import ActiveLearner
 from skactive.labeling._terminal import LabelingApp
@@ -173,6 +174,9 @@ def test_texts_are_shown_as_they_are(open_desk):
 SEVERAL = {"classes": ["joy", "love", "anger"], "multi_label": True, "refit": False}
 
 
+SESSIONS = {"one": {"refit": False}, "several": SEVERAL}
+
+
 def test_check_several_classes(open_desk):
     desk = open_desk(session=SEVERAL)
     texts = []
@@ -196,10 +200,47 @@ def test_check_several_classes(open_desk):
     assert labels == {texts[0]: ["joy", "love"], texts[1]: ["love"]}
 
 
-def test_type_numbers(open_desk):
-    model = make_pipeline(TfidfVectorizer(), Ridge())
-    learner = ActiveLearner(model, strategy="random", random_state=0)
-    desk = open_desk(learner=learner, session={"classes": None, "refit": False})
+@pytest.fixture
+def open_numbers(open_desk):
+    def open_numbers():
+        model = make_pipeline(TfidfVectorizer(), Ridge())
+        learner = ActiveLearner(model, strategy="random", random_state=0)
+        return open_desk(learner=learner, session={"classes": None, "refit": False})
+
+    return open_numbers
+
+
+@pytest.mark.parametrize("kind", ["one", "several", "numbers"])
+def test_the_footer_shows_all_keys_at_110_columns(open_desk, open_numbers, kind):
+    desk = open_numbers() if kind == "numbers" else open_desk(session=SESSIONS[kind])
+    shown = {}
+
+    async def play(app, pilot):
+        for key in app.query(FooterKey):
+            shown[key.description] = key.region.right
+
+    _drive(desk, play, size=(110, 30))
+    more = {"one": {"Class"}, "several": {"Class", "Save"}, "numbers": {"Number"}}
+    assert shown.keys() > more[kind]
+    assert max(shown.values()) <= 110
+
+
+def test_without_classes_the_first_screen_says_how_to_add_one(open_desk):
+    desk = open_desk(session={"classes": None})
+
+    async def play(app, pilot):
+        assert _shown(app, "list") == "+ NAME adds a class"
+        await _press(pilot, "plus_sign", *"new", "enter", "1")
+        assert "+ NAME adds a class" in _shown(app, "list")
+        await _press(pilot, "plus_sign", *"old", "enter", "2")
+        assert "+ NAME" not in _shown(app, "list")
+
+    _drive(desk, play)
+    assert list(desk.session.labels.values()) == ["new", "old"]
+
+
+def test_type_numbers(open_numbers):
+    desk = open_numbers()
 
     async def play(app, pilot):
         await _press(pilot, "enter", *"1x", "enter")
