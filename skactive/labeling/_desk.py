@@ -1,12 +1,16 @@
 """What a person may do in a session: the one class behind every front end."""
 
+import inspect
+import os
 import threading
 import time
 import zlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from functools import wraps
+from numbers import Integral
+from typing import Any, TypeVar, cast
 
 from scipy.stats import binomtest
 
@@ -18,6 +22,58 @@ from ..session._predictions import predict_labels
 
 KEYS = "123456789abcdeghijklmopqrtvwxyz"  # s, u, f and n are commands
 _STALE_SECONDS = 90.0  # a front end that was silent for so long gives its items back
+_MOST_CLIENTS = 1000  # front ends that are remembered
+_MOST_ANNOTATORS = 100  # people who have texts waiting for them
+_LONGEST_NAME = 100
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def _check_client(name, value, options=""):
+    if not isinstance(value, str) or not 0 < len(value) <= _LONGEST_NAME:
+        raise ValueError(
+            f"{name!r} must be {options}a str of at most {_LONGEST_NAME} characters, "
+            f"got {value!r:.100}."
+        )
+
+
+def _check_by(name, value):
+    if value not in (None, ""):
+        _check_client(name, value, "None or ")
+
+
+def _check_id(name, value):
+    if not isinstance(value, str | Integral) or isinstance(value, bool):
+        raise TypeError(f"{name!r} must be a str or an int, got {value!r:.100}.")
+
+
+def _check_query(name, value):
+    if not isinstance(value, str):
+        raise TypeError(f"{name!r} must be a str, got {value!r:.100}.")
+
+
+_CHECKS = {
+    "client": _check_client,
+    "by": _check_by,
+    "id": _check_id,
+    "query": _check_query,
+    "n": check_count,
+    "start": lambda name, value: check_count(name, value, least=0),
+}
+
+
+def _checked(method: _Method) -> _Method:
+    """Decorate a method to check its arguments, by their names, before it begins."""
+    signature = inspect.signature(method)
+
+    @wraps(method)
+    def call(*args, **kwargs):
+        for name, value in signature.bind(*args, **kwargs).arguments.items():
+            if name in _CHECKS:
+                _CHECKS[name](name, value)
+        return method(*args, **kwargs)
+
+    return cast(_Method, call)
 
 
 class Desk:
@@ -80,7 +136,7 @@ class Desk:
             label: about if isinstance(about, Mapping) else {"description": about}
             for label, about in (descriptions or {}).items()
         }
-        self._source = session.path.rsplit("/", 1)[-1] if source is None else source
+        self._source = os.path.basename(session.path) if source is None else source
         self._lock = threading.RLock()
         self._leases: dict[Any, str] = {}  # (annotator, id) -> its front end
         self._seen: dict[str, float] = {}  # front end -> time of its last call
@@ -97,6 +153,7 @@ class Desk:
 
     # What a front end shows -----------------------------------------------------------
 
+    @_checked
     def state(self, by: str | None = None) -> dict[str, Any]:
         """Return everything that is shown with the item.
 
@@ -179,6 +236,7 @@ class Desk:
             time.sleep(0.2)
         return now
 
+    @_checked
     def next(
         self, client: str, by: str | None = None, n: int = 2
     ) -> list[dict[str, Any]]:
@@ -205,6 +263,7 @@ class Desk:
         while True:
             ids, n_waiting = self._lease(client, by, n)
             if n_waiting < n + 5:
+                self._check_annotators(by)
                 job = self._in_background(("ask", by), self._ask, by)
                 if not ids and job.result():  # new items came
                     continue
@@ -213,8 +272,7 @@ class Desk:
     @synchronized
     def _lease(self, client, by, n):
         """Return at most `n` ids for a front end, and how many the annotator has."""
-        now, who = time.monotonic(), by or self.session.annotator
-        self._seen[client] = now
+        now, who = self._hear(client), by or self.session.annotator
         waiting = [
             (who, id)
             for batch in self.session.open_batches
@@ -233,6 +291,23 @@ class Desk:
         self._leases.update(dict.fromkeys(leased, client))
         return [id for _, id in leased], len(own) + len(free)
 
+    def _hear(self, client):
+        """Note that a front end is there, and return the time; forget the oldest."""
+        self._seen.pop(client, None)
+        self._seen[client] = now = time.monotonic()
+        while len(self._seen) > _MOST_CLIENTS:
+            del self._seen[next(iter(self._seen))]
+        return now
+
+    def _check_annotators(self, by):
+        """Raise an error if texts wait for very many other annotators."""
+        waiting = {batch.annotator for batch in self.session.open_batches}
+        if len(waiting - {by or self.session.annotator}) >= _MOST_ANNOTATORS:
+            raise ValueError(
+                f"'by' must be a known annotator, got {by!r:.100}: texts wait for "
+                f"{_MOST_ANNOTATORS} annotators already. Answer or release some first."
+            )
+
     def _ask(self, by):
         """Choose items in the background; return whether there were any."""
         try:
@@ -245,6 +320,7 @@ class Desk:
             self._note_error(exc)
             return bool(self.session.ask(annotator=by, refit=False))
 
+    @_checked
     def item(self, id: Any) -> dict[str, Any]:
         """Return an item with its label, its prediction, its note and its flag.
 
@@ -285,6 +361,7 @@ class Desk:
             )
         return items
 
+    @_checked
     def history(self, query: str = "", start: int = 0, n: int = 50) -> dict[str, Any]:
         """Return answered and skipped items, the newest first.
 
@@ -313,6 +390,7 @@ class Desk:
             ]
         return {"total": len(found), "items": self._items(found[start : start + n])}
 
+    @_checked
     def search(self, query: str, n: int = 20) -> list[dict[str, Any]]:
         """Return items of the pool whose text contains a string, in any case.
 
@@ -329,6 +407,7 @@ class Desk:
         """
         return self._items(self.session.search(query, n) if query else [])
 
+    @_checked
     def check(self, n: int = 10) -> list[dict[str, Any]]:
         """Return answered items whose label the model contradicts.
 
@@ -346,6 +425,7 @@ class Desk:
 
     # What a person does ---------------------------------------------------------------
 
+    @_checked
     def answer(
         self,
         id: Any,
@@ -409,6 +489,7 @@ class Desk:
             )
         return list(dict.fromkeys(parts)) if self.target == "multi-label" else label
 
+    @_checked
     def skip(self, id: Any, client: str, by: str | None = None) -> dict[str, Any]:
         """Set an item aside.
 
@@ -432,10 +513,11 @@ class Desk:
 
     def _after(self, id, client, by):
         with self._lock:
-            self._seen[client] = time.monotonic()
+            self._hear(client)
             self._leases.pop((by or self.session.annotator, id), None)
         return self.state(by)
 
+    @_checked
     def undo(
         self, seq: int, client: str, by: str | None = None
     ) -> dict[str, Any] | None:
@@ -475,6 +557,7 @@ class Desk:
             self._leases[by or self.session.annotator, ids[0]] = client
             return self.item(ids[0])
 
+    @_checked
     def flag(self, id: Any, on: bool = True, by: str | None = None) -> dict[str, Any]:
         """Flag an item, or remove its flag.
 
@@ -491,9 +574,10 @@ class Desk:
         -------
         item : dict
         """
-        self.session.flag(id, bool(on), annotator=by)
+        self.session.flag(id, on, annotator=by)
         return self.item(id)
 
+    @_checked
     def note(self, id: Any, text: str, by: str | None = None) -> dict[str, Any]:
         """Set the note of an item; an empty text removes it.
 
@@ -513,6 +597,7 @@ class Desk:
         self.session.note(id, text, annotator=by)
         return self.item(id)
 
+    @_checked
     def add_class(self, name: Any, by: str | None = None) -> dict[str, Any]:
         """Add a class.
 
@@ -537,6 +622,7 @@ class Desk:
         self.session.add_class(name, annotator=by)
         return self.state(by)
 
+    @_checked
     def rename_class(self, old: Any, new: Any, by: str | None = None) -> dict[str, Any]:
         """Rename a class, or merge it with the class `new`; `undo` reverses it.
 
@@ -555,6 +641,7 @@ class Desk:
         self.session.rename_class(old, new, annotator=by)
         return self.state(by)
 
+    @_checked
     @synchronized
     def release(self, client: str) -> None:
         """Return the items of a closed front end to the others.
@@ -653,7 +740,8 @@ class Desk:
         job = self._jobs.get(name)
         if job is None or job.done():
             job = (worker or self._worker).submit(function, *args)
-            self._jobs[name] = job
+            running = {k: old for k, old in self._jobs.items() if not old.done()}
+            self._jobs = {**running, name: job}
         return job
 
 

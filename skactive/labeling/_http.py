@@ -14,13 +14,51 @@ try:
     import uvicorn
     from starlette.applications import Starlette
     from starlette.exceptions import HTTPException
+    from starlette.requests import ClientDisconnect
     from starlette.responses import Response
 except ImportError as error:
     raise ImportError(
         'the page needs starlette and uvicorn: pip install "skactive[label]"'
     ) from error
 
+# isort: split
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
 LOCALHOST = "127.0.0.1"
+REQUEST_SECONDS = 10.0  # a request must be there twice this long after its connection
+MOST_WAITING = 50  # connections that may be open without a request
+_MOST_CONNECTIONS = 200
+_MOST_HEADER_BYTES = 32_768
+
+
+class _Protocol(H11Protocol):
+    """HTTP on one connection, which is closed if a request does not arrive in time."""
+
+    def connection_made(self, transport):
+        super().connection_made(transport)
+        self._before, self._since = None, self.loop.time()
+        self._watch()
+        waiting = [one for one in self.connections if one._waits]
+        if len(waiting) > MOST_WAITING:  # who never asked for anything goes first
+            rank = {one: (one.cycle is not None, one._since) for one in waiting}
+            min(waiting, key=rank.get).transport.close()
+
+    @property
+    def _waits(self):
+        """Whether a request, or the rest of one, is to come."""
+        is_open = not self.transport.is_closing()
+        return is_open and self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
+
+    def _watch(self):
+        """Close the connection if it waits for the same request as at the last look."""
+        if self.transport.is_closing():
+            return
+        part = (self.cycle, self.conn.their_state) if self._waits else None
+        if part is not None and part == self._before:
+            self.transport.close()
+        self._before = part
+        self.loop.call_later(REQUEST_SECONDS, self._watch)
 
 
 class HttpServer:
@@ -33,10 +71,13 @@ class HttpServer:
         config = uvicorn.Config(
             app,
             log_config=None,
-            log_level="warning",
+            log_level="error",
             access_log=False,
             lifespan="off",
+            http=_Protocol,
             ws="none",
+            limit_concurrency=_MOST_CONNECTIONS,
+            h11_max_incomplete_event_size=_MOST_HEADER_BYTES,
             server_header=False,
             timeout_graceful_shutdown=10,
         )
@@ -122,10 +163,13 @@ async def read_json(request, max_body):
     if not length.isdecimal() or int(length) > max_body:
         raise refusal
     body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > max_body:
-            raise refusal
+    try:
+        async for part in request.stream():
+            body += part
+            if len(body) > max_body:
+                raise refusal
+    except ClientDisconnect as error:
+        raise HTTPException(400, "the request ended early") from error
     try:
         return json.loads(body)
     except (ValueError, RecursionError) as error:

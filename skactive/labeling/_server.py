@@ -155,7 +155,8 @@ def serve(
     (403), and bodies above 1 MB before they are read (413). The page loads nothing from
     elsewhere and runs nothing inline (``Content-Security-Policy: default-src 'self'``).
     Texts and names of classes are inserted as text: HTML in them is shown, and not
-    interpreted. There are no cookies, and files of the session are not served.
+    interpreted. There are no cookies, and files of the session are not served. A
+    connection without a complete request is closed after 20 seconds.
 
     Examples
     --------

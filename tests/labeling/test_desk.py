@@ -388,6 +388,33 @@ def test_unusable_arguments(open_desk, desk):
         desk.answer("nowhere", "yes", "tab")
 
 
+@pytest.mark.parametrize("client", [["tab"], 5, None, "", "x" * 101])
+def test_a_refused_call_records_nothing(desk, client):
+    with pytest.raises(ValueError, match="'client' must be a str of at most 100"):
+        desk.answer(3, "yes", client)
+    with pytest.raises(ValueError, match="'client' must be a str of at most 100"):
+        desk.skip(3, client)
+    assert desk.session.seq == 1
+
+
+def test_what_front_ends_leave_behind_is_bounded(desk):
+    for i in range(1500):
+        desk.release(f"tab {i}")
+        desk._lease(f"tab {i}", None, 1)
+    assert len(desk._seen) <= 1000
+
+
+def test_invented_annotators_do_not_open_batches_without_limit(desk, monkeypatch):
+    monkeypatch.setattr("skactive.labeling._desk._MOST_ANNOTATORS", 3)
+    for i in range(3):
+        assert desk.next("tab", by=f"name {i}", n=1)
+    with pytest.raises(ValueError, match="texts wait for 3 annotators"):
+        desk.next("tab", by="name 3", n=1)
+    waiting = {batch.annotator for batch in desk.session.open_batches}
+    assert waiting == {"name 0", "name 1", "name 2"}
+    assert desk.next("tab", by="name 1", n=1)
+
+
 SEVERAL = {"classes": ["joy", "love", "anger"], "multi_label": True, "refit": False}
 
 

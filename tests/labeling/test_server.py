@@ -16,7 +16,7 @@ import httpx
 import pytest
 from starlette.testclient import TestClient
 
-from skactive.labeling import Desk, serve
+from skactive.labeling import Desk, _http, serve
 from skactive.labeling._calls import METHODS, call
 from skactive.labeling._http import bind
 from skactive.labeling._server import (
@@ -155,6 +155,68 @@ def test_ten_megabytes_are_refused_before_they_are_read(server):
         assert connection.recv(100).startswith(b"HTTP/1.1 413")
 
 
+_HALF = [
+    b"",
+    b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\n",
+    f"POST /{TOKEN}/api/state HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+    "Content-Length: 9\r\n\r\n{".encode(),
+]
+
+
+def _connect(server, *parts):
+    """Open a connection for each part of a request."""
+    connections = [socket.create_connection(("127.0.0.1", server.port)) for _ in parts]
+    for connection, part in zip(connections, parts, strict=True):
+        connection.settimeout(20)
+        connection.sendall(part)
+    return connections
+
+
+def _has_ended(connection):
+    try:
+        return connection.recv(1000) == b""
+    except ConnectionResetError:
+        return True
+
+
+def test_half_a_request_is_closed_after_a_while(server, monkeypatch, caplog):
+    monkeypatch.setattr(_http, "REQUEST_SECONDS", 0.1)
+    with server:
+        assert all(map(_has_ended, _connect(server, *_HALF)))
+        httpx.post(f"{server.url}api/state", json={})
+    assert caplog.records == []
+
+
+def test_a_request_that_takes_long_is_not_closed(server, desk, monkeypatch):
+    monkeypatch.setattr(_http, "REQUEST_SECONDS", 0.1)
+    state = desk.state
+    monkeypatch.setattr(desk, "state", lambda: time.sleep(0.5) or state())
+    with server, httpx.Client() as client:
+        for _ in range(2):  # on one connection
+            assert client.post(f"{server.url}api/state", json={}).status_code == 200
+
+
+def test_idle_connections_do_not_keep_an_answer_out(server, desk):
+    with server:
+        idle = _connect(server, *_HALF[:2] * (2 * _http.MOST_WAITING))
+        answer = {"id": "3", "label": "yes", "client": "tab"}
+        for _ in range(3):
+            reply = httpx.post(f"{server.url}api/answer", json=answer, timeout=10)
+            assert reply.status_code == 200
+        assert len(server._server.server_state.connections) <= _http.MOST_WAITING + 2
+        for connection in idle:
+            connection.close()
+    assert desk.session.labels == {3: "yes"}
+
+
+def test_an_upgrade_is_refused_without_a_word_on_the_terminal(server, caplog):
+    headers = {"Connection": "Upgrade", "Upgrade": "websocket"}
+    with server:
+        reply = httpx.get(f"{server.url}api/state", headers=headers)
+    assert reply.status_code == 405
+    assert caplog.records == []
+
+
 @pytest.mark.parametrize(
     ("method", "body", "message"),
     [
@@ -168,8 +230,21 @@ def test_ten_megabytes_are_refused_before_they_are_read(server):
         ("item", b'{"id": "99"}', "99"),
         ("close", b"{}", "'method' must be one of"),
         ("__init__", b"{}", "'method' must be one of"),
-        ("next", b'{"client": "a", "n": "x"}', ""),
+        ("next", b'{"client": "a", "n": "x"}', "'n' must be an int"),
+        ("next", b'{"client": "a", "n": -5}', "'n' must be an int of at least 1"),
+        ("next", b'{"client": "a", "by": 5}', "'by' must be None or a str of at most"),
+        ("history", b'{"start": -5}', "'start' must be an int of at least 0"),
+        ("history", b'{"query": 5}', "'query' must be a str"),
+        ("search", b'{"query": [1]}', "'query' must be a str"),
+        ("search", b'{"query": "a", "n": 1.5}', "'n' must be an int"),
+        ("check", b'{"n": 0}', "'n' must be an int"),
+        ("item", b'{"id": "true"}', "'id' must be a str or an int"),
+        ("flag", b'{"id": "3", "on": "x"}', "'flag' must be"),
+        ("note", b'{"id": "3", "text": 5}', "'text' must be a str"),
+        ("release", b'{"client": [1]}', "'client' must be a str of at most 100"),
         ("answer", b'{"id": "3", "label": "maybe", "client": "a"}', "maybe"),
+        ("answer", b'{"id": "3", "label": "yes", "client": [1]}', "'client' must be"),
+        ("skip", b'{"id": "3", "client": {}}', "'client' must be"),
     ],
 )
 def test_bad_input_is_refused_with_words(client, desk, method, body, message):
