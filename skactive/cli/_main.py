@@ -21,6 +21,7 @@ from ._options import (
     as_names,
     as_seconds,
 )
+from ._signals import interrupt_at_sigterm
 
 
 class UsageError(Exception):
@@ -48,9 +49,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     status : int
-        0 for success, 2 for an invalid command line, 130 if interrupted, and 1 for
-        other errors, such as unusable data or a strategy that fails its checks. Errors
-        are reported in one line on stderr.
+        0 for success, 2 for an invalid command line, 130 if interrupted by Ctrl-C or
+        SIGTERM, and 1 for other errors, such as unusable data or a strategy that fails
+        its checks. Errors are reported in one line on stderr.
 
     Examples
     --------
@@ -88,7 +89,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Commands are imported when they run, so that --help needs no scikit-learn.
         module, function = args.run
         run = getattr(import_module(f".{module}", __package__), function)
-        with warnings.catch_warnings():
+        with interrupt_at_sigterm(), warnings.catch_warnings():
             warnings.showwarning = _WarningPrinter()
             # A class that no text has so far is usual at the start.
             warnings.filterwarnings("ignore", "Label (not )?[0-9]+ is present in all")
