@@ -33,6 +33,7 @@ PAYS = "pays"
 DOES_NOT_PAY = "does not pay"
 UNDECIDED = "undecided: more seeds needed"
 WHERE = {"curve": "over the curve", "end": "at the end"}
+POWER = 0.8  # of the number of runs that would decide
 FEWEST = 5  # runs; with fewer, all lie on one side of 0 too often by chance
 
 
@@ -68,8 +69,8 @@ class Diagnosis:
     labels_saved : float or None
         The difference of the two.
     seeds_needed : int or None
-        Estimated number of runs that would decide if the gap stays the same. None if
-        the verdict is decided.
+        Estimated number of runs that decide with a probability (power) of about 80 %
+        if gap and variation stay the same. None if the verdict is decided.
     coverage : dict or None
         If `y` was given: the number of classes found, the number of labels until all
         were found, and the share of the pool's rarest class among the labels; means
@@ -137,7 +138,10 @@ class Diagnosis:
             self._describe_target(),
         ]
         if self.seeds_needed is not None:
-            lines.append(f"About {self.seeds_needed} runs would decide a gap like this")
+            lines.append(
+                f"About {self.seeds_needed} runs would decide a gap like this in "
+                f"{100 * POWER:.0f} % of cases"
+            )
         if self.coverage is not None:
             lines += self._describe_coverage()
         if self.redundancy is not None:
@@ -254,6 +258,11 @@ def diagnose(
     bootstrap alone, in 4.1% and 3.4%. If single runs are far below the others, it was
     in 10% with five pairs.
 
+    If runs are added until the verdict is decided, a false "pays" is more frequent than
+    that. Choose the number of runs once, for example from `seeds_needed`, and run that
+    many with new seeds. `seeds_needed` assumes that the gap is the measured one, which
+    is uncertain: with smaller gaps, fewer than 80% of the comparisons are decided.
+
     Examples
     --------
     >>> from skactive.analysis import diagnose
@@ -309,7 +318,7 @@ def diagnose(
         gap_end_interval=intervals and intervals["end"],
         **count_labels(curve, baseline_curve),
         seeds_needed=_count_seeds(
-            n, gaps[by], intervals and intervals[by], worthwhile, verdict
+            n, gaps[by], intervals and intervals[by], worthwhile, verdict, confidence
         ),
         coverage=None if y is None else compare_coverage(runs, baseline_runs, y),
         redundancy=None
@@ -372,7 +381,7 @@ def _judge(n, intervals, by, worthwhile, baseline):
     return UNDECIDED, f"The interval holds no gain as well as one of {worthwhile:g}"
 
 
-def _count_seeds(n, gap, interval, worthwhile, verdict):
+def _count_seeds(n, gap, interval, worthwhile, verdict, confidence):
     """Estimate how many runs decide, as intervals shrink by 1 / sqrt(n)."""
     if verdict != UNDECIDED or n < FEWEST:
         return None
@@ -380,7 +389,10 @@ def _count_seeds(n, gap, interval, worthwhile, verdict):
     distance = max(gap, worthwhile - gap)
     if distance <= 0:
         return None
-    return max(n + 1, math.ceil(n * ((high - low) / 2 / distance) ** 2))
+    # With half the width as the distance, every second interval would decide.
+    half = (high - low) / 2
+    half *= 1 + stats.norm.isf(1 - POWER) / stats.norm.isf((1 - confidence) / 2)
+    return max(n + 1, math.ceil(n * (half / distance) ** 2))
 
 
 def _or_dash(value):

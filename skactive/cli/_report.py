@@ -259,7 +259,9 @@ def _compare(found):
         if verdict == UNDECIDED:
             verdict += f": {diagnosis['reason'][0].lower()}{diagnosis['reason'][1:]}"
         if diagnosis["seeds_needed"] is not None:
-            verdict += f"; about {diagnosis['seeds_needed']} seeds would decide"
+            verdict += (
+                f"; about {diagnosis['seeds_needed']} seeds would decide (power 80 %)"
+            )
         cells[4] = verdict
     return cells
 

@@ -97,10 +97,9 @@ def measure_agreement(answers, seed=0, target="single-label"):
         }
         kappa = None, None
     else:
-        views = [keys]  # with several classes, whether each of them was given
-        if target == "multi-label":
-            views = _ask_for_each(several)
-        views = [(view, _number(view)) for view in views]
+        views = [(keys, _number(keys))]
+        if target == "multi-label":  # whether each class was given
+            views = [(view, {False: 0, True: 1}) for view in _ask_for_each(several)]
         counts = np.stack([_count(*view) for view in views], axis=1)
         alpha = _estimate(_average(alpha_of), counts, rng)
         kappa = _estimate(_average(kappa_of), counts[same], rng)

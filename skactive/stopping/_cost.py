@@ -12,13 +12,19 @@ from ._estimates import gain_of_labels, is_enough
 from ._out_of_fold import out_of_fold
 from ._predictions import knows_classes, mask_unlabeled
 
+# Labels that tell the error rate on queried items: few are noisy, old ones too easy.
+_N_RECENT = 200
+
 
 class CostRule(StoppingRule):
     """Stop when the next labels cost more than the errors that they prevent.
 
-    The rule estimates the gain in accuracy by the next `horizon` labels from the labels
-    that the learner has. Applied to the unlabeled items of the pool, it is a number of
-    errors. The rule stops when these cost less than the labels.
+    The cost of a loop is that of its labels, of the errors among the items of the pool
+    that remain unlabeled, and of the errors among `n_future` items that are not in the
+    pool. The next `horizon` labels prevent two kinds of errors. The labeled items have
+    their true classes: what the model would get wrong is its error rate on the items
+    that the strategy queries. All other items gain accuracy. The rule estimates both
+    from the labels that the learner has, and stops when the labels cost more.
 
     Parameters
     ----------
@@ -27,12 +33,18 @@ class CostRule(StoppingRule):
     error_cost : float
         Cost of one wrong prediction, in the same unit.
     horizon : int, default=100
-        Number of further labels whose gain is estimated.
+        Number of further labels whose value is estimated.
+    n_future : int, default=0
+        Number of items outside the pool that the final model will predict. With 0, only
+        the pool counts: every item ends with a label or with a prediction.
 
     Attributes
     ----------
     gains_ : list of (float, (float, float))
         The expected gain and its interval of 95 %, for each check with an estimate.
+    prevented_ : list of float
+        The number of errors that one label prevents, for each of these checks. The rule
+        stops when it is below `label_cost / error_cost`.
 
     See Also
     --------
@@ -45,6 +57,21 @@ class CostRule(StoppingRule):
     while the model does not beat the most frequent class. Each later check trains six
     models on the labels. Features that need no training are computed once, and at most
     1,000 unlabeled items are predicted.
+
+    The error rate on queried items is that of models that lack the item, on the last
+    200 labels, or the last `horizon` if these are more. The labels must be in the order
+    in which they were given. A label counts as the true class.
+
+    Each check decides alone, so a low estimate by chance can stop a loop early. In
+    simulated loops, the costs at the stop were 2 to 3 % above those of the best stop.
+
+    References
+    ----------
+    C. Dimitrakakis, C. Savu-Krohn (2008), on optimal stopping and active learning.
+    Foundations of Information and Knowledge Systems.
+
+    D. D. Lewis, E. Yang, O. Frieder (2021). Certifying one-phase technology-assisted
+    reviews. CIKM.
 
     Examples
     --------
@@ -60,25 +87,35 @@ class CostRule(StoppingRule):
     ...     learner, X / 16, y, n_rounds=30, n_initial=25, stopping=CostRule(10, 30)
     ... )
     >>> print(f"stopped with {len(run.asked)} of {len(y)} labels")
-    stopped with 150 of 1797 labels
+    stopped with 250 of 1797 labels
     """
 
     _parameter_constraints = {
         "label_cost": [Interval(Real, 0, None, closed="left")],
         "error_cost": [Interval(Real, 0, None, closed="left")],
         "horizon": [Interval(Integral, 1, None, closed="left")],
+        "n_future": [Interval(Integral, 0, None, closed="left")],
     }
     requires = frozenset({"labels", "model", "pool"})
 
-    def __init__(self, label_cost: float, error_cost: float, horizon: int = 100):
+    def __init__(
+        self,
+        label_cost: float,
+        error_cost: float,
+        horizon: int = 100,
+        *,
+        n_future: int = 0,
+    ):
         self.label_cost = label_cost
         self.error_cost = error_cost
         self.horizon = horizon
+        self.n_future = n_future
 
     def start(self) -> Self:
         """Check the parameters and reset the rule for a new loop."""
         super().start()
         self.gains_: list[tuple[float, tuple[float, float]]] = []
+        self.prevented_: list[float] = []
         return self
 
     def decide(self, run: Any, learner: Any, X: Any) -> bool:
@@ -100,5 +137,9 @@ class CostRule(StoppingRule):
         if estimate is None:
             return False
         self.gains_.append(estimate)
-        prevented = estimate[0] * len(rest)
-        return prevented * self.error_cost < horizon * self.label_cost
+        wrong = found.proba.argmax(axis=1) != found.codes
+        others = len(rest) - horizon + self.n_future
+        prevented = wrong[-max(horizon, _N_RECENT) :].mean()  # of the queried item
+        prevented += estimate[0] * others / horizon
+        self.prevented_.append(float(prevented))
+        return self.prevented_[-1] * self.error_cost < self.label_cost

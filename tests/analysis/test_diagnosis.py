@@ -67,9 +67,27 @@ def test_noise_leaves_it_undecided_and_names_the_runs_needed():
     assert found.verdict == "undecided: more seeds needed"
     low, high = found.gap_interval
     distance = max(found.gap, 0.005 - found.gap)
-    expected = np.ceil(6 * ((high - low) / 2 / distance) ** 2)
-    assert found.seeds_needed == expected > 6
-    assert f"About {found.seeds_needed} runs would decide" in str(found)
+    # The normal quantiles of 97.5 % and of a power of 80 %.
+    half = (high - low) / 2 * (1.959964 + 0.841621) / 1.959964
+    assert found.seeds_needed == np.ceil(6 * (half / distance) ** 2) > 6
+    shown = f"About {found.seeds_needed} runs would decide a gap like this in 80 % of"
+    assert shown in str(found)
+
+
+def test_the_runs_needed_decide_in_80_percent():
+    # Six differences whose mean and standard deviation are the true ones.
+    spread = np.array([-1.5, -0.9, -0.3, 0.3, 0.9, 1.5])
+    spread /= spread.std(ddof=1)
+
+    def compare(gaps):
+        ours = [make(RISE + gap, "margin", seed=s) for s, gap in enumerate(gaps)]
+        theirs = [make(RISE, seed=s) for s in range(len(gaps))]
+        return diagnose(ours, theirs, n_resamples=200)
+
+    first = compare(0.015 + 0.03 * spread)
+    n, rng = first.seeds_needed, np.random.default_rng(0)
+    verdicts = [compare(rng.normal(0.015, 0.03, n)).verdict for _ in range(40)]
+    assert 0.75 < np.mean([verdict == "pays" for verdict in verdicts]) < 0.99
 
 
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (1, 9), (4, 9), (9, 4)])
@@ -167,7 +185,8 @@ def test_the_end_may_decide():
     found = diagnose(*noisy, by="end")
     low, high = found.gap_end_interval
     distance = max(found.gap_end, 0.005 - found.gap_end)
-    assert found.seeds_needed == np.ceil(6 * ((high - low) / 2 / distance) ** 2)
+    half = (high - low) / 2 * (1.959964 + 0.841621) / 1.959964
+    assert found.seeds_needed == np.ceil(6 * (half / distance) ** 2)
 
 
 def test_labels_that_are_never_reached_or_more():

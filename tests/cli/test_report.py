@@ -97,7 +97,7 @@ def test_the_page_says_how_many_seeds_would_decide():
     summary = summarize_runs(runs)
     seeds = summary["strategies"]["margin"]["diagnosis"]["seeds_needed"]
     text = format_report({"table": summary})
-    assert f"; about {seeds} seeds would decide |" in text
+    assert f"; about {seeds} seeds would decide (power 80 %) |" in text
 
 
 def test_shared_encoding_is_counted_once():

@@ -223,3 +223,22 @@ def test_empty_sets_alone_have_no_alpha():
         None,
         (None, None, 4),
     )
+
+
+def test_a_class_that_everybody_gave_is_left_out():
+    # Everybody gives "y" to every item; "x" and "z" vary.
+    given = [
+        {"a": ["x", "y"], "b": ["x", "y"]},
+        {"a": ["x", "y", "z"], "b": ["y"]},
+        {"a": ["y", "z"], "b": ["y", "z"]},
+        {"a": ["y"], "b": ["y"]},
+    ]
+    found = measure_agreement(dict(enumerate(given)), target="multi-label")
+    asked = [
+        np.array([[name in one[by] for one in given] for by in "ab"], dtype=float)
+        for name in "xz"
+    ]
+    alphas = [krippendorff.alpha(one) for one in asked]
+    assert found.alpha == pytest.approx(np.mean(alphas))
+    kappas = [cohen_kappa_score(*one) for one in asked]
+    assert found.pairs["a", "b"][0] == pytest.approx(np.mean(kappas))
