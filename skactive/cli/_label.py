@@ -12,6 +12,7 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 
 from .._storage._files import LockedError
+from .._storage._outputs import find_mode
 from .._text_classifier import make_text_classifier
 from .._utils._labels import find_target
 from ..bert._features import BertFeatures
@@ -19,8 +20,9 @@ from ..bert._pretrained import open_checkpoint
 from ..datasets._label_cells import LabelCells, to_indicator
 from ..datasets._load import load_table
 from ..datasets._reader import find_delimiter, is_untyped, read_cells
-from ..datasets._writer import write_table
+from ..datasets._writer import WRITERS, free_name, write_table
 from ..labeling._project import Project
+from ..labeling._record import PREDICTED, show, write_output
 from ..learner import ActiveLearner
 from ..registry import get_strategy
 from ..session._import_export import escape
@@ -61,9 +63,7 @@ def run_label(args):
         classes = list(about)
     large = is_large(args)
     project = make_large_project(args) if large else _make_project(args)
-    for message in project.messages:
-        say(message)
-    n_said = len(project.messages)
+    _say_all(project)
     args.strategy = default_strategy(args.strategy, project.target)
     if large:
         args.no_fine_tuning = True  # the encoder of these features is kept
@@ -83,14 +83,19 @@ def run_label(args):
         where, url = f"in {exc.holder}. Finish it there", _find_page(project.folder)
         where = where if url is None else f"at {url}. Use that page, or finish it"
         raise RuntimeError(f"{args.file} is open {where} first.") from exc
-    for message in project.messages[n_said:]:
-        say(message)
+    _say_all(project)
     try:
         n_before = len(project.session.labels)
         n_pool, n_given = len(project.texts), len(project.given)
         say(f"{n_pool:,} texts, {n_given:,} labels given, {n_before:,} by people")
         _run_front_end(args, project.desk, project.folder)
-        return _finish(args, project)
+        try:
+            return _finish(args, project)
+        except OSError as exc:
+            raise OSError(
+                f"{exc}. The labels by people are safe in {show(project.folder)}: the "
+                "same command continues"
+            ) from exc
     finally:
         project.close()
 
@@ -184,6 +189,7 @@ def _finish(args, project):
     session, n_labeled = project.session, len(project.session.labels)
     sources = project.write()  # first what people said: nothing below can lose it
     say(f"{n_labeled:,} labels by people, {len(session.skipped):,} skipped")
+    _say_all(project)
     say(f"labels are in {project.output}")
     try:
         model, classes = train_final(args, session, project.folder, project.labeled())
@@ -192,12 +198,20 @@ def _finish(args, project):
         else:
             say("predicting the other texts; Ctrl-C leaves them blank")
             sources = project.write(model, classes)
+            _say_all(project)
             _save(args, project, model, classes)
     except KeyboardInterrupt:
         say("stopped; the labels are written")
     shown = ", ".join(f"{n:,} {name}" for name, n in sources.items())
     print(f"{project.output}: {shown}")
     return 0
+
+
+def _say_all(project):
+    """Print the messages of a project that are new."""
+    for message in project.messages:
+        say(message)
+    project.messages.clear()
 
 
 def _save(args, project, model, classes):
@@ -325,18 +339,18 @@ def run_predict(args):
     from ..persistence import load
 
     source = Path(args.file).expanduser()
+    out = _find_out(args.out, source)
     about = _read_about(args.model)
     text = args.text or about.get("text")
     if text is None:
         raise ValueError("argument --text: name the column of texts.")
     model = load(args.model)
     target = about.get("target") or find_target(model)
-    classes = about.get("classes")
+    classes, folder = about.get("classes"), Path(args.model).expanduser().parent
     if source.is_dir():
-        place = source, one_or_several(text), args.out
-        n, out = predict_large(*place, model, target, classes)
-        print(f"{out}: {n:,} predictions")
-        return 0
+        place = source, one_or_several(text), out
+        n, message = predict_large(*place, model, target, classes, folder)
+        return _report_predictions(n, out, message)
     columns, _, _ = read_cells(source)
     names = [text] if isinstance(text, str) else text
     if new := [name for name in names if name not in columns]:
@@ -350,16 +364,51 @@ def run_predict(args):
         label, separator = about.get("label", "label"), about.get("separator")
         cells = LabelCells(label, separator, source)
         predicted = list(map(cells.join, predicted))
-    out = args.out or source.with_name(f"{source.stem}.predicted{source.suffix}")
     if is_untyped(out):
         predicted = list(map(escape, predicted))
-    columns["prediction"] = predicted
+    columns[free_name("prediction", columns)] = predicted
     if scores[0] is not None:
-        columns["probability"] = [round(score, 4) for score in scores]
+        shown = [round(score, 4) for score in scores]
+        columns[free_name("probability", columns)] = shown
     delimiter = find_delimiter(source) if source.suffix.lower() == ".csv" else ","
-    write_table(out, columns, delimiter=delimiter)
-    print(f"{out}: {len(X):,} predictions")
+
+    def write(path):
+        write_table(path, columns, delimiter=delimiter)
+
+    message = write_output(folder, PREDICTED, out, write, find_mode(source))
+    return _report_predictions(len(X), out, message)
+
+
+def _report_predictions(n, out, message):
+    """Print where the predictions are; return the status of the command."""
+    if message is not None:
+        say(message)
+    print(f"{out}: {n:,} predictions")
     return 0
+
+
+def _find_out(out, source):
+    """Return the file of the predictions, which must not be in the table itself."""
+    known = tuple(WRITERS)
+    default = source.with_name(f"{source.stem}.predicted{source.suffix}")
+    if source.is_dir():
+        known = (".parquet",)
+        default = source.with_name(f"{source.name}.predicted.parquet")
+    if out is None:
+        return default
+    out = out.expanduser()
+    inside = source.is_dir() and source.resolve() in out.resolve().parents
+    if inside or (out.exists() and source.exists() and out.samefile(source)):
+        raise ValueError(
+            f"argument --out: must be another file than the table, which is never "
+            f"changed; got {str(out)!r}."
+        )
+    if out.suffix.lower() not in known or not out.parent.is_dir():
+        raise ValueError(
+            f"argument --out: must end in {' or '.join(known)}, in a folder that "
+            f"exists; got {str(out)!r}."
+        )
+    return out
 
 
 def _read_about(model):
@@ -370,8 +419,26 @@ def _read_about(model):
             f"argument MODEL: must be the folder of a model, got {model!r}, which is "
             "none."
         )
-    about = folder.parent / "model.json"
-    return json.loads(about.read_text(encoding="utf-8")) if about.is_file() else {}
+    path = folder.parent / "model.json"
+    try:
+        about = json.loads(path.read_bytes())
+        good = isinstance(about, dict)
+        for name in ("text", "label", "classes"):
+            cells = about.get(name) if good else None
+            cells = [cells] if isinstance(cells, str | None) else cells
+            good &= isinstance(cells, list)
+            good = good and all(isinstance(cell, str | None) for cell in cells)
+    except FileNotFoundError:
+        return {}
+    except (ValueError, RecursionError):
+        good = False
+    if not good:
+        raise ValueError(
+            f"{str(path)!r} must be what `skactive label` wrote about the model, and "
+            "is damaged. Run the same `skactive label` again; or delete it, and name "
+            "the column of texts with --text."
+        )
+    return about
 
 
 def say(message, end="\n"):

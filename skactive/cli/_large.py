@@ -1,18 +1,21 @@
 """Tables larger than memory: the command `encode`, and their parts of the others."""
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 
-from .._storage._files import write_atomic
+from .._storage._outputs import find_mode, write_own
 from ..bert._features import BertFeatures
 from ..bert._pretrained import open_checkpoint
 from ..datasets import open_pool
 from ..features import PrecomputedFeatures, StaticFeatures
-from ..labeling._large_project import LargeProject, find_folder, write_rows
+from ..labeling._large_project import LargeProject, write_rows
+from ..labeling._project import make_folder
+from ..labeling._record import PREDICTED, plain_folder, write_output
 from ..linear_model import FewLabelClassifier, TunedOneVsRestClassifier
 from ..registry import get_strategy
 from ..session._predictions import predict_labels
@@ -31,14 +34,21 @@ def run_encode(args):
         about["model"] = packaged_model()
     elif not args.static:
         open_checkpoint(args.model)
-    cache = find_folder(path) / "pool"
-    pool = open_pool(path, one_or_several(args.text), cache=cache)
-    out = args.out.expanduser()
+    out, folder = args.out.expanduser(), plain_folder(path)
+    if path.exists():  # else opening says so
+        make_folder(folder, path)
+    pool = open_pool(path, one_or_several(args.text), cache=folder / "pool")
+    make_folder(out, path)
     try:
         found = _make_encoder(about).transform_to(pool, out, dtype=args.dtype)
     except KeyboardInterrupt as exc:
         raise KeyboardInterrupt("the same command goes on where it stopped") from exc
-    write_atomic(_about_file(out), json.dumps(about).encode())
+    content = json.dumps(about).encode()
+    file = _about_file(out)
+    _, kept = write_own(file, lambda path: path.write_bytes(content))
+    if kept is not None:
+        shown = f"{file} was of another program: it is kept as {kept}"
+        print(shown, file=sys.stderr)
     width = found.find_rows(pool[:1])[0].shape[1]
     print(f"{out}: {width} features of {len(pool):,} texts")
     return 0
@@ -118,23 +128,24 @@ def add_encoder(model, features):
     path = _about_file(features)
     if not path.is_file():
         return None
-    encoder = _make_encoder(json.loads(path.read_text(encoding="utf-8")))
+    try:
+        encoder = _make_encoder(json.loads(path.read_bytes()))
+    except (ValueError, LookupError, TypeError) as exc:
+        raise ValueError(
+            f"{str(path)!r} must be what `skactive encode` wrote, got a damaged file "
+            f"({exc}). Restore it, or run the same `skactive encode` again."
+        ) from exc
     return make_pipeline(encoder, model.steps[-1][1])
 
 
-def predict_large(source, text, out, model, target, classes):
-    """Write the predictions for a folder of files; return their number and the file.
+def predict_large(source, text, out, model, target, classes, folder):
+    """Write the predictions for a folder of files; return what `write_output` returns.
 
     No text is in memory longer than its prediction takes.
     """
     caches = {n: None for n, x in model.get_params().items() if n.endswith("cache")}
     model.set_params(**caches)
     pool = open_pool(source, text)
-    out = out or source.with_name(f"{source.name}.predicted.parquet")
-    if out.suffix.lower() != ".parquet":
-        raise ValueError(
-            f"argument --out: must end in .parquet for a folder, got {str(out)!r}."
-        )
 
     def batches() -> Iterator:
         for start in range(0, len(pool), _ROWS):
@@ -149,8 +160,13 @@ def predict_large(source, text, out, model, target, classes):
             )
 
     kind = _kind_of(predict_labels(model, pool[:1], classes, target)[0][0])
-    write_rows(out, pool, batches(), kind, ("prediction", "probability"))
-    return len(pool), out
+    cells = "prediction", "probability"
+
+    def write(path):
+        write_rows(path, pool, batches(), kind, cells)
+
+    message = write_output(folder, PREDICTED, out, write, find_mode(source))
+    return len(pool), message
 
 
 def _kind_of(label):

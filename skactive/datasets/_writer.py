@@ -38,6 +38,13 @@ def write_table(path, columns, *, suffixes=None, delimiter=","):
     write_atomic(path, content)
 
 
+def free_name(name, columns):
+    """Return a name for a new column, other than those that are there."""
+    while name in columns:
+        name = f"skactive_{name}"
+    return name
+
+
 def _to_csv(columns, delimiter=","):
     stream = io.StringIO(newline="")
     writer = csv.writer(stream, delimiter=delimiter)

@@ -1,17 +1,13 @@
 """A table that is larger than memory: its labels, its session, and what comes out."""
 
-import os
 from collections import Counter
-from contextlib import suppress
-from pathlib import Path
 
 from ..datasets import open_pool
-from ..datasets._label_cells import find_label_cells
 from ..datasets._parts import find_files, open_part
 from ..session._import_export import PAIR
 from ..session._labels import is_missing
 from ..session._predictions import predict_labels
-from ._project import Project
+from ._project import Project, make_folder
 
 _ROWS = 8192  # that are predicted and written at a time
 
@@ -28,19 +24,14 @@ class LargeProject(Project):
     def __init__(
         self, file, text, label, *, id=None, folder=None, separator=None, regression
     ):
-        self.path = Path(file).expanduser()
-        self.folder = find_folder(self.path, folder)
-        self.label, self._texts = label, [text] if isinstance(text, str) else list(text)
-        self._labels = [label] if isinstance(label, str) else list(label)
-        self._separator, self.suggestions, self.messages = separator, {}, []
-        self.texts = open_pool(self.path, text, id=id, cache=self.folder / "pool")
+        self._note(file, text, label, folder, separator, id)
+        self.suggestions = {}
         columns, rows = self._read_labeled()
         self.columns, self.rows = columns, range(len(rows))
         self._places, self._place = rows, "rows (counted from 0)"
-        self.cells, self.target = None, "regression"
-        if not regression:
-            self.cells = find_label_cells(columns, label, separator, self.path)
-            self.target = "single-label" if self.cells is None else "multi-label"
+        self._find_target(regression)
+        make_folder(self.folder, self.path)
+        self.texts = open_pool(self.path, text, id=id, cache=self.folder / "pool")
         given = self._read_labels(label, self.cells)
         self.given = {rows[place]: label for place, label in given.items()}
 
@@ -69,10 +60,7 @@ class LargeProject(Project):
     def _take_texts(self, rows):
         return self.texts[list(rows)]
 
-    @property
-    def output(self):
-        """The file of the labeled table, next to the input."""
-        return self.path.with_name(f"{self.path.stem}.labeled.parquet")
+    _suffix = ".parquet"
 
     def labeled(self):
         """Return texts and labels to train on; no text without a label is needed."""
@@ -119,7 +107,10 @@ class LargeProject(Project):
                 yield part, rows
 
         known = self.session.known_classes or [0.0]
-        write_rows(self.output, self.texts, batches(), self._label_type(known), _CELLS)
+        kind = self._label_type(known)
+        self._write_output(
+            lambda path: write_rows(path, self.texts, batches(), kind, _CELLS)
+        )
         return {name: sources[name] for name in ("given", "person", "model")}
 
     def _label_type(self, known):
@@ -131,16 +122,10 @@ class LargeProject(Project):
 _CELLS = ("label", "label_source", "prediction", "probability", "annotator", "seconds")
 
 
-def find_folder(path, folder=None):
-    """Return the absolute folder of a project, by default next to its table."""
-    return Path(folder or path.with_suffix(".skactive")).expanduser().absolute()
-
-
 def write_rows(path, pool, batches, kind, cells):
     """Write a Parquet file from pairs of a part of the pool and a dict for each row.
 
-    `kind` is the type of the labels, in a list for lists of them. The file appears
-    whole or not at all.
+    `kind` is the type of the labels, in a list for lists of them.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -158,19 +143,13 @@ def write_rows(path, pool, batches, kind, cells):
             *((name, special.get(name, pa.string())) for name in cells),
         ]
     )
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with pq.ParquetWriter(temporary, schema) as writer:
-            for part, rows in batches:
-                texts = zip(*part, strict=True) if len(names) == 2 else [part]
-                columns = [list(part.ids), *map(list, texts)]
-                columns += [[row.get(name) for row in rows] for name in cells]
-                arrays = [
-                    pa.array(column, field.type)
-                    for column, field in zip(columns, schema, strict=True)
-                ]
-                writer.write_batch(pa.record_batch(arrays, schema=schema))
-        os.replace(temporary, path)
-    finally:
-        with suppress(OSError):
-            os.unlink(temporary)
+    with pq.ParquetWriter(path, schema) as writer:
+        for part, rows in batches:
+            texts = zip(*part, strict=True) if len(names) == 2 else [part]
+            columns = [list(part.ids), *map(list, texts)]
+            columns += [[row.get(name) for row in rows] for name in cells]
+            arrays = [
+                pa.array(column, field.type)
+                for column, field in zip(columns, schema, strict=True)
+            ]
+            writer.write_batch(pa.record_batch(arrays, schema=schema))

@@ -2,10 +2,14 @@
 
 import json
 import math
+import os
 from collections import Counter
+from functools import cached_property
 from itertools import compress
 from pathlib import Path
 
+from .._storage._files import Lock, write_atomic
+from .._storage._outputs import find_mode, make_private_folder
 from .._utils._containers import take_rows
 from ..datasets._label_cells import (
     JOIN,
@@ -20,13 +24,24 @@ from ..datasets._reader import (
     is_untyped,
     read_cells,
 )
-from ..datasets._writer import write_table
+from ..datasets._writer import free_name, write_table
 from ..persistence import save
 from ..session import LabelingSession
 from ..session._import_export import escape
+from ..session._journal import read_manifest
 from ..session._labels import is_missing, list_classes
+from ..session._manifest import PoolChangedError
 from ..session._predictions import predict_labels
 from ._desk import Desk
+from ._record import (
+    LABELED,
+    check_record,
+    find_folder,
+    plain_folder,
+    show,
+    write_output,
+    write_record,
+)
 
 _BATCH = 5  # items chosen at a time: few, so that they are of the newest model
 _AUDIT_EVERY = 10  # of so many items, one is drawn at random to measure the accuracy
@@ -68,32 +83,52 @@ class Project:
         separator=None,
         regression=False,
     ):
-        self.path = Path(file).expanduser()
-        folder = Path(folder or self.path.with_suffix(".skactive"))
-        self.folder = folder.expanduser().absolute()  # from anywhere the same session
-        self.label, self._texts = label, [text] if isinstance(text, str) else list(text)
-        self._labels = [label] if isinstance(label, str) else list(label)
-        self._separator = separator
-        self.messages = []
-        names = [*self._texts, *([suggest] if suggest else [])]
-        self._read(names)
-        self.cells = None  # how several classes per text are written, or None
-        self.target = "regression"
-        if not regression:
-            form = find_label_cells(self.columns, label, separator, self.path)
-            self.cells = form
-            self.target = "single-label" if form is None else "multi-label"
-        elif separator is not None or not isinstance(label, str):
-            raise ValueError(
-                "'regression' must be False for several classes per text, got True. "
-                "Name one column of numbers."
-            )
+        self._note(file, text, label, folder, separator)
+        self._read([*self._texts, *([suggest] if suggest else [])])
+        self._find_target(regression)
         self.given = self._read_labels(label, self.cells)
         self.suggestions = {}
         if suggest:
             cells = self._read_labels(suggest, self._find_suggested(suggest))
             place = {row: i for i, row in enumerate(self.rows)}
             self.suggestions = {place[row]: x for row, x in cells.items()}
+
+    def _note(self, file, text, label, folder, separator, id=None):
+        self.path = Path(file).expanduser()
+        self.label, self._texts = label, [text] if isinstance(text, str) else list(text)
+        self._labels = [label] if isinstance(label, str) else list(label)
+        self._session, self._separator, self._id = folder, separator, id
+        self.messages = []
+
+    def _find_target(self, regression):
+        """Find how several classes per text are written, or that they are not."""
+        separator, self.cells = self._separator, None
+        self.target = "regression"
+        if not regression:
+            form = find_label_cells(self.columns, self.label, separator, self.path)
+            self.cells = form
+            self.target = "single-label" if form is None else "multi-label"
+        elif separator is not None or not isinstance(self.label, str):
+            raise ValueError(
+                "'regression' must be False for several classes per text, got True. "
+                "Name one column of numbers."
+            )
+
+    @cached_property
+    def folder(self):
+        """The absolute folder, which is new or of a project of these columns."""
+        return find_folder(self.path, self._about, self._session)
+
+    @property
+    def _about(self):
+        return {
+            "file": self.path.name,
+            "text": self._texts,
+            "label": self._labels,
+            "id": self._id,
+            "separator": self._separator,
+            "target": self.target,
+        }
 
     def _find_suggested(self, suggest):
         """Return how suggestions of several classes are written, or None."""
@@ -210,7 +245,8 @@ class Project:
             raise ValueError(f"'classes' must be None for numbers, got {classes!r}.")
         known = self.find_classes()
         classes = self._as_given(classes, known)
-        wanted, resumed = classes, self._is_resumed
+        wanted = classes
+        resumed = read_manifest(str(self.folder / "session")) is not None
         new = [x for x in known if x not in (classes or known)]
         if new and not resumed:
             raise ValueError(
@@ -219,20 +255,7 @@ class Project:
             )
         classes = self._classes_to_open(known if classes is None else classes)
         self._teach(learner, known, classes)
-        _make_folder(self.folder)
-        several = {"multi_label": True} if self.target == "multi-label" else {}
-        self.session = LabelingSession(
-            learner.set_params(batch_size=_BATCH),
-            self.texts,
-            self.folder / "session",
-            refit="background",
-            encode=self._encode,
-            audit_every=_AUDIT_EVERY,
-            max_similarity=_MAX_SIMILARITY,
-            annotator=annotator,
-            classes=None if resumed else classes,
-            **several,
-        )
+        self._open_session(learner, annotator, None if resumed else classes)
         if resumed and wanted is not None:
             self._add_classes(wanted)
         self.desk = Desk(
@@ -243,6 +266,40 @@ class Project:
             source=self.path.name,
         )
         return self
+
+    def _open_session(self, learner, annotator, classes):
+        """Open the session, once the folder is known to be of this project."""
+        make_folder(self.folder, self.path)
+        lock = Lock(self.folder / "lock", f"the project in {show(self.folder)!r}")
+        try:
+            check_record(self.folder, self._about)
+            write_record(self.folder, self._about)
+            several = {"multi_label": True} if self.target == "multi-label" else {}
+            self.session = LabelingSession(
+                learner.set_params(batch_size=_BATCH),
+                self.texts,
+                self.folder / "session",
+                refit="background",
+                encode=self._encode,
+                audit_every=_AUDIT_EVERY,
+                max_similarity=_MAX_SIMILARITY,
+                annotator=annotator,
+                classes=classes,
+                **several,
+            )
+        except PoolChangedError as exc:
+            raise ValueError(
+                f"{str(self.path)!r} must hold the labeled texts of "
+                f"{show(self.folder)} as they were: {exc.fault}. Restore these texts, "
+                "or use --session NEW."
+            ) from exc
+        finally:
+            lock.release()
+        if self.folder != plain_folder(self.path):
+            self.messages.append(
+                f"the answers are in {show(self.folder)}; the labeled table will be "
+                f"{self.output}"
+            )
 
     def _add_classes(self, wanted):
         """Add the classes that the session does not have; say what was done."""
@@ -302,21 +359,12 @@ class Project:
                 f"{known[0]!r}; got {classes!r}."
             ) from exc
 
-    @property
-    def _manifest(self):
-        return self.folder / "session" / "manifest.json"
-
-    @property
-    def _is_resumed(self):
-        return self._manifest.exists()
-
     def _classes_to_open(self, classes):
         """Return a closed list of at least two classes, or None.
 
         A session that has one keeps it, with the classes that people added.
         """
-        if self._is_resumed:
-            kept = json.loads(self._manifest.read_text(encoding="utf-8"))
+        if kept := read_manifest(str(self.folder / "session")):
             classes = kept.get("classes") or classes
         return list(classes) if len(classes) >= 2 else None
 
@@ -328,7 +376,23 @@ class Project:
     @property
     def output(self):
         """The file of the labeled table, next to the input."""
-        return self.path.with_name(f"{self.path.stem}.labeled{self.path.suffix}")
+        name, stem = self.folder.name.removesuffix(".skactive"), self.path.stem
+        places = [self.folder.parent, plain_folder(self.path).parent]
+        is_ours = len(set(map(os.path.realpath, places))) == 1
+        is_ours &= self.folder.name.startswith(f"{stem}.")
+        is_ours &= self.folder.name.endswith(".skactive")
+        name = name if is_ours else f"{stem}.{name}"
+        return self.path.with_name(f"{name}.labeled{self._suffix}")
+
+    @property
+    def _suffix(self):
+        return self.path.suffix
+
+    def _write_output(self, write):
+        """Write the labeled table by `write(path)`."""
+        mode = find_mode(self.path)
+        message = write_output(self.folder, LABELED, self.output, write, mode)
+        self.messages += [] if message is None else [message]
 
     def write(self, model=None, classes=None):
         """Write the whole table with labels and, given a model, predictions.
@@ -366,7 +430,9 @@ class Project:
             # The cells of the file stay as they were; only ours could be formulas.
             ours = {name: list(map(escape, cells)) for name, cells in ours.items()}
         columns = {**self.columns, **ours}
-        write_table(self.output, columns, delimiter=self.delimiter)
+        self._write_output(
+            lambda path: write_table(path, columns, delimiter=self.delimiter)
+        )
         sources = Counter(added["label_source"])
         return {name: sources[name] for name in ("given", "person", "model")}
 
@@ -387,9 +453,7 @@ class Project:
 
     def _free_name(self, name):
         """Return the name of a column that is added, other than those of the file."""
-        while name in self.columns:
-            name = f"skactive_{name}"
-        return name
+        return free_name(name, self.columns)
 
     def labeled(self):
         """Return texts and labels to train on, and the texts without a label."""
@@ -419,17 +483,25 @@ def save_model(model, folder, about):
     found = model.get_params().items()
     caches = [name for name, x in found if isinstance(x, str) and x == own]
     model.set_params(**dict.fromkeys(caches, "memory"))
-    saved = save(model, folder / "model", overwrite=True, bundle=True)
-    Path(folder, "model.json").write_text(json.dumps(about), encoding="utf-8")
+    try:
+        saved = save(model, folder / "model", overwrite=True, bundle=True)
+        content = json.dumps(about).encode("utf-8", "surrogatepass")
+        write_atomic(Path(folder, "model.json"), content)
+    except OSError as exc:
+        reason = exc.strerror or exc
+        raise OSError(f"the model in {str(folder)!r} was not saved: {reason}") from exc
     return saved
 
 
-def _make_folder(folder):
-    """Create the folder of a project, or raise an OSError that names it."""
+def make_folder(folder, path):
+    """Create the folder of a project, or raise an OSError that names it.
+
+    Only its owner opens it if others may not read the table in `path`.
+    """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private_folder(folder, find_mode(path))
     except OSError as exc:
         raise OSError(
-            f"'folder' must be a folder to write into, got {str(folder)!r} "
+            f"argument --session: must be a folder to write into, got {str(folder)!r} "
             f"({exc.strerror}). Name another one."
         ) from exc

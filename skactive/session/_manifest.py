@@ -29,6 +29,12 @@ from ._state import State
 HASHES = "pool.npy"
 
 
+class PoolChangedError(ValueError):
+    """A pool lacks labeled items of its session; `fault` says which."""
+
+    fault = ""
+
+
 def begin_or_resume(log, pool, learner, classes, options, target=None):
     """Write the files of a new session, or record what differs from the last time.
 
@@ -185,12 +191,14 @@ def read_contents(folder, manifest, events, ids):
 
 
 def _refuse_pool(journal, fault):
-    raise ValueError(
+    error = PoolChangedError(
         f"'X_pool' must hold the labeled items of the session in {journal.folder!r} "
         f"as they were: {fault}. Restore these items; or begin a session in a new "
         f"folder and import the labels of all others with "
         f"import_labels({journal.folder!r}, ignore_unknown=True)."
     )
+    error.fault = str(fault)
+    raise error
 
 
 def describe_learner(learner):

@@ -370,7 +370,7 @@ def test_an_interruption_of_the_predictions_keeps_the_labels(label, table, monke
         (["--strategy", "margins"], r"margin"),
         (["--suggest", "nowhere"], r"has no column 'nowhere'"),
         (["--model", "nowhere"], r"nowhere"),
-        (["--session", __file__], r"'folder' must be a folder to write into"),
+        (["--session", __file__], r"argument --session: must be a folder, got"),
     ],
 )
 def test_unusable_options(table, tiny_bert, tmp_path, capsys, options, message):
@@ -532,7 +532,7 @@ def test_several_classes_from_nothing(label, columns, tmp_path):
     run = {"file": table, "columns": ("text", ["good", "new"])}
     status, shown = label("1 2", "-", options=["--session", str(tmp_path / "s")], **run)
     assert status == 0
-    out, _, _ = read_cells(tmp_path / "plain.labeled.csv")
+    out, _, _ = read_cells(tmp_path / "plain.s.labeled.csv")
     people = [i for i, x in enumerate(out["label_source"]) if x == "person"]
     assert sorted((out["good"][i], out["new"][i]) for i in people) == [
         ("0", "0"),

@@ -182,7 +182,7 @@ def test_several_classes_and_numbers(encode, label, columns, tmp_path):
     options = "--regression", "--session", str(tmp_path / "sizes")
     status, shown = label(tmp_path / "notes.parquet", 0, *options, columns="size")
     assert status == 0, shown
-    out = pq.read_table(tmp_path / "notes.labeled.parquet").to_pydict()
+    out = pq.read_table(tmp_path / "notes.sizes.labeled.parquet").to_pydict()
     assert out["label"][:9] == numbers[:9]
     assert out["label_source"].count("model") == N_ROWS - 9
     assert json.loads((tmp_path / "sizes" / "model.json").read_text())["target"]

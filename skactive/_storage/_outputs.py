@@ -1,0 +1,107 @@
+"""Files between the files of a person: what a command did not write is kept."""
+
+import hashlib
+import os
+import shutil
+import stat
+import uuid
+from contextlib import contextmanager, suppress
+from glob import escape
+from itertools import count
+from pathlib import Path
+
+from . import _files
+from ._files import Lock, LockedError, sync_folder
+
+
+def write_own(path, write, known=None, mode=0o666):
+    """Write a file by `write(path)`, which appears whole or not at all.
+
+    What is at `path` is kept under a free numbered name, unless it is a file whose
+    SHA-256 is `known`, or that of the new one. A link is kept as well, and never
+    followed. The permissions are at most `mode`. Return the SHA-256 of the new file,
+    and the path of what was kept or None.
+    """
+    path = Path(path)
+    try:
+        with _stage(path) as staged:
+            write(staged)
+            os.chmod(staged, os.stat(staged).st_mode & mode)
+            with open(staged, "rb+") as stream:
+                _files._fsync(stream.fileno())
+            digest, kept = hash_file(staged), None
+            if os.path.lexists(path) and not _is_known(path, {known, digest}):
+                kept = set_aside(path)
+            _files._replace(staged, path)
+    except OSError as exc:
+        reason = exc.strerror or exc
+        raise OSError(f"{str(path)!r} could not be written: {reason}") from exc
+    sync_folder(path.parent)
+    return digest, kept
+
+
+def set_aside(path):
+    """Rename what is at `path`, such as t.csv to t.1.csv, and return its new path."""
+    for n in count(1):
+        kept = path.with_name(f"{path.stem}.{n}{path.suffix}")
+        if not os.path.lexists(kept):
+            os.rename(path, kept)
+            return kept
+
+
+def hash_file(path):
+    """Return the SHA-256 of a file, str."""
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def find_mode(path):
+    """Return the permissions of a file, or what a folder and its files all give."""
+    mode, found = 0o666, [path]
+    for folder, _, files in os.walk(path):
+        found += [folder, *(os.path.join(folder, file) for file in files)]
+    for status in map(os.stat, found):
+        mode &= status.st_mode
+        # A new file may be of another group than this one.
+        is_ours = not hasattr(os, "getegid") or status.st_gid == os.getegid()
+        if not is_ours and not status.st_mode & 0o004:
+            mode &= ~0o060
+    return mode | 0o600
+
+
+def make_private_folder(path, mode):
+    """Create a folder that others open only if all may read a file of `mode`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.mkdir(0o777 if mode & 0o044 == 0o044 else 0o700, exist_ok=True)
+
+
+def _is_known(path, digests):
+    is_file = stat.S_ISREG(os.lstat(path).st_mode)  # a link is none
+    return is_file and hash_file(path) in digests
+
+
+@contextmanager
+def _stage(path):
+    """Yield a path of the same name in a folder that only its owner opens."""
+    _sweep(path)
+    folder = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
+    lock = None
+    try:
+        folder.mkdir(0o700)
+        lock = Lock(folder / "lock", f"the writing of {str(path)!r}")
+        yield folder / path.name
+    finally:
+        _remove(folder, lock)
+
+
+def _sweep(path):
+    """Remove what killed processes left of the same file."""
+    for folder in path.parent.glob(f".{escape(path.name)}.????????.tmp"):
+        with suppress(LockedError, OSError):  # one that is under way
+            _remove(folder, Lock(folder / "lock", ""))
+
+
+def _remove(folder, lock):
+    if lock is not None:
+        lock.release()
+    shutil.rmtree(folder, ignore_errors=True)

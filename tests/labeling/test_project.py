@@ -1,0 +1,258 @@
+"""Projects: which answers and which files belong to which table and columns."""
+
+import json
+import os
+import re
+import stat
+import subprocess
+
+import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from skactive import ActiveLearner
+from skactive._storage._files import LockedError
+from skactive.datasets._reader import read_cells
+from skactive.datasets._writer import write_table
+from skactive.labeling._project import Project
+from skactive.labeling._record import RECORD
+
+COLUMNS = {
+    "id": [f"k{i}" for i in range(12)],
+    "text": [f"{'good' if i % 2 else 'bad'} film number {i}" for i in range(12)],
+    "category": ["bad", "good", *[None] * 10],
+    "sentiment": ["sad", "happy", *[None] * 10],
+    "topics": ["a|b", "a", *[None] * 10],
+    "score": ["1.5", "2", *[None] * 10],
+}
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_table(tmp_path / "t.csv", COLUMNS)
+    return tmp_path / "t.csv"
+
+
+@pytest.fixture
+def begin(table):
+    """Open a project, give an answer to some rows, write the table; return it."""
+
+    def begin(text="text", label="category", answers=(), file=table, **options):
+        project = Project(file, text, label, **options)
+        model = make_pipeline(TfidfVectorizer(), LogisticRegression())
+        classes = list(dict.fromkeys(answers)) if len(set(answers)) > 1 else None
+        project.open(ActiveLearner(model), classes=classes)
+        try:
+            for row, name in enumerate(answers, 2):
+                project.session.tell(row, name, unasked=True)
+            project.write()
+        finally:
+            project.close()
+        return project
+
+    return begin
+
+
+def _read(path):
+    columns, _, _ = read_cells(path)
+    return columns
+
+
+def test_another_column_of_labels_is_another_project(begin, table, tmp_path):
+    before = table.read_bytes()
+    begin(answers=["good", "bad"])
+    other = begin(label="sentiment", answers=["happy", "sad", "happy"])
+    assert other.folder == tmp_path / "t.sentiment.skactive"
+    assert other.messages == [
+        "the answers are in t.sentiment.skactive; the labeled table will be "
+        f"{tmp_path / 't.sentiment.labeled.csv'}"
+    ]
+    first, second = (
+        _read(tmp_path / f"t{name}.labeled.csv") for name in ("", ".sentiment")
+    )
+    assert first["category"][2:5] == ["good", "bad", None]
+    assert first["sentiment"] == second["sentiment"][:2] + [None] * 10
+    assert second["sentiment"][2:6] == ["happy", "sad", "happy", None]
+    assert second["category"] == COLUMNS["category"]
+    assert second["label_source"].count("person") == 3
+    again = begin()  # each continues where it was
+    assert len(again.session.labels) == 2
+    assert len(begin(label="sentiment").session.labels) == 3
+    assert table.read_bytes() == before
+
+
+def test_labels_with_one_name_for_files_have_different_folders(begin, tmp_path):
+    begin()
+    folders = [begin(label=name).folder.name for name in ("a/b", "a?b", "A b", "a/b")]
+    assert folders[:2] == ["t.a_b.skactive", "t.a_b-2.skactive"]
+    assert folders[0] == folders[3]
+    assert len(set(folders)) == 3
+    assert begin(label=["x y", "z"]).folder.name == "t.x_y+z.skactive"
+    assert begin(label=["z", "x y"]).folder.name == "t.x_y+z.skactive"
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "message"),
+    [
+        ({"text": "id"}, {}, "with --text id. Use that column"),
+        ({}, {"text": ["text", "id"]}, "with --text text. Use that column"),
+        ({}, {"label": "sentiment", "folder": "t.skactive"}, "with --label category."),
+        ({"label": "topics"}, {"separator": "|"}, "without --separator. Use the same"),
+        ({"separator": "|"}, {"separator": ","}, "with --separator '|'. Use the same"),
+        ({"label": "score"}, {"regression": True}, "for one class per text. Use that"),
+        ({"regression": True}, {"label": "score"}, r"for numbers \(--regression\)."),
+    ],
+)
+def test_the_other_options_of_a_project_stay(begin, first, then, message):
+    names = {"separator": "topics", "regression": "score"}
+    label = next((names[x] for x in [*first, *then] if x in names), "category")
+    label = first.get("label", label)
+    begin(**{"label": label, **first})
+    pattern = f"^t.skactive was begun {message}.*, or --session NEW.$"
+    with pytest.raises(ValueError, match=pattern):
+        begin(**{"label": label, **then})
+
+
+def test_tables_of_one_name_do_not_share_a_folder(begin, tmp_path):
+    begin(answers=["good", "bad"])
+    write_table(tmp_path / "t.tsv", COLUMNS)
+    message = r"^t.skactive belongs to t.csv. For t.tsv, add --session NEW"
+    with pytest.raises(ValueError, match=message):
+        begin(file=tmp_path / "t.tsv")
+    # The person can say that the texts are the same.
+    project = begin(file=tmp_path / "t.tsv", folder="t.skactive")
+    assert len(project.session.labels) == 2
+    assert project.output == tmp_path / "t.labeled.tsv"
+
+
+def test_a_session_elsewhere_has_its_own_output(begin, tmp_path):
+    begin(answers=["good", "bad"])
+    outputs = [
+        begin(folder=name).output.name for name in ("other", "t", "d/t.skactive")
+    ]
+    assert outputs == ["t.other.labeled.csv", "t.t.labeled.csv", "t.t.labeled.csv"]
+    assert begin(folder="t.skactive").output.name == "t.labeled.csv"
+    assert _read(tmp_path / "t.labeled.csv")["category"][2:4] == ["good", "bad"]
+
+
+def test_a_session_of_unknown_columns_is_refused(begin, tmp_path):
+    begin(answers=["good", "bad"])
+    record = tmp_path / "t.skactive" / RECORD
+    record.unlink()
+    for options in ({}, {"label": "sentiment"}, {"folder": "t.skactive"}):
+        with pytest.raises(ValueError, match=r"no project.json, so that its columns"):
+            begin(**options)
+    with pytest.raises(ValueError, match="Only if its answers are") as error:
+        begin()
+    command = re.search(r"after (echo .*)$", str(error.value)).group(1)
+    subprocess.run(command, shell=True, cwd=tmp_path, check=True)
+    assert len(begin().session.labels) == 2
+
+
+@pytest.mark.parametrize("content", [b"\xff{", b"[]", b'{"name": "my-package"}'])
+def test_a_damaged_record_is_named_and_kept(begin, tmp_path, content):
+    begin(answers=["good", "bad"])
+    record = tmp_path / "t.skactive" / RECORD
+    record.write_bytes(content)
+    with pytest.raises(ValueError, match=r"t.skactive/project.json is damaged, or not"):
+        begin()
+    assert record.read_bytes() == content
+
+
+def test_files_of_another_program_in_the_folder_are_refused(begin, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "model.json").write_text("{}")
+    with pytest.raises(ValueError, match=r"^mine holds 'model.json', and no project"):
+        begin(folder="mine")
+    assert os.listdir(tmp_path / "mine") == ["model.json"]
+
+
+def test_other_texts_are_refused_in_the_words_of_the_command(begin, tmp_path):
+    begin(answers=["good", "bad"])
+    columns = {**COLUMNS, "text": [f"new {i}" for i in range(12)]}
+    write_table(tmp_path / "t.csv", columns)
+    message = (
+        r"'.*t.csv' must hold the labeled texts of t.skactive .*, or use --session"
+    )
+    with pytest.raises(ValueError, match=message) as error:
+        begin()
+    assert "X_pool" not in str(error.value)
+
+
+def test_a_damaged_manifest_is_named(begin, tmp_path):
+    begin(answers=["good", "bad"])
+    path = tmp_path / "t.skactive" / "session" / "manifest.json"
+    content = path.read_bytes()
+    path.write_bytes(b"\xff" + content[1:])
+    with pytest.raises(
+        ValueError, match=r"session/manifest.json' must be the manifest"
+    ):
+        begin()
+    path.unlink()
+    with pytest.raises(ValueError, match=r"Restore 'manifest.json'"):
+        begin()
+    with pytest.raises(ValueError, match=r"^t.skactive was begun with --text text"):
+        begin(text="id")  # it is still a session of these columns
+
+
+def test_a_project_that_is_open_is_not_taken(begin, table):
+    project = Project(table, "text", "category")
+    model = make_pipeline(TfidfVectorizer(), LogisticRegression())
+    project.open(ActiveLearner(model))
+    with pytest.raises(LockedError, match="is open for writing"):
+        begin()
+    assert begin(label="sentiment").folder.name == "t.sentiment.skactive"
+    project.close()
+
+
+def test_an_output_that_a_person_changed_is_kept(begin, tmp_path):
+    output = tmp_path / "t.labeled.csv"
+    output.write_text("a file of mine\n")
+    project = begin(answers=["good", "bad"])
+    assert project.messages == [
+        f"{output} was changed, or is of another program: it is kept as "
+        f"{tmp_path / 't.labeled.1.csv'}"
+    ]
+    assert (tmp_path / "t.labeled.1.csv").read_text() == "a file of mine\n"
+    assert not begin().messages  # what the command wrote is replaced
+    corrected = output.read_bytes().replace(b"bad", b"awful")
+    output.write_bytes(corrected)
+    begin()
+    assert (tmp_path / "t.labeled.2.csv").read_bytes() == corrected
+    assert b"awful" not in output.read_bytes()
+    os.replace(output, tmp_path / "elsewhere.csv")
+    output.symlink_to(tmp_path / "elsewhere.csv")
+    before = (tmp_path / "elsewhere.csv").read_bytes()
+    begin()
+    assert (tmp_path / "t.labeled.3.csv").is_symlink()
+    assert (tmp_path / "elsewhere.csv").read_bytes() == before
+    assert len(list(tmp_path.glob("t.labeled*"))) == 4
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+@pytest.mark.parametrize(("mode", "folder"), [(0o600, 0o700), (0o644, 0o755)])
+def test_nothing_is_more_readable_than_the_table(begin, table, tmp_path, mode, folder):
+    mask = os.umask(0o022)
+    try:
+        table.chmod(mode)
+        begin(answers=["good", "bad"])
+    finally:
+        os.umask(mask)
+    for path, expected in (("t.labeled.csv", mode), ("t.skactive", folder)):
+        assert stat.S_IMODE((tmp_path / path).stat().st_mode) == expected
+
+
+def test_the_record_of_a_project(begin, tmp_path):
+    begin(label="topics", separator="|")
+    record = json.loads((tmp_path / "t.skactive" / RECORD).read_bytes())
+    assert list(record.pop("labeled")) == [os.path.join("..", "t.labeled.csv")]
+    assert record == {
+        "file": "t.csv",
+        "text": ["text"],
+        "label": ["topics"],
+        "id": None,
+        "separator": "|",
+        "target": "multi-label",
+    }
