@@ -14,8 +14,7 @@ from ..bert._pretrained import open_checkpoint
 from ..datasets import open_pool
 from ..features import PrecomputedFeatures, StaticFeatures
 from ..labeling._large_project import LargeProject, write_rows
-from ..labeling._project import make_folder
-from ..labeling._record import PREDICTED, plain_folder, write_output
+from ..labeling._record import PREDICTED, make_folder, plain_folder, write_output
 from ..linear_model import FewLabelClassifier, TunedOneVsRestClassifier
 from ..registry import get_strategy
 from ..session._predictions import predict_labels

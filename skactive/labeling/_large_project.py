@@ -7,7 +7,8 @@ from ..datasets._parts import find_files, open_part
 from ..session._import_export import PAIR
 from ..session._labels import is_missing
 from ..session._predictions import predict_labels
-from ._project import Project, make_folder
+from ._project import Project
+from ._record import make_folder
 
 _ROWS = 8192  # that are predicted and written at a time
 

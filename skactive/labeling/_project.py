@@ -9,7 +9,7 @@ from itertools import compress
 from pathlib import Path
 
 from .._storage._files import Lock, write_atomic
-from .._storage._outputs import find_mode, make_private_folder
+from .._storage._outputs import find_mode
 from .._utils._containers import take_rows
 from ..datasets._label_cells import (
     JOIN,
@@ -37,6 +37,7 @@ from ._record import (
     LABELED,
     check_record,
     find_folder,
+    make_folder,
     plain_folder,
     show,
     write_output,
@@ -491,17 +492,3 @@ def save_model(model, folder, about):
         reason = exc.strerror or exc
         raise OSError(f"the model in {str(folder)!r} was not saved: {reason}") from exc
     return saved
-
-
-def make_folder(folder, path):
-    """Create the folder of a project, or raise an OSError that names it.
-
-    Only its owner opens it if others may not read the table in `path`.
-    """
-    try:
-        make_private_folder(folder, find_mode(path))
-    except OSError as exc:
-        raise OSError(
-            f"argument --session: must be a folder to write into, got {str(folder)!r} "
-            f"({exc.strerror}). Name another one."
-        ) from exc

@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import Path
 
 from .._storage._files import write_atomic
-from .._storage._outputs import write_own
+from .._storage._outputs import find_mode, make_private_folder, write_own
 
 RECORD = "project.json"
 LABELED, PREDICTED = "labeled", "predicted"  # what `label` and `predict` wrote
@@ -67,6 +67,20 @@ def _choose(path, about):
 def plain_folder(path):
     """Return the absolute folder of the first project of a table."""
     return path.with_suffix(".skactive").expanduser().absolute()
+
+
+def make_folder(folder, path):
+    """Create the folder of a project, or raise an OSError that names it.
+
+    Only its owner opens it if others may not read the table in `path`.
+    """
+    try:
+        make_private_folder(folder, find_mode(path))
+    except OSError as exc:
+        raise OSError(
+            f"argument --session: must be a folder to write into, got {str(folder)!r} "
+            f"({exc.strerror}). Name another one."
+        ) from exc
 
 
 def check_record(folder, about):
