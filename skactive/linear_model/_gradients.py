@@ -44,7 +44,10 @@ def gradient_factors(estimator, X, proba=None):
     if _is_multilabel(estimator):
         residuals -= residuals > 0.5
     else:
-        residuals[np.arange(len(residuals)), residuals.argmax(axis=1)] -= 1
+        rows, best = np.arange(len(residuals)), residuals.argmax(axis=1)
+        residuals[rows, best] = 0
+        # Rather than p - 1, which is 0 where p rounds to 1.
+        residuals[rows, best] = -residuals.sum(axis=1)
     if isinstance(X, LazyRows):
         return residuals, X if X.dtype == np.float16 else float_rows(X)
     if not sparse.issparse(X):

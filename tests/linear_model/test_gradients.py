@@ -289,3 +289,12 @@ def test_the_nearest_boundary_of_any_label_is_measured(part):
         for share, changes in ((0.999, False), (1.001, True)):
             moved = X[i] - np.sign(value) * share * distances[i] * direction
             assert (model.predict(moved[None]) != before).any() == changes
+
+
+def test_residuals_of_a_sure_model_sum_to_zero():
+    # 1 - 1e-18 is 1 in floats.
+    model = LogisticRegression().fit([[-1.0], [1.0]], [0, 1])
+    proba = np.array([[1e-18, 1.0], [1.0, 1e-30], [0.3, 0.7]])
+    residuals, _ = gradient_factors(model, np.zeros((3, 1)), proba)
+    expected = [[1e-18, -1e-18], [-1e-30, 1e-30], [0.3, -0.3]]
+    assert_allclose(residuals, expected, rtol=1e-15, atol=0)

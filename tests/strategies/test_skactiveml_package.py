@@ -212,7 +212,7 @@ def test_a_model_that_makes_features_itself_answers_for_known_rows():
     assert strategy.select(view, 5).tolist() == expected.tolist()
     for other in (pool.Badge(), pool.MonteCarloEER(), pool.QueryByCommittee()):
         pick(FromSkactiveml(other), n=1, model=model)
-    with pytest.raises(ValueError, match="not the features of an item.*'clf'"):
+    with pytest.raises(ValueError, match=r"not the features of an item.*'clf'"):
         pick(FromSkactiveml(pool.DropQuery()), model=model)
     given = FromSkactiveml(pool.DropQuery(), clf=LogisticRegression())
     assert pick(given, model=model).size == 5
