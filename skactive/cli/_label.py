@@ -4,7 +4,8 @@ import json
 import socket
 import sys
 import time
-from contextlib import suppress
+import warnings
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -52,6 +53,11 @@ _NEEDED = {
 }
 
 
+_NO_CLASSES = (
+    "the table names fewer than two classes: add them, or pass --classes A,B,C"
+)
+
+
 def run_label(args):
     """Run the command `label`."""
     _check_front_end(args)
@@ -88,6 +94,9 @@ def run_label(args):
         n_before = len(project.session.labels)
         n_pool, n_given = len(project.texts), len(project.given)
         say(f"{n_pool:,} texts, {n_given:,} labels given, {n_before:,} by people")
+        n_classes = len(project.session.known_classes)
+        if n_classes < 2 and project.target != "regression":
+            say(_NO_CLASSES)
         _run_front_end(args, project.desk, project.folder)
         try:
             return _finish(args, project)
@@ -171,17 +180,35 @@ def _run_front_end(args, desk, folder):
     """Open the page or a terminal until the person finishes."""
     if not args.terminal:
         _serve(args, desk, folder)
-    elif find_spec("textual") is not None and sys.stdin.isatty():
-        from ..labeling._terminal import LabelingApp
+        return
+    has_screen = find_spec("textual") is not None
+    with _hold_warnings():
+        if has_screen and sys.stdin.isatty():
+            from ..labeling._terminal import LabelingApp
 
-        LabelingApp(desk).run()
-    else:
-        from ..labeling._prompt import run_prompt
+            LabelingApp(desk).run()
+        else:
+            from ..labeling._prompt import run_prompt
 
-        try:
-            run_prompt(desk)
-        except KeyboardInterrupt:
-            say("")
+            if sys.stdin.isatty():
+                say('`pip install "skactive[tui]"` gives labeling on a full screen')
+            try:
+                run_prompt(desk)
+            except KeyboardInterrupt:
+                say("")
+
+
+@contextmanager
+def _hold_warnings():
+    """Show warnings at the end, so that none is printed into a prompt or a screen."""
+    show, held = warnings.showwarning, []
+    warnings.showwarning = lambda *warning: held.append(warning)
+    try:
+        yield
+    finally:
+        warnings.showwarning = show
+        for warning in held:
+            show(*warning)
 
 
 def _finish(args, project):

@@ -160,7 +160,9 @@ class LabelCells:
         if names is None:
             return None
         if not self.several and self._separator is None:
-            names = list(map(int, names)) if self._are_ids else list(names)
+            if self._are_ids:
+                names = [_as_id(name) for name in names]
+            names = list(names)
             return json.dumps(names, ensure_ascii=False) if self._as_text else names
         separator = self._separator or JOIN
         if odd := [name for name in names if separator in name]:
@@ -169,6 +171,15 @@ class LabelCells:
                 "the names in a cell. Rename the class, or use another separator."
             )
         return separator.join(names) or separator
+
+
+def _as_id(name):
+    try:
+        return int(name)
+    except ValueError as exc:
+        raise ValueError(
+            f"the class {name!r} must be an integer, as the other classes are."
+        ) from exc
 
 
 def to_indicator(rows, names):

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 from .._storage._files import write_atomic
@@ -43,6 +44,19 @@ def free_name(name, columns):
     while name in columns:
         name = f"skactive_{name}"
     return name
+
+
+def find_unwritable(text, suffix):
+    """Return the first character of a text that a format cannot hold, or None."""
+    found = re.search(_UNWRITABLE.get(suffix, _HALVES), text)
+    return None if found is None or suffix in (".jsonl", ".ndjson") else found[0]
+
+
+_HALVES = "[\ud800-\udfff]"  # of characters
+_UNWRITABLE = {
+    ".tsv": f"[\t\r\n]|{_HALVES}",
+    ".xlsx": f"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|{_HALVES}",
+}
 
 
 def _to_csv(columns, delimiter=","):
@@ -107,9 +121,16 @@ def _to_excel(columns):
     from ._reader import import_openpyxl
 
     openpyxl = import_openpyxl()
+    rows = [list(columns), *_flat_rows(columns)]
+    texts = (value for row in rows for value in row if isinstance(value, str))
+    if odd := [text for text in texts if find_unwritable(text, ".xlsx")]:
+        raise ValueError(
+            f"an Excel file cannot hold the control characters of {odd[0]!r:.60}. Name "
+            "a .csv or .jsonl file."
+        )
     book = openpyxl.Workbook(write_only=True)
     sheet = book.create_sheet()
-    for row in [list(columns), *_flat_rows(columns)]:
+    for row in rows:
         cells = []
         for value in row:
             cell = openpyxl.cell.WriteOnlyCell(sheet)

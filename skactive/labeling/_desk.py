@@ -26,6 +26,9 @@ _MOST_CLIENTS = 1000  # front ends that are remembered
 _MOST_ANNOTATORS = 100  # people who have texts waiting for them
 _LONGEST_NAME = 100
 
+# Arguments that become words of a result.
+_WORDS = {"by": "annotator", "name": "class", "new": "class", "text": "note"}
+
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
@@ -71,6 +74,8 @@ def _checked(method: _Method) -> _Method:
         for name, value in signature.bind(*args, **kwargs).arguments.items():
             if name in _CHECKS:
                 _CHECKS[name](name, value)
+            if name in _WORDS and isinstance(value, str):
+                args[0]._check_words(_WORDS[name], value)
         return method(*args, **kwargs)
 
     return cast(_Method, call)
@@ -97,6 +102,9 @@ class Desk:
         A description for each class, or a dict with "description" and "examples".
     source : str, default=None
         Name of the data, for the title. Defaults to the name of the session's folder.
+    check_words : callable, default=None
+        Called with "class", "annotator" or "note" and each such name or note before it
+        is recorded. Raises a ValueError for what a result cannot hold.
 
     Examples
     --------
@@ -128,8 +136,10 @@ class Desk:
         suggestions: Mapping[Any, Any] | None = None,
         descriptions: Mapping[Any, Any] | None = None,
         source: str | None = None,
+        check_words: Callable[[str, str], Any] | None = None,
     ) -> None:
         self.session = session
+        self._check_words = check_words or (lambda kind, text: None)
         self.goal = None if goal is None else check_count("goal", goal)
         self._suggestions = dict(suggestions or {})
         self._descriptions = {

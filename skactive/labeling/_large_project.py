@@ -1,7 +1,5 @@
 """A table that is larger than memory: its labels, its session, and what comes out."""
 
-from collections import Counter
-
 from ..datasets import open_pool
 from ..datasets._parts import find_files, open_part
 from ..session._import_export import PAIR
@@ -9,6 +7,7 @@ from ..session._labels import is_missing
 from ..session._predictions import predict_labels
 from ._project import Project
 from ._record import make_folder
+from ._result import COLUMNS, Rows
 
 _ROWS = 8192  # that are predicted and written at a time
 
@@ -21,12 +20,13 @@ class LargeProject(Project):
     """
 
     _encode = None  # the features are there
+    _fallback = None
 
     def __init__(
         self, file, text, label, *, id=None, folder=None, separator=None, regression
     ):
         self._note(file, text, label, folder, separator, id)
-        self.suggestions = {}
+        self.suggestions, self._suffix = {}, ".parquet"
         columns, rows = self._read_labeled()
         self.columns, self.rows = columns, range(len(rows))
         self._places, self._place = rows, "rows (counted from 0)"
@@ -61,8 +61,6 @@ class LargeProject(Project):
     def _take_texts(self, rows):
         return self.texts[list(rows)]
 
-    _suffix = ".parquet"
-
     def labeled(self):
         """Return texts and labels to train on; no text without a label is needed."""
         labels, answers = dict(self.given), self.session.labels
@@ -76,51 +74,29 @@ class LargeProject(Project):
         `classes` names the columns of a model of several classes. Return the numbers of
         labels by their source.
         """
-        session, answers = self.session, {}
-        for id in session.labels:
-            answer = session.answer(id)
-            copies = [copy for copy in session.copies(id) if copy != id]
-            for row in session.positions(copies):
-                answers.setdefault(row, answer)
-        for id, row in zip(
-            session.labels, session.positions(session.labels), strict=True
-        ):
-            answers[row] = session.answer(id)
-        sources = Counter()
+        rows = Rows(self.session, self.given.values())
 
         def batches():
             for start in range(0, len(self.texts), _ROWS):
                 part = self.texts[start : start + _ROWS]
-                predicted, scores, _ = predict_labels(model, part, classes, self.target)
-                rows = []
-                for row, label, score in zip(
-                    range(start, start + len(part)), predicted, scores, strict=True
-                ):
-                    found = {"prediction": label, "probability": score}
-                    if row in answers:
-                        found |= {"label_source": "person", **answers[row]}
-                    elif row in self.given:
-                        found |= {"label_source": "given", "label": self.given[row]}
-                    elif label is not None:
-                        found |= {"label_source": "model", "label": label}
-                    rows.append(found)
-                    sources[found.get("label_source")] += 1
-                yield part, rows
+                found = predict_labels(model, part, classes, self.target)[:2]
+                found = zip(range(start, start + len(part)), *found, strict=True)
+                yield (
+                    part,
+                    [rows.describe(row, self.given.get(row), *x) for row, *x in found],
+                )
 
         known = self.session.known_classes or [0.0]
-        kind = self._label_type(known)
+        kind, cells = self._label_type(known), ("label", *COLUMNS)
         self._write_output(
-            lambda path: write_rows(path, self.texts, batches(), kind, _CELLS)
+            lambda path: write_rows(path, self.texts, batches(), kind, cells)
         )
-        return {name: sources[name] for name in ("given", "person", "model")}
+        return rows.count()
 
     def _label_type(self, known):
         if self.target == "multi-label":
             return [type(known[0])]
         return float if self.target == "regression" else type(known[0])
-
-
-_CELLS = ("label", "label_source", "prediction", "probability", "annotator", "seconds")
 
 
 def write_rows(path, pool, batches, kind, cells):
@@ -136,6 +112,7 @@ def write_rows(path, pool, batches, kind, cells):
     label = types[kind] if not isinstance(kind, list) else pa.list_(types[kind[0]])
     special = {"label": label, "prediction": label}
     special |= {"probability": pa.float64(), "seconds": pa.float64()}
+    special |= {"flag": pa.bool_()}
     id_type = pa.int64() if isinstance(pool.ids[0], int) else pa.large_string()
     schema = pa.schema(
         [

@@ -1,10 +1,9 @@
 """A table that people label: its rows, its session, and the table that comes out."""
 
 import json
-import math
 import os
 from collections import Counter
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import compress
 from pathlib import Path
 
@@ -17,19 +16,13 @@ from ..datasets._label_cells import (
     find_label_cells,
     to_indicator,
 )
-from ..datasets._reader import (
-    as_numbers,
-    check_finite,
-    find_delimiter,
-    is_untyped,
-    read_cells,
-)
-from ..datasets._writer import free_name, write_table
+from ..datasets._reader import find_delimiter, is_untyped, read_cells
+from ..datasets._writer import find_unwritable, free_name, write_table
 from ..persistence import save
 from ..session import LabelingSession
 from ..session._import_export import escape
 from ..session._journal import read_manifest
-from ..session._labels import is_missing, list_classes
+from ..session._labels import list_classes
 from ..session._manifest import PoolChangedError
 from ..session._predictions import predict_labels
 from ._desk import Desk
@@ -43,12 +36,12 @@ from ._record import (
     write_output,
     write_record,
 )
+from ._result import COLUMNS, Rows
+from ._table import Table
 
 _BATCH = 5  # items chosen at a time: few, so that they are of the newest model
 _AUDIT_EVERY = 10  # of so many items, one is drawn at random to measure the accuracy
 _MAX_SIMILARITY = 0.95
-_MOST_FRACTIONS = 20  # more different numbers with a fraction are no classes
-_COLUMNS = ("label_source", "prediction", "probability", "annotator", "seconds")
 
 
 class Project:
@@ -72,6 +65,7 @@ class Project:
     """
 
     _encode: str | None = "background"
+    _fallback: str | None = ".jsonl"  # the format for what another cannot hold
 
     def __init__(
         self,
@@ -99,6 +93,7 @@ class Project:
         self.label, self._texts = label, [text] if isinstance(text, str) else list(text)
         self._labels = [label] if isinstance(label, str) else list(label)
         self._session, self._separator, self._id = folder, separator, id
+        self._suffix = self.path.suffix  # of the labeled table
         self.messages = []
 
     def _find_target(self, regression):
@@ -174,58 +169,16 @@ class Project:
             self.messages.append(f"{n_blank:,} rows have no text and are left out")
         single = len(self._texts) == 1
         self.texts = [texts[row][0] if single else texts[row] for row in self.rows]
+        for name in self._texts:
+            self._table.check_characters(name)
+
+    @cached_property
+    def _table(self):
+        place = self._places, self._place
+        return Table(self.path, self.columns, *place, self.rows, self.messages)
 
     def _read_labels(self, column, form):
-        """Return the labels of the rows that have one and a text, dict of row to label.
-
-        `form` is a LabelCells for lists of names, None for single labels. Floats that
-        stand for integers, as pandas writes them, become integers.
-        """
-        if form is not None:
-            lists = form.read(self.columns, self._places, self._place)
-            return {row: lists[row] for row in self.rows if lists[row] is not None}
-        cells = self.columns[column]
-        known = {row: cells[row] for row in self.rows if not is_missing(cells[row])}
-        if self.target == "regression":
-            return self._read_numbers(column, known)
-        kinds = {type(value) for value in known.values()}
-        if kinds == {float} and all(value.is_integer() for value in known.values()):
-            return {row: int(value) for row, value in known.items()}
-        if len(kinds) > 1 or not kinds <= {str, int, bool, float}:
-            shown = ", ".join(sorted(kind.__name__ for kind in kinds))
-            raise ValueError(
-                f"column {column!r} of {str(self.path)!r} must hold labels of one "
-                f"type, str, int or bool; got {shown}. Use one type."
-            )
-        numbers = known.values()
-        if is_untyped(self.path):
-            numbers = as_numbers(list(numbers))
-        at = [self._places[row] for row in known]
-        check_finite(numbers, column, self.path, at, self._place)
-        fractions = {x for x in numbers if isinstance(x, float)}
-        if len(fractions) > _MOST_FRACTIONS:
-            raise ValueError(
-                f"column {column!r} of {str(self.path)!r} must hold classes, got "
-                f"{len(fractions)} different numbers with fractions. Pass --regression "
-                "to predict numbers."
-            )
-        return known
-
-    def _read_numbers(self, column, known):
-        """Return the labels of a regression as floats."""
-        numbers = {}
-        for row, cell in known.items():
-            try:
-                numbers[row] = math.nan if isinstance(cell, bool) else float(cell)
-            except (TypeError, ValueError):
-                numbers[row] = math.nan
-            if not math.isfinite(numbers[row]):
-                raise ValueError(
-                    f"column {column!r} of {str(self.path)!r} must hold numbers, got "
-                    f"{cell!r} at {self._place.removesuffix('s')} "
-                    f"{self._places[row]}. Leave out --regression for classes."
-                )
-        return numbers
+        return self._table.read_labels(column, form, self.target)
 
     def find_classes(self):
         """Return the classes of the file, list; the most frequent first."""
@@ -246,6 +199,9 @@ class Project:
             raise ValueError(f"'classes' must be None for numbers, got {classes!r}.")
         known = self.find_classes()
         classes = self._as_given(classes, known)
+        for kind, names in (("class", classes), ("annotator", [annotator])):
+            for name in names or ():
+                self.check_words(kind, name)
         wanted = classes
         resumed = read_manifest(str(self.folder / "session")) is not None
         new = [x for x in known if x not in (classes or known)]
@@ -265,8 +221,38 @@ class Project:
             suggestions=self.suggestions,
             descriptions=about,
             source=self.path.name,
+            check_words=self.check_words,
         )
+        self._compare_classes()
         return self
+
+    def check_words(self, kind, text):
+        """Raise a ValueError for a "class", "annotator" or "note" that cannot be held.
+
+        Other values than texts are right.
+        """
+        if not isinstance(text, str):
+            return
+        suffix = self._suffix.lower()
+        if (odd := find_unwritable(text, suffix)) is not None:
+            raise ValueError(
+                f"the {kind} {text!r:.100} must not hold {odd!r}, which a {suffix} "
+                "file cannot hold. Nothing was recorded."
+            )
+        if kind == "class" and self.cells is not None:
+            self.cells.join([text])
+
+    def _compare_classes(self):
+        """Add a message about classes that differ in upper and lower case only."""
+        looks = {}
+        for name in map(str, self.session.known_classes):
+            looks.setdefault(name.casefold(), []).append(name)
+        for names in looks.values():
+            if len(names) > 1:
+                shown = " and ".join(map(repr, names))
+                self.messages.append(
+                    f"the classes {shown} differ only in upper and lower case"
+                )
 
     def _open_session(self, learner, annotator, classes):
         """Open the session, once the folder is known to be of this project."""
@@ -385,14 +371,17 @@ class Project:
         name = name if is_ours else f"{stem}.{name}"
         return self.path.with_name(f"{name}.labeled{self._suffix}")
 
-    @property
-    def _suffix(self):
-        return self.path.suffix
-
     def _write_output(self, write):
-        """Write the labeled table by `write(path)`."""
+        """Write the labeled table by `write(path)`, as JSONL if it cannot be held."""
         mode = find_mode(self.path)
-        message = write_output(self.folder, LABELED, self.output, write, mode)
+        try:
+            message = write_output(self.folder, LABELED, self.output, write, mode)
+        except ValueError as exc:
+            if self._fallback in (None, self._suffix):
+                raise
+            before, self._suffix = self.output, self._fallback
+            self.messages.append(f"{before} is not written: {exc}")
+            message = write_output(self.folder, LABELED, self.output, write, mode)
         self.messages += [] if message is None else [message]
 
     def write(self, model=None, classes=None):
@@ -401,41 +390,34 @@ class Project:
         `classes` names the columns of a model of several classes. Return the numbers of
         labels by their source.
         """
-        answers, place = {}, {row: i for i, row in enumerate(self.rows)}
-        for id in self.session.labels:
-            answer = self.session.answer(id)
-            for copy in self.session.copies(id):
-                answers[copy] = answer
-        answers |= {id: self.session.answer(id) for id in self.session.labels}
         predicted, scores, _ = predict_labels(model, self.texts, classes, self.target)
-        n = len(self._places)
-        labels, added = [None] * n, {name: [None] * n for name in _COLUMNS}
-        for row in self.rows:
-            id = place[row]
+        n, rows = len(self._places), Rows(self.session, self.given.values())
+        labels, added = [None] * n, {name: [None] * n for name in COLUMNS}
+        for id, row in enumerate(self.rows):
             score = scores[id] if scores[id] is None else round(scores[id], 4)
-            cells = {"prediction": predicted[id], "probability": score}
-            if id in answers:
-                cells |= {"label_source": "person", **answers[id]}
-            elif row in self.given:
-                cells |= {"label_source": "given", "label": self.given[row]}
-            elif predicted[id] is not None:
-                cells |= {"label_source": "model", "label": predicted[id]}
+            cells = rows.describe(id, self.given.get(row), predicted[id], score)
             labels[row] = cells.get("label")
-            for name in _COLUMNS:
+            for name in COLUMNS:
                 added[name][row] = cells.get(name)
         labels = self._as_columns(labels, added["label_source"])
         if self.cells is not None:
             added["prediction"] = list(map(self.cells.join, added["prediction"]))
         ours = {**labels, **{self._free_name(name): x for name, x in added.items()}}
-        if is_untyped(self.path):
+        self._write_output(partial(self._write_table, ours))
+        return rows.count()
+
+    def _write_table(self, ours, path):
+        """Write the columns of the file, and `ours`, in the format of a path."""
+        columns = self.columns
+        if is_untyped(path):
             # The cells of the file stay as they were; only ours could be formulas.
-            ours = {name: list(map(escape, cells)) for name, cells in ours.items()}
-        columns = {**self.columns, **ours}
-        self._write_output(
-            lambda path: write_table(path, columns, delimiter=self.delimiter)
-        )
-        sources = Counter(added["label_source"])
-        return {name: sources[name] for name in ("given", "person", "model")}
+            ours = {
+                name if name in columns else escape(name): list(map(escape, cells))
+                for name, cells in ours.items()
+            }
+        elif path.suffix != self.path.suffix:  # JSON has no dates, for example
+            columns = {name: list(map(_as_json, x)) for name, x in columns.items()}
+        write_table(path, {**columns, **ours}, delimiter=self.delimiter)
 
     def _as_columns(self, labels, sources):
         """Return labels as columns in the form of the file, dict of name to cells."""
@@ -444,7 +426,7 @@ class Project:
         given = {
             row: {name: self.columns[name][row] for name in self._labels}
             for row, source in enumerate(sources)
-            if source == "given"
+            if source == "given" and row not in self._table.stripped
         }
         columns = self.cells.write(labels, given)
         return {
@@ -475,6 +457,13 @@ class Project:
             about |= {"target": self.target, "classes": classes}
             about["separator"] = self._separator
         return save_model(model, self.folder, about)
+
+
+def _as_json(cell):
+    return cell if isinstance(cell, _JSON) else str(cell)
+
+
+_JSON = (str, int, float, list, dict, type(None))
 
 
 def save_model(model, folder, about):

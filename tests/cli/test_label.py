@@ -4,6 +4,7 @@ import csv
 import json
 import re
 import socket
+import warnings
 
 import numpy as np
 import pytest
@@ -99,6 +100,7 @@ def test_from_a_table_to_a_labeled_table(label, table, columns):
     assert list(out) == [
         *columns,
         *("label_source", "prediction", "probability", "annotator", "seconds"),
+        *("flag", "skactive_note"),
     ]
     # The cells of the file are as they were.
     assert (out["note"], out["text"]) == (columns["note"], columns["text"])
@@ -312,6 +314,37 @@ def test_a_second_command_says_where_the_table_is_open(table, tiny_bert, capsys,
         expected = f"{table} is open at {url}. Use that page, or finish it first.$"
     assert re.search(expected, shown)
     assert "delete" not in shown
+
+
+def test_a_table_without_labels_says_how_to_begin(label, columns, tmp_path):
+    write_table(tmp_path / "plain.csv", {**columns, "label": [None] * N_ROWS})
+    _, shown = label("+ good", "+ bad", *[_answer] * 4, file=tmp_path / "plain.csv")
+    hint = "the table names fewer than two classes: add them, or pass --classes A,B,C"
+    assert hint in shown
+    assert "+ NAME adds a class" in shown
+    out, _, _ = read_cells(tmp_path / "plain.labeled.csv")
+    assert out["label_source"].count("person") == 4
+    _, shown = label(file=tmp_path / "plain.csv")
+    assert hint not in shown
+
+
+def test_warnings_wait_for_the_end_of_the_prompt(label):
+    def warn(shown):
+        warnings.warn("some texts have more than 128 tokens", stacklevel=1)
+        return _answer(shown)
+
+    _, shown = label(warn, _answer)
+    (place,) = [i for i, line in enumerate(shown) if "more than 128 tokens" in line]
+    assert place > max(i for i, line in enumerate(shown) if line.startswith("a "))
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_plain_prompt_names_what_gives_a_screen(label, monkeypatch, is_terminal):
+    monkeypatch.setattr("skactive.cli._label.find_spec", lambda name: None)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: is_terminal, raising=False)
+    _, shown = label()
+    hint = '`pip install "skactive[tui]"` gives labeling on a full screen'
+    assert (hint in shown) == is_terminal
 
 
 def test_commands_of_the_prompt(label, tmp_path):

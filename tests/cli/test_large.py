@@ -93,6 +93,8 @@ def test_from_a_folder_to_a_labeled_table(encode, label, folder, columns, tmp_pa
     for text, name, source in zip(out["text"], out["label"], sources, strict=True):
         assert source == "model" or name == truth(text)
     assert [x is not None for x in out["seconds"]] == [x == "person" for x in sources]
+    assert out["flag"] == [False] * N_ROWS
+    assert out["note"] == [None] * N_ROWS
     assert all(0.5 <= p <= 1 for p in out["probability"])
     labels = read_labels(tmp_path / "notes.skactive" / "session")
     by_key = dict(zip(columns["key"], columns["text"], strict=True))

@@ -1,0 +1,222 @@
+"""What a labeled table can hold, and what is said about the labels of a file."""
+
+import json
+from datetime import date
+
+import pytest
+from sklearn.dummy import DummyClassifier
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+
+from skactive import ActiveLearner
+from skactive.datasets._reader import read_cells
+from skactive.datasets._writer import write_table
+from skactive.labeling._project import Project
+
+TEXTS = [f"{'good' if i % 2 else 'bad'} film number {i}" for i in range(12)]
+
+
+@pytest.fixture
+def open_project(tmp_path):
+    """Write a table and open its project, which is closed at the end."""
+    opened = []
+
+    def open_project(labels, name="t.csv", texts=TEXTS, options=(), **more):
+        cells = [*labels, *[None] * (len(texts) - len(labels))]
+        write_table(tmp_path / name, {"text": texts, "label": cells})
+        project = Project(tmp_path / name, "text", "label", **dict(options))
+        model = make_pipeline(TfidfVectorizer(), LogisticRegression())
+        project.open(ActiveLearner(model, "random", random_state=0), **more)
+        opened.append(project)
+        return project
+
+    yield open_project
+    for project in opened:
+        project.close()
+
+
+def test_spaces_around_labels_are_removed_and_counted(open_project, tmp_path):
+    project = open_project(["ironic", "ironic ", " not ironic", "not ironic", "  "])
+    assert project.session.known_classes == ["ironic", "not ironic"]
+    assert "2 labels had spaces around them, which are removed" in project.messages
+    project.write()
+    out, _, _ = read_cells(project.output)
+    assert out["label"][:5] == ["ironic", "ironic", "not ironic", "not ironic", None]
+    assert out["label_source"][:5] == ["given"] * 4 + [None]
+
+
+def test_spaces_around_the_names_in_lists_are_removed(open_project):
+    labels = [["a", "b "], ["a"], ["b", " b"]]
+    project = open_project(labels, "t.jsonl")
+    assert list(project.given.values()) == [["a", "b"], ["a"], ["b"]]
+    assert "2 labels had spaces around them, which are removed" in project.messages
+    project.write()
+    out, _, _ = read_cells(project.output)
+    assert out["label"][:3] == [["a", "b"], ["a"], ["b"]]
+
+
+def test_classes_that_differ_in_case_are_said(open_project):
+    project = open_project(["ironic", "Ironic", "other"])
+    message = "the classes 'ironic' and 'Ironic' differ only in upper and lower case"
+    assert message in project.messages
+
+
+def test_the_character_nul_is_said(open_project):
+    project = open_project(["a", "b"], texts=["a\0b", *TEXTS])
+    message = "1 texts hold the character NUL, which other programs may not read"
+    assert message in project.messages
+
+
+def test_half_of_a_character_in_a_text_is_refused(open_project):
+    match = r"column 'text' .* whole characters, got '\\ud800' at line 2"
+    with pytest.raises(ValueError, match=match):
+        open_project(["a", "b"], "t.jsonl", texts=["good", "a \ud800 b"])
+
+
+def test_an_infinite_label_is_refused(open_project):
+    with pytest.raises(ValueError, match=r"finite numbers, got inf at line 2"):
+        open_project([1.5, float("inf")], "t.jsonl")
+
+
+UNWRITABLE = [
+    ("t.tsv", "a\tb"),
+    ("t.tsv", "a\nb"),
+    ("t.csv", "a\ud800"),
+    ("t.parquet", "a\udfff"),
+    ("t.xlsx", "a\x07"),
+    ("t.xlsx", "a\uffff"),
+]
+
+
+@pytest.mark.parametrize(("name", "text"), UNWRITABLE)
+def test_a_name_that_the_format_cannot_hold_is_refused(open_project, name, text):
+    for given in ({"classes": ["p", "n", text]}, {"annotator": text}):
+        with pytest.raises(ValueError, match=r"the (class|annotator) .* cannot hold"):
+            open_project(["p", "n"], name, **given)
+    desk = open_project(["p", "n"], name).desk
+    id = desk.next("tab", n=1)[0]["id"]
+    for call in (
+        lambda: desk.add_class(text),
+        lambda: desk.rename_class("p", text),
+        lambda: desk.answer(id, "p", "tab", text),
+        lambda: desk.skip(id, "tab", text),
+        lambda: desk.note(id, text),
+    ):
+        before = desk.session.seq
+        with pytest.raises(ValueError, match=r"\.(tsv|csv|parquet|xlsx) file cannot"):
+            call()
+        assert desk.session.seq == before
+
+
+@pytest.mark.parametrize(("name", "text"), UNWRITABLE)
+def test_what_is_refused_could_not_be_written(tmp_path, name, text):
+    with pytest.raises(ValueError, match=r"cannot hold|half of a"):
+        write_table(tmp_path / name, {"label": [text]})
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.jsonl", "t.parquet", "t.xlsx"])
+def test_other_names_are_written_as_they_are(open_project, name):
+    names = ["é 漢", 'a "b", c', "d;e|f", "\N{PILE OF POO}", " =1", "x" * 99]
+    if name != "t.tsv":
+        names += ["a\tb", "a\nb"]
+    project = open_project([], name, classes=names)
+    for id, label in enumerate(names):
+        project.desk.answer(id, label, "tab", label)
+    project.write()
+    out, _, _ = read_cells(project.output)
+    assert out["label"][: len(names)] == out["annotator"][: len(names)] == names
+
+
+def test_a_separator_in_a_name_is_refused(open_project):
+    several = {"separator": "|"}
+    with pytest.raises(ValueError, match=r"'a\|b' must not hold '\|'"):
+        open_project(["p|n"], options=several, classes=["p", "n", "a|b"])
+    desk = open_project(["p|n"], options=several, annotator="me|you").desk
+    with pytest.raises(ValueError, match=r"'a\|b' must not hold '\|'"):
+        desk.add_class("a|b")
+
+
+def test_a_name_beside_ids_is_refused(open_project):
+    desk = open_project(json.loads("[[1, 2], [2]]"), "t.jsonl").desk
+    with pytest.raises(ValueError, match="'new' must be an integer"):
+        desk.add_class("new")
+    desk.add_class("3")
+
+
+def test_flags_notes_and_skips_are_columns(open_project):
+    project = open_project(["good"], texts=[*TEXTS, TEXTS[3]], classes=["good", "bad"])
+    desk = project.desk
+    desk.answer(1, "bad", "tab", "ann")
+    desk.flag(1)
+    desk.note(2, "=unclear")
+    desk.skip(3, "tab")
+    desk.skip(0, "tab")  # a text with a label of the file
+    model = project.session.learner
+    assert project.write(model) == {"given": 1, "person": 1, "model": 9, "skipped": 2}
+    out, _, _ = read_cells(project.output)
+    assert list(out)[-2:] == ["flag", "note"]
+    assert out["flag"] == [str(row == 1) for row in range(13)]
+    assert out["note"] == [None, None, "'=unclear", *[None] * 10]
+    sources = ["given", "person", "model", "skipped", *["model"] * 8, "skipped"]
+    assert out["label_source"] == sources
+    skipped = [row for row, source in enumerate(sources) if source == "skipped"]
+    assert [row for row, label in enumerate(out["label"]) if label is None] == skipped
+    assert None not in out["prediction"]
+
+
+def test_names_in_a_cell_have_the_order_of_the_file(open_project):
+    labels = ["food|price", "price", "price|service"]
+    project = open_project(labels, options={"separator": "|"}, classes=None)
+    assert project.session.known_classes[0] == "price"  # the most frequent
+    project.desk.answer(5, ["service", "price", "food"], "tab")
+    project.desk.answer(6, ["food", "price"], "tab")
+    project.write()
+    out, _, _ = read_cells(project.output)
+    assert out["label"][:3] == labels
+    assert out["label"][5:7] == ["food|price|service", "food|price"]
+
+
+def test_a_class_that_is_a_formula_is_no_header(tmp_path):
+    write_table(tmp_path / "c.csv", {"text": TEXTS, "a": [1, *[None] * 11]})
+    project = Project(tmp_path / "c.csv", "text", ["a"])
+    model = OneVsRestClassifier(DummyClassifier())
+    learner = ActiveLearner(make_pipeline(TfidfVectorizer(), model), "random")
+    project.open(learner, classes=["a", "=1+1"])
+    try:
+        project.desk.answer(4, ["=1+1"], "tab")
+        project.write()
+    finally:
+        project.close()
+    out, _, _ = read_cells(project.output)
+    assert out["'=1+1"][4] == "1"
+    assert "=1+1" not in out
+
+
+@pytest.mark.parametrize("name", ["t.tsv", "t.xlsx", "t.parquet"])
+def test_what_a_format_cannot_hold_is_written_as_jsonl(open_project, name):
+    project = open_project(["p", "n"], name)
+    project.session.note(4, "a\tb\x07\ud800")  # as an earlier version allowed
+    project.desk.answer(4, "p", "tab")
+    project.write()
+    assert project.output.name == "t.labeled.jsonl"
+    assert not project.output.with_suffix(project.path.suffix).exists()
+    assert f"{project.output.stem}{project.path.suffix} is not written" in " ".join(
+        project.messages
+    )
+    out, _, _ = read_cells(project.output)
+    assert (out["label"][4], out["note"][4]) == ("p", "a\tb\x07\ud800")
+
+
+def test_cells_without_json_are_texts_in_the_other_format(tmp_path):
+    write_table(
+        tmp_path / "d.xlsx", {"text": TEXTS, "day": [date(2026, 1, 2)] * len(TEXTS)}
+    )
+    project = Project(tmp_path / "d.xlsx", "text", "label")
+    project.open(ActiveLearner(DummyClassifier(), "random"), classes=["p", "n"])
+    project.session.note(4, "\x07")
+    project.write()
+    project.close()
+    out, _, _ = read_cells(project.output)
+    assert out["day"][0].startswith("2026-01-02")
