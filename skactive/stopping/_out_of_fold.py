@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 
-from .._utils._containers import count_items, take_rows
+from .._utils._containers import NothingToAskError, count_items, take_rows
 from .._utils._labels import as_labels
 from .._utils._pipelines import (
     computes_features,
@@ -18,6 +18,7 @@ from .._utils._pipelines import (
     unlabeled_params,
 )
 from .._utils._random import round_rng
+from .._utils._texts import drop_known_texts
 from .._utils._threads import one_blas_thread
 from ..linear_model._few_label import assign_folds
 
@@ -46,10 +47,11 @@ class OutOfFold:
 def out_of_fold(estimator, X, y, X_rest=None, *, held=None, n_rest=_N_REST, seed=0):
     """Train a clone of an estimator without each fold of its labels in turn.
 
-    `X_rest` are unlabeled items, used in training if the estimator does so. At most
-    `n_rest` of them are predicted. `held` (n,) masks the items that may be held out.
-    Features that need no training are computed once. A class with a single example is
-    held out, too; the model that lacks it gives it the probability 0.
+    `X_rest` are unlabeled items, used in training if the estimator does so, without
+    copies of texts of `X`. At most `n_rest` of them are predicted. `held` (n,) masks
+    the items that may be held out. Features that need no training are computed once. A
+    class with a single example is held out, too; the model that lacks it gives it the
+    probability 0.
     """
     _check_classifier(estimator)
     y = as_labels(y, count_items(X))
@@ -59,6 +61,7 @@ def out_of_fold(estimator, X, y, X_rest=None, *, held=None, n_rest=_N_REST, seed
             "Estimates are for labels of one class."
         )
     has_rest = X_rest is not None
+    fresh = _find_fresh(X, X_rest) if has_rest and takes_unlabeled(estimator) else ()
     if computes_features(estimator) and not has_sampler(estimator):
         front, estimator = split_estimator(estimator)
         front = clone(front).fit(X, y)
@@ -71,7 +74,7 @@ def out_of_fold(estimator, X, y, X_rest=None, *, held=None, n_rest=_N_REST, seed
         m = count_items(X_rest)
         rows = round_rng(seed, 0, "rest").choice(m, min(n_rest, m), replace=False)
         rest = take_rows(X_rest, np.sort(rows))
-    unlabeled = X_rest if has_rest and takes_unlabeled(estimator) else None
+    unlabeled = take_rows(X_rest, fresh) if len(fresh) else None
 
     def predict(train, *parts):
         """Return probabilities (., k) of some parts by a model of some rows."""
@@ -105,6 +108,17 @@ def out_of_fold(estimator, X, y, X_rest=None, *, held=None, n_rest=_N_REST, seed
     return OutOfFold(
         classes, codes, proba, found[0], np.array(rest_codes), np.array(shares)
     )
+
+
+def _find_fresh(X, X_rest):
+    """Return the positions of unlabeled items, without texts that are in `X`.
+
+    A copy of a held-out text would be learned from.
+    """
+    try:
+        return drop_known_texts(X_rest, np.arange(count_items(X_rest)), X)
+    except NothingToAskError:
+        return ()
 
 
 def _check_classifier(estimator):

@@ -7,6 +7,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import PredefinedSplit, cross_val_predict
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from skactive.stopping._out_of_fold import _assign, out_of_fold
 
@@ -127,3 +128,20 @@ def test_at_most_n_rest_items_are_predicted(data):
     found = out_of_fold(LogisticRegression(), X[:60], y[:60], X[60:], n_rest=30)
     assert found.rest_proba.shape == (30, 2)
     assert found.rest_codes.shape == (5, 30)
+
+
+@pytest.mark.parametrize(
+    "front", [[], [FunctionTransformer(lambda X: np.array([[len(t)] for t in X]))]]
+)
+def test_copies_of_held_out_texts_are_no_unlabeled_items(front):
+    texts = [f"text {i % 30}" for i in range(90)]  # each of 30 texts three times
+    y = ["a", "b"] * 15
+    model = make_pipeline(*front, Recording())
+    Recording.pools.clear()
+    found = out_of_fold(model, texts[:20], y[:20], texts[20:])
+    assert len(found.rest_proba) == 70  # predictions are for all of them
+    # The ten texts without a label, once each.
+    assert [len(pool) for pool in Recording.pools] == [10] * 6
+    Recording.pools.clear()
+    out_of_fold(model, texts[:30], y, texts[30:])
+    assert Recording.pools == [None] * 6
