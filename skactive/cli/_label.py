@@ -449,12 +449,7 @@ def _read_about(model):
     path = folder.parent / "model.json"
     try:
         about = json.loads(path.read_bytes())
-        good = isinstance(about, dict)
-        for name in ("text", "label", "classes"):
-            cells = about.get(name) if good else None
-            cells = [cells] if isinstance(cells, str | None) else cells
-            good &= isinstance(cells, list)
-            good = good and all(isinstance(cell, str | None) for cell in cells)
+        good = isinstance(about, dict) and _is_about(about)
     except FileNotFoundError:
         return {}
     except (ValueError, RecursionError):
@@ -466,6 +461,23 @@ def _read_about(model):
             "the column of texts with --text."
         )
     return about
+
+
+def _is_about(about):
+    """Whether a dict has the entries of `save_model`."""
+    target, classes = about.get("target", "single-label"), about.get("classes")
+    lists = [about.get(name) for name in ("text", "label")]
+    lists = [[names] if isinstance(names, str) else names for names in lists]
+    lists += [classes] if target == "multi-label" else []
+    are_names = all(
+        isinstance(names, list) and all(isinstance(name, str) for name in names)
+        for names in lists
+    )
+    separator = about.get("separator")
+    is_one = target == "multi-label" or classes is None
+    return (
+        are_names and is_one and target in _NEEDED and isinstance(separator, str | None)
+    )
 
 
 def say(message, end="\n"):
