@@ -1,5 +1,6 @@
 """Whose answers and whose files: the commands next to the files of a person."""
 
+import _thread
 import errno
 import json
 import os
@@ -70,23 +71,25 @@ def label(table, tiny_bert, monkeypatch, capsys):
 def _answer_on_the_page(folder, rule, n):
     """Answer n texts of the page of a project over HTTP, then finish."""
     path, end = folder / "page.json", time.monotonic() + 60
-    while not path.exists():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-    page = json.loads(path.read_text())
-    url = f"http://127.0.0.1:{page['port']}/{page['token']}/api"
-
-    def post(method, **arguments):
-        reply = httpx.post(f"{url}/{method}", json=arguments, timeout=60)
-        return reply.raise_for_status().json()
-
     try:
+        while not path.exists():
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        page = json.loads(path.read_text())
+        url = f"http://127.0.0.1:{page['port']}/{page['token']}/api"
         for _ in range(n):
-            (item,) = post("next", client="a", n=1)
+            (item,) = _post(url, "next", client="a", n=1)
             given = {"id": item["id"], "label": rule(item["text"])}
-            post("answer", client="a", **given)
-    finally:
-        post("finish")
+            _post(url, "answer", client="a", **given)
+        _post(url, "finish")
+    except BaseException:
+        _thread.interrupt_main()  # else the command waits for answers
+        raise
+
+
+def _post(url, method, **arguments):
+    reply = httpx.post(f"{url}/{method}", json=arguments, timeout=60)
+    return reply.raise_for_status().json()
 
 
 def _check(out, column, n_person):
