@@ -5,6 +5,7 @@ import os
 import shutil
 import tempfile
 import tokenize
+import zlib
 
 import numpy as np
 
@@ -45,6 +46,93 @@ def open_array(path):
         return np.load(path, mmap_mode="r", allow_pickle=False)
     except (SyntaxError, tokenize.TokenError) as exc:  # from Python 3.12 on
         raise ValueError(f"{str(path)!r} has a damaged header ({exc})") from exc
+
+
+class Blocks:
+    """Blocks of a mapped file, compared with their checksums when they are first read.
+
+    Block i is the bytes `bounds[i]` to `bounds[i + 1]` of the file, and `checksums[i]`
+    is their CRC-32. `explain(block)` says which block is damaged and what to do.
+    """
+
+    def __init__(self, path, mapped, bounds=(0,), checksums=(), explain=None):
+        self._path, self._map = path, mapped
+        self._bounds, self._checksums = list(bounds), checksums
+        self._explain = explain
+        self._is_sound = np.zeros(len(checksums), dtype=bool)
+        self._n_unread = len(checksums)
+
+    def check(self, blocks):
+        """Check blocks, an int, a slice or (b,), that are read now.
+
+        Raise an OSError if the file was cut, as reading the rest of the map would end
+        the process, and a ValueError for a block with another checksum.
+        """
+        self._check_length()
+        if not self._n_unread or self._is_sound[blocks].all():
+            return
+        for block in np.unique(np.arange(len(self._is_sound))[blocks]).tolist():
+            if self._is_sound[block]:
+                continue
+            self._check_length()
+            with memoryview(self._map) as content:
+                part = content[self._bounds[block] : self._bounds[block + 1]]
+                with part:
+                    checksum = zlib.crc32(part)
+            if checksum != self._checksums[block]:
+                raise ValueError(self._explain(block))
+            self._is_sound[block] = True
+        self._n_unread = int(np.sum(~self._is_sound))
+
+    def _check_length(self):
+        if self._map.size() < len(self._map):
+            raise OSError(
+                f"{str(self._path)!r} became shorter while it was open. Restore it, "
+                "or delete it and make it again."
+            )
+
+
+class FileRows:
+    """Rows (n, d) of a `.npy` file, which are checked when they are read.
+
+    Consecutive rows are FileRows, and are read by `np.asarray`; other rows are copied.
+    `mapped` (n, d) are the rows unchecked. Each of the `blocks` has `block_rows` rows,
+    and row 0 is the row `first` of the file.
+    """
+
+    ndim = 2
+
+    def __init__(self, mapped, blocks, block_rows, first=0):
+        self.mapped, self.shape, self.dtype = mapped, mapped.shape, mapped.dtype
+        self._blocks, self._block_rows, self._first = blocks, block_rows, first
+
+    def __len__(self):
+        return self.shape[0]
+
+    @property
+    def itemsize(self):
+        """Size of a number in bytes."""
+        return self.dtype.itemsize
+
+    def __getitem__(self, key):
+        if isinstance(key, slice) and key.step in (None, 1):
+            start, stop, _ = key.indices(len(self))
+            first = self._first + start
+            rows = self.mapped[start:stop]
+            return FileRows(rows, self._blocks, self._block_rows, first)
+        if isinstance(key, slice):
+            key = np.arange(len(self))[key]
+        key = np.asarray(key)
+        rows = np.flatnonzero(key) if key.dtype == bool else key
+        numbers = self._first + rows % max(1, len(self))
+        self._blocks.check(numbers // self._block_rows)
+        return np.asarray(self.mapped.take(rows, axis=0))
+
+    def __array__(self, dtype=None, copy=None):
+        if len(self):
+            last = (self._first + len(self) - 1) // self._block_rows
+            self._blocks.check(slice(self._first // self._block_rows, last + 1))
+        return self.mapped.view(np.ndarray).astype(dtype or self.dtype, copy=bool(copy))
 
 
 def in_memory(array):

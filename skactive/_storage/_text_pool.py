@@ -1,9 +1,11 @@
 """Texts and ids in a file that is mapped into memory."""
 
+import io
 import mmap
 import os
 import shutil
 import weakref
+import zlib
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from numbers import Integral
@@ -13,8 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._utils._sklearn import check_count
+from ._files import LineWriter, read_lines, write_all
 from ._fingerprint import hash_items, hash_utf8
-from ._mapped import open_array
+from ._mapped import Blocks, open_array
 
 BLOCK_ROWS = 8192
 BLOCK_BYTES = 2**23
@@ -248,6 +251,7 @@ class PoolIds(Sequence):
 class TextFile:
     """An Arrow file of texts and ids, opened when it is first read.
 
+    Next to it are a file of hashes and one of checksums, which a `PoolWriter` wrote.
     Its folder is deleted with this object if `owned`.
     """
 
@@ -260,8 +264,12 @@ class TextFile:
             weakref.finalize(self, _remove_folder, folder, os.getpid())
 
     def open(self):
-        """Map both files now, so that they may be replaced; return this object."""
-        self.hashes  # noqa: B018
+        """Map both files now, so that they may be replaced; return this object.
+
+        Raise an error for files that do not fit. Their blocks are checked when they are
+        read.
+        """
+        self._reader, self._hash_map  # noqa: B018
         return self
 
     @cached_property
@@ -277,19 +285,54 @@ class TextFile:
             ) from exc
 
     @cached_property
+    def _sums(self):
+        """What the writer recorded: ends, checksums and rows of the blocks."""
+        path = sums_path(self.path)
+        try:
+            [record], _ = read_lines(path)
+            sums = {name: record[name] for name in ("crc", *_SUMS)}
+        except FileNotFoundError:
+            self._map  # noqa: B018, raises the error for a file that is gone
+            raise
+        except (ValueError, LookupError, TypeError) as exc:
+            raise ValueError(
+                f"{path!r} must hold the checksums of a pool, and is damaged. {_AGAIN}"
+            ) from exc
+        return sums
+
+    @cached_property
+    def _blocks(self):
+        """The blocks of rows of the Arrow file, and a last one, which lists them."""
+        sums, size = self._sums, len(self._map)
+        expected = sums["ends"][-1]
+        if size != expected:
+            raise ValueError(
+                f"{self.path!r} must hold {expected} bytes, got {size}. {_AGAIN}"
+            )
+
+        def explain(block):
+            rows = "which holds no texts"
+            if block < len(self._starts) - 1:
+                start, stop = self._starts[block : block + 2]
+                rows = f"the rows {start} to {stop - 1}"
+            return (
+                f"{self.path!r} must hold texts as they were written, got block "
+                f"{block}, {rows}, with another checksum. {_AGAIN}"
+            )
+
+        return Blocks(self.path, self._map, [0, *sums["ends"]], sums["crc32"], explain)
+
+    @cached_property
     def _reader(self):
         import pyarrow as pa
 
+        self._blocks.check(-1)  # the schema and the places of the others
         return pa.ipc.open_file(pa.BufferReader(pa.py_buffer(self._map)))
 
     @cached_property
     def _starts(self):
         """First row of each block, and the number of rows, (b + 1,)."""
-        sizes = [
-            self._reader.get_batch(i).num_rows
-            for i in range(self._reader.num_record_batches)
-        ]
-        return np.cumsum([0, *sizes])
+        return np.cumsum([0, *self._sums["rows"]])
 
     @property
     def n(self):
@@ -312,10 +355,28 @@ class TextFile:
         return "second" in self._reader.schema.names
 
     @cached_property
-    def hashes(self):
-        """Hash of each text, a mapped array (n,)."""
+    def _hash_map(self):
         self._map  # noqa: B018, raises the error for a file that is gone
-        return np.asarray(open_array(hashes_path(self.path)))
+        path = hashes_path(self.path)
+        try:
+            hashes = open_array(path)
+            if hashes.dtype != "<u8" or hashes.shape != (self.n,):
+                raise ValueError(f"{hashes.dtype} of shape {hashes.shape}")
+        except (EOFError, ValueError) as exc:
+            raise ValueError(
+                f"{path!r} must hold {self.n} hashes, got others ({exc}). {_AGAIN}"
+            ) from exc
+        return hashes
+
+    @cached_property
+    def hashes(self):
+        """Hash of each text, (n,): in memory, as the file could be cut."""
+        found, path = self._hash_map, hashes_path(self.path)
+        message = f"{path!r} has another checksum than when it was written. {_AGAIN}"
+        bounds = found.offset, found.offset + found.nbytes
+        checksums = [self._sums["hashes"]]
+        Blocks(path, found._mmap, bounds, checksums, lambda block: message).check(0)
+        return np.array(found)
 
     def read_texts(self, rows):
         """Return the texts at rows, a range or (p,), as a list."""
@@ -358,6 +419,7 @@ class TextFile:
 
     def _block(self, index):
         """Return a block, a view of the mapped file."""
+        self._blocks.check(index)
         last = self._last  # read once: another thread may replace it
         if last is not None and last[0] == index:
             return last[1]
@@ -388,7 +450,7 @@ class TextFile:
 
 
 class PoolWriter:
-    """Write the Arrow file of a pool, and the hashes of its texts next to it.
+    """Write the Arrow file of a pool, and its hashes and checksums next to it.
 
     `names` are those of the columns: "text", or "first" and "second", and perhaps "id".
     `source` is text that says what is read.
@@ -401,10 +463,12 @@ class PoolWriter:
         self._n_texts = sum(name != "id" for name in schema.names)
         self._schema = schema.with_metadata({"source": source})
         self._waiting = []
+        self._path = os.fspath(path)
+        self._sums = {"ends": [], "crc32": [], "rows": [], "hashes": 0}
         self._hashes = open(hashes_path(path), "wb")  # noqa: SIM115
         try:
             self._write_header()
-            self._sink = pa.OSFile(os.fspath(path), "wb")
+            self._sink = _Sink(path)
             self._file = pa.ipc.new_file(self._sink, self._schema)
         except BaseException:
             self._hashes.close()
@@ -441,23 +505,36 @@ class PoolWriter:
             block.column(i).cast(pa.large_binary()).to_pylist()
             for i in range(self._n_texts)
         ]
-        self._hashes.write(hash_utf8(columns).astype("<u8").tobytes())
+        hashes = hash_utf8(columns).astype("<u8").tobytes()
+        self._hashes.write(hashes)
+        self._sums["hashes"] = zlib.crc32(hashes, self._sums["hashes"])
         self._file.write_batch(block)
+        self._end_block()
+        self._sums["rows"].append(block.num_rows)
         self.n += block.num_rows
+
+    def _end_block(self):
+        """Record where a block of the Arrow file ends, and its checksum."""
+        self._sums["ends"].append(self._sink.n_bytes)
+        self._sums["crc32"].append(self._sink.take_checksum())
 
     def _write_header(self):
         header = {"descr": "<u8", "fortran_order": False, "shape": (self.n,)}
         np.lib.format.write_array_header_1_0(self._hashes, header)
 
     def close(self):
-        """Finish both files and write them to the disk."""
+        """Finish the files and write them to the disk."""
         try:
             self._flush()
             self._file.close()
+            self._end_block()
             self._hashes.seek(0)
             self._write_header()  # it has the same length for every number
-            self._hashes.flush()
-            os.fsync(self._hashes.fileno())
+            for file in (self._hashes, self._sink):
+                file.flush()
+                os.fsync(file.fileno())
+            with LineWriter(sums_path(self._path), checksums=True) as sums:
+                sums.write(self._sums)
         finally:
             self.abort()
 
@@ -467,9 +544,39 @@ class PoolWriter:
         self._sink.close()
 
 
+class _Sink(io.FileIO):
+    """A new file that knows its length, and the checksum of what was written last."""
+
+    def __init__(self, path):
+        super().__init__(path, "wb")
+        self.n_bytes = self._checksum = 0
+
+    def write(self, data):
+        """Write all bytes."""
+        data = memoryview(data)
+        write_all(self.fileno(), data)
+        self._checksum = zlib.crc32(data, self._checksum)
+        self.n_bytes += data.nbytes
+        return data.nbytes
+
+    def take_checksum(self):
+        """Return the checksum of the bytes written since the last call."""
+        checksum, self._checksum = self._checksum, 0
+        return checksum
+
+
+_AGAIN = "Delete this file, and open the table again: the texts are read from it anew."
+_SUMS = ("ends", "crc32", "rows", "hashes")
+
+
 def hashes_path(path):
     """Return the path of the hashes of the texts in a file."""
     return f"{os.fspath(path)}.npy"
+
+
+def sums_path(path):
+    """Return the path of the checksums of a file of texts."""
+    return f"{os.fspath(path)}.jsonl"
 
 
 def find_repeated(hashes):

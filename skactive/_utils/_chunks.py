@@ -101,6 +101,7 @@ class LazyRows:
     Pages of a file that is mapped for reading are released after that.
     `rows[key]` is an ndarray. `positions` (p,) selects rows of `X` (n, d), by default
     all; `dtype` converts them. NumPy functions convert the whole object to an array.
+    `X` may be an object that reads rows when it is indexed.
     """
 
     ndim = 2
@@ -110,7 +111,8 @@ class LazyRows:
         self.X, self.positions = X, positions
         self.dtype = X.dtype if dtype is None else np.dtype(dtype)
         self.shape = (len(X) if positions is None else len(positions), X.shape[1])
-        self._map = _find_map(X)
+        self._rows = getattr(X, "mapped", X)  # a FileRows has them unchecked
+        self._map = _find_map(self._rows)
 
     def __len__(self):
         return self.shape[0]
@@ -159,15 +161,16 @@ class LazyRows:
         """Release the pages of rows that were read, or all if they are not copied."""
         mapped, address = self._map
         start, stop = 0, len(mapped)
-        if not is_view and self.X.strides[0] > 0:
+        X = self._rows
+        if not is_view and X.strides[0] > 0:
             if isinstance(key, slice):
-                first, last, _ = key.indices(len(self.X))
+                first, last, _ = key.indices(len(X))
             else:
                 key = np.asarray(key)
-                first, last = key.min(initial=len(self.X)), key.max(initial=-1) + 1
-            origin = self.X.ctypes.data - address
-            start = origin + int(first) * self.X.strides[0]
-            stop = origin + int(last) * self.X.strides[0]
+                first, last = key.min(initial=len(X)), key.max(initial=-1) + 1
+            origin = X.ctypes.data - address
+            start = origin + int(first) * X.strides[0]
+            stop = origin + int(last) * X.strides[0]
         if start < stop:
             start -= start % mmap.PAGESIZE
             mapped.madvise(mmap.MADV_DONTNEED, start, stop - start)

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import tempfile
 import time
 import uuid
@@ -20,12 +21,11 @@ from .._storage._text_pool import (
     TextFile,
     TextPool,
     find_repeated,
-    hashes_path,
 )
 from .._utils._sklearn import validate_params
 from ._parts import find_files, open_part
 
-_FORMAT = 1  # of the files in a cache
+_FORMAT = 2  # of the files in a cache
 _WAIT = 0.2  # seconds between two looks at a lock
 
 
@@ -65,9 +65,10 @@ def open_pool(
         and TSV files. By default, a text has its row number as id.
     cache : str, Path or None, default=None
         A folder that keeps the Arrow file, so that the next call opens it at once. It
-        is used while the names, sizes and times of change of the files stay the same,
-        and several tables can share it. By default, a temporary folder that is deleted
-        with the pool.
+        is used while the names, sizes and times of change of the files stay the same: a
+        file whose content changes with none of these is not noticed. Several tables
+        can share the folder. By default, a temporary folder that is deleted with the
+        pool.
 
     Returns
     -------
@@ -86,6 +87,13 @@ def open_pool(
         If the disk is full.
     ImportError
         If pyarrow is not installed.
+
+    Notes
+    -----
+    The Arrow file is written in blocks with checksums. A process compares a block with
+    its checksum when it reads the block for the first time. A damaged block is a
+    ValueError that names the file, the block and its rows; a file that became shorter
+    while it was open is an OSError.
 
     Examples
     --------
@@ -292,7 +300,7 @@ def _open_cached(table, cache):
         path = cache / f"{key}-{uuid.uuid4().hex[:8]}.arrow"
         try:
             table.convert(str(path))
-            stamp = {**table.stamp(), "name": path.name, "sizes": _sizes(path)}
+            stamp = {**table.stamp(), "name": path.name}
             write_atomic(cache / f"{key}.json", json.dumps(stamp).encode())
         except BaseException:
             _clean(cache, key)
@@ -303,19 +311,15 @@ def _open_cached(table, cache):
 
 
 def _find_cached(cache, key, stamp):
-    """Return a whole Arrow file that was written for `stamp`, or None."""
+    """Return the Arrow file that was written for `stamp`, or None if it is damaged."""
     try:
         known = json.loads((cache / f"{key}.json").read_bytes())
-        path = cache / known.pop("name")
-        if known.pop("sizes") == _sizes(path) and known == stamp:
-            return TextFile(path).open()
-    except (OSError, ValueError, LookupError, TypeError):
+        name = known.pop("name")
+        if known == stamp and re.fullmatch(rf"{key}-[0-9a-f]{{8}}\.arrow", name):
+            return TextFile(cache / name).open()
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
         pass
     return None
-
-
-def _sizes(path):
-    return [os.path.getsize(path), os.path.getsize(hashes_path(path))]
 
 
 def _clean(cache, key):

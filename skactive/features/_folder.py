@@ -29,7 +29,7 @@ from .._storage._files import (
     write_atomic,
 )
 from .._storage._fingerprint import find_changes, hash_items
-from .._storage._mapped import open_array
+from .._storage._mapped import Blocks, FileRows, open_array
 from .._utils._chunks import chunk_size
 from .._utils._format import progress_bar
 from .._utils._sklearn import Interval, StrOptions
@@ -58,7 +58,7 @@ def is_folder(path):
 
 
 def open_folder(path):
-    """Return the features (n, d), mapped, the keys (n,) and the manifest of a folder.
+    """Return the features (n, d), as FileRows, the keys (n,) and the manifest.
 
     Raise a ValueError for a folder that is not finished or whose files do not fit.
     """
@@ -67,25 +67,45 @@ def open_folder(path):
     n_rows, block_rows = manifest["n_rows"], manifest["block_rows"]
     n_blocks = -(-n_rows // block_rows)
     try:
-        n_done = len(_read_journal(path)[0])
+        done, _ = _read_journal(path)
+        n_done = sum(block in range(n_blocks) for block in done)
         if n_done < n_blocks:
             raise _UnfinishedError(f"{n_done} of {n_blocks} blocks are finished")
-        keys = open_array(path / KEYS)
+        checksums = [done[block] for block in range(n_blocks)]
+        keys = np.array(open_array(path / KEYS))
         features = open_array(path / ROWS)
-        found = keys.shape, features.shape, features.dtype.name
-        expected = (n_rows,), (n_rows, manifest["width"]), manifest["dtype"]
+        found = keys.shape, keys.dtype, features.shape, features.dtype
+        dtype = np.dtype(manifest["dtype"])
+        expected = (n_rows,), np.dtype("<u8"), (n_rows, manifest["width"]), dtype
         if found != expected:
             raise ValueError(f"they are {found}, and the manifest says {expected}")
         if hashlib.sha256(keys).hexdigest() != manifest["keys"]:
             raise ValueError(f"{KEYS!r} has another checksum")
-    except (OSError, EOFError, KeyError, TypeError, ValueError) as exc:
+    except (OSError, EOFError, ValueError) as exc:
         reason = f"{type(exc).__name__}: " * (not isinstance(exc, _UnfinishedError))
         raise ValueError(
             f"{str(path)!r} must hold features that are whole, got others "
-            f"({reason}{exc}). Call `transform_to` again with the same texts and "
-            "folder: it encodes what is missing."
+            f"({reason}{exc}). {_AGAIN}"
         ) from exc
-    return features, keys, manifest
+
+    def explain(block):
+        last = min((block + 1) * block_rows, n_rows) - 1
+        return (
+            f"{str(path)!r} must hold features that are whole, got block {block} of "
+            f"{ROWS!r}, the rows {block * block_rows} to {last}, with another checksum "
+            f"than in {JOURNAL!r}. {_AGAIN}"
+        )
+
+    rows = np.minimum(np.arange(n_blocks + 1) * block_rows, n_rows)
+    bounds = features.offset + rows * features.strides[0]
+    blocks = Blocks(path / ROWS, features._mmap, bounds, checksums, explain)
+    return FileRows(features, blocks, block_rows), keys, manifest
+
+
+_AGAIN = (
+    "Call `transform_to` again with the same texts and folder: it encodes what is "
+    "missing."
+)
 
 
 class _UnfinishedError(ValueError):
@@ -96,6 +116,8 @@ def _read_manifest(path):
     try:
         manifest = json.loads((path / MANIFEST).read_text("utf-8"))
         known = manifest["format"]
+        if known == _FORMAT:
+            _check_manifest(manifest)
     except (OSError, ValueError, LookupError, TypeError) as exc:
         raise ValueError(
             f"{str(path / MANIFEST)!r} must be the manifest of a folder of features, "
@@ -110,6 +132,18 @@ def _read_manifest(path):
     return manifest
 
 
+def _check_manifest(manifest):
+    """Raise an error for a manifest of format 1 with other values."""
+    for name in ("n_rows", "width", "block_rows"):
+        if type(manifest[name]) is not int or not 0 < manifest[name] < 2**63:
+            raise ValueError(f"{name} is {manifest[name]!r}")
+    if manifest["dtype"] not in ("float16", "float32"):
+        raise ValueError(f"dtype is {manifest['dtype']!r}")
+    for name, kind in (("keys", str), ("encoder", dict)):
+        if not isinstance(manifest[name], kind):
+            raise TypeError(f"{name} is {manifest[name]!r}")
+
+
 def _read_journal(path):
     """Return the checksums of the finished blocks, and whether a line was damaged."""
     done = {}
@@ -118,7 +152,10 @@ def _read_journal(path):
     except FileNotFoundError:
         return done, False
     for record in records:
-        done.update(zip(record["blocks"], record["crc32"], strict=True))
+        try:
+            done.update(zip(record["blocks"], record["crc32"], strict=True))
+        except (LookupError, TypeError, ValueError):
+            is_damaged = True
     return done, is_damaged
 
 

@@ -14,7 +14,7 @@ from sklearn.base import (
 )
 
 from .._storage._fingerprint import find_changes, hash_ids
-from .._storage._mapped import NoRoomError, map_file
+from .._storage._mapped import FileRows, NoRoomError, map_file
 from .._utils._chunks import LARGE, chunk_size, chunks
 from .._utils._containers import as_list, take_rows
 from .._utils._sklearn import HasMethods, fit_context, tag_text_transformer
@@ -30,8 +30,8 @@ class PrecomputedFeatures(
     """Look features up that were computed before, without reading all of them.
 
     The features are those that `transform_to` of :class:`skactive.bert.BertFeatures`
-    wrote into a folder, or vectors that another system made. They stay on the disk,
-    mapped into memory: `transform` of the whole pool returns the map itself.
+    wrote into a folder, or vectors that another system made. They stay on the disk, and
+    only the rows that are used are read.
 
     Parameters
     ----------
@@ -62,7 +62,8 @@ class PrecomputedFeatures(
 
     Vectors in Parquet, Arrow and Lance are compressed or in pieces. Each process copies
     them once into a temporary file, a batch at a time. Copies and clones in one process
-    share what is open. Files that change are noticed and opened again.
+    share what is open. Files that change are noticed and opened again. Each block of a
+    folder is compared with its checksum when a process reads it for the first time.
 
     Strategies read the candidates' rows where they are: a query copies none of them. A
     transformer of your own gets this by a method `find_rows(X)`, which returns an array
@@ -135,22 +136,28 @@ class PrecomputedFeatures(
         Returns
         -------
         features : ndarray of shape (n, d)
-            Read-only, in the data type of the source. For consecutive rows, a part of
-            the map of the file; otherwise a copy, which is in a temporary file if it is
-            large. A data frame after `set_output`.
+            Read-only, in the data type of the source: a copy, which is in a temporary
+            file if it is larger than 64 MiB. Consecutive rows of that size are the map
+            of the file itself, which must not be cut while they are used. A data frame
+            after `set_output`.
 
         Raises
         ------
         ValueError
             For items that are not in the source, with their positions, unless `encoder`
-            is given; and for a source that is damaged or unfinished.
+            is given; and for a source that is damaged or unfinished. The error names
+            the folder, the block and its rows.
+        OSError
+            If the file became shorter while it was open.
         TypeError
             For items of another kind.
         """
         features, rows = self.find_rows(X)
         if rows is not None:
             features = _copy_rows(features, rows)
-        view = features.view()
+        view = np.asarray(features).view()
+        if isinstance(features, FileRows) and view.nbytes <= LARGE:
+            view = view.copy()
         view.flags.writeable = False
         return view
 
@@ -164,8 +171,8 @@ class PrecomputedFeatures(
 
         Returns
         -------
-        features : ndarray of shape (r, d)
-            Mapped from the disk.
+        features : array-like of shape (r, d)
+            Read and checked when it is indexed, or by `numpy.asarray`.
         rows : ndarray of int, shape (n,), or None
             None if the n rows of `features` are those of `X`, in order.
         """
@@ -227,7 +234,7 @@ class PrecomputedFeatures(
             )
         features = allocate(len(rows), width, opened.features.dtype)
         known = np.flatnonzero(rows >= 0)
-        for part in _parts(known, opened.features):
+        for part in _parts(known, features):
             features[part] = opened.features[rows[part]]
         if features.dtype == np.float16:
             largest = np.finfo(np.float16).max
@@ -284,7 +291,7 @@ def _check_row_numbers(X, n_rows):
 
 def _copy_rows(features, rows):
     copy = allocate(len(rows), features.shape[1], features.dtype)
-    for part in _parts(np.arange(len(rows)), features):
+    for part in _parts(np.arange(len(rows)), copy):
         copy[part] = features[rows[part]]
     return copy
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._storage._fingerprint import hash_ids
-from .._storage._mapped import map_file, open_array
+from .._storage._mapped import Blocks, FileRows, map_file, open_array
 from ._folder import JOURNAL, KEYS, MANIFEST, ROWS, is_folder, open_folder
 
 _MOST_OPEN = 4
@@ -22,13 +22,14 @@ _lock = threading.RLock()
 
 @dataclass(frozen=True)
 class Vectors:
-    """Features (r, d), mapped, how to find rows, and what the features depend on.
+    """Features (r, d), how to find rows, and what the features depend on.
 
-    `index` is None where rows are found by number. `recipe` is None unless
-    `transform_to` wrote the features.
+    The features are FileRows, or an array in a file without a name. `index` is None
+    where rows are found by number. `recipe` is None unless `transform_to` wrote the
+    features.
     """
 
-    features: np.ndarray
+    features: Any
     index: Any
     recipe: dict | None
 
@@ -74,7 +75,7 @@ def _open_npy(path, key):
             f"'source' must hold floating-point vectors of shape (n, d), got "
             f"{features.dtype} of shape {features.shape} in {str(path)!r}."
         )
-    return features
+    return FileRows(features, Blocks(path, features._mmap), 1)
 
 
 def _stamp(source):

@@ -45,7 +45,7 @@ class Query:
         return self.front is not None and hasattr(self.front[-1], "find_rows")
 
     def find_rows(self, X):
-        """Return the items after the front steps, where they are: ndarray or LazyRows.
+        """Return the items after the front steps, where they are, as LazyRows.
 
         The last front step has a method `find_rows`. None for a small result, which may
         be copied.
@@ -53,8 +53,7 @@ class Query:
         front = self.cold_front if self.estimator is None else self.front
         for _, step in front.steps[:-1]:
             X = X if step in (None, "passthrough") else step.transform(X)
-        array, positions = front[-1].find_rows(X)
-        rows = array if positions is None else LazyRows(array, positions)
+        rows = LazyRows(*front[-1].find_rows(X))
         is_large = math.prod(rows.shape) * rows.itemsize >= _chunks.LARGE
         return rows if is_large else None
 

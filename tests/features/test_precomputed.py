@@ -41,17 +41,26 @@ def file(tmp_path):
 def is_map(features, folder):
     """Whether an array is a part of the file that is mapped."""
     opened = _vectors.open_vectors(folder, None, "vector")
-    return np.shares_memory(features, opened.features)
+    return np.shares_memory(features, opened.features.mapped)
 
 
-def test_consecutive_rows_are_not_copied(folder):
+@pytest.mark.parametrize("is_large", [False, True])
+def test_only_large_consecutive_rows_are_not_copied(folder, monkeypatch, is_large):
+    monkeypatch.setattr(_precomputed, "LARGE", 2 * WIDTH - 1 if is_large else 10**6)
     stored = PrecomputedFeatures(folder)
     for part in (slice(None), slice(10, 30), slice(49, 50)):
         found = stored.transform(TEXTS[part])
-        assert is_map(found, folder)
+        assert is_map(found, folder) == is_large
         assert_array_equal(found, rows_of(TEXTS[part]))
         assert found.dtype == np.float16
         assert not found.flags.writeable
+
+
+@pytest.mark.parametrize("n", [1, 20])
+def test_rows_are_found_where_they_are(folder, n):
+    array, rows = PrecomputedFeatures(folder).find_rows(TEXTS[13 : 13 + n])
+    found = array if rows is None else array[rows]
+    assert_array_equal(np.asarray(found), rows_of(TEXTS[13 : 13 + n]))
 
 
 def test_other_rows_are_copied(folder):
@@ -66,7 +75,7 @@ def test_other_rows_are_copied(folder):
 def test_repeated_texts(tmp_path):
     texts = ["a", "b", "a", "c", "b", "d"]
     stored, _ = write(texts, tmp_path / "f")
-    assert is_map(stored.transform(texts), tmp_path / "f")
+    assert stored.find_rows(texts)[1] is None
     for some in (["a", "c"], ["b", "a", "c"], ["c", "b", "d"], ["d", "d"]):
         assert_array_equal(stored.transform(some), rows_of(some))
 
@@ -89,7 +98,8 @@ def test_a_pool_is_looked_up_without_its_texts(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(TextPool, "batches", None)
     monkeypatch.setattr(TextPool, "__iter__", None)
     stored = PrecomputedFeatures(folder)
-    assert is_map(stored.transform(pool), folder)
+    assert stored.find_rows(pool)[1] is None
+    assert_array_equal(stored.transform(pool), rows_of(TEXTS))
     assert_array_equal(stored.transform(pool[[5, 3]]), rows_of([TEXTS[5], TEXTS[3]]))
 
 
@@ -202,7 +212,7 @@ def test_sources_that_do_not_exist(tmp_path):
 
 def test_row_numbers(file):
     stored = PrecomputedFeatures(str(file))
-    assert stored.transform(range(50)).base is not None
+    assert stored.find_rows(range(50))[1] is None
     for X in ([3, 1], np.arange(7)[:, None], np.array([], int), [49]):
         expected = ROWS[np.asarray(X, int).reshape(-1)]
         assert_array_equal(stored.transform(X), expected)
