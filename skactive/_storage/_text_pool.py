@@ -1,11 +1,5 @@
 """Texts and ids in a file that is mapped into memory."""
 
-import io
-import mmap
-import os
-import shutil
-import weakref
-import zlib
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from numbers import Integral
@@ -15,14 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._utils._sklearn import check_count
-from ._files import LineWriter, read_lines, write_all
-from ._fingerprint import hash_items, hash_utf8
-from ._mapped import Blocks, open_array
-
-BLOCK_ROWS = 8192
-BLOCK_BYTES = 2**23
-_MAX_RESIDENT = 2**26  # bytes that are read before their pages are released
-_PART_BYTES = 2**25  # of the hashes that are sorted at once
+from ._fingerprint import hash_items
+from ._text_file import TextFile, as_array, take
 
 
 class TextPool(Sequence):
@@ -61,7 +49,7 @@ class TextPool(Sequence):
     (['Snow', 'Sun'], ['a8', 'a9'])
     """
 
-    def __init__(self, file: "TextFile", rows: Any = None) -> None:
+    def __init__(self, file: TextFile, rows: Any = None) -> None:
         self._file = file
         self._given_rows = rows  # a range or (n,); None for all, so that none is opened
 
@@ -148,7 +136,7 @@ class TextPool(Sequence):
     @property
     def hashes(self) -> NDArray[np.uint64]:
         """Hash of the content of each text, ndarray of uint64, shape (n,)."""
-        hashes = _take(self._file.hashes, self._rows)
+        hashes = take(self._file.hashes, self._rows)
         hashes.flags.writeable = False
         return hashes
 
@@ -200,7 +188,7 @@ class TextPool(Sequence):
         """
         if not isinstance(other, TextPool) or other._file.path != self._file.path:
             return None
-        return TextPool(self._file, np.r_[tuple(map(_as_array, _rows_of(self, other)))])
+        return TextPool(self._file, np.r_[tuple(map(as_array, _rows_of(self, other)))])
 
     def __repr__(self) -> str:
         what = "pairs of texts" if self._file.is_paired else "texts"
@@ -248,356 +236,6 @@ class PoolIds(Sequence):
         return f"<{len(self)} ids from {self._file.source!r}>"
 
 
-class TextFile:
-    """An Arrow file of texts and ids, opened when it is first read.
-
-    Next to it are a file of hashes and one of checksums, which a `PoolWriter` wrote.
-    Its folder is deleted with this object if `owned`.
-    """
-
-    def __init__(self, path, owned=False):
-        self.path = os.path.realpath(path)
-        self._last = None  # the block that was read last, with its index
-        self._n_touched = 0  # bytes that may be resident
-        if owned:
-            folder = os.path.dirname(self.path)
-            weakref.finalize(self, _remove_folder, folder, os.getpid())
-
-    def open(self):
-        """Map both files now, so that they may be replaced; return this object.
-
-        Raise an error for files that do not fit. Their blocks are checked when they are
-        read.
-        """
-        self._reader, self._hash_map  # noqa: B018
-        return self
-
-    @cached_property
-    def _map(self):
-        try:
-            with open(self.path, "rb") as stream:
-                return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-        except FileNotFoundError as exc:
-            raise FileNotFoundError(
-                f"the file of this pool is gone: {self.path!r}. It belongs to the "
-                "process that opened the pool, or its cache was written again. Open "
-                "the pool again, with a folder as 'cache' to keep the file."
-            ) from exc
-
-    @cached_property
-    def _sums(self):
-        """What the writer recorded: ends, checksums and rows of the blocks."""
-        path = sums_path(self.path)
-        try:
-            [record], _ = read_lines(path)
-            sums = {name: record[name] for name in ("crc", *_SUMS)}
-        except FileNotFoundError:
-            self._map  # noqa: B018, raises the error for a file that is gone
-            raise
-        except (ValueError, LookupError, TypeError) as exc:
-            raise ValueError(
-                f"{path!r} must hold the checksums of a pool, and is damaged. {_AGAIN}"
-            ) from exc
-        return sums
-
-    @cached_property
-    def _blocks(self):
-        """The blocks of rows of the Arrow file, and a last one, which lists them."""
-        sums, size = self._sums, len(self._map)
-        expected = sums["ends"][-1]
-        if size != expected:
-            raise ValueError(
-                f"{self.path!r} must hold {expected} bytes, got {size}. {_AGAIN}"
-            )
-
-        def explain(block):
-            rows = "which holds no texts"
-            if block < len(self._starts) - 1:
-                start, stop = self._starts[block : block + 2]
-                rows = f"the rows {start} to {stop - 1}"
-            return (
-                f"{self.path!r} must hold texts as they were written, got block "
-                f"{block}, {rows}, with another checksum. {_AGAIN}"
-            )
-
-        return Blocks(self.path, self._map, [0, *sums["ends"]], sums["crc32"], explain)
-
-    @cached_property
-    def _reader(self):
-        import pyarrow as pa
-
-        self._blocks.check(-1)  # the schema and the places of the others
-        return pa.ipc.open_file(pa.BufferReader(pa.py_buffer(self._map)))
-
-    @cached_property
-    def _starts(self):
-        """First row of each block, and the number of rows, (b + 1,)."""
-        return np.cumsum([0, *self._sums["rows"]])
-
-    @property
-    def n(self):
-        """Number of texts."""
-        return int(self._starts[-1])
-
-    @property
-    def source(self):
-        """What the texts were read from."""
-        return self._reader.schema.metadata[b"source"].decode()
-
-    @cached_property
-    def has_ids(self):
-        """Whether the file has a column of ids."""
-        return "id" in self._reader.schema.names
-
-    @cached_property
-    def is_paired(self):
-        """Whether each item is a pair of texts."""
-        return "second" in self._reader.schema.names
-
-    @cached_property
-    def _hash_map(self):
-        self._map  # noqa: B018, raises the error for a file that is gone
-        path = hashes_path(self.path)
-        try:
-            hashes = open_array(path)
-            if hashes.dtype != "<u8" or hashes.shape != (self.n,):
-                raise ValueError(f"{hashes.dtype} of shape {hashes.shape}")
-        except (EOFError, ValueError) as exc:
-            raise ValueError(
-                f"{path!r} must hold {self.n} hashes, got others ({exc}). {_AGAIN}"
-            ) from exc
-        return hashes
-
-    @cached_property
-    def hashes(self):
-        """Hash of each text, (n,): in memory, as the file could be cut."""
-        found, path = self._hash_map, hashes_path(self.path)
-        message = f"{path!r} has another checksum than when it was written. {_AGAIN}"
-        bounds = found.offset, found.offset + found.nbytes
-        checksums = [self._sums["hashes"]]
-        Blocks(path, found._mmap, bounds, checksums, lambda block: message).check(0)
-        return np.array(found)
-
-    def read_texts(self, rows):
-        """Return the texts at rows, a range or (p,), as a list."""
-        if not self.is_paired:
-            return self._read("text", rows)
-        columns = self._read("first", rows), self._read("second", rows)
-        return list(zip(*columns, strict=True))
-
-    def read_ids(self, rows):
-        """Return the ids at rows, a range or (p,), as a list."""
-        if self.has_ids:
-            return self._read("id", rows)
-        return list(rows) if isinstance(rows, range) else rows.tolist()
-
-    def _read(self, name, rows):
-        if len(rows) == 0:
-            return []
-        if isinstance(rows, range) and rows.step == 1:
-            return self._read_range(name, rows)
-        rows = _as_array(rows)
-        blocks = np.searchsorted(self._starts, rows, side="right") - 1
-        order = np.argsort(blocks, kind="stable")
-        cuts = np.flatnonzero(np.diff(blocks[order])) + 1
-        values = np.empty(len(rows), dtype=object)
-        for part in np.split(order, cuts):
-            block = blocks[part[0]]
-            column = self._block(block)[name].take(rows[part] - self._starts[block])
-            values[part] = column.to_pylist()
-        return values.tolist()
-
-    def _read_range(self, name, rows):
-        values = []
-        block = int(np.searchsorted(self._starts, rows.start, side="right")) - 1
-        while len(values) < len(rows):
-            start = rows.start + len(values) - int(self._starts[block])
-            column = self._block(block)[name]
-            values += column.slice(start, len(rows) - len(values)).to_pylist()
-            block += 1
-        return values
-
-    def _block(self, index):
-        """Return a block, a view of the mapped file."""
-        self._blocks.check(index)
-        last = self._last  # read once: another thread may replace it
-        if last is not None and last[0] == index:
-            return last[1]
-        block = self._reader.get_batch(int(index))
-        self._last = index, block
-        self._n_touched += block.nbytes
-        if self._n_touched > _MAX_RESIDENT:
-            self._n_touched = 0
-            if hasattr(mmap, "MADV_DONTNEED"):  # the pages are read again when used
-                self._map.madvise(mmap.MADV_DONTNEED)
-        return block
-
-    @cached_property
-    def _repeated(self):
-        """A bit for each text that occurs more than once, or None if none does."""
-        rows = find_repeated(self.hashes)
-        if len(rows) == 0:
-            return None
-        bits = np.zeros(self.n, dtype=bool)
-        bits[rows] = True
-        return np.packbits(bits)
-
-    def is_repeated(self, rows):
-        """Whether the texts at rows, a range or (p,), occur more than once, (p,)."""
-        if self._repeated is None:
-            return np.zeros(len(rows), dtype=bool)
-        return _take(np.unpackbits(self._repeated, count=self.n).view(bool), rows)
-
-
-class PoolWriter:
-    """Write the Arrow file of a pool, and its hashes and checksums next to it.
-
-    `names` are those of the columns: "text", or "first" and "second", and perhaps "id".
-    `source` is text that says what is read.
-    """
-
-    def __init__(self, path, schema, source):
-        import pyarrow as pa
-
-        self.n = 0
-        self._n_texts = sum(name != "id" for name in schema.names)
-        self._schema = schema.with_metadata({"source": source})
-        self._waiting = []
-        self._path = os.fspath(path)
-        self._sums = {"ends": [], "crc32": [], "rows": [], "hashes": 0}
-        self._hashes = open(hashes_path(path), "wb")  # noqa: SIM115
-        try:
-            self._write_header()
-            self._sink = _Sink(path)
-            self._file = pa.ipc.new_file(self._sink, self._schema)
-        except BaseException:
-            self._hashes.close()
-            raise
-
-    def write(self, batch):
-        """Write a RecordBatch of the columns of the schema."""
-        rows = max(1, batch.num_rows * BLOCK_BYTES // max(1, batch.nbytes))
-        rows = min(rows, BLOCK_ROWS)
-        if batch.num_rows < rows:  # many small ones become one
-            self._waiting.append(batch)
-            n_rows = sum(b.num_rows for b in self._waiting)
-            n_bytes = sum(b.nbytes for b in self._waiting)
-            if n_rows >= BLOCK_ROWS or n_bytes >= BLOCK_BYTES:
-                self._flush()
-            return
-        self._flush()
-        for start in range(0, batch.num_rows, rows):
-            self._write_block(batch.slice(start, rows))
-
-    def _flush(self):
-        import pyarrow as pa
-
-        if self._waiting:
-            table = pa.Table.from_batches(self._waiting)
-            self._waiting = []
-            for block in table.combine_chunks().to_batches():
-                self._write_block(block)
-
-    def _write_block(self, block):
-        import pyarrow as pa
-
-        columns = [
-            block.column(i).cast(pa.large_binary()).to_pylist()
-            for i in range(self._n_texts)
-        ]
-        hashes = hash_utf8(columns).astype("<u8").tobytes()
-        self._hashes.write(hashes)
-        self._sums["hashes"] = zlib.crc32(hashes, self._sums["hashes"])
-        self._file.write_batch(block)
-        self._end_block()
-        self._sums["rows"].append(block.num_rows)
-        self.n += block.num_rows
-
-    def _end_block(self):
-        """Record where a block of the Arrow file ends, and its checksum."""
-        self._sums["ends"].append(self._sink.n_bytes)
-        self._sums["crc32"].append(self._sink.take_checksum())
-
-    def _write_header(self):
-        header = {"descr": "<u8", "fortran_order": False, "shape": (self.n,)}
-        np.lib.format.write_array_header_1_0(self._hashes, header)
-
-    def close(self):
-        """Finish the files and write them to the disk."""
-        try:
-            self._flush()
-            self._file.close()
-            self._end_block()
-            self._hashes.seek(0)
-            self._write_header()  # it has the same length for every number
-            for file in (self._hashes, self._sink):
-                file.flush()
-                os.fsync(file.fileno())
-            with LineWriter(sums_path(self._path), checksums=True) as sums:
-                sums.write(self._sums)
-        finally:
-            self.abort()
-
-    def abort(self):
-        """Close the files as they are; harmless if repeated."""
-        self._hashes.close()
-        self._sink.close()
-
-
-class _Sink(io.FileIO):
-    """A new file that knows its length, and the checksum of what was written last."""
-
-    def __init__(self, path):
-        super().__init__(path, "wb")
-        self.n_bytes = self._checksum = 0
-
-    def write(self, data):
-        """Write all bytes."""
-        data = memoryview(data)
-        write_all(self.fileno(), data)
-        self._checksum = zlib.crc32(data, self._checksum)
-        self.n_bytes += data.nbytes
-        return data.nbytes
-
-    def take_checksum(self):
-        """Return the checksum of the bytes written since the last call."""
-        checksum, self._checksum = self._checksum, 0
-        return checksum
-
-
-_AGAIN = "Delete this file, and open the table again: the texts are read from it anew."
-_SUMS = ("ends", "crc32", "rows", "hashes")
-
-
-def hashes_path(path):
-    """Return the path of the hashes of the texts in a file."""
-    return f"{os.fspath(path)}.npy"
-
-
-def sums_path(path):
-    """Return the path of the checksums of a file of texts."""
-    return f"{os.fspath(path)}.jsonl"
-
-
-def find_repeated(hashes):
-    """Return the sorted positions of hashes (n,) that occur more than once, (r,).
-
-    A part of the values is sorted at a time, so that little memory is used.
-    """
-    n_parts = 1 + hashes.nbytes // _PART_BYTES
-    found = []
-    for part in range(n_parts):
-        rows = [
-            start + np.flatnonzero(hashes[start : start + 2**20] % n_parts == part)
-            for start in range(0, len(hashes), 2**20)
-        ]
-        rows = np.concatenate(rows)
-        order = np.argsort(hashes[rows], kind="stable")
-        equal = np.diff(hashes[rows[order]]) == 0
-        found.append(rows[order[np.r_[False, equal] | np.r_[equal, False]]])
-    return np.sort(np.concatenate(found))
-
-
 def _choose(rows, key):
     """Return the rows, a range or (n,), that a key selects; an int for one."""
     if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
@@ -628,19 +266,6 @@ def _choose(rows, key):
     return rows.start + rows.step * key if isinstance(rows, range) else rows[key]
 
 
-def _take(values, rows):
-    """Return the values (n,) at rows, a range or (p,); a view for a range."""
-    if isinstance(rows, range) and rows.step > 0:
-        return values[rows.start : rows.stop : rows.step]
-    return values[_as_array(rows)]
-
-
-def _as_array(rows):
-    if isinstance(rows, range):
-        return np.arange(rows.start, rows.stop, rows.step)
-    return rows
-
-
 def _rows_of(*pools):
     return [pool._rows for pool in pools]
 
@@ -651,8 +276,3 @@ def _hashes_of(X):
 
 def _from_path(path, rows):
     return TextPool(TextFile(path), rows)
-
-
-def _remove_folder(folder, pid):
-    if os.getpid() == pid:  # not in a fork of the process that made it
-        shutil.rmtree(folder, ignore_errors=True)

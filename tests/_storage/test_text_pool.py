@@ -11,13 +11,13 @@ import pytest
 from sklearn.model_selection import train_test_split
 
 from skactive._storage._fingerprint import hash_items
-from skactive._storage._text_pool import (
+from skactive._storage._text_file import (
     BLOCK_ROWS,
     PoolWriter,
     TextFile,
-    TextPool,
     find_repeated,
 )
+from skactive._storage._text_pool import TextPool
 from skactive._utils._containers import concatenate, snapshot, take_rows
 from skactive._utils._texts import as_texts, drop_known_texts
 
@@ -120,7 +120,7 @@ def test_other_sizes_of_batches_are_refused(pool, size):
 
 
 def test_threads_read_at_once_while_pages_are_released(pool, monkeypatch):
-    monkeypatch.setattr("skactive._storage._text_pool._MAX_RESIDENT", 1)
+    monkeypatch.setattr("skactive._storage._text_file._MAX_RESIDENT", 1)
     rows = [np.random.default_rng(i).integers(N, size=500) for i in range(8)]
     with ThreadPoolExecutor(8) as threads:
         found = list(threads.map(lambda part: list(pool[part]), rows))
@@ -225,5 +225,5 @@ def test_repeated_hashes_are_found_part_by_part(monkeypatch):
     values, counts = np.unique(hashes, return_counts=True)
     expected = np.flatnonzero(np.isin(hashes, values[counts > 1], kind="sort"))
     for limit in (10**9, 100):
-        monkeypatch.setattr("skactive._storage._text_pool._PART_BYTES", limit)
+        monkeypatch.setattr("skactive._storage._text_file._PART_BYTES", limit)
         assert np.array_equal(find_repeated(hashes), expected)

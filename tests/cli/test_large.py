@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from skactive._storage._text_pool import TextFile
+from skactive._storage._text_file import TextFile
 from skactive.cli import main
 from skactive.datasets._writer import write_table
 from skactive.features import PrecomputedFeatures

@@ -14,7 +14,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from skactive._storage._text_pool import PoolWriter
+from skactive._storage._text_file import PoolWriter
 from skactive.datasets import _open_pool, open_pool
 
 N = 9000  # more than a batch

@@ -10,8 +10,9 @@ import textwrap
 import numpy as np
 import pytest
 
-from skactive._storage import _text_pool
+from skactive._storage import _text_file
 from skactive._storage._fingerprint import hash_items
+from skactive._storage._text_pool import TextPool
 from skactive.datasets import open_pool
 
 TEXTS = [f"a good film {i} {'é' * (i % 5)}" for i in range(45)]
@@ -21,7 +22,7 @@ IDS = [f"id {i}" for i in range(45)]
 @pytest.fixture
 def table(tmp_path, monkeypatch):
     """A table whose pool has five blocks."""
-    monkeypatch.setattr(_text_pool, "BLOCK_ROWS", 10)
+    monkeypatch.setattr(_text_file, "BLOCK_ROWS", 10)
     rows = zip(IDS, TEXTS, strict=True)
     lines = "".join(f"{id},{text}\n" for id, text in rows)
     (tmp_path / "t.csv").write_text(f"id,text\n{lines}", encoding="utf-8")
@@ -78,7 +79,7 @@ def test_garbage_in_a_file_that_a_pickle_names_is_an_error_that_names_it(table):
     path = find(table, ".arrow")
     path.write_bytes(bytes(path.stat().st_size))
     with pytest.raises(ValueError, match=rf"{path.name}' must hold texts as they were"):
-        list(_text_pool.TextPool(_text_pool.TextFile(path)))
+        list(TextPool(_text_file.TextFile(path)))
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".npy", ".arrow"])
@@ -86,7 +87,7 @@ def test_a_file_that_lacks_something_is_an_error_that_names_it(table, suffix):
     path, pool = find(table, suffix), find(table, ".arrow")
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(ValueError, match=f"{suffix}"):
-        _text_pool.TextFile(pool).open()
+        _text_file.TextFile(pool).open()
 
 
 @pytest.mark.parametrize("name", ["../x.arrow", "x.arrow", "/tmp/x.arrow", 5, None])

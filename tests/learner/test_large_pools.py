@@ -15,7 +15,8 @@ from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner, simulate
 from skactive._storage._fingerprint import hash_items
-from skactive._storage._text_pool import TextFile, TextPool
+from skactive._storage._text_file import TextFile
+from skactive._storage._text_pool import TextPool
 from skactive.datasets import open_pool
 from skactive.semi_supervised import SelfTraining
 
