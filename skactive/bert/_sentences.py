@@ -111,6 +111,11 @@ class SentenceModules:
         others = bool(self.unsupported or self.prompt or names - {"Normalize"})
         return self.exist and (others or self.poolings != (pooling,))
 
+    @property
+    def are_mean(self):
+        """Whether rows of length 1 are the mean of the states."""
+        return not self.lower and not self.differ_from("mean")
+
     def prepare(self, text):
         """Put the prompt before a text, or the first of a pair; lower its case."""
         if not (self.prompt or self.lower):

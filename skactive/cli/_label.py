@@ -144,7 +144,8 @@ def make_model(args, folder, target="single-label"):
         open_checkpoint(model)
     options = {"cache": str(folder / "features"), "max_length": args.max_length}
     if target == "regression":
-        return make_pipeline(BertFeatures(model, normalize=True, **options), Ridge())
+        features = BertFeatures(model, normalize=True, pooling="auto", **options)
+        return make_pipeline(features, Ridge())
     return make_text_classifier(model, target == "multi-label", **options)
 
 

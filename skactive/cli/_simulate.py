@@ -98,7 +98,8 @@ def _compare(args, name, load):
 
 def _make_estimator(classifier, target, model, options):
     if target == "regression":
-        return make_pipeline(BertFeatures(model, normalize=True, **options), Ridge())
+        features = BertFeatures(model, normalize=True, pooling="auto", **options)
+        return make_pipeline(features, Ridge())
     if classifier == "few-label":
         return make_text_classifier(model, target == "multi-label", **options)
     last = LogisticRegression()
