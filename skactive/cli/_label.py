@@ -3,31 +3,22 @@
 import json
 import socket
 import sys
-import time
 import warnings
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 
-from sklearn.linear_model import Ridge
-from sklearn.pipeline import make_pipeline
-
 from .._storage._files import LockedError
 from .._storage._outputs import find_mode
-from .._text_classifier import make_text_classifier
 from .._utils._labels import find_target
-from ..bert._features import BertFeatures
-from ..bert._pretrained import open_checkpoint
-from ..datasets._label_cells import LabelCells, to_indicator
+from ..datasets._label_cells import LabelCells
 from ..datasets._load import load_table
 from ..datasets._reader import find_delimiter, is_untyped, read_cells
 from ..datasets._writer import WRITERS, free_name, write_table
 from ..labeling._project import Project
 from ..labeling._record import PREDICTED, show, write_output
 from ..learner import ActiveLearner
-from ..registry import get_strategy
 from ..session._import_export import escape
-from ..session._labels import list_classes
 from ..session._predictions import predict_labels
 from ._large import (
     add_encoder,
@@ -36,15 +27,8 @@ from ._large import (
     make_large_project,
     predict_large,
 )
-from ._options import default_strategy, one_or_several
-from ._simulate import packaged_model
-
-# Fine-tuning was measured with so few classes, and pays from about so many labels.
-_LEAST_TO_FINE_TUNE, _MOST_CLASSES = 100, 20
-# With 300 and 1,000 labels of 12 classes of GoEmotions, several classes per text, the
-# frozen encoder was better: micro F1 .37 and .38 against .32 and .29.
-_LEAST_OF_SEVERAL = 5000
-
+from ._options import default_strategy, one_or_several, say
+from ._train import make_model, train_final
 
 _NEEDED = {
     "single-label": "labels of two classes",
@@ -134,21 +118,6 @@ def _check_front_end(args):
             )
 
 
-def make_model(args, folder, target="single-label"):
-    """Return the model of the options, whose features are kept in `folder`."""
-    get_strategy(args.strategy)
-    model = args.model
-    if model is None:
-        model = packaged_model()  # checked, so that the first text need not wait
-    else:
-        open_checkpoint(model)
-    options = {"cache": str(folder / "features"), "max_length": args.max_length}
-    if target == "regression":
-        features = BertFeatures(model, normalize=True, pooling="auto", **options)
-        return make_pipeline(features, Ridge())
-    return make_text_classifier(model, target == "multi-label", **options)
-
-
 def _serve(args, desk, folder):
     """Serve the page under the address of the last time, if its port is free.
 
@@ -184,19 +153,19 @@ def _run_front_end(args, desk, folder):
         return
     has_screen = find_spec("textual") is not None
     with _hold_warnings():
-        if has_screen and sys.stdin.isatty():
-            from ..labeling._terminal import LabelingApp
+        try:
+            if has_screen and sys.stdin.isatty():
+                from ..labeling._terminal import LabelingApp
 
-            LabelingApp(desk).run()
-        else:
-            from ..labeling._prompt import run_prompt
+                LabelingApp(desk).run()
+            else:
+                from ..labeling._prompt import run_prompt
 
-            if sys.stdin.isatty():
-                say('`pip install "skactive[tui]"` gives labeling on a full screen')
-            try:
+                if sys.stdin.isatty():
+                    say('`pip install "skactive[tui]"` gives labeling on a full screen')
                 run_prompt(desk)
-            except KeyboardInterrupt:
-                say("")
+        except KeyboardInterrupt:
+            say("")
 
 
 @contextmanager
@@ -215,24 +184,49 @@ def _hold_warnings():
 def _finish(args, project):
     """Write the labels, then the predictions, then the model."""
     session, n_labeled = project.session, len(project.session.labels)
-    sources = project.write()  # first what people said: nothing below can lose it
+    options = args.model, args.max_length, args.no_fine_tuning, str(args.features)
+    stamp = project.stamp(options)
+    if project.is_current(stamp):
+        say("nothing was answered since the table and the model were written")
+        print(f"{project.output}: as it was")
+        return 0
+    failures: list[Exception] = []
+    # First what people said: nothing below can lose it.
+    sources = _write(project, failures)
     say(f"{n_labeled:,} labels by people, {len(session.skipped):,} skipped")
-    _say_all(project)
-    say(f"labels are in {project.output}")
+    if not failures:
+        say(f"labels are in {project.output}")
     try:
         model, classes = train_final(args, session, project.folder, project.labeled())
         if model is None:
             say(f"no model yet: it needs {_NEEDED[project.target]}")
         else:
             say("predicting the other texts; Ctrl-C leaves them blank")
-            sources = project.write(model, classes)
-            _say_all(project)
-            _save(args, project, model, classes)
+            sources = _write(project, failures, model, classes) or sources
+            say("saving the model")
+            _save(args, project, model, classes, stamp)
     except KeyboardInterrupt:
-        say("stopped; the labels are written")
+        say("stopped" if failures else "stopped; the labels are written")
+    if failures:
+        raise failures[-1]
     shown = ", ".join(f"{n:,} {name}" for name, n in sources.items())
     print(f"{project.output}: {shown}")
     return 0
+
+
+def _write(project, failures, *model):
+    """Write the table, and return the numbers of its sources.
+
+    After a failure, which is kept, the model can still be saved.
+    """
+    sources = {}
+    try:
+        sources = project.write(*model)
+    except (OSError, ValueError) as exc:
+        say(f"the table is not written: {exc}")
+        failures.append(exc)
+    _say_all(project)
+    return sources
 
 
 def _say_all(project):
@@ -242,92 +236,14 @@ def _say_all(project):
     project.messages.clear()
 
 
-def _save(args, project, model, classes):
+def _save(args, project, model, classes, stamp):
     """Save the model, which takes texts; not if the features cannot be computed."""
     if args.features is not None:
         model = add_encoder(model, args.features)
     if model is None:
         say("no model is saved: `skactive encode` did not write the features")
     else:
-        say(f"the model is in {project.save_model(model, classes)}")
-
-
-def train_final(args, session, folder, data):
-    """Return the model for all labels, and the names of its columns or None.
-
-    The model is None without two different labels. `data` are labeled texts, their
-    labels, and texts without a label.
-    """
-    X, y, rest = data
-    if len(set(map(repr, y))) < 2:
-        return None, None
-    if session.encoded < 1:
-        say("computing the features of the other texts; Ctrl-C leaves them blank")
-    while session.encoded < 1:
-        if sys.stderr.isatty():
-            say(f"{session.encoded:.0%}", end="\r")
-        time.sleep(0.2)
-    if session.labels:
-        session.refit()
-    model, classes = (
-        session.learner.estimator_,
-        session.classes_of_model,
-    )
-    several = session.target == "multi-label"
-    least = _LEAST_OF_SEVERAL if several else _LEAST_TO_FINE_TUNE
-    few = len(y) < least or session.target == "regression"
-    n_classes = len(set(list_classes(y)))
-    if args.no_fine_tuning or few or n_classes > _MOST_CLASSES:
-        return model, classes
-    try:
-        if several:
-            return _fine_tune_several(args, folder, X, y, classes), classes
-        return _fine_tune(args, folder, X, y, rest), None
-    except KeyboardInterrupt:
-        say("stopped; the model of the session is kept")
-        return model, classes
-
-
-def _make_encoder(args, folder, n_labels, **options):
-    """Return the encoder to fine-tune."""
-    from ..bert import BertClassifier
-
-    say(f"fine-tuning on {n_labels:,} labels; Ctrl-C keeps the model of the session")
-    return BertClassifier(
-        make_model(args, folder).steps[0][1].model,
-        max_length=args.max_length,
-        max_epochs="auto",
-        batch_size=8,
-        pooling="mean",
-        freeze=2,
-        lr=1e-4,
-        head_lr=1e-3,
-        schedule="linear",
-        warmup=0.1,
-        random_state=0,
-        **options,
-    )
-
-
-def _fine_tune_several(args, folder, X, y, classes):
-    """Return the fine-tuned encoder for several classes per text."""
-    encoder = _make_encoder(args, folder, len(y), thresholds="auto")
-    return encoder.fit(X, to_indicator(y, classes)[0])
-
-
-def _fine_tune(args, folder, X, y, rest):
-    """Return the fine-tuned encoder; it also learns from the model of the session."""
-    from ..semi_supervised import SelfTraining
-
-    tuned = SelfTraining(
-        _make_encoder(args, folder, len(y)),
-        teacher=make_model(args, folder),
-        pseudo_per_label=5,
-        max_folds=1,
-        compare="teacher",
-        random_state=0,
-    )
-    return tuned.fit(X, y, X_unlabeled=rest)
+        say(f"the model is in {project.save_model(model, classes, stamp)}")
 
 
 def read_classes(path):
@@ -479,8 +395,3 @@ def _is_about(about):
     return (
         are_names and is_one and target in _NEEDED and isinstance(separator, str | None)
     )
-
-
-def say(message, end="\n"):
-    """Print a message that is not the result."""
-    print(message, file=sys.stderr, end=end, flush=True)

@@ -7,7 +7,8 @@ from ..labeling._label_studio._client import Client
 from ..labeling._label_studio._config import read_question, write_config
 from ..labeling._project import Project, save_model
 from ..learner import ActiveLearner
-from ._label import make_model, say, train_final
+from ._options import say
+from ._train import make_model, train_final
 
 
 def run_create(args):

@@ -1,6 +1,7 @@
-"""Options that several commands share, and the types of their values."""
+"""Options that several commands share, the types of their values, and messages."""
 
 import argparse
+import sys
 from pathlib import Path
 
 TABLE = "a .csv, .tsv, .jsonl, .parquet or .xlsx"
@@ -113,3 +114,8 @@ def as_count(text):
     if value < 1:
         raise argparse.ArgumentTypeError(f"must be a positive integer, got {text!r}")
     return value
+
+
+def say(message, end="\n"):
+    """Print a message that is not the result."""
+    print(message, file=sys.stderr, end=end, flush=True)

@@ -16,6 +16,7 @@ from ..datasets._label_cells import (
     find_label_cells,
     to_indicator,
 )
+from ..datasets._parts import find_files
 from ..datasets._reader import find_delimiter, is_untyped, read_cells
 from ..datasets._writer import find_unwritable, free_name, write_table
 from ..persistence import save
@@ -36,7 +37,7 @@ from ._record import (
     write_output,
     write_record,
 )
-from ._result import COLUMNS, Rows
+from ._result import COLUMNS, Rows, make_stamp
 from ._table import Table
 
 _BATCH = 5  # items chosen at a time: few, so that they are of the newest model
@@ -447,12 +448,25 @@ class Project:
         X = take_rows(self.texts, list(labels))
         return X, list(labels.values()), take_rows(self.texts, rest)
 
-    def save_model(self, model, classes=None):
+    def stamp(self, options):
+        """Return a hash of the table, what people said, and options of the model."""
+        files = find_files(self.path)[0] if self.path.is_dir() else [self.path]
+        return make_stamp(files, self.session, [self._about, options])
+
+    def is_current(self, stamp):
+        """Whether the table and the model were written for a stamp."""
+        try:
+            about = json.loads((self.folder / "model.json").read_bytes())
+        except (OSError, ValueError):
+            return False
+        return self.output.exists() and about.get("stamp") == stamp
+
+    def save_model(self, model, classes=None, stamp=None):
         """Save a model with its encoder, and return its folder.
 
         `classes` names the columns of a model of several classes.
         """
-        about = {"text": self._texts, "label": self.label}
+        about = {"text": self._texts, "label": self.label, "stamp": stamp}
         if self.target != "single-label":
             about |= {"target": self.target, "classes": classes}
             about["separator"] = self._separator

@@ -1,5 +1,7 @@
 """The rows of a labeled table: what people said, and what a model predicts."""
 
+import hashlib
+import os
 from collections import Counter
 
 from ..session._labels import is_names, list_classes
@@ -68,3 +70,11 @@ def _collect(session):
         copies |= dict.fromkeys(session.copies(id), cells)
     said = copies | own
     return dict(zip(session.positions(list(said)), said.values(), strict=True))
+
+
+def make_stamp(files, session, options):
+    """Return a hash of the states of files, what people said, and options."""
+    states = [(x.st_size, x.st_mtime_ns) for x in map(os.stat, files)]
+    said = session.answers, session.notes, session.flags, session.skipped
+    parts = states, said, session.known_classes, options
+    return hashlib.sha256(repr(parts).encode("utf-8", "replace")).hexdigest()

@@ -2,9 +2,12 @@
 
 import csv
 import json
+import os
 import re
+import signal
 import socket
 import warnings
+from urllib.request import urlopen
 
 import numpy as np
 import pytest
@@ -380,6 +383,106 @@ def test_an_interruption_keeps_the_labels(label, table):
     assert out["label_source"].count("person") == 4
 
 
+def test_sigterm_writes_the_table(label, table):
+    def stop(shown):
+        signal.raise_signal(signal.SIGTERM)
+
+    status, _ = label(*[_answer] * 4, stop)
+    assert status == 0
+    out, _, _ = read_cells(table.with_name("notes.labeled.csv"))
+    assert out["label_source"].count("person") == 4
+    assert out["label_source"].count("model") == N_ROWS - N_GIVEN - 4
+
+
+def test_sigterm_on_the_screen_of_textual_writes_the_table(label, table, monkeypatch):
+    pytest.importorskip("textual")
+
+    def stop(app):
+        app._desk.answer(10, "good", "terminal")
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr("skactive.labeling._terminal.LabelingApp.run", stop)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    status, _ = label()
+    assert status == 0
+    out, _, _ = read_cells(table.with_name("notes.labeled.csv"))
+    assert out["label_source"].count("person") == 1
+
+
+def test_sigterm_to_the_page_writes_the_table(table, tiny_bert, monkeypatch, capsys):
+    pytest.importorskip("uvicorn")
+
+    def stop(url):
+        path = f"{url}api/answer"
+        answer = {"id": "10", "label": "good", "client": "tab"}
+        urlopen(path, json.dumps(answer).encode(), timeout=30).close()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr("webbrowser.open", stop)  # called in a thread
+    place = ["label", str(table), "--text", "text", "--label", "label"]
+    assert main([*place, "--model", tiny_bert]) == 0
+    out, _, _ = read_cells(table.with_name("notes.labeled.csv"))
+    assert out["label_source"].count("person") == 1
+    assert "1 labels by people" in capsys.readouterr().err
+
+
+def test_each_long_step_is_said(label):
+    _, shown = label(*[_answer] * 4)
+    steps = [
+        f"training the model on {N_GIVEN + 4} labels",
+        "predicting the other texts",
+        "saving the model",
+        "the model is in",
+    ]
+    found = [[i for i, x in enumerate(shown) if x.startswith(step)] for step in steps]
+    assert found == sorted(found)
+    assert all(len(places) == 1 for places in found)
+
+
+def test_the_model_is_saved_when_the_table_cannot_be(label, table, monkeypatch):
+    def fail(*args, **options):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("skactive.labeling._project.write_table", fail)
+    status, shown = label(*[_answer] * 4)
+    assert status == 1
+    assert any(line.startswith("the table is not written: ") for line in shown)
+    assert "No space left on device" in shown[-1]
+    assert load(table.with_suffix(".skactive") / "model").predict(["a good one"])
+
+
+def test_a_result_that_is_up_to_date_is_not_computed_again(label, table, monkeypatch):
+    label(*[_answer] * 4)
+    out = table.with_name("notes.labeled.csv")
+    before, trained = out.stat().st_mtime_ns, []
+
+    def train(*args):
+        trained.append(args)
+        return None, None
+
+    def run(*lines, **options):
+        with monkeypatch.context() as patch:
+            patch.setattr("skactive.cli._label.train_final", train)
+            _, shown = label(*lines, **options)
+            patch.undo()
+        return shown
+
+    said = "nothing was answered since the table and the model were written"
+    assert said in run()
+    assert said in run(_answer, "u")
+    assert (out.stat().st_mtime_ns, trained) == (before, [])
+    assert said not in run(options=["--no-fine-tuning"])
+    assert said not in run("f")
+    assert len(trained) == 2
+    label(*[_answer])
+    out.unlink()
+    assert said not in run()
+    assert out.exists()
+    label()
+    table.touch()
+    assert said not in run()
+
+
 def test_an_interruption_of_the_predictions_keeps_the_labels(label, table, monkeypatch):
     def interrupt(*args):
         raise KeyboardInterrupt
@@ -616,7 +719,7 @@ def test_numbers_with_fractions_need_the_flag(label, columns, tmp_path, capsys):
 
 
 def test_fine_tuning_for_several_classes(label, several, tmp_path, monkeypatch):
-    monkeypatch.setattr("skactive.cli._label._LEAST_OF_SEVERAL", 10)
+    monkeypatch.setattr("skactive.cli._train._LEAST_OF_SEVERAL", 10)
     names = ["good", "new", "red"]
     run = {"file": several("columns", 30), "columns": ("text", names)}
     status, _ = label(_answer_several, **run)
