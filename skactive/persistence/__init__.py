@@ -8,6 +8,7 @@ from .._utils._sklearn import validate_params
 from ._estimators import (
     ESTIMATOR_DECODERS,
     STRATEGY_DECODERS,
+    disarm,
     encode_estimator,
     encode_strategy,
 )
@@ -225,7 +226,10 @@ def load(
 
     The hashes reveal damage and accidental changes. They are not a signature: a person
     who can change the files can change the manifest, too. Loading runs no code in that
-    case either.
+    case either, and neither does training again: `memory` of each `Pipeline` is None
+    after loading, since joblib's stores hold pickles, and `cache` of each
+    `BertFeatures` is "memory" or None. A folder with a pickle is refused, as is a file
+    that would take more than 100 MB and 100 times its size in memory.
 
     Examples
     --------
@@ -251,4 +255,6 @@ def load(
         )
     names = _as_names(trusted)
     reader = Reader(root, files, _DECODERS, model=model, trusted=names)
-    return reader.read(read_json(root / OBJECT_FILE))
+    estimator = reader.read(read_json(root / OBJECT_FILE))
+    disarm(estimator)
+    return estimator

@@ -5,17 +5,20 @@ Query strategies are saved by registered name with distribution and version.
 
 import copy
 import inspect
+import os
 import warnings
+import zipfile
 from contextlib import suppress
 from importlib import import_module
 
+import numpy as np
 from sklearn import config_context
 
 from .._storage._fingerprint import major
 from ..registry import available, find, get_strategy
 from ..strategies._base import FunctionStrategy
 from ._bert import encode_weights, find_model, restore, write_encoder, write_table
-from ._folder import OBJECT_FILE, TAG, LoadError, quote
+from ._folder import MOST_BYTES, OBJECT_FILE, TAG, LoadError, check_size, quote
 from ._values import encode_items
 
 
@@ -299,9 +302,14 @@ def _decode_by_skops(node, where, reader):
     path = reader.path(node["file"])
     skops = _import_skops(where)
     try:
+        with zipfile.ZipFile(path) as file:
+            n_bytes = _count_unpacked(file)
+        check_size(node["file"], path, n_bytes)
         unknown = _find_unknown(skops, path, reader.trusted)
         trusted = sorted(_PLAIN | reader.trusted)
         value = None if unknown else skops.load(path, trusted=trusted)
+    except LoadError:
+        raise
     except Exception as exc:  # a damaged file may raise anything
         raise LoadError(
             f"{node['file']!r} cannot be loaded by skops ({type(exc).__name__}: {exc})."
@@ -320,6 +328,51 @@ def _decode_by_skops(node, where, reader):
             f"{type(value).__qualname__}. Save again."
         )
     return _set_requests(value, node.get("requests"))
+
+
+def _count_unpacked(file):
+    """Return the bytes of all entries of a zip file; of `.npz` entries, unpacked."""
+    n_bytes = 0
+    for entry in file.infolist():
+        n_bytes += entry.file_size
+        if entry.filename.endswith(".npz") and entry.file_size < MOST_BYTES:
+            with file.open(entry) as stream, zipfile.ZipFile(stream) as inner:
+                n_bytes += sum(part.file_size for part in inner.infolist())
+    return n_bytes
+
+
+def disarm(estimator):
+    """Keep a loaded estimator from reading and writing stores in folders.
+
+    A `memory` becomes None, as joblib's stores hold pickles, and a `cache` in a folder
+    becomes "memory".
+    """
+    waiting, seen = [estimator], {}
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str | int | float | None) or id(value) in seen:
+            continue
+        seen[id(value)] = value
+        if isinstance(value, dict):
+            waiting += value.values()
+        elif isinstance(value, list | tuple | set | frozenset):
+            waiting += value
+        elif isinstance(value, np.ndarray):
+            waiting += value.ravel().tolist() if value.dtype == object else ()
+        elif type(value).__module__.startswith(_OPENED) or hasattr(value, "get_params"):
+            own = getattr(value, "__dict__", {})
+            if _is_store(own.get("memory")):
+                own["memory"] = None
+            if _is_store(own.get("cache")) and own["cache"] != "memory":
+                own["cache"] = "memory"
+            waiting += own.values()
+
+
+_OPENED = ("skactive.", "sklearn.")  # whose objects may hold estimators
+
+
+def _is_store(value):
+    return isinstance(value, str | os.PathLike) or hasattr(value, "cache")
 
 
 def _decode_known(node, where, reader):

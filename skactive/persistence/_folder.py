@@ -17,7 +17,11 @@ from .._storage._fingerprint import collect_versions, warn_of_versions
 
 OBJECT_FILE = "object.json"
 # A library might load these from a folder; `save` never writes them.
-_PICKLES_AND_CODE = (".bin", ".ckpt", ".pickle", ".pkl", ".pt", ".pth", ".py")
+_PICKLES_AND_CODE = (
+    *(".bin", ".ckpt", ".cloudpickle", ".dill", ".joblib", ".pickle", ".pkl"),
+    *(".pt", ".pth", ".py", ".pyc", ".so"),
+)
+MOST_BYTES, _MOST_TIMES = 10**8, 100  # of what a file is unpacked to
 TAG = "@"  # the key that distinguishes a coded value from a plain dict
 
 
@@ -179,13 +183,18 @@ class Reader:
                 f"{OBJECT_FILE!r} names the folder {name!r}, in which 'manifest.json' "
                 "lists no config.json. Save again."
             )
-        for file in sorted(self._files):
-            if file.startswith(f"{name}/") and file.endswith(_PICKLES_AND_CODE):
-                raise LoadError(
-                    f"{file!r} is a pickle or code, which skactive.save does not "
-                    "write. It was not loaded; do not trust the folder."
-                )
         return os.fspath(self.folder / name)
+
+
+def check_size(name, path, n_bytes):
+    """Raise a LoadError for a file that would take far more memory than disk."""
+    limit = max(MOST_BYTES, _MOST_TIMES * os.path.getsize(path))
+    if n_bytes > limit:
+        raise LoadError(
+            f"{name!r} must hold at most {_MOST_TIMES} times its size, got {n_bytes} "
+            f"bytes in {os.path.getsize(path)}. It was not read; do not trust the "
+            "folder."
+        )
 
 
 def _unreadable(where, exc):
@@ -441,6 +450,11 @@ def open_folder(folder):
             "not trust the folder."
         )
     for name, path in sorted(found.items()):
+        if name.lower().endswith(_PICKLES_AND_CODE):
+            raise LoadError(
+                f"{name!r} is a pickle or code, which skactive.save does not write. "
+                "It was not loaded; do not trust the folder."
+            )
         expected = listed[name]
         if path.is_symlink() or not path.is_file():
             raise LoadError(

@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 import numpy as np
 from scipy import sparse
 
-from ._folder import TAG, LoadError, quote, read_json
+from ._folder import TAG, LoadError, check_size, quote, read_json
 
 _SEQUENCES = {tuple: "tuple", set: "set", frozenset: "frozenset"}
 _SPARSE = {
@@ -300,10 +300,19 @@ def _read_pandas(path, node):
     return frame
 
 
+def _count_pandas(path):
+    """Return the number of cells of a parquet file, which take little on the disk."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        return file.metadata.num_rows * file.metadata.num_columns
+
+
 def _decode_pandas(node, where, reader):
     path = reader.path(node["file"])
     try:
         _require_pyarrow()
+        check_size(node["file"], path, 8 * _count_pandas(path))
         frame = _read_pandas(path, node)
     except ImportError as exc:
         raise ImportError(_NO_PYARROW.format(quote(where))) from exc
@@ -333,9 +342,20 @@ def _read_polars(path):
         return pl.read_parquet(stream)
 
 
+def _count_polars(path):
+    """Return the number of cells of a parquet file."""
+    import polars as pl
+
+    rows = pl.scan_parquet(path)
+    n_rows = rows.select(pl.len()).collect().item()
+    return n_rows * len(rows.collect_schema())
+
+
 def _decode_polars(node, where, reader):
+    path = reader.path(node["file"])
     try:
-        frame = _read_polars(reader.path(node["file"]))
+        check_size(node["file"], path, 8 * _count_polars(path))
+        frame = _read_polars(path)
     except ImportError as exc:
         raise ImportError(
             f"{quote(where)} is a data frame of polars, which is not installed. "
