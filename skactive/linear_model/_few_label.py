@@ -183,6 +183,11 @@ class FewLabelClassifier(LinearLogistic, BaseEstimator):
     ``BertFeatures(normalize=True)``. Other features are divided by the quadratic mean
     of the lengths of the training rows; they should have comparable scales.
 
+    C is the inverse strength of an l2 penalty on one vector of coefficients per class,
+    as in scikit-learn for three or more classes. Two classes have two vectors here as
+    well, where scikit-learn has one: C=10 is ``LogisticRegression(C=20)``. The
+    optimization stops early; probabilities are up to 0.01 from those at the optimum.
+
     Ledoit and Wolf's formula gives the shrinkage of the covariance. All folds and
     strengths of the logistic regressions are one optimization, in which each product
     with `X` serves all of them.

@@ -100,7 +100,8 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     estimator_ : classifier
-        The fitted classifier that predicts.
+        The fitted classifier that predicts: a clone of `estimator` or, if `chosen_` is
+        "teacher", of `teacher`, whose class and attributes may be others.
     chosen_ : {"pseudo-labels", "labels", "teacher"}
         What `estimator_` was trained on or, for "teacher", that it is the teacher.
     scores_ : dict of str to float
@@ -209,7 +210,9 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             Weights of the labels. Defaults to 1.
         X_unlabeled : container of items or None, default=None
             Items without labels, in a container of the same kind. Texts that are in `X`
-            are left out. By default, or without items, only the labels are used.
+            are left out. Rows of numbers are not compared: leave out those that have a
+            label, or the folds learn from the held-out rows, though not from their
+            labels. By default, or without items, only the labels are used.
 
         Returns
         -------
