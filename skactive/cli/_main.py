@@ -220,17 +220,20 @@ def _add_bridge(action, server, name):
         required=True,
         help="where answers, features and the model are kept",
     )
-    add_count(work, "--batch", 50, "texts chosen at a time")
-    work.add_argument(
-        "--left",
-        metavar="N",
-        type=as_count_or_zero,
-        help="choose the next batch when so many texts of the last one wait (default: "
-        "a quarter)",
-    )
-    work.add_argument(
-        "--strategy", metavar="NAME", default="margin", help="(default: %(default)s)"
-    )
+    if name in ("push", "run"):
+        add_count(work, "--batch", 50, "texts chosen at a time")
+        work.add_argument(
+            "--left",
+            metavar="N",
+            type=as_count_or_zero,
+            help="choose the next batch when so many texts of the last one wait "
+            "(default: a quarter)",
+        )
+        work.add_argument(
+            "--strategy",
+            metavar="NAME",
+            help="(default: that of the folder, or margin)",
+        )
     add_model(work)
     if name in ("run", "backend"):
         work.add_argument(

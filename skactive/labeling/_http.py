@@ -26,6 +26,7 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 LOCALHOST = "127.0.0.1"
+HOSTS = (LOCALHOST, "localhost")
 REQUEST_SECONDS = 10.0  # a request must be there twice this long after its connection
 MOST_WAITING = 50  # connections that may be open without a request
 _MOST_CONNECTIONS = 200

@@ -17,7 +17,7 @@ from .._storage._files import write_atomic
 from .._utils._sklearn import check_bool
 from ._calls import call
 from ._desk import Desk
-from ._http import LOCALHOST, HttpServer, bind, make_app, read_json, respond
+from ._http import HOSTS, LOCALHOST, HttpServer, bind, make_app, read_json, respond
 
 # What to install is said by `_http`, so that it comes first.
 # isort: split
@@ -34,7 +34,6 @@ FILES = {
     "icon.svg": ("icon.svg", "image/svg+xml"),
 }
 MAX_BODY = 1_000_000
-HOSTS = (LOCALHOST, "localhost")
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'self'; base-uri 'none'; form-action 'none'; "

@@ -121,18 +121,18 @@ def _fields(text):
     return dict(zip(PAIR, text, strict=True))
 
 
+def write_result(choices, name="label", to_name="text"):
+    """Return the `result` of Label Studio for names of classes; empty without any."""
+    about = {"from_name": name, "to_name": to_name, "type": "choices"}
+    return [{**about, "value": {"choices": choices}}] if choices else []
+
+
 def _write_label_studio(item, classes):
     fields = _fields(item.text)
     annotations = []
     for answer in item.answers:
-        result = {
-            "from_name": "label",
-            "to_name": next(iter(fields)),
-            "type": "choices",
-            "value": {"choices": _choices(answer)},
-        }
         annotation = {
-            "result": [result] if _choices(answer) else [],
+            "result": write_result(_choices(answer), to_name=next(iter(fields))),
             "was_cancelled": answer.label is None,
             "created_at": answer.time,
             "lead_time": answer.seconds,

@@ -234,19 +234,36 @@ def _find_question(named, label, where):
 
 def _read_label_studio(task, names, label, where, several):
     data = _take(task, "data", dict, where)
-    latest = {}
+    answers = []
     for number, annotation in enumerate(_take(task, "annotations", list, where, []), 1):
         place = f"annotation {number} of {where}"
         _check(annotation, dict, place, "must be an object")
-        answer = _read_annotation(annotation, label, place, several)
-        if answer is None:
-            continue
-        # The last one of each person counts, but a label always counts for more.
-        before = latest.get(answer.annotator, answer)
-        rank = [(a.label is not None, a.time) for a in (before, answer)]
-        latest[answer.annotator] = answer if rank[1] >= rank[0] else before
+        answers.append(_read_annotation(annotation, label, place, several))
     text = _read_text(data, names, f"'data' in {where}")
-    return Item(data.get(ID), text, tuple(latest.values()))
+    return Item(data.get(ID), text, keep_latest(filter(None, answers)))
+
+
+def keep_latest(answers):
+    """Return the last answer of each person; a label always counts for more."""
+    ranked = sorted(answers, key=lambda answer: (answer.label is not None, answer.time))
+    latest = {answer.annotator: answer for answer in ranked}
+    return tuple(sorted(latest.values(), key=lambda answer: answer.time))
+
+
+def read_values(result, key):
+    """Return the values in a `result` of Label Studio, dict of control to list.
+
+    Values of a region of the text are left out. The value of nested choices is the last
+    name of the path to it.
+    """
+    found = {}
+    for region in result or ():
+        value = region.get("value")
+        if isinstance(value, dict) and key in value and "start" not in value:
+            values = [value[key]] if isinstance(value[key], str) else value[key]
+            last = [x[-1] if isinstance(x, list) and x else x for x in values]
+            found.setdefault(region.get("from_name"), []).extend(last)
+    return found
 
 
 def _read_annotation(annotation, label, where, several):
@@ -259,13 +276,12 @@ def _read_annotation(annotation, label, where, several):
     answer = FileAnswer(None, str(by) if by else None, str(time), seconds, where)
     if annotation.get("was_cancelled"):
         return answer
-    named = {}
-    for region in _take(annotation, "result", list, where, []):
+    result = _take(annotation, "result", list, where, [])
+    for region in result:
         _check(region, dict, where, "must have objects in 'result'")
         if region.get("type") == "choices":
-            value = _take(region, "value", dict, where)
-            choices = _take(value, "choices", list, where)
-            named.setdefault(region.get("from_name"), []).extend(choices)
+            _take(_take(region, "value", dict, where), "choices", list, where)
+    named = read_values(result, "choices")
     chosen = _read_choice(_find_question(named, label, where), where, several)
     return None if chosen is None else replace(answer, label=chosen)
 

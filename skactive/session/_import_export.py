@@ -50,10 +50,11 @@ def predict_items(model, X, classes=None, target="single-label"):
     return labels, [None if score is None else round(score, 4) for score in scores]
 
 
-def export_table(path, what, pool, state, predictions=None):
+def export_table(path, what, pool, state, predictions=None, more=None):
     """Write labels or items; see `LabelingSession.export`.
 
     `predictions` of all items and their probabilities, two lists, are those of "pool".
+    `more` holds further cells, dict of id to dict of column to cell.
     """
     path = Path(path).expanduser()
     check_option("what", what, ("labels", "answers", "open", "pool"))
@@ -82,6 +83,13 @@ def export_table(path, what, pool, state, predictions=None):
         columns["seconds"] = [answer and answer.seconds for answer in answers]
         columns["note"] = [state.notes.get(id, "") for id in ids]
         columns["flag"] = [id in state.flags for id in ids]
+    for name in dict.fromkeys(
+        name for cells in (more or {}).values() for name in cells
+    ):
+        free = name
+        while free in columns:
+            free = f"task_{free}"
+        columns[free] = [more.get(id, {}).get(name) for id in ids]
     if path.suffix.lower() == ".csv":
         columns = {name: list(map(escape, cells)) for name, cells in columns.items()}
     write_table(path, columns, suffixes=(".csv", ".jsonl", ".parquet"))

@@ -1,6 +1,7 @@
 """The commands `label-studio`, against a Label Studio in memory."""
 
 import csv
+import signal
 
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -9,6 +10,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 
 from skactive.cli import main
+from skactive.labeling._label_studio._bridge import Bridge
 
 from ..labeling._fake_label_studio import FakeLabelStudio
 
@@ -50,7 +52,8 @@ def create(server, table, *options):
 
 def call(server, action, folder, *options):
     place = "--url", server.url, "--project", "1", "--session", str(folder)
-    return main(["label-studio", action, *place, "--batch", "4", *options])
+    batch = ["--batch", "4"] if action in ("push", "run") else []
+    return main(["label-studio", action, *place, *batch, *options])
 
 
 def test_create_makes_tasks_and_annotations_of_the_labels(server, table, capsys):
@@ -60,7 +63,7 @@ def test_create_makes_tasks_and_annotations_of_the_labels(server, table, capsys)
     assert project["title"] == "notes"
     ann = server.person(ANN, 1)
     tasks = ann.ask("GET", "/api/tasks/", project=1, fields="all")["tasks"]
-    assert tasks[0]["data"] == {"text": "fine thing 0"}
+    assert tasks[0]["data"] == {"text": "fine thing 0", "row": 0}
     given = [task["annotations"][0]["result"] for task in tasks[:3]]
     assert [result[0]["value"] for result in given] == [{"choices": ["good"]}] * 3
     assert not any(task["annotations"] for task in tasks[3:])
@@ -70,12 +73,12 @@ def test_push_pull_and_the_answers(server, table, tmp_path, capsys):
     create(server, table, "--classes", "good,bad")
     folder, ann = tmp_path / "bridge", server.person(ANN, 1)
     assert call(server, "push", folder) == 0
-    assert "4 texts are asked first" in capsys.readouterr().err
+    assert "4 texts in front" in capsys.readouterr().err
     task = ann.next()
     ann.answer(task["id"], "bad")
     assert call(server, "pull", folder) == 0
     out = capsys.readouterr().out
-    assert out == f"{folder / 'answers.csv'}: 1 labels, 0 skipped\n"
+    assert out == f"{folder / 'answers.csv'}: 1 label, 0 skipped\n"
     with open(folder / "answers.csv", encoding="utf-8") as stream:
         (row,) = csv.DictReader(stream)
     assert row["text"] == task["data"]["text"]
@@ -112,17 +115,124 @@ def test_run_with_several_classes_per_text(server, table, tmp_path, capsys):
         (["--token-env", "NO_SUCH"], "argument --token-env: the environment variable"),
         (["--batch", "0"], "must be a positive integer, got '0'"),
         (["--left", "-1"], "must be a positive integer, got '-1'"),
-        (["--question", "tone"], "'question' must be a control <Choices>"),
+        (["--question", "tone"], "argument --question: must be a control <Choices>"),
+        (["--strategy", "none"], "'none'"),
         (["--url", "ftp://x"], "'url' must be"),
         (["--project", "7"], "was not found"),
     ],
 )
 def test_errors_are_one_line(server, table, tmp_path, capsys, options, message):
     create(server, table, "--classes", "good,bad")
-    assert call(server, "pull", tmp_path / "bridge", *options) in (1, 2)
+    assert call(server, "push", tmp_path / "bridge", *options) in (1, 2)
     error = capsys.readouterr().err.splitlines()[-1]
     assert error.startswith("skactive: error: ")
     assert message in error
+    assert not (tmp_path / "bridge").exists()
+
+
+def test_the_other_columns_join_the_answers_with_the_table(server, tmp_path):
+    table = tmp_path / "notes.csv"
+    table.write_text("id,tweet,text,label\n8,,,\n7,@ann fine,odd,x\n6,poor,,y\n")
+    options = "--text", "tweet", "--classes", "good,bad", "--url", server.url
+    assert main(["label-studio", "create", str(table), *options]) == 0
+    data = [task["data"] for task in server.tasks.values()]
+    assert data[0] == {
+        "text": "@ann fine",
+        "row": 1,
+        "id": "7",
+        "column_text": "odd",
+        "label": "x",
+    }
+    assert not any(server.annotations.values())
+    server.person(ANN, 1).answer(1, "good")
+    folder = tmp_path / "bridge"
+    assert call(server, "pull", folder) == 0
+    with open(folder / "answers.csv", encoding="utf-8") as stream:
+        (row,) = csv.DictReader(stream)
+    assert row["text"] == "'@ann fine"
+    found = [row[name] for name in ("row", "task_id", "column_text", "task_label")]
+    assert found == ["1", "7", "odd", "x"]
+
+
+def test_pairs_are_named_when_a_project_is_opened(server, tmp_path, capsys):
+    table = tmp_path / "notes.csv"
+    table.write_text("a,b\none,two\nthree,four\n")
+    options = "--text", "a", "b", "--classes", "good,bad", "--url", server.url
+    assert main(["label-studio", "create", str(table), *options]) == 0
+    assert call(server, "pull", tmp_path / "bridge") == 0
+    assert "2 pairs of text_1 and text_2, 0 labels so far" in capsys.readouterr().err
+
+
+def test_a_wrong_token_reads_no_tasks(server, table, tmp_path, capsys, monkeypatch):
+    create(server, table, "--classes", "good,bad")
+    monkeypatch.setenv("LABEL_STUDIO_API_KEY", "nobody")
+    capsys.readouterr()
+    assert call(server, "pull", tmp_path / "bridge") == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "token was refused" in line
+
+
+def test_pull_and_backend_use_the_strategy_of_the_folder(
+    server, table, tmp_path, capsys
+):
+    create(server, table, "--classes", "good,bad")
+    folder = tmp_path / "bridge"
+    assert call(server, "push", folder, "--strategy", "entropy") == 0
+    assert call(server, "pull", folder) == 0
+    assert call(server, "push", folder, "--batch", "3") == 0
+    assert "warning" not in capsys.readouterr().err
+    assert call(server, "push", folder, "--strategy", "margin") == 0
+    assert "it differs in strategy" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("action", ["pull", "backend"])
+def test_help_has_the_options_that_are_used(action, capsys):
+    with pytest.raises(SystemExit):
+        main(["label-studio", action, "--help"])
+    shown = capsys.readouterr().out
+    assert not any(x in shown for x in ("--batch", "--left", "--strategy"))
+
+
+def test_an_error_of_run_comes_after_the_answers_and_the_model(
+    server, table, tmp_path, capsys, monkeypatch
+):
+    pytest.importorskip("skops")
+    create(server, table, "--label", "tone", "--classes", "good,bad")
+    server.person(ANN, 1).answer(4, "bad")
+    folder, step = tmp_path / "bridge", Bridge._step
+
+    def fail_later(bridge, *args):
+        step(bridge, *args)
+        server.tokens.clear()  # revoked
+        return False
+
+    monkeypatch.setattr(Bridge, "_step", fail_later)
+    assert call(server, "run", folder, "--no-fine-tuning", "--interval", "0.01") == 1
+    shown = capsys.readouterr()
+    assert shown.out.endswith(f"{folder / 'answers.csv'}: 4 labels, 0 skipped\n")
+    assert "stopped by an error; the answers and the model are written" in shown.err
+    assert "token was refused" in shown.err.splitlines()[-1]
+    assert (folder / "model").is_dir()
+    assert (folder / "answers.csv").read_text("utf-8").count(ANN) == 4
+
+
+def test_sigterm_ends_a_run_as_ctrl_c_does(
+    server, table, tmp_path, capsys, monkeypatch
+):
+    pytest.importorskip("skops")
+    create(server, table, "--label", "tone", "--classes", "good,bad")
+    server.person(ANN, 1).answer(4, "bad")
+    folder, step = tmp_path / "bridge", Bridge._step
+
+    def terminate(bridge, *args):
+        step(bridge, *args)
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(Bridge, "_step", terminate)
+    assert call(server, "run", folder, "--no-fine-tuning") == 0
+    assert "stopped\n" in capsys.readouterr().err
+    assert (folder / "model").is_dir()
+    assert (folder / "answers.csv").read_text("utf-8").count(ANN) == 4
 
 
 def test_classes_are_needed(server, table, capsys):

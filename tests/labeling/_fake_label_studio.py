@@ -667,7 +667,10 @@ def _is_valid(project, item):
         kind, to_name, classes = controls.get(region["from_name"], ("", "", []))
         if (region["type"], region["to_name"]) != (kind, to_name):
             return False
-        if kind == "choices" and not set(region["value"]["choices"]) <= set(classes):
+        # A path of nested choices, a list, is dropped as well.
+        if kind == "choices" and not all(
+            name in classes for name in region["value"]["choices"]
+        ):
             return False
     return True
 

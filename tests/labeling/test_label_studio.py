@@ -4,6 +4,8 @@
 Studio gives them next.
 """
 
+import base64
+import csv
 import json
 import os
 import re
@@ -184,7 +186,7 @@ class Process:
             "token-env": "TOKEN",
             "project": people.project,
             "session": folder,
-            "batch": site.batch,
+            **({"batch": site.batch} if action == "run" else {}),
             "model": site.model,
             **more,
         }
@@ -209,8 +211,8 @@ class Process:
         self.process.kill()
         self.process.wait()
 
-    def stop(self):
-        self.process.send_signal(signal.SIGINT)
+    def stop(self, number=signal.SIGINT):
+        self.process.send_signal(number)
         assert self.process.wait(PATIENCE) == 0, self.log.read_text()
 
     def runs(self):
@@ -345,6 +347,21 @@ def test_the_session_holds_what_people_said(site, n_kills, start, capsys):
         )
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("site", ["fake"], indirect=True)
+def test_sigterm_writes_the_answers_and_the_model(site, start):
+    people = People(site, 60)
+    bridge = start(people, "run", interval=0.1)
+    bridge.until(lambda: people.version() and people.pending(people.version()))
+    while people.made["answers"] < 6:
+        bridge.until(people.label_next)
+    bridge.until(lambda: bridge.answers() == people.answers())
+    bridge.stop(signal.SIGTERM)
+    with open(bridge.folder / "answers.csv", encoding="utf-8") as stream:
+        assert len(list(csv.DictReader(stream))) == 5  # one of the six is a skip
+    assert (bridge.folder / "model").is_dir()
+
+
 def _is_whole(bridge, people):
     """Whether exactly the open questions of the session are to be labeled first."""
     waiting = set()
@@ -435,6 +452,58 @@ def test_the_accuracy_is_that_of_a_simulation(site, tmp_path, capsys):
         sys.stdout.write(f"\n{shown}\n")
 
 
+NESTED = (
+    '<View><Text name="help" value="Read it:"/><Text name="text" value="$text"/>'
+    '<Labels name="span" toName="text"><Label value="word"/></Labels>'
+    '<Choices name="part" toName="text" perRegion="true"><Choice value="odd"/>'
+    "</Choices>"
+    '<Choices name="label" toName="text" allowNested="true"><Choice value="good"/>'
+    '<Choice value="bad"><Choice value="rude"/><Choice value="sad"/></Choice>'
+    "</Choices></View>"
+)
+
+
+@pytest.mark.parametrize("site", [LIVE], indirect=True)
+def test_nested_choices_and_other_columns(site, tmp_path):
+    texts = [f"{('fine', 'poor')[i % 2]} thing {i}" for i in range(12)]
+    with Client(site.url, site.token) as client:
+        project = client.create_project("nested", NESTED)["id"]
+        data = [{"text": text, "row": i, "user": None} for i, text in enumerate(texts)]
+        ids = client.import_tasks(project, [{"data": x} for x in data])
+        people = httpx.Client(
+            base_url=site.url, headers={"Authorization": f"Token {site.people[0]}"}
+        )
+        for i, choice in enumerate([["bad", "rude"], ["good"], ["bad", "sad"], "good"]):
+            span = {"start": 0, "end": 4, "text": texts[i][:4]}
+            about = {"to_name": "text", "id": "s1"}
+            result = [
+                {**about, "from_name": "part", "type": "choices"},
+                {"from_name": "label", "to_name": "text", "type": "choices"},
+            ]
+            result[0]["value"] = {**span, "choices": ["odd"]}
+            result[1]["value"] = {"choices": [choice]}
+            path = f"/api/tasks/{ids[i]}/annotations/"
+            assert people.post(path, json={"result": result}).status_code == 201
+        with Bridge(client, project, tmp_path, _make_light, batch=4) as bridge:
+            assert str(bridge.pull()) == "4 labels"
+            assert [*bridge.session.labels.values()] == ["rude", "good", "sad", "good"]
+            assert bridge.push() == 4
+            (version,) = client.list_versions(project)
+            assert len(client.list_predictions(project, version)) == 4
+            with open(bridge.export(), encoding="utf-8") as stream:
+                rows = list(csv.DictReader(stream))
+        assert [row["row"] for row in rows] == ["0", "1", "2", "3"]
+        # The same server under another name.
+        other = site.url.replace("127.0.0.1", "localhost")
+        said = []
+        with (
+            Client(other, site.token) as moved,
+            Bridge(moved, project, tmp_path, _make_light, say=said.append) as bridge,
+        ):
+            assert not bridge.pull()
+        assert said[0].endswith(f"is now {other}; the folder goes on")
+
+
 @pytest.mark.parametrize("site", [LIVE], indirect=True)
 def test_a_backend_predicts_with_the_newest_model(site, start):
     people = People(site, 60)
@@ -453,6 +522,12 @@ def test_a_backend_predicts_with_the_newest_model(site, start):
     }
     about = people.ask("/api/ml", method="POST", json=body)
     assert about["readable_state"] == "Connected"
+    # Label Studio makes the webhook without the password, as a header adds it.
+    query = {"project": people.project}
+    (hook,) = people.ask("/api/webhooks/", params=query)
+    header = {"Authorization": f"Basic {base64.b64encode(AUTH.encode()).decode()}"}
+    path = f"/api/webhooks/{hook['id']}/"
+    people.ask(path, method="PATCH", params=query, json={"headers": header})
 
     def newest():
         return people.ask(f"/api/ml/{about['id']}/versions")["versions"]

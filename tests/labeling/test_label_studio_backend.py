@@ -47,7 +47,8 @@ def open_client(bridge):
 
     def open_client(**options):
         opened.append(Backend(bridge, **options))
-        return TestClient(opened[-1].app, raise_server_exceptions=False)
+        options = {"raise_server_exceptions": False, "base_url": "http://127.0.0.1"}
+        return TestClient(opened[-1].app, **options)
 
     yield open_client
     for backend in opened:
@@ -167,10 +168,19 @@ def test_a_change_that_the_bridge_makes_does_not_wake_it(client, bridge):
 
 
 def test_another_project_is_refused(client):
-    for path in ("/setup", "/predict"):
+    for path in ("/setup", "/predict", "/train", "/webhook"):
         response = client.post(path, json=_request(project="8.1795378659"))
         assert response.status_code == 400
         assert "serves project 7, not '8.1795378659'" in response.json()["error"]
+
+
+def test_the_webhook_of_another_project_wakes_nobody(client, bridge):
+    content = {"action": "START_TRAINING", "project": {"id": 8, "title": "other"}}
+    response = client.post("/webhook", json=content)
+    assert response.status_code == 400
+    assert "serves project 7, not '8'" in response.json()["error"]
+    assert not bridge.wake.is_set()
+    assert not bridge.train_soon.is_set()
 
 
 @pytest.mark.parametrize(
@@ -198,6 +208,13 @@ def test_a_large_body_is_refused(client, monkeypatch):
     assert client.post("/webhook", content=b"{}").status_code == 200
 
 
+@pytest.mark.parametrize("path", ["/setup", "/webhook", "/train"])
+def test_only_tasks_may_be_large(client, path):
+    content = b'{"action": "' + b"x" * 1_000_000 + b'"}'
+    assert client.post(path, content=content).status_code == 413
+    assert client.post(path, content=b"{}").status_code == 200
+
+
 def test_a_failure_is_an_error_without_a_traceback(client, bridge, caplog):
     bridge.predict = lambda texts: 1 / 0
     response = client.post("/predict", json=_request())
@@ -210,7 +227,7 @@ def test_a_failure_is_an_error_without_a_traceback(client, bridge, caplog):
     assert client.get("/predict").json() == {"error": "Method Not Allowed"}
 
 
-def test_a_password_is_asked_for_but_not_from_webhooks(open_client, bridge):
+def test_a_password_is_asked_for_on_every_path(open_client, bridge):
     client = open_client(auth="ann:a secret: with colons")
     wrong = [None, ("ann", "wrong"), ("bob", "a secret: with colons")]
     calls = [
@@ -218,16 +235,20 @@ def test_a_password_is_asked_for_but_not_from_webhooks(open_client, bridge):
         ("GET", "/versions"),
         ("POST", "/setup"),
         ("POST", "/predict"),
+        ("POST", "/train"),
+        ("POST", "/webhook"),
     ]
     for method, path in calls:
         for auth in wrong:
             response = client.request(method, path, auth=auth)
             assert response.status_code == 401
             assert response.headers["www-authenticate"].startswith("Basic")
+        assert not bridge.wake.is_set()
         right = ("ann", "a secret: with colons")
         response = client.request(method, path, auth=right, json=_request([]))
         assert response.status_code == 200
-    assert client.post("/webhook", json={}).status_code == 200
+        bridge.wake.clear()
+    assert client.get("/nowhere").status_code == 401
 
 
 @pytest.mark.parametrize("auth", ["ann", ":secret", "ann:", "änn:secret", 3])
@@ -236,11 +257,21 @@ def test_a_password_that_cannot_be_sent(bridge, auth):
         Backend(bridge, auth=auth)
 
 
-def test_pages_of_a_browser_are_refused(client):
+def test_pages_of_a_browser_are_refused(client, bridge):
     headers = {"Origin": "http://evil.example"}
     assert client.get("/versions", headers=headers).status_code == 403
-    response = client.post("/predict", json=_request(), headers=headers)
-    assert response.status_code == 403
+    for path in ("/predict", "/webhook", "/train"):
+        response = client.post(path, json=_request(), headers=headers)
+        assert response.status_code == 403
+    assert not bridge.wake.is_set()
+    assert not bridge.train_soon.is_set()
+
+
+def test_another_host_is_refused_where_only_this_computer_is_served(open_client):
+    headers = {"Host": "evil.example"}
+    assert open_client().get("/", headers=headers).status_code == 403
+    assert open_client().get("/", headers={"Host": "localhost:9"}).is_success
+    assert open_client(host="0.0.0.0").get("/", headers=headers).is_success
 
 
 def test_only_this_computer_is_served_by_default(bridge):
@@ -293,7 +324,7 @@ def test_nothing_is_predicted_for_whom_has_gone(bridge, monkeypatch):
     with Backend(bridge) as backend:
         with socket.create_connection(("127.0.0.1", backend.port)) as connection:
             connection.sendall(
-                b"POST /predict HTTP/1.1\r\nHost: backend\r\n"
+                b"POST /predict HTTP/1.1\r\nHost: localhost\r\n"
                 b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
             )
             begun.wait(60)

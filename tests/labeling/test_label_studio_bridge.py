@@ -1,5 +1,6 @@
 """The bridge, over a Label Studio in memory: answers, order, interruptions."""
 
+import csv
 import json
 import threading
 from datetime import timedelta
@@ -22,7 +23,7 @@ from skactive.labeling._label_studio._client import (
 )
 from skactive.labeling._label_studio._config import write_config
 
-from ._fake_label_studio import FakeLabelStudio
+from ._fake_label_studio import FakeLabelStudio, choose
 
 TEXTS = [f"{('fine', 'poor')[i % 2]} {i % 5} thing number {i}" for i in range(24)]
 ANN, BOB = "ann@example.com", "bob@example.com"
@@ -40,7 +41,7 @@ class Site:
 
     def __init__(self, folder, texts=TEXTS, people=(ANN, BOB), **config):
         self.server, self.folder = FakeLabelStudio(*people), folder
-        self.opened = []
+        self.opened, self.url = [], "http://fake"
         with self.client() as client:
             config = write_config(config.pop("classes", ["good", "bad"]), **config)
             self.project = client.create_project("texts", config)["id"]
@@ -52,7 +53,7 @@ class Site:
 
     def client(self, **options):
         return Client(
-            *("http://fake", f"legacy-{ANN}"),
+            *(self.url, f"legacy-{ANN}"),
             transport=self.server.transport,
             sleep=lambda seconds: None,
             **options,
@@ -133,7 +134,7 @@ def test_labels_skips_changes_and_deletes_of_two_people_arrive(site):
     first = site.ann.answer(1, "good", lead_time=7.25)
     site.bob.answer(1, "bad")
     site.bob.skip(2)
-    assert str(bridge.pull()) == "2 labels, 1 skips"
+    assert str(bridge.pull()) == "2 labels, 1 skip"
     assert recorded(bridge) == ({(1, ANN): "good", (1, BOB): "bad"}, {2})
     (id,) = bridge.session.answers
     assert bridge.session.history(id)[0]["seconds"] == 7.25
@@ -222,6 +223,104 @@ def test_pairs_of_texts_are_one_item(tmp_path):
     bridge.pull()
     assert [*bridge.session.labels.values()] == ["bad"]
     site.close()
+
+
+def configure(site, *controls, texts='<Text name="text" value="$text"/>'):
+    """Set the labeling configuration of a site."""
+    config = f"<View>{texts}{''.join(controls)}</View>"
+    site.server.projects[site.project]["label_config"] = config
+
+
+def choose_from(*choices, name="label", more=""):
+    return f'<Choices name="{name}" toName="text" {more}>{"".join(choices)}</Choices>'
+
+
+GOOD, BAD = '<Choice value="good"/>', '<Choice value="bad"/>'
+NESTED = (
+    '<Choice value="bad"><Choice value="rude" alias="R"/><Choice value="sad"/></Choice>'
+)
+
+
+def test_of_nested_choices_the_last_name_is_the_class(site):
+    configure(site, choose_from(GOOD, NESTED, more='allowNested="true"'))
+    bridge = site.bridge()
+    assert bridge.session.classes == ["good", "bad", "R", "sad"]
+    site.ann.answer(1, ["bad", "R"])
+    site.ann.answer(2, ["good"])
+    site.ann.answer(3, "good")
+    assert str(bridge.pull()) == "3 labels"
+    assert not bridge.pull()
+    labels = [*bridge.session.labels.values()]
+    assert labels == ["R", "good", "good"]
+    bridge.push()
+    assert {len(x) for x in site.server.predictions.values()} == {1}
+
+
+def test_several_nested_choices_arrive_as_lists(site):
+    more = 'choice="multiple" allowNested="true"'
+    configure(site, choose_from(GOOD, NESTED, more=more))
+    bridge = site.bridge()
+    site.ann.answer(1, ["bad", "R"], ["good"])
+    bridge.pull()
+    assert [*bridge.session.labels.values()] == [["good", "R"]]
+
+
+def test_choices_of_the_same_name_are_refused(site):
+    other = '<Choice value="kind"><Choice value="sad"/></Choice>'
+    configure(site, choose_from(GOOD, NESTED, other))
+    with pytest.raises(
+        ValueError, match="must have different choices, got 'sad' twice"
+    ):
+        site.bridge()
+
+
+def test_choices_about_regions_are_refused(site):
+    configure(site, choose_from(GOOD, BAD, more='perRegion="true"'))
+    for question in (None, "label"):
+        with pytest.raises(
+            ValueError, match="must ask about the whole text, got perRe"
+        ):
+            site.bridge(question=question)
+
+
+def test_choices_about_regions_are_no_question_beside_those_about_texts(site):
+    about = choose_from(GOOD, BAD, name="span", more='perRegion="true"')
+    configure(site, about, choose_from(GOOD, BAD))
+    bridge = site.bridge()
+    assert bridge.question.name == "label"
+    site.ann.answer(1, "good", name="span")
+    assert not bridge.pull()
+
+
+def test_a_text_of_the_configuration_is_no_part_of_an_item(site):
+    texts = '<Text name="help" value="Read it:"/><Text name="text" value="$text"/>'
+    configure(site, choose_from(GOOD, BAD), texts=texts)
+    bridge = site.bridge()
+    assert [*bridge.tasks.values()] == TEXTS
+    assert bridge.question.items == "texts"
+
+
+def test_a_question_about_a_text_of_the_configuration_is_refused(site):
+    texts = '<Text name="text" value="Read it"/>'
+    configure(site, choose_from(GOOD, BAD), texts=texts)
+    with pytest.raises(ValueError, match="must label a <Text> with a key of the tasks"):
+        site.bridge()
+
+
+def test_answers_are_written_with_the_data_of_their_tasks(site):
+    data = {"id": 7, "user": "ann", "tags": ["a", "b"]}
+    (number,) = site.add({"text": "+1 for it", **data})
+    site.ann.answer(number, "good")
+    site.ann.answer(1, "bad")
+    bridge = site.bridge()
+    bridge.pull()
+    with open(bridge.export(), encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert len(rows) == 2
+    (row,) = [row for row in rows if row["text"] == "'+1 for it"]
+    assert (row["task_id"], row["user"], row["tags"]) == ("7", "ann", '["a", "b"]')
+    (row,) = [row for row in rows if row["text"] == TEXTS[0]]
+    assert (row["task_id"], row["user"], row["tags"]) == ("", "", "")
 
 
 def test_notes_arrive(site):
@@ -355,6 +454,21 @@ def test_only_the_batch_has_the_current_version(site):
     (batch,) = bridge.session.open_batches
     assert found.keys() == {bridge.number(id) for id in batch.ids}
     assert all(len(predictions) == 1 for predictions in found.values())
+
+
+def test_batches_of_an_earlier_folder_are_removed_but_not_its_backend(site):
+    site.bridge().push()
+    old = f"skactive-{site.opened[0]._key}-m7"
+    result = choose("good")
+    prediction = {"task": 1, "model_version": old, "score": 0.5, "result": result}
+    with site.client() as client:
+        client.add_predictions(site.project, [prediction])
+    bridge = site.bridge(folder=site.folder.with_name("other"))
+    bridge.push()
+    with site.client() as client:
+        assert client.list_versions(site.project) == sorted(
+            [old, site.server.projects[site.project]["model_version"]]
+        )
 
 
 def test_the_predictions_are_those_of_the_model(site):
@@ -551,6 +665,9 @@ class Once:
         self.n_looks += 1
         return self.n_looks > 1
 
+    def wait(self, seconds):
+        return self.is_set()
+
 
 # Runs ---------------------------------------------------------------------------------
 
@@ -565,7 +682,7 @@ def test_a_run_ends_with_the_labels_that_were_wanted(site):
     bridge.run(10, interval=0.01, say=say)
     assert len(bridge.session.labels) >= 10
     assert recorded(bridge)[0].items() <= site.truth()[0].items()
-    assert said[0] == "0 labels; 4 texts are asked first"
+    assert said[0] == "0 labels; 4 texts in front"
 
 
 def test_a_run_ends_when_no_text_is_left(site):
@@ -607,6 +724,27 @@ def test_a_run_looks_at_once_when_it_is_woken(site):
     assert recorded(bridge)[0] == {(1, ANN): "good"}
 
 
+def test_a_run_that_is_woken_all_the_time_looks_once_per_second(site):
+    bridge = site.bridge()
+
+    class Stop:
+        waits = ()
+
+        def is_set(self):
+            return len(self.waits) == 3
+
+        def wait(self, seconds):
+            self.waits += (seconds,)
+            bridge.wake.set()
+            return self.is_set()
+
+    site.server.log.clear()
+    stop = Stop()
+    bridge.run(interval=600, stop=stop)
+    assert stop.waits == (1.0, 1.0, 1.0)
+    assert [path for _, path, _ in site.server.log].count("/api/tasks/") == 3
+
+
 def test_a_backend_gets_a_new_version_after_each_training(site):
     bridge, versions = site.bridge(), []
 
@@ -636,8 +774,53 @@ def test_a_folder_belongs_to_one_project(site):
     with site.client() as client:
         other = client.create_project("other", write_config(["good", "bad"]))["id"]
     site.project = other
-    with pytest.raises(ValueError, match="'session' must be a new folder or that of"):
+    with pytest.raises(
+        ValueError, match=r"argument --session: .* project 2 .*--project 1\."
+    ):
         site.bridge()
+
+
+def test_a_folder_follows_a_server_to_another_address(site):
+    site.bridge()
+    site.ann.answer(1, "good")
+    said = []
+    site.url = "http://other"
+    bridge = site.bridge(say=said.append)
+    assert said[0] == (
+        "the server was http://fake and is now http://other; the folder goes on"
+    )
+    bridge.pull()
+    assert recorded(bridge)[0] == {(1, ANN): "good"}
+    again = []
+    site.bridge(say=again.append)
+    assert again == ["reading the tasks"]
+
+
+def test_a_new_project_of_the_same_number_is_another_one(site):
+    site.bridge()
+    site.server.projects[site.project]["created_at"] = "2026-02-02T02:02:02.000000Z"
+    with pytest.raises(ValueError, match="Name another folder"):
+        site.bridge()
+
+
+def test_a_folder_that_knows_no_time_of_creation_is_bound_to_the_url(site):
+    site.bridge()
+    path = site.folder / "bridge.json"
+    about = json.loads(path.read_text())
+    del about["created_at"]
+    path.write_text(json.dumps(about))
+    site.url = "http://other"
+    with pytest.raises(ValueError, match="an unknown time"):
+        site.bridge()
+    site.url = "http://fake"
+    site.bridge()
+    assert "created_at" in json.loads(path.read_text())
+
+
+def test_a_smaller_batch_is_no_other_learner(site, recwarn):
+    site.bridge(batch=4)
+    site.bridge(batch=9)
+    assert not [x for x in recwarn if "learner" in str(x.message)]
 
 
 def test_another_kind_of_question_is_refused(site):
@@ -652,7 +835,7 @@ def test_another_kind_of_question_is_refused(site):
     ("config", "message"),
     [
         ("<View", "the labeling configuration must be XML"),
-        ("<View/>", "'question' must be a control <Choices>"),
+        ("<View/>", "argument --question: must be a control <Choices>"),
         (
             '<View><Image name="a" value="$a"/><Choices name="b" toName="a"/></View>',
             "must label a <Text>",
@@ -679,6 +862,8 @@ def test_one_of_several_questions_is_named(site):
 
 
 def test_a_wrong_token_is_explained(site, tmp_path):
-    client = Client("http://fake", "nobody", transport=site.server.transport)
+    client, said = Client("http://fake", "nobody", transport=site.server.transport), []
     with pytest.raises(LabelStudioError, match="token"):
-        Bridge(client, 1, tmp_path / "x", make_learner)
+        Bridge(client, 1, tmp_path / "x", make_learner, say=said.append)
+    assert not said
+    assert not (tmp_path / "x").exists()

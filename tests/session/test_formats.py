@@ -337,6 +337,16 @@ def test_the_last_annotation_of_a_person_counts(open_texts, write):
     assert session.skipped == []
 
 
+def test_nested_choices_are_read_and_regions_are_not(open_texts, write):
+    about = choice("odd")
+    about["value"] |= {"start": 0, "end": 4, "text": "flood"}
+    result = [about, choice(["bad", "sad"])]
+    task = {"data": {"text": "flood"}, "annotations": [{"result": result}]}
+    session = open_texts()
+    session.import_labels(write([task], "label-studio"), format="label-studio")
+    assert session.labels == {2: "sad"}
+
+
 def test_one_of_several_questions_is_named(open_texts, write):
     session = open_texts()
     result = [choice("spam", "kind"), choice("en", "language")]

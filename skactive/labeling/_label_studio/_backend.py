@@ -8,22 +8,27 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from .._http import LOCALHOST, HttpServer, bind, make_app, read_json, respond
+from .._http import HOSTS, LOCALHOST, HttpServer, bind, make_app, read_json, respond
 
 # What to install is said by `_http`, so that it comes first.
 # isort: split
 import anyio
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
-MAX_BODY = 250_000_000  # as many bytes as Label Studio accepts by default
+MAX_BODY = 50_000_000  # bytes of the tasks that Label Studio sends in one request
+MAX_EVENT = 1_000_000  # and of all other requests
 CHUNK = 200  # texts that are predicted before the next look whether someone waits
 # Changes of the project are made by the bridge itself, and hold no answers.
 UNINTERESTING = {"PROJECT_CREATED", "PROJECT_UPDATED"}
 
 
 class Backend(HttpServer):
-    """Serve the model of a bridge; `auth` is "user:password", or None for everyone."""
+    """Serve the model of a bridge; `auth` is "user:password", or None for everyone.
+
+    Requests of browser pages are refused, and on 127.0.0.1 requests to another host.
+    """
 
     def __init__(
         self,
@@ -33,7 +38,7 @@ class Backend(HttpServer):
         port: int | None = None,
         auth: str | None = None,
     ) -> None:
-        self.bridge = bridge
+        self.bridge, self._host = bridge, host
         self._auth = None if auth is None else _encode_auth(auth)
         self._predicting = anyio.CapacityLimiter(1)
         routes = [
@@ -45,23 +50,40 @@ class Backend(HttpServer):
             Route("/webhook", self.answer_webhook, methods=["POST"]),
             Route("/train", self.answer_webhook, methods=["POST"]),
         ]
-        super().__init__(make_app(routes), bind(port, host))
+        self._app = make_app(routes)
+        super().__init__(self, bind(port, host))
         self.url = f"http://{host}:{self.port}"
+
+    async def __call__(self, scope, receive, send):
+        """Answer a request, unless it is refused before anything of it is read."""
+        refusal = self._refuse(Headers(scope=scope))
+        app = self._app if refusal is None else respond(*refusal)
+        await app(scope, receive, send)
+
+    def _refuse(self, headers):
+        """Return the status, the content and the headers of a refusal, or None."""
+        if "origin" in headers:
+            return 403, {"error": "The request comes from a page of a browser."}
+        name = headers.get("host", "").partition(":")[0]
+        if self._host in HOSTS and name not in HOSTS:
+            return 403, {"error": "This backend is only for this computer."}
+        given = headers.get("authorization", "").encode()
+        if self._auth and not hmac.compare_digest(given, self._auth):
+            error = {"error": "The user or the password is wrong."}
+            return 401, error, {"WWW-Authenticate": 'Basic realm="skactive"'}
+        return None
 
     async def answer_health(self, request):
         """Return the state of the backend; Label Studio waits for one second."""
-        self._check(request)
         return respond(200, {"status": "UP", "model_class": "skactive"})
 
     async def answer_versions(self, request):
         """Return the versions of the model: the newest alone is kept."""
-        self._check(request)
         version = self.bridge.version
         return respond(200, {"versions": [version] if version else []})
 
     async def answer_setup(self, request):
         """Return the version: Label Studio asks again for what has another one."""
-        self._check(request)
         self._check_project(await _read_object(request))
         return respond(200, {"model_version": self.bridge.version})
 
@@ -71,8 +93,7 @@ class Backend(HttpServer):
         Before there is a model, a task gets an empty list: Label Studio then stores
         nothing. One request is predicted at a time, and no longer than someone waits.
         """
-        self._check(request)
-        content = await _read_object(request)
+        content = await _read_object(request, MAX_BODY)
         self._check_project(content)
         texts = [self._read_text(task) for task in _list_tasks(content)]
         results = []
@@ -91,10 +112,12 @@ class Backend(HttpServer):
     async def answer_webhook(self, request):
         """Wake the bridge, which reads what is new from Label Studio itself.
 
-        The webhooks of Label Studio send no password, so that none is asked for. They
-        wait for one second and are never repeated.
+        Only the action and the project are used. Label Studio waits for one second and
+        repeats nothing. What it sends by itself has the password if the webhook has it
+        as a header, and what "Start Training" sends always has it.
         """
         content = await _read_object(request)
+        self._check_project(content)
         action = str(content.get("action"))
         if action == "START_TRAINING" or request.url.path == "/train":
             self.bridge.train_soon.set()
@@ -102,18 +125,10 @@ class Backend(HttpServer):
             self.bridge.wake.set()
         return respond(200, {"status": "ok"})
 
-    def _check(self, request):
-        """Refuse pages of a browser, and who has another password."""
-        if "origin" in request.headers:
-            raise HTTPException(403, "The request comes from a page of a browser.")
-        given = request.headers.get("authorization", "").encode()
-        if self._auth and not hmac.compare_digest(given, self._auth):
-            headers = {"WWW-Authenticate": 'Basic realm="skactive"'}
-            raise HTTPException(401, "The user or the password is wrong.", headers)
-
     def _check_project(self, content):
         """Refuse a project that is not that of the bridge."""
-        project, own = str(content.get("project", "")), self.bridge.project
+        project, own = content.get("project", ""), self.bridge.project
+        project = str(project.get("id", "") if isinstance(project, dict) else project)
         if project and project.partition(".")[0] != str(own):
             raise HTTPException(
                 400, f"This backend serves project {own}, not {project[:20]!r}."
@@ -194,9 +209,9 @@ def _encode_auth(auth):
     return b"Basic " + base64.b64encode(auth.encode())
 
 
-async def _read_object(request):
+async def _read_object(request, max_body=MAX_EVENT):
     """Return the JSON object of a request."""
-    content = await read_json(request, MAX_BODY)
+    content = await read_json(request, max_body)
     if not isinstance(content, dict):
         raise HTTPException(400, "the body must be a JSON object.")
     return content

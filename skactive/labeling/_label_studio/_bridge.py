@@ -1,6 +1,7 @@
 """A labeling session whose questions are asked in Label Studio."""
 
 import json
+import re
 import secrets
 import threading
 import time
@@ -14,6 +15,7 @@ import numpy as np
 from ..._storage._files import write_atomic
 from ..._storage._fingerprint import hash_item
 from ...session import LabelingSession, read_labels
+from ...session._import_export import export_table
 from ...session._mirror import Mirrored
 from ...session._predictions import predict_labels
 from ._client import RefusedError, UnavailableError
@@ -24,6 +26,9 @@ SOURCE = "label-studio"
 _OVERLAP = timedelta(seconds=60)
 _FULL_SHARE = 10  # all tasks are read in a tenth of the time at most
 _MAX_FAILURES = 5  # in a row, each after the retries of the client
+_LEAST_PAUSE = 1.0  # seconds between two pulls, however often somebody wakes the bridge
+# A pushed batch of any folder; the versions of backends end with a letter and a number.
+_PUSHED = re.compile("skactive-[0-9a-f]{8}-[0-9]+")
 
 
 @dataclass(frozen=True)
@@ -37,8 +42,8 @@ class Pulled:
     messages: tuple = ()
 
     def __str__(self):
-        numbers = ((name, getattr(self, name)) for name in _PULLED)
-        return ", ".join(f"{n} {name}" for name, n in numbers if n) or "nothing new"
+        numbers = ((getattr(self, name), name) for name in _PULLED)
+        return ", ".join(count(n, name) for n, name in numbers if n) or "nothing new"
 
     def __bool__(self):
         return any(getattr(self, name) for name in _PULLED)
@@ -60,7 +65,8 @@ class Bridge:
     on where it was. `make_learner(folder)` returns the learner of the session, with
     `multi_label=True` that of one whose question allows several classes, and
     `question` names one of several questions. At most `left` texts of the last batch
-    may wait for an answer when the next one is chosen; None stands for a quarter.
+    may wait for an answer when the next one is chosen; None stands for a quarter. `say`
+    gets messages on what is opened.
 
     Attributes
     ----------
@@ -84,6 +90,7 @@ class Bridge:
         batch=50,
         left=None,
         question=None,
+        say=lambda message: None,
     ):
         self.client, self.project, self.batch = client, project, batch
         self.left = batch // 4 if left is None else left
@@ -93,10 +100,12 @@ class Bridge:
         self._make_learner, self._name = make_learner, question
         self._about = client.get_project(project)
         self.question = read_question(self._about["label_config"], question)
-        self._key = _claim(self.folder, client.url, project)
+        self._key = _claim(self.folder, client.url, self._about, say)
+        say("reading the tasks")
         self.version = ""
         self._users, self._told = {}, set()
         self._texts = _read_json(self.folder / "tasks.json", {})
+        self._rest = {}  # what else the data of the tasks holds
         self._open()
 
     def close(self):
@@ -137,7 +146,7 @@ class Bridge:
         several = {"multi_label": True} if self.question.multiple else {}
         learner = self._make_learner(self.folder, **several)
         self.session = LabelingSession(
-            learner.set_params(batch_size=self.batch),
+            learner,
             list(items.values()),
             self.folder / "session",
             ids=list(items),
@@ -171,7 +180,7 @@ class Bridge:
                 problems.append(str(exc))
                 continue
             id = f"{task['id']}-{hash_item(text) % 16**8:08x}"
-            self._texts[id] = text
+            self._texts[id], self._rest[id] = text, self.question.read_rest(task)
             found[id] = task
             self._unfinished.pop(id, None)
             if not all(skips) and not task["is_labeled"]:
@@ -219,6 +228,14 @@ class Bridge:
                 self._forget(gone)
             self._check_counts(about)
             return pulled
+
+    def export(self):
+        """Write the answers, with the other data of their tasks; return the file."""
+        path, session = self.folder / "answers.csv", self.session
+        with self._lock:
+            place = session._pool, session._state
+            export_table(path, "answers", *place, more=self._rest)
+        return path
 
     def _overlapped(self):
         newest = datetime.fromisoformat(self._newest)
@@ -336,7 +353,8 @@ class Bridge:
             raise
         self.client.switch_version(self.project, version)
         for old in self.client.list_versions(self.project):
-            if old.startswith(f"skactive-{self._key}-") and old != version:
+            own = old.startswith(f"skactive-{self._key}-")
+            if old != version and (own or _PUSHED.fullmatch(old)):
                 self.client.delete_version(self.project, old)
 
     def predict(self, texts, learner=None):
@@ -390,21 +408,24 @@ class Bridge:
                 if n_failures > _MAX_FAILURES:
                     raise
                 say(str(exc))
-            self.wake.wait(interval)
+            pause = min(interval, _LEAST_PAUSE)
+            if not stop.wait(pause):
+                self.wake.wait(interval - pause)
 
     def _step(self, n, every, say):
         """Pull, then push or train; return whether there is nothing left to do."""
         report(self.pull(), say)
         n_labels = len(self.session.labels)
+        labels = count(n_labels, "labels")
         if n is not None and n_labels >= n:
-            say(f"{n_labels:,} labels")
+            say(labels)
             return True
         if every is not None:
             least = 1 if self.train_soon.is_set() else every
             self.train_soon.clear()
             if self.session.model_age >= least or (n_labels and not self.version):
                 self.refit()
-                say(f"{n_labels:,} labels; the model is {self.version}")
+                say(f"{labels}; the model is {self.version}")
             return False
         shown = _read_json(self.folder / "pushed.json", "")
         try:
@@ -413,10 +434,15 @@ class Bridge:
             report(self.pull(), say)
             n_waiting = self.push()
         if not n_waiting:
-            say(f"{n_labels:,} labels; no text is left")
+            say(f"{labels}; no text is left")
         elif _read_json(self.folder / "pushed.json", "") != shown:
-            say(f"{n_labels:,} labels; {n_waiting} texts are asked first")
+            say(f"{labels}; {count(n_waiting, 'texts')} in front")
         return not n_waiting
+
+
+def count(n, name):
+    """Return a number with the name of what is counted, which is a plural."""
+    return f"{n:,} {name.removesuffix('s') if n == 1 else name}"
 
 
 def report(pulled, say):
@@ -427,20 +453,31 @@ def report(pulled, say):
         say(message)
 
 
-def _claim(folder, url, project):
+def _claim(folder, url, about, say):
     """Return the key of a folder for one project, which is made if it is new."""
-    path, own = folder / "bridge.json", {"url": url, "project": project}
+    path = folder / "bridge.json"
+    own = {"url": url, "project": about["id"], "created_at": about["created_at"]}
     folder.mkdir(parents=True, exist_ok=True)
-    found = _read_json(path, None)
-    if found is None:
-        found = {**own, "key": secrets.token_hex(4)}
-        write_atomic(path, json.dumps(found).encode())
-    if {name: found.get(name) for name in own} != own:
+    before = _read_json(path, None)
+    found = before or {**own, "key": secrets.token_hex(4)}
+    # A server can have several names, and moves; the time of creation stays.
+    when = "created_at" if "created_at" in found else "url"
+    if any(found.get(name) != own[name] for name in ("project", when)):
+        shown = [
+            f"project {x.get('project')} at {x.get('url')} (made at "
+            f"{x.get('created_at', 'an unknown time')})"
+            for x in (own, found)
+        ]
         raise ValueError(
-            f"'session' must be a new folder or that of project {project} at {url}, "
-            f"got {str(folder)!r}, which is that of project {found.get('project')} at "
-            f"{found.get('url')}. Name another folder."
+            f"argument --session: must be a new folder or that of {shown[0]}, got "
+            f"{str(folder)!r}, which is that of {shown[1]}. Name another folder, or "
+            f"continue with that project: --url {found.get('url')} --project "
+            f"{found.get('project')}."
         )
+    if found["url"] != url:
+        say(f"the server was {found['url']} and is now {url}; the folder goes on")
+    if before != (now := {**found, **own}):
+        write_atomic(path, json.dumps(now).encode())
     return found["key"]
 
 

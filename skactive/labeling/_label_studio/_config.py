@@ -1,9 +1,11 @@
 """The labeling configuration of a project: its question, read or written."""
 
+import json
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
-from ...session._format_export import FileAnswer
+from ...session._format_export import FileAnswer, write_result
+from ...session._format_import import keep_latest, read_values
 from ...session._import_export import PAIR
 from ...session._mirror import Mirrored
 
@@ -46,52 +48,46 @@ class Question:
                 )
         return texts[0] if len(texts) == 1 else texts
 
+    @property
+    def items(self):
+        """What a task holds, in words."""
+        return "texts" if len(self.keys) == 1 else f"pairs of {' and '.join(self.keys)}"
+
+    def read_rest(self, task):
+        """Return what else the data of a task holds, dict of key to cell."""
+        rest = {key: x for key, x in task["data"].items() if key not in self.keys}
+        return {
+            key: json.dumps(x) if isinstance(x, list | dict) else x
+            for key, x in rest.items()
+        }
+
     def write_result(self, label):
         """Return the `result` of a prediction; empty if there is no class."""
-        if label is None or label == []:
-            return []
-        choices = list(label) if isinstance(label, list | tuple) else [label]
-        region = {
-            "from_name": self.name,
-            "to_name": self.to_name,
-            "type": "choices",
-            "value": {"choices": [str(choice) for choice in choices]},
-        }
-        return [region]
+        names = label if isinstance(label, list | tuple) else [label]
+        names = [str(name) for name in names if name is not None]
+        return write_result(names, self.name, self.to_name)
 
     def read_answers(self, task, users):
         """Return the answers of all people to a task, as Mirrored.
 
-        Of several annotations by one person, the latest counts, but labels before
-        skips. `users` is a dict of id to name.
+        `users` is a dict of id to name.
         """
-        latest, notes = {}, {}
+        answers, notes = [], {}
         annotations = task.get("annotations") or ()
         for annotation in sorted(annotations, key=_updated):
             by = annotation.get("completed_by")
-            by = users.get(by, f"user {by}")
-            chosen = _read_values(annotation, self.name, "choices")
-            label, is_skip = chosen, annotation.get("was_cancelled")
+            by, result = users.get(by, f"user {by}"), annotation.get("result")
+            label = read_values(result, "choices").get(self.name, [])
+            is_skip = annotation.get("was_cancelled")
             if not self.multiple:
-                label = chosen[0] if chosen else None
+                label = label[0] if label else None
             if label is not None or is_skip:
                 time, seconds = _updated(annotation), annotation.get("lead_time")
-                answer = FileAnswer(None if is_skip else label, by, time, seconds)
-                if not is_skip or latest.get(by, answer).label is None:
-                    latest[by] = answer
-            notes[by] = "\n".join(_read_values(annotation, self.note, "text"))
+                label = None if is_skip else label
+                answers.append(FileAnswer(label, by, time, seconds))
+            notes[by] = "\n".join(read_values(result, "text").get(self.note, []))
         note = "\n".join(filter(None, notes.values()))
-        return Mirrored(tuple(sorted(latest.values(), key=lambda a: a.time)), note)
-
-
-def _read_values(annotation, name, key):
-    """Return the values of a control in an annotation, list of str."""
-    found = []
-    for region in annotation.get("result") or ():
-        if region.get("from_name") == name:
-            values = region.get("value", {}).get(key, [])
-            found += [values] if isinstance(values, str) else values
-    return found
+        return Mirrored(keep_latest(answers), note)
 
 
 def _updated(annotation):
@@ -107,35 +103,56 @@ def read_question(config, name=None):
             f"the labeling configuration must be XML, got {config[:60]!r} ({exc}). "
             "Set one in the settings of the project."
         ) from exc
-    controls = {tag.get("name"): tag for tag in root.iter("Choices")}
-    objects = {tag.get("name"): tag for kind in _TEXTS for tag in root.iter(kind)}
+    found = {tag.get("name"): tag for tag in root.iter("Choices")}
+    controls = {x: tag for x, tag in found.items() if not _is_per_region(tag)} or found
     name = name or (next(iter(controls)) if len(controls) == 1 else None)
-    if name not in controls:
+    if name not in found:
         raise ValueError(
-            "'question' must be a control <Choices> of the project, got "
+            "argument --question: must be a control <Choices> of the project, got "
             f"{name!r}; it has {', '.join(map(repr, controls)) or 'none'}. Name one "
             "with --question, or add one in the settings of the project."
         )
-    control = controls[name]
-    to_names = (control.get("toName") or "").split(",")
-    if not set(to_names) <= objects.keys():
+    control = found[name]
+    if _is_per_region(control):
         raise ValueError(
-            f"<Choices name={name!r}> must label a <Text>, got {to_names}; skactive "
-            "labels texts only."
+            f"<Choices name={name!r}> must ask about the whole text, got "
+            'perRegion="true"; skactive reads no regions. Add a <Choices> without it '
+            "in the settings of the project."
+        )
+    objects = {
+        x.get("name"): x.get("value", "") for x in root.iter() if x.tag in _TEXTS
+    }
+    keys = {x: value[1:] for x, value in objects.items() if value.startswith("$")}
+    to_names = (control.get("toName") or "").split(",")
+    if not set(to_names) <= keys.keys():
+        raise ValueError(
+            f"<Choices name={name!r}> must label a <Text> with a key of the tasks, "
+            f'such as value="$text", got {to_names}; skactive labels texts only.'
         )
     # Of two texts, the question names one: both are the item.
-    shown = objects if len(objects) == 2 else to_names
-    keys = tuple(objects[x].get("value", "").removeprefix("$") for x in shown)
+    shown = keys if len(keys) == 2 else to_names
     classes = [tag.get("alias") or tag.get("value") for tag in control.iter("Choice")]
-    notes = [tag.get("name") for tag in root.iter("TextArea")]
+    for label in classes:
+        if classes.count(label) > 1:
+            raise ValueError(
+                f"<Choices name={name!r}> must have different choices, got {label!r} "
+                "twice. Set an alias=, or another value=, in the settings of the "
+                "project."
+            )
+    areas = [tag for tag in root.iter("TextArea") if not _is_per_region(tag)]
     return Question(
         name,
         to_names[0],
-        keys,
+        tuple(dict.fromkeys(keys[x] for x in shown)),
         classes,
         control.get("choice") == "multiple",
-        notes[0] if len(notes) == 1 else None,
+        areas[0].get("name") if len(areas) == 1 else None,
     )
+
+
+def _is_per_region(tag):
+    """Whether a control asks about regions; the case of attributes does not matter."""
+    return ("perregion", "true") in {(x.lower(), y.lower()) for x, y in tag.items()}
 
 
 def write_config(classes, *, multiple=False, pair=False):
