@@ -3,7 +3,7 @@
 import json
 import os
 from collections import Counter
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import compress
 from pathlib import Path
 
@@ -17,11 +17,10 @@ from ..datasets._label_cells import (
     to_indicator,
 )
 from ..datasets._parts import find_files
-from ..datasets._reader import find_delimiter, is_untyped, read_cells
-from ..datasets._writer import find_unwritable, free_name, write_table
+from ..datasets._reader import find_delimiter, read_cells
+from ..datasets._writer import find_unwritable, free_name
 from ..persistence import save
 from ..session import LabelingSession
-from ..session._import_export import escape
 from ..session._journal import read_manifest
 from ..session._labels import list_classes
 from ..session._manifest import PoolChangedError
@@ -37,7 +36,7 @@ from ._record import (
     write_output,
     write_record,
 )
-from ._result import COLUMNS, Rows, make_stamp
+from ._result import COLUMNS, Rows, flatten, make_stamp, write_result
 from ._table import Table
 
 _BATCH = 5  # items chosen at a time: few, so that they are of the newest model
@@ -235,6 +234,8 @@ class Project:
         if not isinstance(text, str):
             return
         suffix = self._suffix.lower()
+        if kind == "note" and suffix == ".tsv":
+            text = flatten(text)
         if (odd := find_unwritable(text, suffix)) is not None:
             raise ValueError(
                 f"the {kind} {text!r:.100} must not hold {odd!r}, which a {suffix} "
@@ -404,21 +405,9 @@ class Project:
         if self.cells is not None:
             added["prediction"] = list(map(self.cells.join, added["prediction"]))
         ours = {**labels, **{self._free_name(name): x for name, x in added.items()}}
-        self._write_output(partial(self._write_table, ours))
+        table = self.columns, ours, self._free_name("note"), self.delimiter
+        self._write_output(lambda path: write_result(path, self.path, *table))
         return rows.count()
-
-    def _write_table(self, ours, path):
-        """Write the columns of the file, and `ours`, in the format of a path."""
-        columns = self.columns
-        if is_untyped(path):
-            # The cells of the file stay as they were; only ours could be formulas.
-            ours = {
-                name if name in columns else escape(name): list(map(escape, cells))
-                for name, cells in ours.items()
-            }
-        elif path.suffix != self.path.suffix:  # JSON has no dates, for example
-            columns = {name: list(map(_as_json, x)) for name, x in columns.items()}
-        write_table(path, {**columns, **ours}, delimiter=self.delimiter)
 
     def _as_columns(self, labels, sources):
         """Return labels as columns in the form of the file, dict of name to cells."""
@@ -471,13 +460,6 @@ class Project:
             about |= {"target": self.target, "classes": classes}
             about["separator"] = self._separator
         return save_model(model, self.folder, about)
-
-
-def _as_json(cell):
-    return cell if isinstance(cell, _JSON) else str(cell)
-
-
-_JSON = (str, int, float, list, dict, type(None))
 
 
 def save_model(model, folder, about):

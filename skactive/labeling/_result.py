@@ -2,8 +2,12 @@
 
 import hashlib
 import os
+import re
 from collections import Counter
 
+from ..datasets._reader import is_untyped
+from ..datasets._writer import write_table
+from ..session._import_export import escape
 from ..session._labels import is_names, list_classes
 
 COLUMNS = (
@@ -50,7 +54,11 @@ class Rows:
         return {name: self._sources[name] for name in names}
 
     def _sort(self, label):
-        return sorted(label, key=self._places.get) if is_names(label) else label
+        # A model can know a class by its former name.
+        places, last = self._places, len(self._places)
+        if not is_names(label):
+            return label
+        return sorted(label, key=lambda name: places.get(name, last))
 
 
 def _collect(session):
@@ -70,6 +78,34 @@ def _collect(session):
         copies |= dict.fromkeys(session.copies(id), cells)
     said = copies | own
     return dict(zip(session.positions(list(said)), said.values(), strict=True))
+
+
+def write_result(path, file, columns, ours, note, delimiter):
+    """Write the columns of a file and `ours`, in the format of a path.
+
+    `note` is the column of the notes.
+    """
+    if path.suffix.lower() == ".tsv":
+        ours = {**ours, note: list(map(flatten, ours[note]))}
+    if is_untyped(path):
+        # The cells of the file stay as they were; only ours could be formulas.
+        ours = {
+            name if name in columns else escape(name): list(map(escape, cells))
+            for name, cells in ours.items()
+        }
+    elif path.suffix != file.suffix:  # JSON has no dates, for example
+        columns = {name: list(map(_as_json, x)) for name, x in columns.items()}
+    write_table(path, {**columns, **ours}, delimiter=delimiter)
+
+
+def _as_json(cell):
+    is_json = cell is None or isinstance(cell, str | int | float | list | dict)
+    return cell if is_json else str(cell)
+
+
+def flatten(note):
+    """Return a note in one line, as TSV needs it; None stays."""
+    return note and re.sub(r"[\t\r\n]+", " ", note)
 
 
 def make_stamp(files, session, options):

@@ -102,7 +102,7 @@ def test_a_name_that_the_format_cannot_hold_is_refused(open_project, name, text)
         lambda: desk.rename_class("p", text),
         lambda: desk.answer(id, "p", "tab", text),
         lambda: desk.skip(id, "tab", text),
-        lambda: desk.note(id, text),
+        lambda: desk.note(id, f"{text}\x07\ud800"),
     ):
         before = desk.session.seq
         with pytest.raises(ValueError, match=r"\.(tsv|csv|parquet|xlsx) file cannot"):
@@ -166,6 +166,29 @@ def test_flags_notes_and_skips_are_columns(open_project):
     assert None not in out["prediction"]
 
 
+@pytest.mark.parametrize("name", ["t.tsv", "t.csv", "t.xlsx"])
+def test_a_note_can_have_several_lines(open_project, name):
+    project = open_project([], name, classes=["p", "n"])
+    project.desk.note(1, "first\n\tsecond")
+    project.write()
+    out, _, _ = read_cells(project.output)
+    assert project.output.name == f"t.labeled.{name[2:]}"
+    assert out["note"][1] == ("first second" if name == "t.tsv" else "first\n\tsecond")
+
+
+def test_a_model_can_know_a_former_name_of_a_class(open_project):
+    options = {"separator": "|"}
+    project = open_project(["a", "a"], options=options, classes=["a", "b"])
+    project.session.rename_class("b", "c")
+    model = OneVsRestClassifier(DummyClassifier(strategy="constant", constant=1))
+    with pytest.warns(UserWarning, match="is present in all training"):
+        model.fit([[0], [0]], [[1, 1], [1, 1]])
+    project.texts = [[0]] * len(TEXTS)
+    project.write(model, ["b", "a"])
+    out, _, _ = read_cells(project.output)
+    assert out["prediction"][5] == "a|b"
+
+
 def test_names_in_a_cell_have_the_order_of_the_file(open_project):
     labels = ["food|price", "price", "price|service"]
     project = open_project(labels, options={"separator": "|"}, classes=None)
@@ -197,8 +220,7 @@ def test_a_class_that_is_a_formula_is_no_header(tmp_path):
 @pytest.mark.parametrize("name", ["t.tsv", "t.xlsx", "t.parquet"])
 def test_what_a_format_cannot_hold_is_written_as_jsonl(open_project, name):
     project = open_project(["p", "n"], name)
-    project.session.note(4, "a\tb\x07\ud800")  # as an earlier version allowed
-    project.desk.answer(4, "p", "tab")
+    project.session.tell(4, "p", unasked=True, annotator="a\tb\x07\ud800")
     project.write()
     assert project.output.name == "t.labeled.jsonl"
     assert not project.output.with_suffix(project.path.suffix).exists()
@@ -206,7 +228,7 @@ def test_what_a_format_cannot_hold_is_written_as_jsonl(open_project, name):
         project.messages
     )
     out, _, _ = read_cells(project.output)
-    assert (out["label"][4], out["note"][4]) == ("p", "a\tb\x07\ud800")
+    assert (out["label"][4], out["annotator"][4]) == ("p", "a\tb\x07\ud800")
 
 
 def test_cells_without_json_are_texts_in_the_other_format(tmp_path):
