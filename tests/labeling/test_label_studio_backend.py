@@ -253,7 +253,7 @@ def test_a_password_is_asked_for_on_every_path(open_client, bridge):
 
 @pytest.mark.parametrize("auth", ["ann", ":secret", "ann:", "änn:secret", 3])
 def test_a_password_that_cannot_be_sent(bridge, auth):
-    with pytest.raises(ValueError, match="'auth' must be 'user:password'"):
+    with pytest.raises(ValueError, match="a variable with user:password in ASCII"):
         Backend(bridge, auth=auth)
 
 

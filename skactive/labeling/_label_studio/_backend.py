@@ -203,8 +203,8 @@ def _encode_auth(auth):
     """Return the header that a user and a password are sent as."""
     if not isinstance(auth, str) or not auth.isascii() or not all(auth.partition(":")):
         raise ValueError(
-            "'auth' must be 'user:password' in ASCII, both not empty. Pass None to ask "
-            "for no password."
+            "argument --auth-env: must name a variable with user:password in ASCII, "
+            "both not empty. Correct the variable."
         )
     return b"Basic " + base64.b64encode(auth.encode())
 
