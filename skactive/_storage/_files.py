@@ -48,9 +48,11 @@ def write_atomic(path, data, sync_names=True, mode=0o666):
         finally:
             _close(handle)
         _replace(temporary, path)
-    except BaseException:
+    except BaseException as exc:
         with suppress(OSError):
             _unlink(temporary)
+        if isinstance(exc, OSError) and exc.filename is None:
+            exc.filename = path  # a full disk names no file by itself
         raise
     if sync_names:
         sync_folder(folder)

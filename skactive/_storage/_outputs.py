@@ -69,10 +69,16 @@ def find_mode(path):
     return mode | 0o600
 
 
-def make_private_folder(path, mode):
-    """Create a folder that others open only if all may read a file of `mode`."""
+def make_private_folder(path, mode, own):
+    """Make a folder that others open only if all may read a file of `mode`.
+
+    A folder that has files stays as it is, unless one of them is called `own`.
+    """
+    is_private = mode & 0o044 != 0o044
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.mkdir(0o777 if mode & 0o044 == 0o044 else 0o700, exist_ok=True)
+    path.mkdir(0o700 if is_private else 0o777, exist_ok=True)
+    if is_private and (own in os.listdir(path) or not os.listdir(path)):
+        path.chmod(0o700)
 
 
 def _is_known(path, digests):

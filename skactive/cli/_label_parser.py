@@ -65,7 +65,7 @@ def _add_work(label):
         "--session",
         metavar="FOLDER",
         help="where answers, features and the model are kept (default: FILE with the "
-        "suffix .skactive)",
+        "suffix .skactive, and FILE.LABEL.skactive for a second column of labels)",
     )
     work.add_argument(
         "--strategy",

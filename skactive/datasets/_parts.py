@@ -77,10 +77,8 @@ def _refuse_missing(path):
         advice = f"For a pattern, pass sorted(glob.glob({str(path)!r}))."
     elif re.match("[a-z0-9]+:/", str(path)):
         advice = "For a remote file, pass pyarrow.dataset.dataset(...)."
-    raise FileNotFoundError(
-        f"'path' is {'a folder' if path.is_dir() else 'no file or folder'}: "
-        f"{str(path)!r}. {advice}"
-    )
+    fault = "'path' is a folder" if path.is_dir() else "no such file or folder"
+    raise FileNotFoundError(f"{fault}: {str(path)!r}. {advice}")
 
 
 def _check_one_format(files, name):

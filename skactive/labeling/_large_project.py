@@ -6,7 +6,7 @@ from ..session._import_export import PAIR
 from ..session._labels import is_missing
 from ..session._predictions import predict_labels
 from ._project import Project
-from ._record import make_folder
+from ._record import make_folder, plain_folder
 from ._result import COLUMNS, Rows
 
 _ROWS = 8192  # that are predicted and written at a time
@@ -31,8 +31,10 @@ class LargeProject(Project):
         self.columns, self.rows = columns, range(len(rows))
         self._places, self._place = rows, "rows (counted from 0)"
         self._find_target(regression)
-        make_folder(self.folder, self.path)
-        self.texts = open_pool(self.path, text, id=id, cache=self.folder / "pool")
+        # All columns of labels share the texts that `skactive encode` read.
+        shared = plain_folder(self.path) if folder is None else self.folder
+        make_folder(shared, self.path)
+        self.texts = open_pool(self.path, text, id=id, cache=shared / "pool")
         given = self._read_labels(label, self.cells)
         self.given = {rows[place]: label for place, label in given.items()}
 

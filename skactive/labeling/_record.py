@@ -75,7 +75,7 @@ def make_folder(folder, path):
     Only its owner opens it if others may not read the table in `path`.
     """
     try:
-        make_private_folder(folder, find_mode(path))
+        make_private_folder(folder, find_mode(path), RECORD)
     except OSError as exc:
         raise OSError(
             f"argument --session: must be a folder to write into, got {str(folder)!r} "
@@ -98,7 +98,7 @@ def check_record(folder, about):
         ("label", "that column"),
         ("text", "that column"),
         ("id", "the same ids"),
-        ("separator", "the same"),
+        ("separator", "the same separator"),
         ("target", "that kind of labels"),
     ):
         same = _same if name == "label" else lambda one, two: one == two

@@ -51,3 +51,13 @@ def test_a_private_file_is_private_from_its_first_byte(tmp_path, monkeypatch):
     write_atomic(tmp_path / "x", b"secret", mode=0o600)
     assert modes == [0o600]
     assert (tmp_path / "x").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_full_disk_names_the_file(tmp_path, monkeypatch):
+    def full(handle, data):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(_files, "_write", full)
+    with pytest.raises(OSError, match=r"No space left on device: '.*file'"):
+        _files.write_atomic(tmp_path / "file", b"new")
+    assert list(tmp_path.iterdir()) == []

@@ -188,3 +188,27 @@ def test_several_classes_and_numbers(encode, label, columns, tmp_path):
     assert out["label"][:9] == numbers[:9]
     assert out["label_source"].count("model") == N_ROWS - 9
     assert json.loads((tmp_path / "sizes" / "model.json").read_text())["target"]
+
+
+def test_two_codings_of_a_large_table(encode, label, folder, tmp_path):
+    encode(folder)
+    (tmp_path / "notes.labeled.parquet").write_bytes(b"mine")
+    status, shown = label(folder, 4)
+    assert status == 0, shown
+    kept = tmp_path / "notes.labeled.1.parquet"
+    assert kept.read_bytes() == b"mine"
+    assert any(f"it is kept as {kept}" in line for line in shown)
+    status, shown = label(folder, 3, "--classes", "good,bad", columns="quality")
+    assert status == 0, shown
+    assert f"{N_ROWS} texts, 0 labels given, 0 by people" in shown
+    first, second = (
+        pq.read_table(tmp_path / f"notes{name}.labeled.parquet").to_pydict()
+        for name in ("", ".quality")
+    )
+    assert first["label_source"].count("person") == 4
+    assert second["label_source"].count("person") == 3
+    assert not (tmp_path / "notes.quality.skactive" / "pool").exists()
+    status, shown = label(folder, 0, "--id", "key")
+    error = "notes.skactive was begun without --id. Use the same ids, or --session NEW."
+    assert status == 1
+    assert shown[-1].endswith(error)

@@ -210,7 +210,7 @@ def test_bad_folders_are_refused(tmp_path, name):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((["a text", "b"], "text"), "no file or folder: 'a text'"),
+        ((["a text", "b"], "text"), "no such file or folder: 'a text'"),
         (([], "text"), "at least one file"),
         ((["."], "text"), "is a folder: '.'. Pass the folder alone"),
         (("data/*.csv", "text"), r"sorted\(glob.glob\('data/\*.csv'\)\)"),

@@ -242,6 +242,10 @@ def test_nothing_is_more_readable_than_the_table(begin, table, tmp_path, mode, f
         os.umask(mask)
     for path, expected in (("t.labeled.csv", mode), ("t.skactive", folder)):
         assert stat.S_IMODE((tmp_path / path).stat().st_mode) == expected
+    table.chmod(0o600)  # later
+    begin()
+    for path, expected in (("t.labeled.csv", 0o600), ("t.skactive", 0o700)):
+        assert stat.S_IMODE((tmp_path / path).stat().st_mode) == expected
 
 
 def test_the_record_of_a_project(begin, tmp_path):
