@@ -106,6 +106,22 @@ def test_from_a_folder_to_a_labeled_table(encode, label, folder, columns, tmp_pa
     assert len(read_labels(tmp_path / "notes.skactive" / "session")) == 10
 
 
+def test_flags_notes_and_skips_are_columns(encode, folder, tmp_path, monkeypatch):
+    encode(folder)
+    lines = iter(["s", "f", "n unclear", "1", "q"])
+    monkeypatch.setattr("builtins.input", lambda prompt: next(lines))
+    place = ["label", str(folder), "--text", "text", "--label", "label"]
+    assert main([*place, "--features", str(tmp_path / "features"), "--terminal"]) == 0
+    out = pq.read_table(tmp_path / "notes.labeled.parquet").to_pydict()
+    sources = out["label_source"]
+    assert (sources.count("skipped"), sources.count("person")) == (1, 1)
+    assert out["label"][sources.index("skipped")] is None
+    assert None not in out["prediction"]
+    person = sources.index("person")
+    assert [row for row in range(N_ROWS) if out["flag"][row]] == [person]
+    assert [row for row in range(N_ROWS) if out["note"][row]] == [person]
+
+
 def test_the_saved_model_predicts_new_texts(encode, label, folder, columns, tmp_path):
     encode(folder)
     _, shown = label(folder, 8)
