@@ -17,6 +17,7 @@ METHODS = (
     "note",
     "add_class",
     "rename_class",
+    "remove_class",
     "item",
     "history",
     "search",

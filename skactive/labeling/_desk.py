@@ -1,6 +1,5 @@
 """What a person may do in a session: the one class behind every front end."""
 
-import inspect
 import os
 import threading
 import time
@@ -8,9 +7,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import wraps
-from numbers import Integral
-from typing import Any, TypeVar, cast
+from typing import Any
 
 from scipy.stats import binomtest
 
@@ -19,66 +16,13 @@ from .._utils._threads import lower_priority, synchronized
 from ..session._ids import fold
 from ..session._labels import key_of, list_classes
 from ..session._predictions import predict_labels
+from ._arguments import checked
+from ._doubts import Doubts
 
 KEYS = "123456789abcdeghijklmopqrtvwxyz"  # s, u, f and n are commands
 _STALE_SECONDS = 90.0  # a front end that was silent for so long gives its items back
 _MOST_CLIENTS = 1000  # front ends that are remembered
 _MOST_ANNOTATORS = 100  # people who have texts waiting for them
-_LONGEST_NAME = 100
-
-# Arguments that become words of a result.
-_WORDS = {"by": "annotator", "name": "class", "new": "class", "text": "note"}
-
-_Method = TypeVar("_Method", bound=Callable[..., Any])
-
-
-def _check_client(name, value, options=""):
-    if not isinstance(value, str) or not 0 < len(value) <= _LONGEST_NAME:
-        raise ValueError(
-            f"{name!r} must be {options}a str of at most {_LONGEST_NAME} characters, "
-            f"got {value!r:.100}."
-        )
-
-
-def _check_by(name, value):
-    if value not in (None, ""):
-        _check_client(name, value, "None or ")
-
-
-def _check_id(name, value):
-    if not isinstance(value, str | Integral) or isinstance(value, bool):
-        raise TypeError(f"{name!r} must be a str or an int, got {value!r:.100}.")
-
-
-def _check_query(name, value):
-    if not isinstance(value, str):
-        raise TypeError(f"{name!r} must be a str, got {value!r:.100}.")
-
-
-_CHECKS = {
-    "client": _check_client,
-    "by": _check_by,
-    "id": _check_id,
-    "query": _check_query,
-    "n": check_count,
-    "start": lambda name, value: check_count(name, value, least=0),
-}
-
-
-def _checked(method: _Method) -> _Method:
-    """Decorate a method to check its arguments, by their names, before it begins."""
-    signature = inspect.signature(method)
-
-    @wraps(method)
-    def call(*args, **kwargs):
-        for name, value in signature.bind(*args, **kwargs).arguments.items():
-            if name in _CHECKS:
-                _CHECKS[name](name, value)
-            if name in _WORDS and isinstance(value, str):
-                args[0]._check_words(_WORDS[name], value)
-        return method(*args, **kwargs)
-
-    return cast(_Method, call)
 
 
 class Desk:
@@ -152,9 +96,10 @@ class Desk:
         self._seen: dict[str, float] = {}  # front end -> time of its last call
         self._jobs: dict[Any, Any] = {}  # what runs in the background, by its name
         self._worker = ThreadPoolExecutor(2)
-        self._slow_worker = ThreadPoolExecutor(1, initializer=lower_priority)
+        self._slow_worker = ThreadPoolExecutor(2, initializer=lower_priority)
         self._estimate, self._estimated = "", -1
         self._error: Any = None, None  # a message, and the model when it came
+        self._doubts = Doubts(session)
 
     @property
     def target(self) -> str:
@@ -163,7 +108,7 @@ class Desk:
 
     # What a front end shows -----------------------------------------------------------
 
-    @_checked
+    @checked
     def state(self, by: str | None = None) -> dict[str, Any]:
         """Return everything that is shown with the item.
 
@@ -197,6 +142,7 @@ class Desk:
             "n_pool": session.n_pool,
             "n_skipped": len(session.skipped),
             "n_flagged": len(session.flags),
+            "n_checked": self._doubts.n_labels,
             "model": {
                 "n_labels": 0 if learner is None else len(learner.y_labeled_),
                 "training": session.training,
@@ -216,6 +162,7 @@ class Desk:
         -------
         version : int
         """
+        self._check_later()
         session = self.session
         learner = session.newest_learner
         stamp = (
@@ -223,6 +170,7 @@ class Desk:
             id(learner),
             round(session.encoded, 2),
             self._estimate,
+            self._doubts.n_labels,
             self._find_error(),
         )
         return zlib.crc32(repr(stamp).encode())
@@ -246,7 +194,7 @@ class Desk:
             time.sleep(0.2)
         return now
 
-    @_checked
+    @checked
     def next(
         self, client: str, by: str | None = None, n: int = 2
     ) -> list[dict[str, Any]]:
@@ -330,7 +278,7 @@ class Desk:
             self._note_error(exc)
             return bool(self.session.ask(annotator=by, refit=False))
 
-    @_checked
+    @checked
     def item(self, id: Any) -> dict[str, Any]:
         """Return an item with its label, its prediction, its note and its flag.
 
@@ -345,12 +293,14 @@ class Desk:
         """
         return self._items([id])[0]
 
-    def _items(self, ids):
-        """Return items; the model predicts all of them at once."""
+    def _items(self, ids, predicted=None):
+        """Return items; by default the model predicts all of them at once."""
         texts = [self.session.item(id) for id in ids]
         flags, notes = set(self.session.flags), self.session.notes
         items = []
-        predicted = zip(*self._predict(texts), strict=True)
+        held_out = predicted is not None
+        if not held_out:
+            predicted = zip(*self._predict(texts), strict=True)
         for id, text, found in zip(ids, texts, predicted, strict=True):
             label, score, top = found
             answer = self.session.answer(id) or {}
@@ -361,6 +311,7 @@ class Desk:
                     "prediction": label,
                     "probability": score,
                     "top": top,
+                    "held_out": held_out,
                     "suggestion": self._suggestions.get(id),
                     "label": answer.get("label"),
                     "annotator": answer.get("annotator"),
@@ -371,7 +322,7 @@ class Desk:
             )
         return items
 
-    @_checked
+    @checked
     def history(self, query: str = "", start: int = 0, n: int = 50) -> dict[str, Any]:
         """Return answered and skipped items, the newest first.
 
@@ -400,42 +351,73 @@ class Desk:
             ]
         return {"total": len(found), "items": self._items(found[start : start + n])}
 
-    @_checked
-    def search(self, query: str, n: int = 20) -> list[dict[str, Any]]:
+    @checked
+    def search(self, query: str, start: int = 0, n: int = 20) -> dict[str, Any]:
         """Return items of the pool whose text contains a string, in any case.
 
         Parameters
         ----------
         query : str
             The string.
+        start : int, default=0
+            Number of items to leave out.
         n : int, default=20
             Largest number of items.
 
         Returns
         -------
-        items : list of dict
+        page : dict
+            "total", the number of items, and "items".
         """
-        return self._items(self.session.search(query, n) if query else [])
+        found = self.session.search(query, self.session.n_pool) if query else []
+        return {"total": len(found), "items": self._items(found[start : start + n])}
 
-    @_checked
-    def check(self, n: int = 10) -> list[dict[str, Any]]:
-        """Return answered items whose label the model contradicts.
+    @checked
+    def check(self, n: int = 20) -> dict[str, Any]:
+        """Return answers that models without them contradict, the most doubtful first.
+
+        They are computed in the background after each model, and this returns the last
+        list at once.
 
         Parameters
         ----------
-        n : int, default=10
+        n : int, default=20
             Largest number of items.
 
         Returns
         -------
-        items : list of dict
-            The most doubtful first.
+        page : dict
+            "items", whose "prediction" and "probability" are of a model that was
+            trained without the answer; "total", their number; "n_labels", the number of
+            labels that the list is of, None before the first list; and "computing",
+            whether a newer one is on its way.
+
+        Raises
+        ------
+        TypeError
+            If the estimator cannot be used to find doubtful answers.
         """
-        return self._items([id for id, *_ in self.session.suspicious(n)])
+        self._check_later()
+        found, predicted = self._doubts.list_rows(), []
+        for _, _, label, size in found[:n]:
+            score = None if self.target == "regression" else size
+            top = [[label, size]] if self.target == "single-label" else []
+            predicted.append((label, score, top))
+        return {
+            "items": self._items([id for id, *_ in found[:n]], predicted),
+            "total": len(found),
+            "n_labels": self._doubts.n_labels,
+            "computing": self._doubts.is_behind,
+        }
+
+    def _check_later(self):
+        """Look for doubtful answers in the background, once for each model."""
+        if self._doubts.is_behind:
+            self._in_background("check", self._doubts.find, worker=self._slow_worker)
 
     # What a person does ---------------------------------------------------------------
 
-    @_checked
+    @checked
     def answer(
         self,
         id: Any,
@@ -446,7 +428,8 @@ class Desk:
     ) -> dict[str, Any]:
         """Record a label; it is on the disk when this returns.
 
-        An answer that is sent twice is recorded once.
+        An answer that is sent twice is recorded once. If the same label is given again
+        to an item of `check`, the item is not listed any more.
 
         Parameters
         ----------
@@ -480,6 +463,8 @@ class Desk:
         if who not in given or key_of(given[who]) != key_of(label):
             place = ([id], [label]) if isinstance(label, list) else (id, label)
             self.session.tell(*place, unasked=True, annotator=by, seconds=seconds)
+        else:
+            self._doubts.confirm(id, label)
         return self._after(id, client, by)
 
     def _check_label(self, label):
@@ -499,7 +484,7 @@ class Desk:
             )
         return list(dict.fromkeys(parts)) if self.target == "multi-label" else label
 
-    @_checked
+    @checked
     def skip(self, id: Any, client: str, by: str | None = None) -> dict[str, Any]:
         """Set an item aside.
 
@@ -527,7 +512,7 @@ class Desk:
             self._leases.pop((by or self.session.annotator, id), None)
         return self.state(by)
 
-    @_checked
+    @checked
     def undo(
         self, seq: int, client: str, by: str | None = None
     ) -> dict[str, Any] | None:
@@ -567,7 +552,7 @@ class Desk:
             self._leases[by or self.session.annotator, ids[0]] = client
             return self.item(ids[0])
 
-    @_checked
+    @checked
     def flag(self, id: Any, on: bool = True, by: str | None = None) -> dict[str, Any]:
         """Flag an item, or remove its flag.
 
@@ -587,7 +572,7 @@ class Desk:
         self.session.flag(id, on, annotator=by)
         return self.item(id)
 
-    @_checked
+    @checked
     def note(self, id: Any, text: str, by: str | None = None) -> dict[str, Any]:
         """Set the note of an item; an empty text removes it.
 
@@ -607,7 +592,7 @@ class Desk:
         self.session.note(id, text, annotator=by)
         return self.item(id)
 
-    @_checked
+    @checked
     def add_class(self, name: Any, by: str | None = None) -> dict[str, Any]:
         """Add a class.
 
@@ -632,7 +617,7 @@ class Desk:
         self.session.add_class(name, annotator=by)
         return self.state(by)
 
-    @_checked
+    @checked
     def rename_class(self, old: Any, new: Any, by: str | None = None) -> dict[str, Any]:
         """Rename a class, or merge it with the class `new`; `undo` reverses it.
 
@@ -651,7 +636,31 @@ class Desk:
         self.session.rename_class(old, new, annotator=by)
         return self.state(by)
 
-    @_checked
+    @checked
+    def remove_class(self, name: Any, by: str | None = None) -> dict[str, Any]:
+        """Remove a class that has no labels; `undo` reverses it.
+
+        Parameters
+        ----------
+        name : str
+            Name of the class.
+        by : str, default=None
+            Name of the annotator. Defaults to that of the session.
+
+        Returns
+        -------
+        state : dict
+            The same as `state` returns.
+
+        Raises
+        ------
+        ValueError
+            If the class has labels, or fewer than two classes were left.
+        """
+        self.session.remove_class(name, annotator=by)
+        return self.state(by)
+
+    @checked
     @synchronized
     def release(self, client: str) -> None:
         """Return the items of a closed front end to the others.
@@ -712,6 +721,8 @@ class Desk:
         """Return labels, scores and best classes, as `predict_labels` does."""
         session = self.session
         learner = session.newest_learner
+        if self.target != "regression" and len(session.known_classes) < 2:
+            learner = None  # one class is no choice
         try:
             names = session.classes_of_model
             known = getattr(learner, "classes_", None) if names is None else names
@@ -750,8 +761,9 @@ class Desk:
         job = self._jobs.get(name)
         if job is None or job.done():
             job = (worker or self._worker).submit(function, *args)
-            running = {k: old for k, old in self._jobs.items() if not old.done()}
-            self._jobs = {**running, name: job}
+            if len(self._jobs) > _MOST_ANNOTATORS:
+                self._jobs = {k: x for k, x in self._jobs.items() if not x.done()}
+            self._jobs[name] = job
         return job
 
 
@@ -763,4 +775,5 @@ def _describe_event(event):
         "event": event["event"],
         "id": ids[0] if len(ids) == 1 else None,
         "label": labels[0] if len(labels) == 1 else None,
+        "name": event.get("new", event.get("added", event.get("removed"))),
     }

@@ -82,7 +82,10 @@ class _Prompt:
         elif command == "=":
             self._list(self._desk.history(rest.strip(), 0, 20)["items"])
         elif line == "!":
-            self._list(self._desk.check())
+            page = self._desk.check()
+            self._write(describe_check(page))
+            if page["items"]:
+                self._list(page["items"])
         elif line == "?":
             state = self._desk.state()
             self._write(describe_keys(state["target"]))
@@ -205,6 +208,17 @@ def describe_state(state):
     return " | ".join(parts)
 
 
+def describe_check(page):
+    """Return what the list of doubtful answers is of."""
+    n_labels, count = page["n_labels"], page["total"] or "no"
+    if n_labels is not None:
+        more = " A newer list is being computed." if page["computing"] else ""
+        return f"{count} doubtful answers, of {n_labels} labels.{more}"
+    if page["computing"]:
+        return "The list is being computed. Try again soon."
+    return "There is no list before the first model."
+
+
 def describe_item(item, text=True):
     """Return an item in one line: its label or prediction, its note and its text."""
     parts = []
@@ -213,7 +227,8 @@ def describe_item(item, text=True):
     if item["prediction"] is not None:
         proba = item["probability"]
         sure = "" if proba is None else f" {proba:.0%}"
-        parts.append(f"prediction: {show_label(item['prediction'])}{sure}")
+        name = "model without it" if item["held_out"] else "prediction"
+        parts.append(f"{name}: {show_label(item['prediction'])}{sure}")
     if item["suggestion"] is not None:
         parts.append(f"suggestion: {show_label(item['suggestion'])}")
     if item["flag"]:

@@ -11,6 +11,7 @@ from textual.widgets.option_list import Option
 
 from ._prompt import (
     as_number,
+    describe_check,
     describe_item,
     describe_state,
     find_classes,
@@ -235,8 +236,9 @@ class LabelingApp(App):
 
     async def action_check(self):
         """Choose an answer that the model contradicts."""
-        items = await self._try(self._desk.check)
-        self._choose_item("Answers that the model contradicts", items or [])
+        page = await self._try(self._desk.check)
+        if page is not None:
+            self._choose_item(describe_check(page), page["items"])
 
     def _choose_item(self, title, items):
         entries = [(describe_item(item), item) for item in items]

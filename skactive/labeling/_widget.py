@@ -131,4 +131,4 @@ def _make_desk(session, options):
         raise TypeError(
             f"'session' must be a LabelingSession or a Desk, got {session!r}."
         )
-    return Desk(session, **options)
+    return Desk(session, **{"source": "", **options})  # titled "Labeling"

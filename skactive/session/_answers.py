@@ -168,7 +168,9 @@ class Answers:
             raise ValueError(f"there is nothing to undo: no answer{whose} is left.")
         classes = None
         if "classes" in last:
-            keep = self._uses(last["new"], last["seq"])
+            name = last.get("new", last.get("added"))
+            since = last["seq"] if "new" in last else 0
+            keep = name is not None and self._uses(name, since)
             classes = restore_class(self._log.classes, last, keep)
         self._log.record(
             "undo", of=last["seq"], what=last["event"], by=by, classes=classes
@@ -195,7 +197,30 @@ class Answers:
             )
         if classes is not None:
             classes = [*classes, name]
-        self._log.record("classes", classes=classes, added=name, by=by)
+        self._log.record("add", classes=classes, added=name, by=by)
+        self._vocabulary.forget()
+
+    def remove_class(self, name, by):
+        """Record that a class is removed; see `LabelingSession.remove_class`."""
+        was, known = self._log.classes, self.known_classes()
+        name = self._vocabulary.check(name, "name", known)
+        if name not in known:
+            raise ValueError(
+                f"'name' must be a class of the session, {shorten(known)}, got "
+                f"{name!r}. Nothing was recorded."
+            )
+        if self._uses(name, 0) or name in self._vocabulary.before(self._state):
+            raise ValueError(
+                f"'name' must be a class without labels, got {name!r}. Rename it to "
+                "merge it with another class. Nothing was recorded."
+            )
+        if len(known) <= 2:
+            raise ValueError(
+                f"'name' must leave two classes, got {name!r} of {known}. Add another "
+                "class first, or rename this one. Nothing was recorded."
+            )
+        classes = None if was is None else [other for other in was if other != name]
+        self._log.record("remove", removed=name, was=was, classes=classes, by=by)
         self._vocabulary.forget()
 
     def rename_class(self, old, new, by):

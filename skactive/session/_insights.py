@@ -7,10 +7,12 @@ from ..stopping._out_of_fold import out_of_fold
 from ._agreement import measure_agreement
 from ._estimate import make_estimate, minutes_left
 from ._suspicious import (
+    find_supervised,
     find_suspicious,
     find_suspicious_numbers,
     find_suspicious_rows,
     predict_held_out,
+    temper,
 )
 
 
@@ -27,17 +29,20 @@ class Insights:
         """Return doubtful answers; see `LabelingSession.suspicious`."""
         if self._models.target != "single-label":
             return self._find_doubtful(n)
-        ids, found = self._hold_out(n_rest=0)
+        taught = self._models.taught()
+        simple = find_supervised(taught[0].estimator)
+        ids, found = self._hold_out(taught, simple, n_rest=0)
         if found is None:
             return []
         first = len(found.codes) - len(ids)
-        rows = find_suspicious(found.proba, found.codes)[:n]
-        best = found.proba[rows].argmax(axis=1)
+        proba = found.proba if simple is None else temper(found.proba, found.codes)
+        rows = find_suspicious(proba, found.codes)[:n]
+        best = proba[rows].argmax(axis=1)
         labels, classes = found.classes.tolist(), found.codes
         return [
             (ids[row - first], labels[classes[row]], labels[i], float(p))
             for row, i, p in zip(
-                rows.tolist(), best.tolist(), found.proba[rows, best], strict=True
+                rows.tolist(), best.tolist(), proba[rows, best], strict=True
             )
         ]
 
@@ -80,7 +85,7 @@ class Insights:
             seconds = [one.seconds for one in given if one.seconds is not None]
             n_labels, audit = len(answers), set(self._questions.audited())
         minutes = minutes_left(seconds, None if goal is None else goal - n_labels)
-        ids, found = self._hold_out()
+        ids, found = self._hold_out(self._models.taught())
         audited = None
         if found is not None:
             audited = np.zeros(len(found.codes), dtype=bool)
@@ -95,20 +100,22 @@ class Insights:
             target=self._models.target,
         )
 
-    def _hold_out(self, **options):
+    def _hold_out(self, taught, supervised=None, **options):
         """Return the ids of the labels and their OutOfFold, None if it is impossible.
 
         The last rows of the OutOfFold are those of the ids. Rows before are labels that
-        the learner had before the session; they are never held out.
+        the learner had before the session; they are never held out. `supervised` is an
+        estimator to use instead, which uses no unlabeled items.
         """
-        learner, labels, rest, _ = self._models.taught()
+        learner, labels, rest, _ = taught
         if len(labels) < 2 or len(set(map(str, learner.y_labeled_))) < 2:
             return list(labels), None
         held = np.zeros(len(learner.y_labeled_), dtype=bool)
         held[len(held) - len(labels) :] = True
-        X_rest = take_rows(self._pool.X, rest) if len(rest) else None
+        needs_rest = supervised is None and len(rest)
+        X_rest = take_rows(self._pool.X, rest) if needs_rest else None
         return list(labels), out_of_fold(
-            learner.estimator,
+            supervised or learner.estimator,
             *(learner.X_labeled_, learner.y_labeled_, X_rest),
             held=held,
             seed=learner.random_state,

@@ -85,6 +85,11 @@ class Vocabulary:
         known += [name for name in list_classes(given) if not isinstance(name, list)]
         return list({repr(name): name for name in known}.values())
 
+    def before(self, state):
+        """Return the classes of the labels that the learner was fitted to, list."""
+        before = [*self._before, *(self.columns or ())]
+        return [state.renamed.get(name, name) for name in before]
+
     def check(self, name, argument, known):
         """Return the checked name of one class; `known` are the other classes."""
         kind = kind_of(known[0]) if known else None
@@ -201,14 +206,20 @@ def rename_class(classes, old, new):
     return list(dict.fromkeys(names))
 
 
-def restore_class(classes, rename, keep):
-    """Return classes as they are without the event of a renaming.
+def restore_class(classes, event, keep):
+    """Return classes as they are without an event that renamed, added or removed one.
 
     `keep` says that labels need the new name, too.
     """
-    if classes == rename["classes"] and not keep:
-        return rename["was"]
-    old, new, was = rename["old"], rename["new"], rename["was"]
+    if "added" in event:
+        return [name for name in classes if keep or name != event["added"]]
+    was = event["was"]
+    if classes == event["classes"] and not keep:
+        return was
+    if "removed" in event:
+        name, place = event["removed"], was.index(event["removed"])
+        return [*classes[:place], *([name] * (name not in classes)), *classes[place:]]
+    old, new = event["old"], event["new"]
     if new in was or new not in classes or keep:
         place = min(was.index(old), len(classes))
         return [*classes[:place], *([old] * (old not in classes)), *classes[place:]]

@@ -292,6 +292,13 @@ class State:
             self._renames.remove(last)
             self._rename_all(event)
             return
+        if last["event"] in ("add", "remove"):
+            self.classes = event.get("classes")
+            if last["event"] == "remove":
+                self.added += [last["removed"]] * (self.classes is None)
+            elif last["added"] in self.added:
+                self.added.remove(last["added"])
+            return
         for id in last["ids"]:
             events = self._events[id]
             self._events[id] = [entry for entry in events if entry[0] is not last]
@@ -350,10 +357,15 @@ class State:
 
     def _set_classes(self, event):
         self.classes = event.get("classes")
-        if "added" not in event:
+        if "added" not in event:  # an added class of 0.2.0 cannot be taken back
             self.opened_with = self.classes
         elif self.classes is None:
             self.added.append(event["added"])
+
+    def _remove_class(self, event):
+        self.classes, names = event.get("classes"), self.renamed
+        gone = event["removed"]
+        self.added = [name for name in self.added if names.get(name, name) != gone]
 
     def _note_labels(self, seq):
         self.labels_seq, self.labels_round = seq, len(self.batches)
@@ -368,7 +380,7 @@ def _put(entries, id, entry):
 
 
 _ANSWERS = ("tell", "skip", "withdraw")
-_UNDOABLE = ("tell", "skip", "release", "withdraw", "rename")
+_UNDOABLE = ("tell", "skip", "release", "withdraw", "rename", "add", "remove")
 _APPLY = {
     "begin": State._begin,
     "ask": State._ask,
@@ -384,6 +396,8 @@ _APPLY = {
     "learner": State._learner,
     "pool": State._move,
     "classes": State._set_classes,
+    "add": State._set_classes,
+    "remove": State._remove_class,
     "options": State._set_options,
 }
 

@@ -364,7 +364,7 @@ def test_commands_of_the_prompt(label, tmp_path):
         "bad",
         "!",
     ]
-    status, shown = label(*lines, "", "q")
+    status, shown = label(*lines, "q")
     assert status == 0
     assert any(line.startswith("No class fits") for line in shown)
     assert any("flagged | note: a note" in line for line in shown)
@@ -734,7 +734,7 @@ def test_fine_tuning_for_several_classes(label, several, tmp_path, monkeypatch):
 
 
 def test_answers_that_the_model_contradicts(label, several):
-    lines = ["!", "", "q"]
+    lines = ["!", "q"]
     _, shown = label(
         *[_answer_several] * 20,
         *lines,

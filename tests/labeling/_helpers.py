@@ -61,10 +61,10 @@ class Page:
         return self.driver.find_elements(By.CSS_SELECTOR, f"{selector}")
 
     def text(self, selector):
-        """Return the text of an element, or "" if it is not shown."""
+        """Return the text of the first element that is shown, or ""."""
         code = """
-const element = document.querySelector(arguments[0]);
-return element?.checkVisibility() ? element.textContent : "";
+const elements = [...document.querySelectorAll(arguments[0])];
+return elements.find((element) => element.checkVisibility())?.textContent ?? "";
 """
         return self.driver.execute_script(code, selector)
 

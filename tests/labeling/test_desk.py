@@ -3,6 +3,7 @@
 import errno
 import json
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from scipy.stats import beta
 from sklearn.dummy import DummyClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression, Perceptron, Ridge
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
@@ -284,11 +285,96 @@ def test_history_has_the_newest_first_and_can_be_searched(desk):
     assert desk.history(start=5)["items"][0]["id"] == desk.history()["items"][5]["id"]
 
 
-def test_answers_that_the_model_contradicts_are_found(desk):
+def _check(desk, n=20):
+    """Return the list of doubtful answers of the newest model."""
+    desk.session.refit()
+    desk.version()
+    end = time.monotonic() + 60
+    while (page := desk.check(n))["computing"] and time.monotonic() < end:
+        time.sleep(0.01)
+    return page
+
+
+@pytest.fixture
+def doubtful(desk):
+    """A desk with 40 answers, of which that of item 12 is wrong."""
     for id in range(40):
         item = desk.item(id)
         desk.answer(id, "yes" if id == 12 else _truth(item), "tab")
-    assert desk.check(3)[0]["id"] == 12
+    return desk
+
+
+def test_answers_that_models_without_them_contradict_are_found(doubtful):
+    page = _check(doubtful)
+    assert (page["n_labels"], page["total"]) == (40, len(page["items"]))
+    first = page["items"][0]
+    expected = doubtful.session.suspicious(1)[0]
+    assert (first["id"], first["label"], first["prediction"], first["probability"]) == (
+        expected
+    )
+    assert first["id"] == 12
+    assert first["held_out"]
+    assert not doubtful.item(12)["held_out"]
+    for item in page["items"]:
+        assert item["prediction"] != item["label"]
+
+
+def test_doubtful_answers_are_computed_once_for_each_model(doubtful, monkeypatch):
+    suspicious, calls, inside = doubtful.session.suspicious, [], threading.Lock()
+
+    def count(n):
+        assert inside.acquire(blocking=False)  # never two at once
+        calls.append(n)
+        time.sleep(0.05)
+        inside.release()
+        return suspicious(n)
+
+    _check(doubtful)
+    monkeypatch.setattr(doubtful.session, "suspicious", count)
+    for _ in range(5):
+        doubtful.state()
+        doubtful.check()
+    assert calls == []
+    doubtful.answer(41, "yes", "tab")
+    assert _check(doubtful)["n_labels"] == 41
+    assert len(calls) in (1, 2)  # the background may train the same labels, too
+
+
+def test_a_list_is_returned_at_once_while_a_newer_one_is_computed(
+    doubtful, monkeypatch
+):
+    _check(doubtful)
+    go_on = threading.Event()
+    monkeypatch.setattr(doubtful.session, "suspicious", lambda n: go_on.wait(60) and [])
+    doubtful.answer(41, "yes", "tab")
+    doubtful.session.refit()
+    page = doubtful.check()
+    assert page["computing"]
+    assert page["n_labels"] == 40
+    assert page["items"][0]["id"] == 12
+    go_on.set()
+    assert _check(doubtful)["items"] == []
+
+
+def test_what_was_corrected_or_confirmed_is_not_listed_again(doubtful):
+    before = [item["id"] for item in _check(doubtful)["items"]]
+    doubtful.answer(12, "no", "tab")
+    assert [item["id"] for item in doubtful.check()["items"]] == before[1:]
+    doubtful.undo(doubtful.state()["undo"]["seq"], "tab")
+    assert [item["id"] for item in doubtful.check()["items"]] == before
+    doubtful.answer(12, "yes", "tab")  # as before: it is right
+    assert 12 not in [item["id"] for item in doubtful.check()["items"]]
+    doubtful.answer(41, "yes", "tab")
+    assert 12 not in [item["id"] for item in _check(doubtful)["items"]]
+
+
+def test_a_model_that_cannot_be_checked_is_said(open_desk):
+    model = make_pipeline(TfidfVectorizer(), Perceptron())
+    desk = open_desk(learner=ActiveLearner(model, random_state=0))
+    assert desk.check()["n_labels"] is None
+    _label(desk, 10)
+    with pytest.raises(TypeError, match=r"No answers can be checked: .*predict_proba"):
+        _check(desk)
 
 
 def test_the_estimate_comes_in_the_background(open_desk):
@@ -301,9 +387,14 @@ def test_the_estimate_comes_in_the_background(open_desk):
 
 
 def test_search_in_the_pool(desk):
-    assert [item["id"] for item in desk.search("NUMBER 5")][:3] == [5, 50, 51]
-    assert len(desk.search("film", 7)) == 7
-    assert desk.search("") == desk.search("nowhere") == []
+    page = desk.search("NUMBER 5")
+    assert [item["id"] for item in page["items"]][:3] == [5, 50, 51]
+    page = desk.search("film", start=55, n=7)
+    assert (page["total"], [item["id"] for item in page["items"]]) == (
+        60,
+        [*range(55, 60)],
+    )
+    assert desk.search("") == desk.search("nowhere") == {"total": 0, "items": []}
 
 
 def test_an_item_that_was_found_can_be_labeled(desk):
@@ -324,7 +415,7 @@ def test_pairs_of_texts(open_desk):
     model = ActiveLearner(LogisticRegression(), random_state=0)
     desk = open_desk(pairs, learner=model)
     assert desk.item(3)["text"] == ["question 3", "answer 3"]
-    assert desk.search("ANSWER 4")[0]["id"] == 4
+    assert desk.search("ANSWER 4")["items"][0]["id"] == 4
 
 
 def test_everything_is_resumed(open_desk):
@@ -467,7 +558,7 @@ def test_check_answers_with_several_classes(open_desk):
     for id, text in enumerate(TEXTS[:30]):
         is_good = ("good" in text) != (id == 12)  # one answer is wrong
         desk.answer(id, ["joy", "love"] if is_good else ["anger"], "tab")
-    found = desk.check(3)
+    found = _check(desk, 3)["items"]
     assert found[0]["id"] == 12
     assert found[0]["label"] == ["joy", "love"]
 

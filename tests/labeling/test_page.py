@@ -4,13 +4,16 @@ import csv
 import errno
 import itertools
 import json
+import re
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
+from selenium.webdriver import ActionChains
 from selenium.webdriver.common.keys import Keys
 
 from skactive.labeling._server import PAGE, LabelingServer
@@ -275,7 +278,7 @@ def test_two_tabs_and_two_people_never_get_the_same_text(open_page):
     given = [next(iter(given)) for given in page.desk.session.answers.values()]
     assert sorted(given) == ["ann"] * 5 + ["bob"] * 5
     page.driver.switch_to.window(first)
-    page.until(lambda: "10 labels" in page.text(".progress"))
+    page.until(lambda: "10 labels" in page.text(".done"))
 
 
 def _set_annotator(page, name):
@@ -315,7 +318,7 @@ def test_undo_of_several_answers_and_of_a_skip(open_page):
     for text in reversed(seen):
         page.press(Keys.ARROW_LEFT)
         page.until(lambda text=text: page.item == text)
-    page.until(lambda: "0 labels" in page.text(".progress"))
+    page.until(lambda: "0 labels" in page.text(".done"))
     page.press("u")
     page.until(lambda: "nothing to undo" in page.text("[role=status]"))
     assert page.item == seen[0]
@@ -326,7 +329,7 @@ def test_undo_of_several_answers_and_of_a_skip(open_page):
 def _train(page):
     shown = {item["id"] for item in page.desk.next(next(iter(page.desk._seen)))}
     for text, label in (("good", "yes"), ("bad", "no")):
-        for item in page.desk.search(f"{text} film", 12):
+        for item in page.desk.search(f"{text} film", n=12)["items"]:
             if item["id"] not in shown:
                 page.desk.answer(item["id"], label, "other")
     page.desk.session.refit()
@@ -456,7 +459,7 @@ def test_flag_and_note(open_page):
     assert session.labels == {}
 
 
-def test_a_class_is_added_and_renamed_and_merged(open_page):
+def test_classes_are_added_and_one_is_renamed_and_merged(open_page):
     page = open_page()
     page.go("1")
     page.open("Classes")
@@ -465,18 +468,166 @@ def test_a_class_is_added_and_renamed_and_merged(open_page):
     page.until(lambda: "already a class yes" in page.text("dialog .warning"))
     page.chord(Keys.CONTROL, "a")
     page.type("unclear" + Keys.ENTER)
-    page.until(lambda: page.classes == ["yes", "no", "unclear"])
+    page.until(lambda: "unclear" in page.text("dialog .list"))
+    page.until(lambda: page.text("[role=status]") == "Added the class unclear.")
+    assert not page.text("dialog .warning")
+    page.type("spam" + Keys.ENTER)  # the field is empty, and no key of the page acts
+    page.until(lambda: "spam" in page.text("dialog .list"))
+    page.press(Keys.ESCAPE)
+    page.until(lambda: not page.all("dialog[open]"))
+    assert page.classes == ["yes", "no", "unclear", "spam"]
+    assert page.desk.session.notes == {}
+    assert page.desk.session.skipped == []
+    page.all(".text")[0].click()
     page.go("3")
     page.open("Classes")
-    page.all("dialog .row button")[2].click()
+    page.all("dialog [aria-label='Rename unclear']")[0].click()
     page.until(lambda: "merges the two" in page.text("dialog"))
     page.chord(Keys.CONTROL, "a")
     page.type("no" + Keys.ENTER)
-    page.until(lambda: page.classes == ["yes", "no"])
+    page.until(lambda: page.classes == ["yes", "no", "spam"])
+    assert page.text("[role=status]") == "Renamed unclear to no."
     assert sorted(page.desk.session.labels.values()) == ["no", "yes"]
     page.press("u")
-    page.until(lambda: page.classes == ["yes", "no", "unclear"])
+    page.until(lambda: page.classes == ["yes", "no", "unclear", "spam"])
+    page.until(lambda: page.text("[role=status]") == "The new name no was taken back.")
     assert sorted(page.desk.session.labels.values()) == ["unclear", "yes"]
+
+
+def test_an_added_class_is_undone_and_an_empty_one_deleted(open_page):
+    page = open_page()
+    page.go("1")
+    for name in ("offensiv", "spam"):
+        page.desk.add_class(name)
+    page.until(lambda: len(page.classes) == 4)
+    page.press("u")
+    page.until(lambda: page.classes == ["yes", "no", "offensiv"])
+    words = "The class spam was removed again."
+    page.until(lambda: page.text("[role=status]") == words)
+    page.open("Classes")
+    assert not page.all("dialog [aria-label='Delete yes']")
+    page.all("dialog [aria-label='Delete offensiv']")[0].click()
+    page.until(lambda: page.classes == ["yes", "no"])
+    assert "offensiv" not in page.text("dialog .list")
+    page.all("dialog [aria-label='Delete no']")[0].click()
+    page.until(lambda: "must leave two classes" in page.text("dialog .warning"))
+    page.press(Keys.ESCAPE)
+    page.until(lambda: not page.all("dialog[open]"))
+    page.all(".text")[0].click()
+    page.press("u")
+    page.until(lambda: page.classes == ["yes", "no", "offensiv"])
+    assert len(page.desk.session.labels) == 1
+
+
+@pytest.mark.parametrize("typed", ["good, bad ", f"good{Keys.ENTER}bad{Keys.ENTER}"])
+def test_a_page_without_classes_asks_for_them_first(open_page, typed):
+    page = open_page(session={"classes": None})
+    page.until(lambda: "Which classes?" in page.text("form"))
+    assert page.driver.switch_to.active_element.tag_name == "textarea"
+    assert not page.text(".guess")
+    assert not page.text(".actions")
+    page.type("u")
+    page.press(Keys.ENTER)
+    page.press(Keys.BACKSPACE, Keys.BACKSPACE)
+    page.type(typed + Keys.ENTER)
+    page.until(lambda: page.classes == ["good", "bad"])
+    assert page.desk.session.known_classes == ["good", "bad"]
+    assert not page.text("form")
+    assert page.driver.switch_to.active_element.get_attribute("class") == "text"
+    page.go("2")
+    assert list(page.desk.session.labels.values()) == ["bad"]
+
+
+def test_one_class_is_not_enough(open_page):
+    page = open_page(session={"classes": None})
+    page.desk.add_class("good")
+    page.desk.answer(3, "good", "other")
+    page.driver.refresh()
+    page.until(lambda: "Which classes?" in page.text("form"))
+    page.all(".text")[0].click()
+    page.press("1", " ", "s", "f", "n", "/")  # there is nothing to act on
+    page.all("form button")[0].click()
+    page.until(lambda: "at least two classes" in page.text(".warning"))
+    session = page.desk.session
+    assert (session.labels, session.skipped, session.flags) == ({3: "good"}, [], [])
+    page.all("form textarea")[0].click()
+    page.type("bad" + Keys.ENTER)
+    page.press(Keys.ENTER)
+    page.until(lambda: page.classes == ["good", "bad"])
+
+
+def test_space_after_a_dialog_that_the_mouse_opened(open_page):
+    page = open_page(suggestions=dict.fromkeys(range(60), "no"))
+    for name in ("History", "Classes"):
+        (button,) = (one for one in page.all("nav button") if one.text == name)
+        button.click()
+        page.until(lambda: page.all("dialog[open]"))
+        page.press(Keys.ESCAPE)
+        page.until(lambda: not page.all("dialog[open]"))
+        page.go(" ")
+    assert list(page.desk.session.labels.values()) == ["no", "no"]
+    page.open("History")  # by the keyboard
+    page.press(Keys.ESCAPE)
+    page.until(lambda: not page.all("dialog[open]"))
+    assert page.focus == "History"
+
+
+def test_what_a_screen_reader_hears(open_page):
+    page = open_page()
+
+    def hear(key, words):
+        page.press(key)
+        page.until(lambda: page.text("[role=status]") == words)
+
+    hear("f", "Flagged.")
+    hear("f", "The flag was removed.")
+    page.press("n")
+    page.until(lambda: page.all("dialog[open] textarea"))
+    page.type("why")
+    page.chord(Keys.CONTROL, Keys.ENTER)
+    page.until(lambda: page.text("[role=status]") == "The note was saved.")
+    page.go("s")
+    hear("u", "The text is not skipped any more.")
+    page.go("1")
+    hear("u", "The answer yes was taken back.")
+    page.until(lambda: not page.text("[role=status]"))  # an old message is no news
+
+
+@pytest.mark.usefixtures("emulation")
+@pytest.mark.parametrize("size", [(1300, 900), (390, 844)])
+def test_many_classes_leave_no_blank_page(open_page, size):
+    page = open_page(session={"classes": [f"class_of_intents_{i}" for i in range(151)]})
+    _resize(page, *size)
+    page.wait()
+    code = "return document.documentElement.scrollHeight"
+    assert page.driver.execute_script(code) <= 1.35 * size[1]
+
+
+def test_search_shows_how_many_there_are(open_page):
+    page = open_page()
+    page.open("Search")
+    page.type("film")
+    page.until(lambda: page.text("dialog .note").startswith("20 of 60 texts"))
+    assert len(page.all(".entry")) == 20
+    for n in (40, 60):
+        (more,) = (one for one in page.all("dialog button") if one.text == "More")
+        more.click()
+        page.until(lambda n=n: len(page.all(".entry")) == n)
+    assert page.text("dialog .note").startswith("60 texts")
+
+
+def test_without_a_goal_there_is_no_bar(open_page):
+    assert not open_page().all("progress")[0].is_displayed()
+    assert open_page(goal=10).all("progress")[0].is_displayed()
+
+
+@pytest.mark.slow
+def test_hover_does_not_look_like_focus(open_page):
+    page = open_page()
+    button = page.all(".classes button")[0]
+    before = button.value_of_css_property("border-color")
+    ActionChains(page.driver).move_to_element(button).perform()
+    assert button.value_of_css_property("border-color") == before
 
 
 @pytest.mark.slow
@@ -494,20 +645,73 @@ def test_search_finds_a_text_that_can_be_labeled(open_page):
     assert page.desk.session.labels == {57: "no"}
 
 
-def test_check_these_shows_what_the_model_contradicts(open_page):
+def _make_doubts(page, n=40, wrong=(12, 13)):
+    """Answer texts, some wrongly, and wait for the list of doubtful answers."""
+    for id in range(n):
+        is_good = ("good" in page.desk.item(id)["text"]) != (id in wrong)
+        page.desk.answer(id, "yes" if is_good else "no", "other")
+    page.desk.session.refit()
+    page.desk.version()
+    page.until(lambda: not page.desk.check()["computing"])
+
+
+def test_check_these_goes_on_with_the_next_answer(open_page):
     page = open_page()
-    page.go("1")
-    (id,) = page.desk.session.labels
-    page.desk.check = lambda n: [
-        page.desk.item(id) | {"prediction": "no", "probability": 0.97}
-    ]
+    _make_doubts(page)
+    shown = page.item
     page.open("Check these")
-    page.until(lambda: "yes (model: no 97 %)" in page.text(".entry"))
-    page.press(Keys.TAB, Keys.ENTER)
-    page.until(lambda: "Labeled yes" in page.text(".mode"))
+    page.until(lambda: len(page.all(".entry")) >= 2)
+    assert page.text("dialog").count("null") == 0
+    assert "of 40 labels" in page.text("dialog .note")
+    rows = [entry.text for entry in page.all(".entry")]
+    found = [
+        re.match(r"(.+): (yes|no), model without it: (yes|no) \d+ %", x) for x in rows
+    ]
+    assert all(match[2] != match[3] for match in found)
+    assert "film number 1" in rows[0]
+    page.press(Keys.ENTER)  # the first one has the focus
+    page.until(lambda: "Labeled" in page.text(".mode"))
+    assert page.text(".guess").startswith("SpaceModel without it:")
+    predicted = page.text(".guess b")
+    assert predicted == found[0][3]
+    page.press(" ")  # correct it
+    page.until(lambda: page.all("dialog[open]") and len(page.all(".entry")))
+    page.until(lambda: page.all(".entry")[0].text == rows[1])
+    assert page.focus == page.driver.execute_script(
+        "return document.querySelector('.entry').textContent"
+    )
     page.press(Keys.ESCAPE)
-    page.until(lambda: not page.text(".mode"))
-    assert page.desk.session.labels == {id: "yes"}
+    page.until(lambda: not page.all("dialog[open]"))
+    assert page.item == shown
+
+
+def test_check_these_waits_for_a_list_without_a_lost_connection(open_page, monkeypatch):
+    page = open_page()
+    page.open("Check these")
+    page.until(lambda: "no list before the first model" in page.text("dialog .note"))
+    page.press(Keys.ESCAPE)
+    go_on, suspicious = threading.Event(), page.desk.session.suspicious
+    monkeypatch.setattr(
+        page.desk.session, "suspicious", lambda n: go_on.wait(60) and suspicious(n)
+    )
+    for id in range(20):
+        page.desk.answer(id, "yes" if id % 2 or id == 12 else "no", "other")
+    page.desk.session.refit()
+    page.until(lambda: not page.all("dialog[open]"))
+    page.open("Check these")
+    page.until(lambda: "Computing the list" in page.text("dialog .note"))
+    go_on.set()
+    page.until(lambda: page.all(".entry"))  # by itself
+    assert not page.text(".fault")
+
+
+def test_a_slow_reply_is_no_lost_connection(open_page):
+    page = open_page()
+    page.driver.execute_script("AbortSignal.timeout = () => AbortSignal.abort("
+        "new DOMException('slow', 'TimeoutError'))")  # fmt: skip
+    page.open("History")
+    page.until(lambda: "the program is busy" in page.text(".warning"))
+    assert not page.text(".fault")
 
 
 @pytest.mark.slow

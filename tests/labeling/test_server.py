@@ -86,16 +86,18 @@ def test_each_method_of_the_desk_has_a_route(client, desk):
     assert _post(client, "note", id=item["id"], text="?").json()["note"] == "?"
     assert _post(client, "item", id=item["id"]).json()["label"] == "yes"
     assert _post(client, "history").json()["items"][0]["id"] == item["id"]
-    assert _post(client, "search", query="number 57").json()[0]["id"] == "57"
+    assert _post(client, "search", query="57").json()["items"][0]["id"] == "57"
     assert len(_post(client, "add_class", name="both").json()["classes"]) == 3
     renamed = _post(client, "rename_class", old="both", new="neither").json()
     assert renamed["classes"][2]["name"] == "neither"
+    assert _post(client, "remove_class", name="neither").status_code == 200
     assert _post(client, "release", client="tab").status_code == 200
 
 
 def test_the_answers_to_check_are_those_of_the_desk(client, desk, monkeypatch):
-    monkeypatch.setattr(desk, "check", lambda n: [desk.item(3)] * n)
-    assert [item["id"] for item in _post(client, "check", n=2).json()] == ["3", "3"]
+    monkeypatch.setattr(desk, "check", lambda n: {"items": [desk.item(3)] * n})
+    found = _post(client, "check", n=2).json()["items"]
+    assert [item["id"] for item in found] == ["3", "3"]
 
 
 def test_what_a_browser_may_call_is_listed():

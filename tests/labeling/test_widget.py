@@ -192,9 +192,9 @@ def test_the_widget_shows_the_interface_of_the_page(notebook, desk):
     labels = {session.item(id): label for id, label in session.labels.items()}
     assert labels == typed
     page.press("u")
-    page.until(lambda: "3 labels" in page.text(".progress"))
+    page.until(lambda: "3 labels" in page.text(".done"))
     desk.answer(57, "yes", "another front end")
-    page.until(lambda: "4 labels" in page.text(".progress"))
+    page.until(lambda: "4 labels" in page.text(".done"))
     # The keys of the notebook are not disturbed, and those of the widget stay in it.
     assert page.driver.execute_script("return document.cell") == []
     page.all("#cell")[0].click()

@@ -170,9 +170,65 @@ def test_the_model_follows_the_names(open_session, learner, data, refit):
     assert set(session.refit().learner.classes_) == {"eggs", "ham", "spam"}
 
 
+@pytest.mark.parametrize("classes", [["a", "b"], None])
+def test_an_added_class_and_a_removed_one_are_undone_in_order(open_session, classes):
+    def reopen():
+        return open_session(classes=classes, refit=False)
+
+    session = reopen()
+    session.tell([0, 1], ["a", "b"], unasked=True)
+    session.add_class("c")
+    session.remove_class("c")
+    session.add_class("d")
+    session.tell(2, "d", unasked=True)
+    for expected in (["a", "b", "d"], ["a", "b"], ["a", "b", "c"], ["a", "b"]):
+        session.undo()
+        assert sorted(session.known_classes) == expected
+        session.close()
+        session = reopen()
+        assert sorted(session.known_classes) == expected
+    assert session.labels == {0: "a", 1: "b"}
+
+
+def test_an_added_class_with_labels_stays(open_session):
+    session = open_session(classes=["a", "b"], refit=False)
+    session.add_class("c", annotator="ann")
+    session.tell(0, "c", unasked=True, annotator="bob")
+    assert session.undo(annotator="ann")["added"] == "c"
+    assert session.classes == ["a", "b", "c"]
+    assert session.undoable("ann") is None
+
+
+def test_a_class_added_in_0_2_0_is_not_undone(open_session):
+    session = open_session(classes=["a", "b"], refit=False)
+    session.tell(0, "a", unasked=True)
+    session._log.record("classes", classes=["a", "b", "c"], added="c")
+    assert session.undoable()["event"] == "tell"
+    session.undo()
+    assert session.classes == ["a", "b", "c"]
+
+
+def test_only_classes_without_labels_are_removed(open_session, data, learner):
+    X, y = data
+    session = open_session(learner=learner.fit(X[:20], y[:20]), refit=False)
+    with pytest.raises(ValueError, match="'name' must be a class without labels"):
+        session.remove_class("ham")
+    session.add_class("tofu")
+    with pytest.raises(ValueError, match=r"must be a class of the session, .* got 'x'"):
+        session.remove_class("x")
+    session.remove_class("tofu")
+    assert session.known_classes == ["eggs", "ham", "spam"]
+
+
+def test_two_classes_stay(open_session):
+    session = open_session(classes=["a", "b"])
+    with pytest.raises(ValueError, match="'name' must leave two classes, got 'b'"):
+        session.remove_class("b")
+
+
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["tell", "tell", "rename", "undo", "add"]),
+        st.sampled_from(["tell", "tell", "rename", "undo", "add", "remove"]),
         st.sampled_from("abcd"),
         st.sampled_from("abcd"),
         st.sampled_from(["ann", "bob"]),
@@ -183,7 +239,7 @@ STEPS = st.lists(
 
 
 @settings(
-    max_examples=40,
+    max_examples=60,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
@@ -207,9 +263,18 @@ def test_every_label_is_one_of_the_classes(learner, tmp_path_factory, steps):
                 before[session.seq + 1] = session.labels, classes
                 session.rename_class(first, second, annotator=who)
             elif kind == "add" and first not in classes:
-                session.add_class(first)
+                before[session.seq + 1] = session.labels, classes
+                session.add_class(first, annotator=who)
+            elif kind == "remove" and len(classes) > 2 and first in classes:
+                given = [a.values() for a in session.answers.values()]
+                if any(first in labels for labels in given):
+                    with pytest.raises(ValueError, match="a class without labels"):
+                        session.remove_class(first, annotator=who)
+                else:
+                    before[session.seq + 1] = session.labels, classes
+                    session.remove_class(first, annotator=who)
             elif kind == "undo" and (last := session.undoable(who)):
-                at_once = last["seq"] == session.seq and last["event"] == "rename"
+                at_once = last["seq"] == session.seq and last["seq"] in before
                 session.undo(annotator=who)
                 if at_once:
                     assert (session.labels, session.classes) == before[last["seq"]]

@@ -12,12 +12,15 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Perceptro
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from skactive import ActiveLearner
+from skactive.semi_supervised import SelfTraining
 from skactive.session._suspicious import (
     find_suspicious,
     find_suspicious_numbers,
     find_suspicious_rows,
+    temper,
 )
 
 
@@ -92,6 +95,34 @@ def test_texts_whose_features_are_trained(open_session):
     session = open_session(texts, learner=ActiveLearner(estimator, random_state=0))
     session.tell(range(30), labels, unasked=True)
     assert session.suspicious(1)[0][:3] == (4, "neg", "pos")
+
+
+def test_self_training_is_judged_by_its_labels_alone(open_session, data, monkeypatch):
+    y = data[1].copy()
+    y[4] = "ham" if y[4] != "ham" else "eggs"
+    student = LogisticRegression()
+    several = make_pipeline(StandardScaler(), SelfTraining(student, cv=None))
+    learner = ActiveLearner(several, random_state=0)
+    session = open_session(learner=learner, refit=False)
+    session.tell(range(40), y[:40], unasked=True)
+    monkeypatch.setattr(SelfTraining, "fit", None)  # and without the unlabeled items
+    found = session.suspicious(40)
+    assert (4, y[4], data[1][4]) in [row[:3] for row in found]
+    assert all(label != predicted for _, label, predicted, _ in found)
+
+
+def test_held_out_probabilities_are_calibrated():
+    codes = np.repeat([0, 1, 2], [50, 50, 1])
+    right = np.arange(101) % 5 > 0  # 80 % are right
+    best = np.where(right, codes, (codes + 1) % 2)
+    proba = np.full((101, 3), 1e-4)
+    proba[np.arange(101), best] = 1 - 2e-4  # and all are sure
+    proba[100] = np.nan
+    found = temper(proba, codes)
+    assert np.isnan(found[100]).all()
+    np.testing.assert_allclose(found[:100].max(axis=1), 0.8, atol=0.02)
+    np.testing.assert_allclose(found[:100].sum(axis=1), 1)
+    assert temper(proba[100:], codes[100:]) is not None
 
 
 @pytest.mark.parametrize("labels", [[], ["a"], ["a", "a", "a"]])

@@ -21,7 +21,13 @@ const percent = (p) => `${Math.round(100 * p)} %`;
 const short = (number) => String(Number(number.toPrecision(4)));
 const plural = (n, word) => `${n.toLocaleString("en")} ${word}${n === 1 ? "" : "s"}`;
 const brief = (text) => (Array.isArray(text) ? text.join(" | ") : text).slice(0, 200);
+const describeUndo = ({ event, label, name }, classes) => ({
+  tell: `The answer${label === null ? "" : ` ${say(label)}`} was taken back.`, skip: "The text is not skipped any more.", rename: `The new name ${name} was taken back.`,
+  add: classes.some((entry) => entry.name === name) ? `The class ${name} stays: it has labels.` : `The class ${name} was removed again.`, remove: `The class ${name} is there again.`,
+}[event] ?? "The last step was taken back.");
+const splitNames = (text) => [...new Set(text.split(/[,\n]/).map((name) => name.trim()).filter(Boolean))];
 const newId = () => `${Date.now().toString(36)}-${Math.random().toString(36).slice(2)}`;
+const explain = (error) => (error?.name === "TimeoutError" ? "No reply for 20 seconds: the program is busy." : "No connection.");
 const RETRY = 1000, MANY = 9;
 const RENEW = 40000;  // the desk gives the items of a silent page to others
 
@@ -80,8 +86,8 @@ class Outbox {
       let reply;
       try {
         reply = await this.desk.call(entry.method, entry.args);
-      } catch {
-        return this.fail("No connection.");
+      } catch (error) {
+        return this.fail(explain(error));
       }
       if (reply.status >= 500 || reply.status === 403) return this.fail(reply.content?.error ?? `Error ${reply.status}.`);
       this.entries.shift();
@@ -114,7 +120,7 @@ class Labeling {
       changed: () => this.showFault(),
     });
     this.build();
-    this.setTheme(memory.get("theme") ?? { true: "light", false: "dark" }[document.body.dataset.jpThemeLight] ?? "auto");
+    this.setTheme(memory.get("theme") ?? "auto");
     this.closers = [];
     const on = (target, event, handler) => {
       target.addEventListener(event, handler);
@@ -144,16 +150,17 @@ class Labeling {
   }
 
   // What the desk knows --------------------------------------------------------------
-  async ask(method, args = {}) {  // the content, or null after an error was shown
+  async ask(method, args = {}) {  // the content, or undefined after an error was shown
     try {
       const reply = await this.desk.call(method, args);
       if (reply.status < 400) { this.setLost(false); return reply.content; }
       this.warn(reply.content?.error ?? `Error ${reply.status}.`);
       if (reply.status === 409) await this.refresh();
-    } catch {
-      this.setLost(true);
+    } catch (error) {
+      if (error?.name === "TimeoutError") this.warn(explain(error));  // a slow reply
+      else this.setLost(true);
     }
-    return null;
+    return undefined;
   }
   setLost(lost) { this.lost = lost; this.showFault(); }
   async changed(version) {  // also after the connection came back
@@ -163,6 +170,7 @@ class Labeling {
     this.setLost(false);
     if (this.outbox.entries.length) await this.outbox.flush();
     if (this.state?.version !== version && !this.busy) await this.refresh();
+    if (this.dialog.open) this.relist?.();
     const unpredicted = this.queue[0]?.prediction === null && this.state?.model.n_labels > 0;
     if (returned || unpredicted || this.queue.length < 2) await this.refill(returned);
   }
@@ -198,6 +206,7 @@ class Labeling {
     this.state = state;
     this.showState();
   }
+  get starting() { return !this.numeric && this.state.classes.length < 2; }  // the classes come first
   get several() { return this.state?.target === "multi-label"; }
   get numeric() { return this.state?.target === "regression"; }
   get chosen() { return this.state.classes.map(({ name }) => name).filter((name) => this.selected.has(encode(name))); }
@@ -217,6 +226,7 @@ class Labeling {
     this.root.classList.remove("saving");
     this.turn += 1;
     this.busy = false;
+    const next = !this.wasRefused && item.held_out;
     if (!this.wasRefused) {
       if (this.visiting === item) this.visiting = null;
       this.queue = this.queue.filter((other) => other.id !== item.id);
@@ -226,6 +236,7 @@ class Labeling {
     this.wasRefused = false;
     this.showItem(!again);
     this.refill();
+    if (next) this.openList("check");  // the next doubtful answer
   }
   answer(label) { return this.put("answer", { label }, this.item, `Saved: ${say(label)}.`); }
   choose(name) {  // the answer, or one of several
@@ -286,20 +297,20 @@ class Labeling {
     await this.refresh();
     this.turn += 1;
     this.busy = false;
-    if (item) {
+    if (item?.id) {
       this.visiting = item.label === null ? null : item;
       this.queue = this.queue.filter((other) => other.id !== item.id);
       if (item.label === null) this.queue.unshift(item);
-      this.announce(`Undone: ${last.event}.`);
       this.showItem();
     }
+    if (item !== undefined) this.announce(describeUndo(last, this.state.classes));
     this.refill();
   }
-  mark(method, args) {
-    if (this.item) return this.outbox.add({ method, args: { id: this.item.id, ...args, by: this.by } });
+  async mark(method, args, message) {
+    if (this.item && await this.outbox.add({ method, args: { id: this.item.id, ...args, by: this.by } })) this.announce(message);
   }
   visit(item) {
-    if (this.several || this.numeric) this.opener = this.ui.text;  // Enter saves
+    this.opener = this.ui.text;  // keys are for the text
     this.dialog.close();
     this.visiting = item;
     this.showItem();
@@ -308,7 +319,7 @@ class Labeling {
 
   onKey(event) {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (this.dialog.open || this.ended || !this.state) return;
+    if (this.dialog.open || this.ended || !this.state || this.starting) return;
     const { target } = event, { key: raw, code } = event;
     const field = target.matches?.("input, textarea, select, [contenteditable]");
     const key = /^[\x20-\x7e]$/.test(raw) ? raw.toLowerCase() : /^Key[A-Z]$/.test(code) ? code[3].toLowerCase() : raw;
@@ -334,7 +345,7 @@ class Labeling {
     event.stopPropagation();
     if (!event.repeat) command();  // a key that is held answers once
   }
-  flag() { this.mark("flag", { on: !this.item?.flag }); }
+  flag() { this.mark("flag", { on: !this.item?.flag }, this.item?.flag ? "The flag was removed." : "Flagged."); }
 
   // Classes --------------------------------------------------------------------------
   openFilter() { this.filtering = true; this.showClasses(); this.ui.filter.focus(); }
@@ -397,7 +408,8 @@ class Labeling {
         if (entry.key) button.setAttribute("aria-keyshortcuts", entry.key);
         button.replaceChildren(
           entry.key ? kbd(entry.key) : h("span", {}), h("span", { class: "name", dir: "auto" }, say(entry.name)),
-          h("span", { class: "share" }, p >= 0.005 ? percent(p) : ""), h("span", { class: "count" }, String(entry.count), h("span", { class: "sr" }, " labeled")));
+          h("span", { class: "share", title: "Probability of the prediction" }, p >= 0.005 ? [h("span", { class: "sr" }, "predicted "), percent(p)] : ""),
+          h("span", { class: "count", title: plural(entry.count, "label") }, String(entry.count), h("span", { class: "sr" }, entry.count === 1 ? " label" : " labels")));
       }
       button.tabIndex = i ? -1 : 0;
       button.classList.toggle("first", i === 0 && this.filterText.trim() !== "");
@@ -442,7 +454,7 @@ class Labeling {
       this.options.finish ? button("Finish", () => this.openFinish(), null, { class: "primary" }) : null);
     ui.bar = h("progress", { max: "1", "aria-label": "Progress" });
     ui.progress = h("span", {});
-    ui.row = h("div", { class: "progress" }, ui.bar, ui.progress);
+    ui.row = h("div", { class: "done" }, ui.bar, ui.progress);
     ui.estimate = h("p", { class: "estimate" });
     ui.fault = h("div", { class: "fault", role: "alert", hidden: true });
     ui.warning = h("div", { class: "warning", role: "alert", hidden: true });
@@ -450,6 +462,9 @@ class Labeling {
     ui.mode = h("div", { class: "mode", hidden: true });
     ui.text = h("div", { class: "text", tabindex: "0", role: "region", "aria-label": "Text to label", "aria-live": "polite" });
     ui.guess = h("div", { class: "guess" });
+    ui.start = this.form("Which classes? Separate them by commas, or write one per line.", "", (text) => this.begin(text), "Start",
+      h("textarea", { rows: "4", onkeydown: (event) => this.onStartKey(event) }));
+    ui.start.hidden = true;
     ui.filter = h("input", { type: "search", class: "filter", placeholder: "Type to find a class; Enter takes the first  ( / )", "aria-label": "Find a class",
       autocomplete: "off", spellcheck: "false", oninput: () => { this.filterText = ui.filter.value; this.showClasses(); this.announce(plural(this.buttons.size, "class").replace("classs", "classes")); } });
     ui.classes = h("div", { class: "classes", role: "radiogroup", "aria-label": "Classes" });
@@ -466,7 +481,7 @@ class Labeling {
     ui.annotator = button("", () => this.openName(), null, { class: "link" });
     ui.facts = h("span", {});
     this.dialog = h("dialog", { onclose: () => { this.dialog.replaceChildren(); (this.opener?.isConnected ? this.opener : ui.text).focus(); } });
-    this.main = h(page ? "main" : "div", {}, ui.text, ui.guess, ui.filter, ui.classes, ui.nomatch, ui.save, ui.actions,
+    this.main = h(page ? "main" : "div", { class: "work" }, ui.start, ui.text, ui.guess, ui.filter, ui.classes, ui.nomatch, ui.save, ui.actions,
       h("div", { class: "alerts" }, ui.fault, ui.warning));
     this.root.classList.add("skactive");
     this.root.classList.toggle("skactive-whole", Boolean(page));
@@ -478,9 +493,11 @@ class Labeling {
   }
   setTheme(theme) {
     this.theme = theme;
-    memory.set("theme", theme);
-    this.root.dataset.theme = theme;
-    if (this.options.page) document.documentElement.dataset.theme = theme;
+    if (theme === "auto") memory.remove("theme");
+    else memory.set("theme", theme);
+    const look = theme === "auto" ? { true: "light", false: "dark" }[document.body.dataset.jpThemeLight] ?? "auto" : theme;  // of JupyterLab
+    this.root.dataset.theme = look;
+    if (this.options.page) document.documentElement.dataset.theme = look;
     this.ui.theme.textContent = `Theme: ${theme}`;
   }
   setHidden(hidden) {
@@ -489,7 +506,11 @@ class Labeling {
     memory.set("predictions", hidden ? "hidden" : "shown");
     if (this.state) this.showItem(false);
   }
-  announce(text) { this.ui.status.textContent = text; }
+  announce(text) {  // an old message is no news
+    clearTimeout(this.forget);
+    this.ui.status.textContent = text;
+    if (text) this.forget = setTimeout(() => this.announce(""), 5000);
+  }
   warn(message) {
     const { warning } = this.ui;
     warning.hidden = false;
@@ -507,10 +528,10 @@ class Labeling {
   }
   showState() {
     const { state, ui } = this, { goal, n_labeled: done, model, suggestions } = state;
-    const total = goal ?? done + state.n_pool;
     ui.source.textContent = state.source || "Labeling";
-    ui.bar.max = Math.max(total, 1);
-    ui.bar.value = Math.min(done, total);
+    ui.bar.hidden = goal === null;
+    ui.bar.max = goal ?? 1;
+    ui.bar.value = Math.min(done, ui.bar.max);
     ui.progress.textContent = goal === null ? plural(done, "label") : `${done} of ${goal}${done >= goal ? ": goal reached" : ""}`;
     ui.estimate.textContent = state.estimate;
     ui.annotator.textContent = `Annotator: ${this.by ?? state.annotator ?? "no name"}`;
@@ -521,6 +542,11 @@ class Labeling {
       state.n_skipped ? `${state.n_skipped} skipped` : null, state.n_flagged ? `${state.n_flagged} flagged` : null, agreement,
     ].filter(Boolean).join(" · ");
     if (this.options.page) document.title = `${goal === null ? done : `${done}/${goal}`} ${state.source || "Labeling"}`;
+    if (ui.start.hidden === this.starting) {
+      ui.start.hidden = !this.starting;
+      this.root.classList.toggle("starting", this.starting);
+      if (this.hasFocus() && !this.dialog.open) (this.starting ? ui.start.querySelector("textarea") : ui.text).focus();
+    }
     this.showClasses();
     if (!this.item) this.showItem(false);
   }
@@ -538,10 +564,10 @@ class Labeling {
       const texts = item === null ? [] : Array.isArray(item.text) ? item.text : [item.text];
       ui.text.replaceChildren(...texts.map((text) => h("p", { dir: "auto" }, text)));
       ui.text.scrollTop = 0;
-      if (focus && !this.dialog.open) ui.text.focus({ preventScroll: true });
+      if (focus && !this.dialog.open && !this.starting) ui.text.focus({ preventScroll: true });
     }
     if (item === null) {
-      ui.text.replaceChildren(h("p", { class: "note" }, this.state.done ? "No text is left to label." : "The next text is being chosen …"));
+      ui.text.replaceChildren(h("p", { class: "note" }, this.state.done ? "No text is left to label." : this.lost ? "The next text comes when the connection is back." : "The next text is being chosen …"));
     }
     ui.mode.hidden = !this.visiting;
     ui.row.hidden = !ui.mode.hidden;
@@ -554,7 +580,7 @@ class Labeling {
     const predicted = item && !this.hidden && item.prediction !== null;
     const suggested = item && item.suggestion !== null;
     ui.guess.replaceChildren(...[
-      predicted ? accept("Prediction:", item.prediction, item.probability === null ? "" : ` ${percent(item.probability)}`, true) : null,
+      predicted ? accept(item.held_out ? "Model without it:" : "Prediction:", item.prediction, item.probability === null ? "" : ` ${percent(item.probability)}`, true) : null,
       suggested ? accept("Suggestion:", item.suggestion, "", !predicted) : null,
       ...(predicted && !this.several && this.state.classes.length > MANY ? item.top.slice(1, 3) : []).map(([label, p]) => h("span", { class: "other" }, accept("or", label, ` ${percent(p)}`))),
       !predicted && !suggested ? h("span", { class: "note" }, this.hidden ? "Predictions are hidden." : "No prediction yet.") : null].filter(Boolean));
@@ -567,10 +593,12 @@ class Labeling {
 
   // Dialogs --------------------------------------------------------------------------
   open(title, ...content) {
-    if (!this.dialog.open) this.opener = document.activeElement;
+    const { activeElement } = document;  // what the mouse pressed must not get the next Space
+    if (!this.dialog.open) this.opener = activeElement?.matches(":focus-visible") ? activeElement : this.ui.text;
     const close = h("button", { type: "button", onclick: () => this.dialog.close() }, "Close");
     this.dialog.setAttribute("aria-label", title);
-    this.dialog.replaceChildren(h("div", { class: "title" }, h("h2", {}, title), close), ...content);
+    this.dialog.replaceChildren(h("div", { class: "title" }, h("h2", {}, title), close), ...content.filter(Boolean));
+    this.relist = null;
     if (!this.dialog.open) this.dialog.showModal();
     this.dialog.querySelector("[autofocus]")?.focus();
   }
@@ -580,7 +608,8 @@ class Labeling {
     const send = async (event) => {
       event?.preventDefault();
       const error = await action(field.value);
-      if (error) { fails.textContent = error; fails.hidden = false; } else if (error !== false) this.dialog.close();
+      fails.hidden = !error;
+      if (error) fails.textContent = error; else if (error !== false) this.dialog.close();
     };
     field.addEventListener("keydown", (event) => { if (event.key === "Enter" && event.ctrlKey) send(event); });
     return h("form", { onsubmit: send }, h("label", {}, label, field), fails, h("button", { type: "submit", class: "primary" }, submit));
@@ -589,7 +618,7 @@ class Labeling {
     const { item } = this;
     if (!item) return;
     const field = h("textarea", { rows: "4", autofocus: true });
-    this.open("Note", this.form("A note on this text (Ctrl+Enter saves)", item.note, (text) => { this.mark("note", { text }); }, "Save", field));
+    this.open("Note", this.form("A note on this text (Ctrl+Enter saves)", item.note, (text) => { this.mark("note", { text }, text.trim() ? "The note was saved." : "The note was removed."); }, "Save", field));
   }
   openName() {
     const save = async (name) => {
@@ -615,8 +644,8 @@ class Labeling {
     const kept = this.outbox.entries.length;
     const finish = async () => {
       if (this.outbox.entries.length) return "Some answers are not stored yet.";
-      this.ended = (await this.ask("finish")) !== null || !this.lost;
-      if (!this.ended) return "No connection.";
+      this.ended = (await this.ask("finish")) !== undefined;
+      if (!this.ended) return "The session was not finished.";
       this.stopped = true;
       this.lost = true;
       this.showFault();
@@ -625,28 +654,65 @@ class Labeling {
       h("form", { onsubmit: async (event) => { event.preventDefault(); const error = await finish(); if (error) this.warn(error); this.dialog.close(); } },
         h("button", { type: "submit", class: "primary", autofocus: true, disabled: kept > 0 }, "Finish")));
   }
+  parse(text) { return this.state.classes.length && this.state.classes.every(({ name }) => typeof name === "number") && text.trim() && !isNaN(text) ? Number(text) : text.trim(); }
+  async add(text) {  // one class, or an error
+    const name = this.parse(text);
+    if (name === "") return "A class needs a name.";
+    const like = this.state.classes.find((entry) => say(entry.name).toLowerCase() === text.trim().toLowerCase());
+    if (like) return `There is already a class ${say(like.name)}.`;
+    return this.change("add_class", { name }, `Added the class ${text.trim()}.`);
+  }
+  async begin(text) {  // with at least two classes
+    const known = this.state.classes.map(({ name }) => say(name)), names = splitNames(text).filter((name) => !known.includes(name));
+    if (known.length + names.length < 2) return "Type at least two classes.";
+    for (const name of names) {
+      const error = await this.add(name);
+      if (error) return error;
+    }
+    return false;
+  }
+  onStartKey(event) {  // Enter starts after commas, or on an empty line
+    const { value, selectionStart: end, form } = event.target;
+    const onLine = value.slice(0, end).split("\n").pop().trim();
+    if (event.key !== "Enter" || event.shiftKey || (onLine && (value.trim().includes("\n") || splitNames(value).length < 2))) return;
+    event.preventDefault();
+    form.requestSubmit();
+  }
   openClasses() {
-    const parse = (text) => (this.state.classes.length && this.state.classes.every(({ name }) => typeof name === "number") && text.trim() && !isNaN(text) ? Number(text) : text.trim());
-    const add = async (text) => {
-      const name = parse(text);
-      if (name === "") return "A class needs a name.";
-      const like = this.state.classes.find((entry) => say(entry.name).toLowerCase() === text.trim().toLowerCase());
-      if (like) return `There is already a class ${say(like.name)}.`;
-      return this.change("add_class", { name });
+    const list = h("ul", { class: "list" });
+    const show = () => list.replaceChildren(...this.state.classes.map((entry) => h("li", { class: "row" },
+      h("span", { dir: "auto" }, say(entry.name)), h("span", { class: "note" }, plural(entry.count, "label")),
+      entry.count ? null : h("button", { type: "button", "aria-label": `Delete ${say(entry.name)}`, onclick: () => remove(entry) }, "Delete"),
+      h("button", { type: "button", "aria-label": `Rename ${say(entry.name)}`, onclick: () => rename(entry) }, "Rename"))));
+    const fails = h("p", { class: "warning", role: "alert", hidden: true });
+    const remove = async ({ name }) => {
+      const error = await this.change("remove_class", { name }, `Deleted the class ${say(name)}.`);
+      fails.hidden = !error;
+      if (error) fails.textContent = error;
+      show();
+      field.focus();
     };
     const rename = (entry) => this.open("Rename a class", h("p", {}, "All its answers get the new name. The name of another class merges the two. Undo takes it back."),
-      this.form(`New name of ${say(entry.name)}`, say(entry.name), (text) => this.change("rename_class", { old: entry.name, new: parse(text) }), "Rename"));
-    this.open("Classes", h("ul", { class: "list" }, this.state.classes.map((entry) => h("li", { class: "row" },
-      h("span", { dir: "auto" }, say(entry.name)), h("span", { class: "note" }, plural(entry.count, "label")), h("button", { type: "button", "aria-label": `Rename ${say(entry.name)}`, onclick: () => rename(entry) }, "Rename")))),
-    this.form("Name of a new class", "", add, "Add the class"));
+      this.form(`New name of ${say(entry.name)}`, say(entry.name), (text) => this.change("rename_class", { old: entry.name, new: this.parse(text) }, `Renamed ${say(entry.name)} to ${text.trim()}.`), "Rename"));
+    const field = h("input", { type: "text", autocomplete: "off", autofocus: true });
+    const add = async (text) => {
+      const error = await this.add(text);
+      if (error) return error;
+      field.value = "";
+      show();
+      return false;  // for the next one
+    };
+    show();
+    this.open("Classes", list, fails, this.form("Name of a new class", "", add, "Add the class", field));
   }
-  async change(method, args) {  // false keeps the dialog, text is an error
+  async change(method, args, message) {  // text is an error
     try {
       const reply = await this.desk.call(method, { ...args, by: this.by });
       if (reply.status >= 400) return reply.content.error;
       this.setState(reply.content);
+      this.announce(message);
       this.refill();
-    } catch { return "No connection."; }
+    } catch (error) { return explain(error); }
   }
   async openList(kind) {
     const titles = { history: "History", check: "Check these", search: "Search" };
@@ -654,19 +720,29 @@ class Labeling {
     const more = h("button", { type: "button", hidden: true, onclick: () => fill(list.children.length) }, "More");
     const query = kind === "check" ? null : h("input", { type: "search", autofocus: true, "aria-label": `${titles[kind]}: text to find`, placeholder: "Text to find", oninput: () => { clearTimeout(wait); wait = setTimeout(() => fill(0), 150); } });
     let wait = 0, turn = 0;
+    const who = ({ annotator }) => (annotator === (this.by ?? this.state.annotator ?? null) ? "you" : annotator ?? "no name");
     const entry = (item) => h("li", {}, h("button", { type: "button", class: "entry", onclick: () => this.visit(item) },
-      h("b", { dir: "auto" }, item.label === null ? (kind === "history" ? "skipped" : "not labeled") : say(item.label)), kind === "check" && item.prediction !== null ? ` (model: ${say(item.prediction)} ${percent(item.probability ?? 0)})` : "",
-      item.flag ? " ⚑ flagged" : "", item.annotator ? h("span", { class: "note" }, ` ${item.annotator}`) : null,
+      item.held_out ? `${who(item)}: ` : null, h("b", { dir: "auto" }, item.label === null ? (kind === "history" ? "skipped" : "not labeled") : say(item.label)),
+      item.held_out ? [", model without it: ", h("b", { dir: "auto" }, say(item.prediction)), item.probability === null ? null : ` ${percent(item.probability)}`] : null,
+      item.flag ? " ⚑ flagged" : "", !item.held_out && item.annotator ? h("span", { class: "note" }, ` ${item.annotator}`) : null,
       h("span", { class: "excerpt", dir: "auto" }, brief(item.text)), item.note ? h("span", { class: "note", dir: "auto" }, item.note) : null));
+    const describe = ({ total, n_labels: n, computing }, text) => {
+      if (kind === "search" && !text) return "All texts are searched, also those that are not labeled.";
+      if (kind !== "check") return total ? `${list.children.length < total ? `${list.children.length} of ` : ""}${plural(total, "text")}. Choose one to ${kind === "history" ? "correct" : "label"} it.` : kind === "search" ? "Nothing found." : "No answers.";
+      if (n === null) return computing ? "Computing the list …" : "There is no list before the first model.";
+      return `${total ? "Models that were trained without these answers contradict them. Choose one to look at it again." : "No answer is doubtful."} The list is of ${plural(n, "label")}${computing ? "; a newer one is being computed …" : "."}`;
+    };
     const fill = async (start) => {
-      const mine = (turn += 1), text = query?.value ?? "";
-      const found = kind === "history" ? await this.ask("history", { query: text, start, n: 50 }) : kind === "check" ? await this.ask("check", { n: 20 }) : text.trim() ? await this.ask("search", { query: text, n: 20 }) : [];
-      if (mine !== turn || !found) return;
-      const items = found.items ?? found, total = found.total ?? items.length;
-      list.replaceChildren(...(start ? list.children : []), ...items.map(entry));
-      more.hidden = list.children.length >= total;
-      note.textContent = total ? (kind === "check" ? "The model contradicts these answers. Choose one to look at it again." : `${plural(total, "text")}. Choose one to ${kind === "history" ? "correct" : "label"} it.`)
-        : { history: "No answers.", check: "The model contradicts no answer.", search: text.trim() ? "Nothing found." : "All texts are searched, also those that are not labeled." }[kind];
+      const mine = (turn += 1), text = query?.value.trim() ?? "";
+      const args = { history: { query: text, start, n: 50 }, check: { n: 50 }, search: { query: text, start, n: 20 } };
+      const found = kind === "search" && !text ? { items: [], total: 0 } : await this.ask(kind, args[kind]);
+      if (mine !== turn) return;
+      if (!found) return void (note.textContent = "The list could not be read.");
+      list.replaceChildren(...(start ? list.children : []), ...found.items.map(entry));
+      more.hidden = kind === "check" || list.children.length >= found.total;
+      note.textContent = describe(found, text);
+      if (kind === "check" && !list.contains(document.activeElement)) list.querySelector("button")?.focus();
+      this.relist = kind === "check" && !list.children.length ? () => fill(0) : null;  // until there is one
     };
     this.open(titles[kind], query, note, list, more);
     await fill(0);
@@ -719,7 +795,7 @@ export function modelDesk(model) {
       const call = newId();
       return new Promise((resolve, reject) => {
         waiting.set(call, resolve);
-        setTimeout(() => { if (waiting.delete(call)) reject(new Error("no answer")); }, 20000);
+        setTimeout(() => { if (waiting.delete(call)) reject(new DOMException("no answer", "TimeoutError")); }, 20000);
         model.send({ call, method, args });
       });
     },
