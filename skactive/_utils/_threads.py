@@ -59,15 +59,15 @@ def one_blas_thread(condition=True):
         _GATE.leave()
 
 
-def lower_priority():
+def lower_priority(by=10):
     """Lower the priority of this thread and of those that it will start, on Linux.
 
-    People wait for other threads.
+    People wait for other threads. `by` is at most 19.
     """
     if sys.platform == "linux":  # elsewhere, this is not a matter of one thread
         with suppress(OSError):
             thread = os.PRIO_PROCESS, threading.get_native_id()
-            os.setpriority(*thread, max(10, os.getpriority(*thread)))
+            os.setpriority(*thread, max(by, os.getpriority(*thread)))
 
 
 def synchronized(method):

@@ -96,7 +96,11 @@ class Desk:
         self._seen: dict[str, float] = {}  # front end -> time of its last call
         self._jobs: dict[Any, Any] = {}  # what runs in the background, by its name
         self._worker = ThreadPoolExecutor(2)
-        self._slow_worker = ThreadPoolExecutor(2, initializer=lower_priority)
+        self._slow_worker = ThreadPoolExecutor(1, initializer=lower_priority)
+        # The list is for people who look at it: it comes before training and estimates.
+        self._list_worker = ThreadPoolExecutor(
+            1, initializer=lower_priority, initargs=(5,)
+        )
         self._estimate, self._estimated = "", -1
         self._error: Any = None, None  # a message, and the model when it came
         self._doubts = Doubts(session)
@@ -413,7 +417,7 @@ class Desk:
     def _check_later(self):
         """Look for doubtful answers in the background, once for each model."""
         if self._doubts.is_behind:
-            self._in_background("check", self._doubts.find, worker=self._slow_worker)
+            self._in_background("check", self._doubts.find, worker=self._list_worker)
 
     # What a person does ---------------------------------------------------------------
 
@@ -675,7 +679,7 @@ class Desk:
 
     def close(self) -> None:
         """Stop the work in the background. The session stays open."""
-        for worker in (self._worker, self._slow_worker):
+        for worker in (self._worker, self._slow_worker, self._list_worker):
             worker.shutdown(cancel_futures=True)
 
     def __enter__(self):
@@ -747,7 +751,8 @@ class Desk:
         if self.target != "single-label":
             return
         is_due = n_labeled - self._estimated >= max(10, n_labeled // 20)
-        if n_labeled >= 20 and is_due and self.session.encoded == 1:
+        is_due = is_due and n_labeled >= 20 and not self._doubts.is_behind
+        if is_due and self.session.encoded == 1:
             job = "estimate", self._compute_estimate, n_labeled
             self._in_background(*job, worker=self._slow_worker)
 

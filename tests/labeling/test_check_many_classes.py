@@ -1,0 +1,76 @@
+""" "Check these" while a model of 151 classes is trained."""
+
+import re
+import time
+
+import numpy as np
+import pytest
+from selenium.webdriver.common.keys import Keys
+from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from skactive import ActiveLearner, make_text_classifier
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+N_CLASSES, N_TEXTS, N_LABELED = 151, 3000, 450
+SECONDS = 60  # about 1 on an idle computer; this one may be busy
+
+
+@pytest.fixture
+def texts():
+    """Texts of two words of their class and four of any."""
+    rng = np.random.default_rng(0)
+    words = rng.integers(400, size=(N_TEXTS, 4))
+    classes = np.arange(N_TEXTS) % N_CLASSES
+    return [
+        f"topic{c} subject{c} {' '.join(map('w{}'.format, row))}"
+        for c, row in zip(classes, words, strict=True)
+    ]
+
+
+def _embed(texts):
+    """Return features as large as those of a small sentence encoder."""
+    return HashingVectorizer(n_features=384).transform(texts).toarray()
+
+
+def test_the_list_is_there_soon_after_the_model(open_page, texts, record_property):
+    _, classifier = make_text_classifier().steps[-1]
+    model = make_pipeline(FunctionTransformer(_embed), classifier)
+    learner = ActiveLearner(model, strategy="margin", batch_size=5, random_state=0)
+    names = [f"intent_{i}" for i in range(N_CLASSES)]
+    page = open_page(texts, learner, session={"classes": names})
+    desk, session = page.desk, page.desk.session
+    labels = {
+        id: names[(id + 7 * (id % 20 == 3)) % N_CLASSES] for id in range(N_LABELED)
+    }
+
+    def train():
+        """Answer once more, so that a model is trained in the background."""
+        id = len(session.labels)
+        session.tell(id, names[id % N_CLASSES], unasked=True)
+        session.ask(1)
+        assert session.training
+
+    session.tell(list(labels), list(labels.values()), unasked=True)
+    session.ask(1)  # waits for the first model
+    seconds = []
+    for _ in range(3):
+        start = time.monotonic()
+        n_labels = len(session.labels)
+        train()  # the computer has another model to train meanwhile
+        for button in page.all("nav button"):
+            if button.text == "Check these":
+                button.click()
+        page.until(lambda: page.all(".entry"), SECONDS)
+        page.until(lambda n=n_labels: (desk.check()["n_labels"] or 0) >= n, SECONDS)
+        seconds.append(time.monotonic() - start)
+        rows = [entry.text for entry in page.all(".entry")]
+        found = [re.match(r"\S.*: (\S+), model without it: (\S+) \d", x) for x in rows]
+        assert len(found) > 5
+        assert all(match[1] != match[2] for match in found)
+        assert not page.text(".fault")
+        page.press(Keys.ESCAPE)
+        newest = session.newest_learner
+        page.until(lambda m=newest: session.newest_learner is not m, SECONDS)
+    record_property("seconds", [round(x, 1) for x in seconds])
