@@ -206,6 +206,7 @@ def _train(args, bridge):
     try:
         model, classes = train_final(args, session, bridge.folder, data)
         if model is None:
+            say("no model yet: it needs labels of two classes")
             return
         about = {"text": list(question.keys), "label": question.name}
         if question.multiple:

@@ -97,6 +97,15 @@ def test_run_saves_a_model(server, table, tmp_path, capsys):
     assert predicted.startswith("text,tone,prediction,probability\n")
 
 
+def test_run_says_why_there_is_no_model(server, table, tmp_path, capsys):
+    create(server, table, "--classes", "good,bad")
+    server.person(ANN, 1).answer(4, "bad")
+    folder = tmp_path / "bridge"
+    assert call(server, "run", folder, "--n", "1") == 0
+    assert "no model yet: it needs labels of two" in capsys.readouterr().err
+    assert not (folder / "model").exists()
+
+
 def test_run_with_several_classes_per_text(server, table, tmp_path, capsys):
     pytest.importorskip("skops")
     create(server, table, "--classes", "good,bad,odd", "--multiple")
