@@ -26,7 +26,9 @@ def write_own(path, write, known=None, mode=0o666):
     try:
         with _stage(path) as staged:
             write(staged)
-            os.chmod(staged, os.stat(staged).st_mode & mode)
+            if (given := os.stat(staged).st_mode) & 0o777 & ~mode:
+                with suppress(PermissionError):  # a disk without permissions
+                    os.chmod(staged, given & mode)
             with open(staged, "rb+") as stream:
                 _files._fsync(stream.fileno())
             digest, kept = hash_file(staged), None
@@ -60,7 +62,10 @@ def find_mode(path):
     mode, found = 0o666, [path]
     for folder, _, files in os.walk(path):
         found += [folder, *(os.path.join(folder, file) for file in files)]
-    for status in map(os.stat, found):
+    for name in found:
+        if name is not path and not os.path.exists(name):
+            continue  # a link to nothing
+        status = os.stat(name)
         mode &= status.st_mode
         # A new file may be of another group than this one.
         is_ours = not hasattr(os, "getegid") or status.st_gid == os.getegid()
@@ -78,7 +83,8 @@ def make_private_folder(path, mode, own):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.mkdir(0o700 if is_private else 0o777, exist_ok=True)
     if is_private and (own in os.listdir(path) or not os.listdir(path)):
-        path.chmod(0o700)
+        with suppress(PermissionError):
+            path.chmod(0o700)
 
 
 def _is_known(path, digests):

@@ -87,4 +87,13 @@ def test_the_permissions_are_at_most_those_of_another_file(tmp_path, mode):
     folder = tmp_path / "tables"
     folder.mkdir()
     os.rename(tmp_path / "t.csv", folder / "t.csv")
+    (folder / "link.csv").symlink_to("missing.csv")
     assert find_mode(folder) & ~mode == 0
+
+
+def test_a_disk_without_permissions_is_written_to(tmp_path, monkeypatch):
+    def refuse(path, mode):
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "chmod", refuse)
+    assert write_own(tmp_path / "t.csv", _write(b"a"), mode=0o600)[1] is None
