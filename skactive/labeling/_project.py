@@ -448,7 +448,8 @@ class Project:
             about = json.loads((self.folder / "model.json").read_bytes())
         except (OSError, ValueError):
             return False
-        return self.output.exists() and about.get("stamp") == stamp
+        written = about.get("stamp") if isinstance(about, dict) else None
+        return self.output.exists() and written == stamp
 
     def save_model(self, model, classes=None, stamp=None):
         """Save a model with its encoder, and return its folder.

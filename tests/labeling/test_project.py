@@ -260,3 +260,10 @@ def test_the_record_of_a_project(begin, tmp_path):
         "separator": "|",
         "target": "multi-label",
     }
+
+
+@pytest.mark.parametrize("content", [b"[1]", b"\xff", b"5"])
+def test_a_damaged_description_of_the_model_is_written_again(begin, tmp_path, content):
+    project = begin(answers=["good", "bad"])
+    (tmp_path / "t.skactive" / "model.json").write_bytes(content)
+    assert not project.is_current("a stamp")
