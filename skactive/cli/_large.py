@@ -65,6 +65,7 @@ def _make_encoder(about):
         named = {} if about["model"] is None else {"model": about["model"]}
         return StaticFeatures(**named, max_length=about["max_length"])
     options = {"normalize": True, "max_length": about["max_length"]}
+    options["pooling"] = "auto"  # as in the recommended pipeline
     return BertFeatures(about["model"], **options)
 
 
