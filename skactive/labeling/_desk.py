@@ -5,7 +5,7 @@ import threading
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -49,6 +49,8 @@ class Desk:
     check_words : callable, default=None
         Called with "class", "annotator" or "note" and each such name or note before it
         is recorded. Raises a ValueError for what a result cannot hold.
+    given : iterable of labels, default=()
+        Labels from before the session. They are counted with the answers of each class.
 
     Examples
     --------
@@ -81,6 +83,7 @@ class Desk:
         descriptions: Mapping[Any, Any] | None = None,
         source: str | None = None,
         check_words: Callable[[str, str], Any] | None = None,
+        given: Iterable[Any] = (),
     ) -> None:
         self.session = session
         self._check_words = check_words or (lambda kind, text: None)
@@ -91,6 +94,7 @@ class Desk:
             for label, about in (descriptions or {}).items()
         }
         self._source = os.path.basename(session.path) if source is None else source
+        self._given = list_classes(given)
         self._lock = threading.RLock()
         self._leases: dict[Any, str] = {}  # (annotator, id) -> its front end
         self._seen: dict[str, float] = {}  # front end -> time of its last call
@@ -693,7 +697,9 @@ class Desk:
     def _describe_classes(self, labels):
         if self.target == "regression":
             return []
-        described, counts = [], Counter(map(key_of, list_classes(labels)))
+        renamed, described = self.session.renamed_classes, []
+        given = [renamed.get(name, name) for name in self._given]
+        counts = Counter(map(key_of, [*list_classes(labels), *given]))
         for place, label in enumerate(self.session.known_classes):
             about = self._descriptions.get(label) or self._descriptions.get(str(label))
             about = about or {}

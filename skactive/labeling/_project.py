@@ -222,6 +222,7 @@ class Project:
             descriptions=about,
             source=self.path.name,
             check_words=self.check_words,
+            given=self.given.values(),
         )
         self._compare_classes()
         return self

@@ -412,6 +412,15 @@ def test_descriptions(open_desk):
     assert (yes["description"], no["examples"]) == ("a good film", ["the worst"])
 
 
+def test_labels_from_before_the_session_are_counted(open_desk):
+    desk = open_desk(given=["yes", "yes", "no"])
+    desk.answer(3, "yes", "tab")
+    desk.rename_class("no", "never")
+    counts = {entry["name"]: entry["count"] for entry in desk.state()["classes"]}
+    assert counts == {"yes": 3, "never": 1}
+    assert desk.state()["n_labeled"] == 1
+
+
 def test_pairs_of_texts(open_desk):
     pairs = [(f"question {i}", f"answer {i}") for i in range(9)]
     model = ActiveLearner(LogisticRegression(), random_state=0)
