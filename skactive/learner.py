@@ -51,6 +51,7 @@ from ._utils._sklearn import (
     IsPredictor,
     QuickParamsMixin,
     check_bool,
+    explain_unreadable,
     fit_context,
 )
 from ._utils._texts import drop_known_texts, name_bad_texts, read_unlabeled
@@ -95,7 +96,11 @@ class DelegationMixin:
     def _delegate(self, method, X, *args, **params):
         check_is_fitted(self)
         params = self._route(method, params)
-        return getattr(self.estimator_, method)(as_container(X), *args, **params)
+        try:
+            return getattr(self.estimator_, method)(as_container(X), *args, **params)
+        except (TypeError, ValueError) as exc:
+            explain_unreadable(exc, "X")
+            raise
 
     @available_if(_estimator_has("predict"))
     def predict(self, X: Any, **params: Any) -> Any:

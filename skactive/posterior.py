@@ -30,7 +30,7 @@ from ._utils._containers import count_items
 from ._utils._labels import as_labels, check_weights, marginals
 from ._utils._pipelines import split_estimator
 from ._utils._random import base_seed
-from ._utils._sklearn import check_count, naming, num_samples
+from ._utils._sklearn import MOST, check_count, naming, num_samples
 from .linear_model import _laplace, _ridge
 from .linear_model._gradients import is_linear_logistic
 
@@ -66,8 +66,9 @@ def sample_proba(
     X : container of n items
         Items to predict.
     n_draws : int, default=50
-        Number of models, t. Each member of an ensemble is used equally often, or by its
-        weight if it has one; the members that are used once more are drawn.
+        Number of models, t, at most 1,000,000. Each member of an ensemble is used
+        equally often, or by its weight if it has one; the members that are used once
+        more are drawn.
     random_state : int, RandomState instance or None, default=None
         Seeds the models.
     X_train : same kind as `X` of m items, default=None
@@ -166,7 +167,7 @@ def sampler(
     The function may be called in threads if the estimator's predictions may. For a
     regressor the draws are (n, t), see :func:`sample_predictions`.
     """
-    check_count("n_draws", n_draws)
+    check_count("n_draws", n_draws, most=MOST)
     front, final = split_estimator(estimator)
     check_can_sample(final)
     seed = base_seed(random_state)
@@ -373,8 +374,9 @@ def sample_predictions(
     X : container of n items
         Items to predict.
     n_draws : int, default=50
-        Number of models, t. Each member of an ensemble is used equally often, or by its
-        weight if it has one; the members that are used once more are drawn.
+        Number of models, t, at most 1,000,000. Each member of an ensemble is used
+        equally often, or by its weight if it has one; the members that are used once
+        more are drawn.
     random_state : int, RandomState instance or None, default=None
         Seeds the models.
     X_train : same kind as `X` of m items, default=None

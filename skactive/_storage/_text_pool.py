@@ -91,7 +91,12 @@ class TextPool(Sequence):
         pool : TextPool
             Pool of p texts in the same file.
         """
-        return self[np.asarray(positions)]
+        try:
+            return self[np.asarray(positions)]
+        except (IndexError, ValueError) as exc:
+            raise ValueError(
+                f"'positions' must be positions in this pool: {exc}"
+            ) from exc
 
     def batches(self, size: int = 8192) -> Iterator[list[Any]]:
         """Return an iterator of the texts in order, in lists.

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from functools import cache, wraps
 from inspect import signature
 from numbers import Integral
+from traceback import walk_tb
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -21,8 +22,9 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils._param_validation import Interval as _Interval
 from sklearn.utils.metaestimators import _BaseComposition as BaseComposition
-from sklearn.utils.validation import _check_sample_weight as check_sample_weight
+from sklearn.utils.validation import _check_sample_weight
 from sklearn.utils.validation import _num_samples as num_samples
+from sklearn.utils.validation import validate_data as _validate_data
 
 __all__ = [
     "BaseComposition",
@@ -81,6 +83,10 @@ def validate_params(
     return decorate
 
 
+# Largest number of draws, members, steps and the like: more would run for ever.
+MOST = 1_000_000
+
+
 class Interval(_Interval):
     """An interval of numbers that excludes True and False."""
 
@@ -131,15 +137,77 @@ def __getattr__(name):
 
 @contextmanager
 def naming(name):
-    """Add the name of an argument to an error of the estimator that received it."""
+    """Name an argument in an error of the estimator that received it."""
     try:
         yield
     except (TypeError, ValueError) as exc:
+        explain_unreadable(exc, name)
         if repr(name) not in str(exc):
             exc.add_note(
                 f"The estimator was given {name!r}. Check its items and shape."
             )
         raise
+
+
+def explain_unreadable(exc, name):
+    """Raise what an argument must be if scikit-learn could not read it as numbers.
+
+    Texts in place of features, and items that NumPy cannot convert, have errors that
+    name neither the argument nor what to do.
+    """
+    frames = [frame for frame, _ in walk_tb(exc.__traceback__)]
+    reads = [f.f_locals for f in frames if f.f_code.co_name == "check_array"]
+    if not reads or reads[-1].get("input_name") == "y":
+        return
+    dtype = reads[-1].get("dtype")
+    is_numeric = dtype is not None and np.dtype(dtype).kind in "fiu"
+    needs_numbers = is_numeric or reads[-1].get("dtype_numeric")
+    text = _find_text(reads[-1].get("array_orig"))
+    if needs_numbers and text is not None:
+        raise ValueError(
+            f"{name!r} must hold numbers for this estimator, got texts such as "
+            f"{text[:40]!r}. Put a text feature extractor in front, such as "
+            "make_pipeline(TfidfVectorizer(), estimator), or convert them to numbers."
+        ) from exc
+    is_checked = frames[-1].f_globals.get("__name__") == "sklearn.utils.validation"
+    if type(exc) in (TypeError, ValueError) and not is_checked:
+        raise type(exc)(
+            f"{name!r} must hold rows of numbers of one length: {exc}."
+        ) from exc
+
+
+def _find_text(X):
+    """Return the first text among the first rows of `X` and their cells, or None."""
+    if hasattr(X, "to_numpy"):
+        X = X.head(100).to_numpy()
+    if isinstance(X, np.ndarray) and (X.dtype.kind not in "OUT" or X.ndim == 0):
+        return None
+    rows = X[:100] if isinstance(X, list | tuple | np.ndarray) else [X]
+    cells = [
+        cell
+        for row in rows
+        for cell in (row if isinstance(row, list | tuple | np.ndarray) else [row])
+    ]
+    return next((str(cell) for cell in cells if isinstance(cell, str)), None)
+
+
+def validate_data(estimator, X, *args, **params):
+    """Call the function of this name; an error of `X` names it."""
+    with naming("X"):
+        y = args[0] if args else None
+        n = len(y) if isinstance(y, list) or getattr(y, "shape", ()) else None
+        if n is not None and num_samples(X) != n:
+            raise ValueError(
+                f"'X' and 'y' differ in length: 'X' has {num_samples(X)} rows, 'y' "
+                f"{n} labels. Pass one label per row."
+            )
+        return _validate_data(estimator, X, *args, **params)
+
+
+def check_sample_weight(sample_weight, X, **params):
+    """Call the private function of this name; an error names the weights."""
+    with naming("sample_weight"):
+        return _check_sample_weight(sample_weight, X, **params)
 
 
 def check_bool(name, value):
@@ -149,15 +217,25 @@ def check_bool(name, value):
 
 
 def check_path(name, value):
-    """Raise a TypeError unless a value is a str or path-like."""
+    """Raise a TypeError unless a value is a str or path-like, a ValueError for ""."""
     if not isinstance(value, str | os.PathLike):
         raise TypeError(f"{name!r} must be a str or path-like, got {value!r}.")
+    if os.fspath(value) == "":
+        raise ValueError(
+            f"{name!r} must name a file or folder, got ''. Pass '.' for the working "
+            "directory."
+        )
 
 
-def check_count(name, value, least=1):
-    """Return a value as int, or raise a ValueError if it is below `least` or no int."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name!r} must be an int of at least {least}, got {value!r}.")
+def check_count(name, value, least=1, most=None):
+    """Return a value as int; raise a ValueError unless it is an int from least to most.
+
+    `most` is the largest value, if there is one.
+    """
+    is_int = isinstance(value, Integral) and not isinstance(value, bool)
+    if not is_int or value < least or (most is not None and value > most):
+        bound = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise ValueError(f"{name!r} must be an int {bound}, got {value!r}.")
     return int(value)
 
 

@@ -15,7 +15,7 @@ from ._containers import (
     take_rows,
 )
 from ._dask import is_dask
-from ._sklearn import num_samples
+from ._sklearn import explain_unreadable, num_samples
 
 _HINT = "Pass a sequence of str, or of (str, str) pairs."
 _ALL_LABELED = (
@@ -88,7 +88,7 @@ def read_unlabeled(X_unlabeled, X):
         return None
     pool = as_container(X_unlabeled)
     refuse_unordered(pool, "X_unlabeled")
-    if num_samples(pool) == 0:
+    if hasattr(pool, "__len__") and num_samples(pool) == 0:
         return None
     n = count_items(pool, name="X_unlabeled")
     first = take_rows(pool, np.arange(1))
@@ -134,6 +134,7 @@ def name_bad_texts(X, *, in_strategy=False):
                 as_texts(X)
             except TypeError as cause:
                 raise cause from exc
+        explain_unreadable(exc, "X")
         if in_strategy and not _raised_in_sklearn(exc):
             raise
         if isinstance(exc, AttributeError) and not isinstance(exc, ValueError):

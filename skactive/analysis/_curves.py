@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 
 from .._utils._chunks import chunk_size, chunks
 from .._utils._format import format_number, format_table, make_frame
-from .._utils._sklearn import validate_params
+from .._utils._sklearn import MOST, check_count, validate_params
 from ..simulation._run import Run
 
 Runs = Run | Iterable[Run]
@@ -208,7 +208,7 @@ def learning_curve(
         with n - 1 degrees of freedom. "std": mean ± s, the spread of single runs.
         "percentile": the range of the middle `confidence` of the runs.
     n_resamples : int, default=9999
-        Number of bootstrap samples.
+        Number of bootstrap samples, at most 1,000,000.
     random_state : int, RandomState instance or None, default=0
         Seed of the bootstrap.
 
@@ -632,5 +632,4 @@ def check_options(confidence, n_resamples):
             "'confidence' must be between 0 and 1, such as 0.95 for 95%; got "
             f"{confidence!r}."
         )
-    if not isinstance(n_resamples, Integral) or n_resamples < 1:
-        raise ValueError(f"'n_resamples' must be a positive int, got {n_resamples!r}.")
+    check_count("n_resamples", n_resamples, most=MOST)

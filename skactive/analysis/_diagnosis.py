@@ -237,7 +237,7 @@ def diagnose(
     confidence : float, default=0.95
         Level of the interval.
     n_resamples : int, default=9999
-        Number of bootstrap samples.
+        Number of bootstrap samples, at most 1,000,000.
     random_state : int, RandomState instance or None, default=0
         Seed of the bootstrap.
 

@@ -202,7 +202,7 @@ def labels_needed(
     confidence : float, default=0.95
         Level of the intervals.
     n_resamples : int, default=9999
-        Number of bootstrap samples.
+        Number of bootstrap samples, at most 1,000,000.
     random_state : int, RandomState instance or None, default=0
         Seed of the bootstrap.
 

@@ -18,7 +18,7 @@ from sklearn.metrics import get_scorer_names
 from sklearn.utils.validation import check_is_fitted
 
 from .._utils._random import base_seed, fork_torch
-from .._utils._sklearn import Interval, StrOptions, check_count
+from .._utils._sklearn import MOST, Interval, StrOptions, check_count
 from .._utils._texts import as_texts
 from ._fitting import make_net, read_with, train
 from ._module import choose_device
@@ -56,7 +56,7 @@ _PARAMETERS = """\
         exact moments of "head": scores of single texts hardly depend on the seed,
         even with few draws. None disables the draws.
     n_draws : int, default=50
-        Default number of draws.
+        Default number of draws, at most 1,000,000.
     max_length : int, default=128
         Maximum number of tokens of a text, special tokens included. Longer texts are
         truncated.
@@ -169,7 +169,7 @@ class BertEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         "freeze": [Integral, str],
         "dropout": [Interval(Real, 0, 1, closed="left")],
         "mc_dropout": [StrOptions({"head", "gaussian", "full"}), None],
-        "n_draws": [Interval(Integral, 1, None, closed="left")],
+        "n_draws": [Interval(Integral, 1, MOST, closed="both")],
         "max_length": [Interval(Integral, 1, None, closed="left")],
         "max_epochs": [
             Interval(Integral, 0, None, closed="left"),
@@ -317,7 +317,8 @@ class BertEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _draw_outputs(self, X, n_draws, random_state, link, *, relative=False):
         """Return (n, t, k) draws of what `link` makes of the outputs, float64."""
-        n_draws = check_count("n_draws", self.n_draws if n_draws is None else n_draws)
+        n_draws = self.n_draws if n_draws is None else n_draws
+        n_draws = check_count("n_draws", n_draws, most=MOST)
         fitted = self._fitted
         from ._draws import draw_outputs
 

@@ -9,7 +9,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._utils._labels import as_labels
+from .._utils._labels import as_labels, as_numbers
 from .._utils._sklearn import fit_context
 from .._utils._texts import as_texts
 from ._base import BertEstimator, complete, draws_available
@@ -29,6 +29,11 @@ def spearman_score(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     rho : float
         In [-1, 1]. 0 if one of the arguments is constant.
 
+    Raises
+    ------
+    ValueError
+        If the arguments differ in length, or one is not a sequence of finite numbers.
+
     References
     ----------
     C. Spearman (1904). The proof and measurement of association between two things.
@@ -42,9 +47,15 @@ def spearman_score(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     >>> print(f"{spearman_score([1.0, 2.0, 3.0, 4.0], [0.1, 0.3, 0.2, 9.0]):.1f}")
     0.8
     """
-    if np.ptp(y_true) == 0 or np.ptp(y_pred) == 0:
+    true, predicted = as_numbers(y_true, "y_true"), as_numbers(y_pred, "y_pred")
+    if len(true) != len(predicted):
+        raise ValueError(
+            f"'y_true' and 'y_pred' must have the same length, got {len(true)} and "
+            f"{len(predicted)}."
+        )
+    if np.ptp(true) == 0 or np.ptp(predicted) == 0:
         return 0.0
-    return float(spearmanr(y_true, y_pred).statistic)
+    return float(spearmanr(true, predicted).statistic)
 
 
 @complete

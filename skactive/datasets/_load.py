@@ -294,7 +294,7 @@ def load_table(
             f"{text!r}."
         )
     labels = [label] if isinstance(label, str) else list(label or [])
-    if len(set(labels)) < len(labels) or (label is not None and not labels):
+    if label is not None and not _are_names(labels):
         raise ValueError(
             "'label' must name one column, or a column for each class, each once; "
             f"got {label!r}."
@@ -346,3 +346,9 @@ def _to_target(labels, has_missing):
     if any(isinstance(name, float) for name in names):
         return target, None
     return target, [str(name) for name in names]
+
+
+def _are_names(columns):
+    """Whether there are columns, each a str that is not empty, and each once."""
+    is_named = all(isinstance(column, str) and column for column in columns)
+    return is_named and 0 < len(columns) == len(set(columns))

@@ -25,7 +25,7 @@ def _check_client(name, value, options=""):
 
 
 def _check_by(name, value):
-    if value not in (None, ""):
+    if value is not None and not (isinstance(value, str) and value == ""):
         _check_client(name, value, "None or ")
 
 

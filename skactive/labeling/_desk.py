@@ -748,7 +748,9 @@ class Desk:
         self._error = message, self.session.newest_learner
 
     def _find_error(self):
-        """Return why the last training or query failed, None after another training."""
+        """Return why features, the last training or the last query failed, or None."""
+        if (exc := self.session.encoding_error) is not None:
+            return f"no features of some texts: {type(exc).__name__}: {exc}"
         message, learner = self._error
         return message if learner is self.session.newest_learner else None
 

@@ -11,11 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 from scipy.optimize import minimize, minimize_scalar
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
 
 from .._utils._labels import check_classes, check_one_label
 from .._utils._random import base_seed
-from .._utils._sklearn import Interval, check_sample_weight, fit_context
+from .._utils._sklearn import (
+    MOST,
+    Interval,
+    check_sample_weight,
+    fit_context,
+    validate_data,
+)
 from .._utils._threads import one_blas_thread
 from ._logistic import LinearLogistic
 
@@ -212,7 +217,7 @@ class FewLabelClassifier(LinearLogistic, BaseEstimator):
 
     _parameter_constraints = {
         "candidates": ["array-like", None],
-        "n_splits": [Interval(Integral, 2, None, closed="left")],
+        "n_splits": [Interval(Integral, 2, MOST, closed="both")],
         "random_state": ["random_state"],
     }
 
@@ -279,7 +284,7 @@ class FewLabelClassifier(LinearLogistic, BaseEstimator):
         if self.candidates is None:
             return CANDIDATES
         given = list(self.candidates)
-        unknown = [name for name in given if name not in CANDIDATES]
+        unknown = [name for name in given if str(name) not in CANDIDATES]
         if unknown or not given:
             raise ValueError(
                 f"'candidates' must be names among {', '.join(map(repr, CANDIDATES))}, "

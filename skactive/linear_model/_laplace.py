@@ -7,10 +7,10 @@ from sklearn.linear_model import LogisticRegression, LogisticRegressionCV, SGDCl
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.utils import compute_class_weight
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._utils._chunks import chunk_size, chunks
-from .._utils._sklearn import check_sample_weight, num_samples
+from .._utils._sklearn import check_sample_weight, num_samples, validate_data
 from ._logistic import LinearLogistic, SequentialLogisticRegression
 from ._softmax import SoftmaxHessian
 

@@ -12,7 +12,7 @@ from scipy.special import expit, log_expit, logsumexp, softmax
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import assert_all_finite, compute_class_weight
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._utils._labels import check_classes, check_one_label
 from .._utils._sklearn import (
@@ -22,6 +22,7 @@ from .._utils._sklearn import (
     StrOptions,
     check_sample_weight,
     fit_context,
+    validate_data,
 )
 from .._utils._threads import one_blas_thread
 from ._softmax import SoftmaxHessian

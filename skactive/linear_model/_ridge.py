@@ -12,10 +12,10 @@ from sklearn.linear_model import (
     SGDRegressor,
 )
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._math._neighbors import squared_norms
-from .._utils._sklearn import check_sample_weight
+from .._utils._sklearn import check_sample_weight, validate_data
 
 _EVIDENCE = (BayesianRidge, ARDRegression)  # these keep their posterior
 _SQUARES = (Ridge, RidgeCV, LinearRegression, SGDRegressor)

@@ -8,11 +8,12 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 from sklearn.multiclass import OneVsRestClassifier
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from .._math._thresholds import tune_thresholds
 from .._utils._containers import take_rows
-from .._utils._sklearn import Interval, num_samples
+from .._utils._sklearn import Interval, naming, num_samples
 
 
 class TunedOneVsRestClassifier(OneVsRestClassifier):
@@ -124,7 +125,10 @@ class TunedOneVsRestClassifier(OneVsRestClassifier):
         -------
         self : TunedOneVsRestClassifier
         """
-        super().fit(X, y, **fit_params)
+        with naming("y"):
+            type_of_target(y, raise_unknown=True)
+        with naming("X"):
+            super().fit(X, y, **fit_params)
         self.thresholds_ = np.full(len(self.classes_), 0.5)
         n = num_samples(X)
         if self.multilabel_ and n > 1:
@@ -150,6 +154,11 @@ class TunedOneVsRestClassifier(OneVsRestClassifier):
         if not self.multilabel_:
             return super().predict(X)
         return (self.predict_proba(X) > self.thresholds_).astype(int)
+
+    def predict_proba(self, X: Any) -> NDArray:
+        """See :class:`~sklearn.multiclass.OneVsRestClassifier`."""
+        with naming("X"):
+            return super().predict_proba(X)
 
     def _hold_out(self, X, Y, folds):
         """Return the probabilities (n, k) that models without an item predict for it.

@@ -26,6 +26,7 @@ from .._utils._sklearn import (
     StrOptions,
     check_sample_weight,
     fit_context,
+    naming,
 )
 from .._utils._texts import read_unlabeled
 from ..linear_model._few_label import FewLabelClassifier, assign_folds, calibrate
@@ -294,7 +295,8 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         params = {} if plain else last_params(model, sample_weight=weight)
         if pool is not None and takes_unlabeled(model):
             params |= unlabeled_params(model, X, y, pool)
-        return seeded_clone(model, rng).fit(X, y, **params)
+        with naming("X"):
+            return seeded_clone(model, rng).fit(X, y, **params)
 
     def _choose(self, teacher, pool, n):
         """Return rows of the pool and their pseudo-labels, equally many per class."""
@@ -377,7 +379,8 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         y : ndarray of shape (n,)
         """
         check_is_fitted(self)
-        return self.estimator_.predict(X)
+        with naming("X"):
+            return self.estimator_.predict(X)
 
     def predict_proba(self, X: Any) -> NDArray:
         """Predict class probabilities, calibrated by `temperature_`.
@@ -392,7 +395,8 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         proba : ndarray of shape (n, k)
         """
         check_is_fitted(self)
-        proba = self.estimator_.predict_proba(X)
+        with naming("X"):
+            proba = self.estimator_.predict_proba(X)
         if self.temperature_ == 1:
             return proba
         return np.exp(log_softmax(_log(proba) / self.temperature_, axis=1))

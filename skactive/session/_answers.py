@@ -31,6 +31,8 @@ class Answers:
     def tell(self, ids, labels, by, unasked, seconds):
         """Record labels; see `LabelingSession.tell`."""
         check_bool("unasked", unasked)
+        if isinstance(labels, np.ndarray) and labels.ndim == 0:
+            labels = labels.item()
         if isinstance(ids, Mapping) and labels is None:
             ids, labels = list(ids), list(ids.values())
         elif isinstance(ids, str | int | np.generic):

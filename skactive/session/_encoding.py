@@ -17,13 +17,15 @@ class Encoder:
     """Computes the features of a pool in a thread, in a random order.
 
     The features go into the cache of the estimator's front steps. Until all are there,
-    what has features is a random sample of the pool. An error ends the encoding and
-    marks everything as encoded, so that the next training or query raises it.
+    what has features is a random sample of the pool. Items whose features fail have
+    none, and the next chunk is computed.
 
     Attributes
     ----------
     ready : ndarray of bool, (n,)
         The items that have features.
+    error : Exception or None
+        The first error of the features.
     """
 
     def __init__(self, estimator, pool, seed):
@@ -33,6 +35,7 @@ class Encoder:
         self._seed = seed
         self._order = np.empty(0, dtype=np.int32)
         self.ready = np.empty(0, dtype=bool)
+        self.error: Exception | None = None
         self._done = 0  # how far in the order
         self._running = False
         self._stopped = threading.Event()
@@ -41,8 +44,8 @@ class Encoder:
 
     @property
     def share(self):
-        """Share of the pool that has features, from 0 to 1."""
-        return float(self.ready.mean())
+        """Share of the pool whose features were computed or failed, from 0 to 1."""
+        return self._done / len(self.ready)
 
     def grow(self):
         """Continue with the items that the pool has gained."""
@@ -80,14 +83,15 @@ class Encoder:
                     if not len(rows) or self._stopped.is_set():
                         self._running = False
                         return
+                error = None
                 try:
                     self._front.transform(take_rows(self._pool.X, rows))
-                    failed = False
-                except Exception:
-                    failed = True
+                except Exception as exc:  # shown by the session and the front ends
+                    error = exc
                 with self._lock:
-                    self._done = len(self._order) if failed else self._done + len(rows)
-                    self.ready[slice(None) if failed else rows] = True
+                    self._done += len(rows)
+                    self.ready[rows] = error is None
+                    self.error = self.error or error
 
 
 def make_encoder(encode, estimator, pool, seed):

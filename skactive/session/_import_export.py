@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .._storage._fingerprint import hash_item
-from .._utils._sklearn import check_option, check_path
+from .._utils._sklearn import check_path
 from ..datasets._reader import is_untyped, read_cells
 from ..datasets._writer import write_table
 from ._ids import shorten
@@ -57,7 +57,6 @@ def export_table(path, what, pool, state, predictions=None, more=None):
     `more` holds further cells, dict of id to dict of column to cell.
     """
     path = Path(path).expanduser()
-    check_option("what", what, ("labels", "answers", "open", "pool"))
     rows = list(state.answers.items())
     if what == "answers":
         rows = [(id, given) for id, answer in rows for given in answer.given]

@@ -36,6 +36,7 @@ class Models:
         self._lock = lock
         self._vocabulary = vocabulary
         self._encoder = encoder
+        self._told_error = False  # whether the error of the encoder was raised
         self._model = None
         # No reference to `self`: a session that is dropped is freed at once.
         self._trainer = BackgroundTrainer(
@@ -50,6 +51,7 @@ class Models:
     def get(self, refit=None):
         """Return the model to use now; train it first if `refit` requires it."""
         refit = self._refit if refit is None else check_refit(refit)
+        self._raise_encoding_error()
         if refit is True:
             if self._model is None or self._model.seq != self._state.labels_seq:
                 self._model = self.train_now()
@@ -156,6 +158,19 @@ class Models:
         """Share of the pool that has features, from 0 to 1."""
         return 1.0 if self._encoder is None else self._encoder.share
 
+    @property
+    def encoding_error(self):
+        """The first error of the features that a thread computes, or None."""
+        return None if self._encoder is None else self._encoder.error
+
+    def _raise_encoding_error(self):
+        """Raise the error of the features once."""
+        error = self.encoding_error
+        if error is not None and not self._told_error:
+            self._told_error = True
+            error.add_note(_NOTE_OF_FEATURES)
+            raise error
+
     def has_features(self, positions):
         """Whether the features of some items need not be waited for."""
         ready = self._ready()
@@ -235,6 +250,13 @@ def check_refit(refit):
 _NOTE = (
     "Training on the {n} labels of the session failed. No label is lost, and the "
     "previous model is kept: ask(refit=False) uses it."
+)
+
+
+_NOTE_OF_FEATURES = (
+    "The features of some items could not be computed in the background. No label is "
+    "lost. This is raised once; further calls ask for items, but a model that needs "
+    "these features fails."
 )
 
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 
 from .._storage._fingerprint import hash_items
 from .._utils._containers import check_n_queries, take_row
-from .._utils._sklearn import check_bool, check_count, check_path
+from .._utils._sklearn import check_bool, check_count, check_option, check_path
 from .._utils._threads import synchronized
 from ..simulation._run import Run
 from ._agreement import Agreement
@@ -135,7 +135,10 @@ class LabelingSession:
     newest_learner : ActiveLearner or None
         The newest model that is trained, without waiting for another.
     encoded : float
-        Share of the pool that has features, from 0 to 1; see `encode`.
+        Share of the pool whose features were computed, or failed, from 0 to 1; see
+        `encode`.
+    encoding_error : Exception or None
+        The first error of these features. The next `ask` raises it, once.
     run : Run
         The answers so far as rounds, for stopping rules.
     path : str
@@ -889,6 +892,11 @@ class LabelingSession:
         return self._models.encoded
 
     @property
+    def encoding_error(self) -> Exception | None:
+        """The first error of the features that `encode` computes, or None."""
+        return self._models.encoding_error
+
+    @property
     @synchronized
     def model_age(self) -> int:
         """Number of items whose current label the model was not trained on."""
@@ -1019,8 +1027,15 @@ class LabelingSession:
         Returns
         -------
         positions : list of int
+
+        Raises
+        ------
+        ValueError
+            If an id is unknown or occurs twice.
         """
-        return self._pool.positions(ids).tolist()
+        if isinstance(ids, list) and not ids:
+            return []
+        return self._pool.positions(self._pool.read_ids(ids)).tolist()
 
     @synchronized
     def search(self, query: str, n: int = 20) -> list[str | int]:
@@ -1117,6 +1132,7 @@ class LabelingSession:
         was opened; `refit` trains one.
         """
         check_path("path", path)
+        check_option("what", what, ("labels", "answers", "open", "pool"))
         predictions = None
         if what == "pool" and format is None:  # answers need not wait for this
             model = self._models.newest()

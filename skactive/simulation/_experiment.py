@@ -20,7 +20,7 @@ from .._utils._containers import count_items, take_rows
 from .._utils._format import progress_bar
 from .._utils._labels import as_labels, is_indicator
 from .._utils._pipelines import split_estimator
-from .._utils._sklearn import HasMethods, Interval, validate_params
+from .._utils._sklearn import MOST, HasMethods, Interval, validate_params
 from ..registry import resolve
 from ..strategies._base import TARGETS
 from ..view._quantities import check_capability, check_target
@@ -78,8 +78,8 @@ def run_experiment(
         Strategies that replace those of the learners. By default, each learner keeps
         its own.
     seeds : int or sequence of int, default=5
-        The seeds, or their number: the `random_state` of each run. Within a seed, all
-        strategies begin with the same labels.
+        The seeds, or their number, at most 1,000,000: the `random_state` of each run.
+        Within a seed, all strategies begin with the same labels.
     n_initial, n_rounds, initial, batch_size, pool_size, scoring, noise, stopping, \
 final_estimator
         As in :func:`skactive.simulate`.
@@ -491,7 +491,11 @@ def name_strategies(strategies):
 
 def list_seeds(seeds):
     """Return the list of seeds, from their number or a sequence."""
-    if isinstance(seeds, Integral) and not isinstance(seeds, bool) and seeds > 0:
+    if (
+        isinstance(seeds, Integral)
+        and not isinstance(seeds, bool)
+        and 0 < seeds <= MOST
+    ):
         return list(range(seeds))
     try:
         listed = [int(operator.index(seed)) for seed in seeds]
@@ -499,7 +503,7 @@ def list_seeds(seeds):
         listed = []
     if not listed or len(set(listed)) < len(listed) or min(listed) < 0:
         raise ValueError(
-            "'seeds' must be a number of seeds of at least 1, or different ints of at "
-            f"least 0; got {seeds!r}."
+            f"'seeds' must be a number of seeds from 1 to {MOST}, or different ints of "
+            f"at least 0; got {seeds!r}."
         )
     return listed

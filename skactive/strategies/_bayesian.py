@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .._math import _scores
 from .._math._scores import entropy, mutual_information, stochastic_n
 from .._utils._chunks import chunk_size, chunks
-from .._utils._sklearn import Interval, StrOptions
+from .._utils._sklearn import MOST, Interval, StrOptions
 from ._base import TARGETS, PointwiseStrategy, Strategy
 
 _MEASURES = {
@@ -26,7 +26,7 @@ class _Draws(PointwiseStrategy):
     """Base of the pointwise strategies on posterior draws: how a batch is selected."""
 
     _parameter_constraints = {
-        "n_draws": [Interval(Integral, 1, None, closed="left")],
+        "n_draws": [Interval(Integral, 1, MOST, closed="both")],
         "selection": [StrOptions({"top", "power", "softmax"})],
         "coldness": [Interval(Real, 0, np.inf, closed="neither")],
     }
@@ -53,7 +53,7 @@ class BALD(_Draws):
     Parameters
     ----------
     n_draws : int, default=50
-        Number of posterior samples, at least 2.
+        Number of posterior samples, from 2 to 1,000,000.
     selection : {"top", "power", "softmax"}, default="top"
         "top" selects the highest scores. The others draw without replacement with
         probabilities in proportion to `score ** coldness` ("PowerBALD") or to
@@ -101,7 +101,7 @@ class BALD(_Draws):
 
     _parameter_constraints = {
         **_Draws._parameter_constraints,
-        "n_draws": [Interval(Integral, 2, None, closed="left")],
+        "n_draws": [Interval(Integral, 2, MOST, closed="both")],
     }
 
     def __init__(
@@ -133,7 +133,7 @@ class MCDropout(_Draws):
     Parameters
     ----------
     n_draws : int, default=50
-        Number of posterior samples.
+        Number of posterior samples, at most 1,000,000.
     measure : {"entropy", "least_confidence", "margin"}, default="entropy"
         The uncertainty of the mean; "margin" is 1 minus the gap between the two best
         classes. For several labels per item it is the mean over the labels. Not used by
@@ -215,13 +215,13 @@ class BatchBALD(Strategy):
     Parameters
     ----------
     n_draws : int, default=50
-        Number of posterior samples, at least 2. Their information is at most
+        Number of posterior samples, from 2 to 1,000,000. Their information is at most
         log(n_draws). A batch that reaches this limit is completed by starting anew, so
         large batches need many draws.
     n_samples : int, default=4096
         Maximum number of configurations of the batch's labels. The joint information is
         exact while there are no more, k^(b - 1) for a batch of b; beyond that they are
-        a weighted sample. Not used by regressors.
+        a weighted sample. At most 1,000,000. Not used by regressors.
     noise : float or "auto", default="auto"
         Variance of the noise in the labels of a regression. "auto" is the mean squared
         residual of the labels that the model was trained on.
@@ -258,8 +258,8 @@ class BatchBALD(Strategy):
     """
 
     _parameter_constraints = {
-        "n_draws": [Interval(Integral, 2, None, closed="left")],
-        "n_samples": [Interval(Integral, 1, None, closed="left")],
+        "n_draws": [Interval(Integral, 2, MOST, closed="both")],
+        "n_samples": [Interval(Integral, 1, MOST, closed="both")],
         "noise": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
     }
     requires = frozenset({"draws"})

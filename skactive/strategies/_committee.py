@@ -26,7 +26,7 @@ from .._math._scores import (
 from .._utils._chunks import chunk_size, chunks, float_rows, map_chunks
 from .._utils._labels import marginals
 from .._utils._pipelines import seeded_clone
-from .._utils._sklearn import HasMethods, Interval, StrOptions
+from .._utils._sklearn import MOST, HasMethods, Interval, StrOptions
 from ._base import CLASSES, SINGLE_LABEL, TARGETS, PointwiseStrategy
 
 OF_VOTES: dict[str, Callable] = {
@@ -56,7 +56,7 @@ class Committee(PointwiseStrategy):
         `LogisticRegression(max_iter=1000)`, in a `OneVsRestClassifier` for several
         labels per item, or to `Ridge()` for regression.
     n_members : int, default=5
-        Number of members if `estimators` is not a list.
+        Number of members if `estimators` is not a list, at most 1,000,000.
     disagreement : {"auto", "vote_entropy", "variation_ratio", "kl", \
     "consensus_entropy", "variance"}, default="auto"
         Entropy of the votes; share of the votes that are not for the winner; mean
@@ -111,7 +111,7 @@ class Committee(PointwiseStrategy):
 
     _parameter_constraints = {
         "estimators": [list, tuple, HasMethods(["fit", "predict"]), None],
-        "n_members": [Interval(Integral, 1, None, closed="left")],
+        "n_members": [Interval(Integral, 1, MOST, closed="both")],
         "disagreement": [StrOptions({"auto", "variance", *OF_VOTES, *OF_PROBA})],
     }
     requires = frozenset({"features", "labeled"})
@@ -226,7 +226,7 @@ class PerceptronEnsemble(PointwiseStrategy):
     Parameters
     ----------
     n_members : int, default=10
-        Number of perceptrons.
+        Number of perceptrons, at most 1,000,000.
     measure : {"entropy", "disagreement"}, default="entropy"
         Entropy of the mean of their distributions, as published; or only the part that
         comes from their disagreement, the mean divergence from that mean.
@@ -234,7 +234,7 @@ class PerceptronEnsemble(PointwiseStrategy):
         Share of the features that are dropped for a perceptron in a training step, in
         [0, 1).
     n_steps : int, default=500
-        Number of training steps.
+        Number of training steps, at most 1,000,000.
     batch_size : int, default=50
         Number of labeled rows per step.
     learning_rate : float, default=0.01
@@ -270,10 +270,10 @@ class PerceptronEnsemble(PointwiseStrategy):
     """
 
     _parameter_constraints = {
-        "n_members": [Interval(Integral, 1, None, closed="left")],
+        "n_members": [Interval(Integral, 1, MOST, closed="both")],
         "measure": [StrOptions(set(OF_PERCEPTRONS))],
         "dropout": [Interval(Real, 0, 1, closed="left")],
-        "n_steps": [Interval(Integral, 1, None, closed="left")],
+        "n_steps": [Interval(Integral, 1, MOST, closed="both")],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "learning_rate": [Interval(Real, 0, np.inf, closed="neither")],
         "class_weight": [StrOptions({"balanced"}), dict, None],

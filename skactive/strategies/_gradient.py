@@ -11,7 +11,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from .._math._neighbors import rounding, squared_norms
 from .._math._scores import top_n
 from .._utils._chunks import chunk_size, chunks, map_chunks, to_type
-from .._utils._sklearn import Interval, StrOptions
+from .._utils._sklearn import MOST, Interval, StrOptions
 from ._base import CLASSES, TARGETS, PointwiseStrategy, Strategy
 
 
@@ -35,7 +35,7 @@ class EGL(PointwiseStrategy):
         Whether the layer has an intercept, whose gradient counts too (the 1 in the
         formula). "auto" reads the estimator's `fit_intercept` and defaults to True.
     n_draws : int, default=50
-        Number of posterior draws of a regressor.
+        Number of posterior draws of a regressor, at most 1,000,000.
 
     Notes
     -----
@@ -67,7 +67,7 @@ class EGL(PointwiseStrategy):
     _parameter_constraints = {
         "squared": ["boolean"],
         "intercept": ["boolean", StrOptions({"auto"})],
-        "n_draws": [Interval(Integral, 1, None, closed="left")],
+        "n_draws": [Interval(Integral, 1, MOST, closed="both")],
     }
     requires = frozenset({"gradients"})
     targets = TARGETS

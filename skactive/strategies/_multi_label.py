@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 
 from .._math._scores import binary_entropy
 from .._utils._chunks import chunk_size, map_chunks
-from .._utils._sklearn import Interval
+from .._utils._sklearn import MOST, Interval
 from ._base import PointwiseStrategy
 
 MULTI_LABEL = frozenset({"multi-label"})
@@ -157,12 +157,13 @@ class ExpectedScoreChange(PointwiseStrategy):
     Parameters
     ----------
     n_draws : int, default=50
-        Number of posterior samples.
+        Number of posterior samples, from 2 to 1,000,000.
     alpha, beta : float, default=0.1, 3.0
         Parameters of the scoring rule, above 0. With 1 and 1 it is half the Brier
         score.
     n_estimation : int, default=300
-        Number of candidates, drawn at random, whose predictions are compared.
+        Number of candidates, drawn at random, whose predictions are compared, at most
+        1,000,000.
 
     Notes
     -----
@@ -195,10 +196,10 @@ class ExpectedScoreChange(PointwiseStrategy):
     """
 
     _parameter_constraints = {
-        "n_draws": [Interval(Integral, 2, None, closed="left")],
+        "n_draws": [Interval(Integral, 2, MOST, closed="both")],
         "alpha": [Interval(Real, 0, None, closed="neither")],
         "beta": [Interval(Real, 0, None, closed="neither")],
-        "n_estimation": [Interval(Integral, 1, None, closed="left")],
+        "n_estimation": [Interval(Integral, 1, MOST, closed="both")],
     }
     requires = frozenset({"draws"})
     targets = MULTI_LABEL

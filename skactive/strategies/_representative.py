@@ -13,7 +13,7 @@ from .._math._clustering import k_means, k_medoids, nearest_rows
 from .._math._neighbors import middle, squared_distances
 from .._math._scores import top_n
 from .._utils._chunks import chunk_size, chunks, float_rows, map_chunks
-from .._utils._sklearn import Interval, StrOptions
+from .._utils._sklearn import MOST, Interval, StrOptions
 from ._base import CLASSES, Strategy
 from ._clustering import ask_each_cluster
 
@@ -206,7 +206,7 @@ class DropQuery(Strategy):
     Parameters
     ----------
     n_draws : int, default=3
-        Number of draws of dropped features.
+        Number of draws of dropped features, at most 1,000,000.
     rate : float, default=0.75
         Probability with which a feature is dropped, in [0, 1). The others are divided
         by 1 - `rate`, as in training with dropout.
@@ -240,7 +240,7 @@ class DropQuery(Strategy):
     """
 
     _parameter_constraints = {
-        "n_draws": [Interval(Integral, 1, None, closed="left")],
+        "n_draws": [Interval(Integral, 1, MOST, closed="both")],
         "rate": [Interval(Real, 0, 1, closed="left")],
     }
     requires = frozenset({"class_scores", "features"})

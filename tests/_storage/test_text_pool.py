@@ -227,3 +227,10 @@ def test_repeated_hashes_are_found_part_by_part(monkeypatch):
     for limit in (10**9, 100):
         monkeypatch.setattr("skactive._storage._text_file._PART_BYTES", limit)
         assert np.array_equal(find_repeated(hashes), expected)
+
+
+@pytest.mark.parametrize("positions", [{1: 2}, {1}, [[0]], ["a"], [0, [1]], [N], 2.5])
+def test_what_is_no_positions_is_named(tmp_path, positions):
+    pool = write(tmp_path / "t.arrow", {"text": TEXTS})
+    with pytest.raises(ValueError, match="'positions' must be positions in this pool"):
+        pool.take_rows(positions)

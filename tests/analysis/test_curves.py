@@ -223,7 +223,7 @@ def test_of_equal_counts_the_last_model_counts():
         (THREE, {"grid": [[20]]}, r"shape \(1, 1\)"),
         (THREE, {"confidence": 95}, "'confidence' must be between 0 and 1"),
         (THREE, {"method": "normal"}, "'method' must be one of"),
-        (THREE, {"n_resamples": 0}, "'n_resamples' must be a positive int"),
+        (THREE, {"n_resamples": 0}, "'n_resamples' must be an int from 1"),
     ],
 )
 def test_what_makes_no_curve_is_refused(runs, options, message):

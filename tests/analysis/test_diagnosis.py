@@ -281,7 +281,7 @@ def test_the_diagnosis_is_reproducible():
         ({"worthwhile": "much"}, "'worthwhile' must be at least 0"),
         ({"by": "area"}, r"'by' must be one of \['curve', 'end'\], got 'area'"),
         ({"confidence": 1.0}, "'confidence' must be between 0 and 1"),
-        ({"n_resamples": 0}, "'n_resamples' must be a positive int"),
+        ({"n_resamples": 0}, "'n_resamples' must be an int from 1"),
         ({"metric": "f1"}, "metric of all runs, got 'f1'"),
         ({"features": POOL[:2]}, r"'run.asked' must lie in \[0, 2\)"),
     ],

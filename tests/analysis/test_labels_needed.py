@@ -320,7 +320,7 @@ def test_runs_must_share_the_data():
     ("options", "message"),
     [
         ({"confidence": 95}, "'confidence' must be between 0 and 1"),
-        ({"n_resamples": 0}, "'n_resamples' must be a positive int"),
+        ({"n_resamples": 0}, "'n_resamples' must be an int from 1"),
         ({"by": ()}, "'by' must be a key"),
     ],
 )

@@ -138,3 +138,22 @@ def test_scores_in_cross_validation(tiny_bert):
     search.fit(X, NUMBERS)
     assert search.best_params_["freeze"] in (0, 2)
     assert np.isfinite(cross_val_score(model, X, NUMBERS, cv=2)).all()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *(1j, [1j, 2j], "ab", ["a", "b"], [1, float("nan")], [], [[1], [2]], {1, 2}),
+        *(None, [1, [2]], [1, 10**400], [1, None], iter([1, 2])),
+    ],
+)
+def test_spearman_score_names_what_is_no_sequence_of_numbers(wrong):
+    with pytest.raises((TypeError, ValueError), match="'y_true' must be a sequence"):
+        spearman_score(wrong, [1.0, 2.0])
+    with pytest.raises((TypeError, ValueError), match="'y_pred' must be a sequence"):
+        spearman_score([1.0, 2.0], wrong)
+
+
+def test_spearman_score_needs_one_prediction_for_each_number():
+    with pytest.raises(ValueError, match="same length, got 2 and 3"):
+        spearman_score([1, 2], [1, 2, 3])

@@ -406,3 +406,10 @@ def test_arguments_of_load_table_are_named(tmp_path, name, value):
     arguments = {"path": tmp_path / "t.csv", "text": "text", "label": "label"}
     with pytest.raises(ValueError, match=f"'{name}' parameter of load_table"):
         load_table(**{**arguments, name: value})
+
+
+@pytest.mark.parametrize("label", ["", [""], [None], [3], [["a"]], []])
+def test_a_label_that_names_no_column_is_refused(tmp_path, label):
+    path = _write(tmp_path / "table.csv", "text,a\nx,1\n")
+    with pytest.raises(ValueError, match="'label' must name one column"):
+        load_table(path, text="text", label=label)

@@ -13,10 +13,6 @@ import skactive
 _RAISE = dis.opmap["RAISE_VARARGS"]
 _SKACTIVE = str(Path(skactive.__file__).parent) + os.sep
 _SKLEARN = str(Path(sklearn.__file__).parent) + os.sep
-_VALIDATION = tuple(
-    os.path.join(_SKLEARN, "utils", name)
-    for name in ("validation.py", "_param_validation.py")
-)
 # TypeError and ValueError, and what a documented "Raises" adds for files and extras.
 _TYPES = (TypeError, ValueError, FileNotFoundError, FileExistsError, ImportError)
 
@@ -25,19 +21,17 @@ def judge(exc, names):
     """Count an exception as clean, named or obscure.
 
     - clean: a TypeError or ValueError (or a FileNotFoundError, FileExistsError or
-      ImportError) that names one of the wrong arguments, in its message if a `raise`
-      statement of skactive or scikit-learn's validation raised it, otherwise in a note
-      that skactive added;
+      ImportError) that a `raise` statement of skactive or scikit-learn raised, and
+      that names one of the wrong arguments, in its message or in a note of skactive;
     - named: such an error of skactive that does not name the argument;
     - obscure: everything else.
     """
     files, by_statement = _trace(exc)
     ours = by_statement and files[-1].startswith(_SKACTIVE)
-    theirs = any(file in _VALIDATION for file in files)
-    theirs |= by_statement and files[-1].startswith(_SKLEARN)
+    theirs = by_statement and files[-1].startswith(_SKLEARN)
     if not isinstance(exc, _TYPES):
         return "obscure"
-    texts = [*getattr(exc, "__notes__", ()), *([str(exc)] if ours or theirs else ())]
+    texts = [*getattr(exc, "__notes__", ()), str(exc)] if ours or theirs else []
     if any(_names(text, name) for text in texts for name in names):
         return "clean"
     return "named" if ours else "obscure"

@@ -1,10 +1,15 @@
 """What is called: a function, its valid arguments, and what must hold afterwards."""
 
+import contextlib
+import signal
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 
 import joblib
 import numpy as np
+
+# Seconds of the processor that a call may take; the argument is then too large.
+LONGEST = 10
 
 
 def _nothing(*args):
@@ -53,7 +58,12 @@ def perform(target, wrong, counts, judge):
     subject = target.subject()
     before = target.state(subject)
     try:
-        result = target.call(subject, **arguments)
+        with _limited():
+            result = target.call(subject, **arguments)
+    except _HangError:
+        counts.add("accepted", call)
+        counts.silent.append(f"{call} took more than {LONGEST} s")
+        return
     except Exception as exc:
         aliases = dict(target.aliases)
         names = [n for name in wrong for n in (name, *aliases.get(name, ()))]
@@ -65,6 +75,29 @@ def perform(target, wrong, counts, judge):
     fault = _find_fault(target, result, subject, arguments, valid, wrong)
     if fault:
         counts.silent.append(f"{call} was accepted: {fault}")
+
+
+class _HangError(BaseException):
+    """A call took too long."""
+
+
+@contextlib.contextmanager
+def _limited():
+    """Interrupt a call after `LONGEST` seconds of the processor, where this exists."""
+    if not hasattr(signal, "SIGPROF"):
+        yield
+        return
+
+    def interrupt(number, frame):
+        raise _HangError
+
+    before = signal.signal(signal.SIGPROF, interrupt)
+    signal.setitimer(signal.ITIMER_PROF, LONGEST)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def _find_fault(target, result, subject, arguments, valid, wrong):

@@ -5,11 +5,8 @@ import pandas as pd
 
 HUGE = 10**30
 
-# A valid number this large would run for ever or fill the memory.
-UNBOUNDED = {
-    *("n_draws", "n_jobs", "n_members", "n_resamples", "n_samples", "n_steps"),
-    *("max_epochs", "max_iter", "max_per_library", "seeds", "seed", "estimators"),
-}
+# Any number is valid, and this one starts as many workers or asks for as much work.
+UNBOUNDED = {"n_jobs", "max_epochs"}
 
 _ANYTHING = {
     "None": lambda: None,
@@ -20,6 +17,7 @@ _ANYTHING = {
     "nan": lambda: float("nan"),
     "inf": lambda: float("inf"),
     "huge": lambda: HUGE,
+    "large": lambda: 2**40,
     "1j": lambda: 1j,
     "''": lambda: "",
     "'no such'": lambda: "no such",
@@ -85,7 +83,7 @@ def wrong_values(name, value):
     pool = {
         label: make
         for label, make in _ANYTHING.items()
-        if label != "huge" or name not in UNBOUNDED
+        if label not in ("huge", "large") or name not in UNBOUNDED
     }
     if isinstance(value, list | np.ndarray) and len(value):
         derived = _OF_ROWS

@@ -11,6 +11,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from skactive import ActiveLearner
 from skactive.strategies import Entropy, PointwiseStrategy, Strategy
@@ -339,3 +340,45 @@ def test_rows_of_several_lengths_are_named():
     learner = ActiveLearner(LogisticRegression()).fit(np.zeros((2, 2)), [0, 1])
     with pytest.raises(ValueError, match="'X' must hold rows of numbers of one"):
         learner.teach([[0.0, 1.0], [2.0]], [0, 1])
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["good film", "bad film"] * 3,
+        np.array(["good film", "bad film"] * 3),
+        pd.Series(["good film", "bad film"] * 3),
+        [["good film", 1.0]] * 6,
+        pd.DataFrame({"a": ["good film"] * 6, "b": 1.0}),
+    ],
+)
+def test_texts_for_an_estimator_of_numbers_need_a_feature_extractor(texts):
+    learner = make().fit(X[SEED], y[SEED])
+    message = r"'X' must hold numbers .* got texts such as .good film.*feature"
+    calls = (
+        lambda: make().fit(texts, list("ab" * 3)),
+        lambda: learner.query(texts),
+        lambda: learner.predict(texts),
+    )
+    for call in calls:
+        with pytest.raises(ValueError, match=message) as caught:
+            call()
+        assert isinstance(caught.value.__cause__, ValueError)
+
+
+def test_a_query_and_a_prediction_name_rows_of_several_lengths():
+    learner = make().fit(X[SEED], y[SEED])
+    ragged = [[1.0, 2.0], [1.0]]
+    for call in (learner.query, learner.predict):
+        with pytest.raises(ValueError, match="'X' must hold rows of numbers of one"):
+            call(ragged)
+
+
+def test_an_error_of_features_does_not_blame_texts():
+    nan = make_pipeline(TfidfVectorizer(), FunctionTransformer(_spoil), GaussianNB())
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        ActiveLearner(nan).fit(["good", "bad"], ["a", "b"])
+
+
+def _spoil(X):
+    return X.toarray() * np.nan

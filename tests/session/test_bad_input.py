@@ -474,3 +474,53 @@ def test_an_annotator_is_checked_where_nothing_is_imported(open_session, tmp_pat
 def test_verbose_is_a_number(open_session, verbose):
     with pytest.raises(ValueError, match="verbose' must be an int of at least 0"):
         open_session(verbose=verbose)
+
+
+def test_an_empty_path_is_refused(learner, data, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match="'path' must name a file or folder, got ''"):
+        LabelingSession(learner, data[0], "")
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_array_without_dimensions_is_one_label(open_session):
+    session = open_session()
+    session.tell(1, np.array(5), unasked=True)
+    assert session.labels == {1: 5}
+
+
+@pytest.mark.parametrize(
+    "what", [np.array([1, 2]), np.array([]), pd.DataFrame({"a": [1]}), 3, "none"]
+)
+@pytest.mark.parametrize("format", [None, "doccano"])
+def test_an_export_of_something_else_is_refused(open_session, tmp_path, what, format):
+    session = open_session()
+    with pytest.raises(ValueError, match="'what' must be one of 'labels', 'answers'"):
+        session.export(tmp_path / "out.jsonl", what=what, format=format)
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    "label", [float("inf"), -np.inf, float("nan"), np.array(np.inf)]
+)
+def test_a_label_that_is_no_finite_number_is_refused(open_session, label):
+    session = open_session()
+    with pytest.raises(ValueError, match="Nothing was recorded"):
+        session.tell(1, label, unasked=True)
+    with pytest.raises(ValueError, match="Nothing was recorded"):
+        session.tell([1, 2], [1.0, label], unasked=True)
+    assert not session.labels
+
+
+@pytest.mark.parametrize("ids", [{1, 2}, {1: 0}, {}])
+def test_positions_need_an_order(open_session, ids):
+    with pytest.raises(TypeError, match="'ids' must be an id or a sequence of ids"):
+        open_session().positions(ids)
+
+
+def test_positions_of_unknown_ids_are_refused(open_session):
+    session = open_session()
+    with pytest.raises(ValueError, match="'ids' must be ids of the pool, got 'a'"):
+        session.positions(["a"])
+    assert session.positions([3, 1]) == [3, 1]
+    assert session.positions([]) == []

@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner
+from skactive.labeling import Desk
 
 
 class SlowFeatures(TransformerMixin, BaseEstimator):
@@ -114,7 +115,8 @@ def test_candidates_are_items_with_features_while_others_have_none(
     session.tell({i: "ab"[i % 7 > 3] for i in range(20)}, unasked=True)
     assert encoder.ready[list(session.ask(10).ids)].all()
     # The unlabeled items that a model may learn from have features, too.
-    assert 0 < session.encoded < 1
+    assert encoder.ready.any()
+    assert not encoder.ready.all()
     SlowFeatures.gate.set()
 
 
@@ -143,6 +145,57 @@ def test_an_error_of_the_features_is_raised_where_they_are_needed(
     session._models._encoder._thread.join(10)
     with pytest.raises(RuntimeError, match="no features"):
         session.ask()
+
+
+def _fail_at_one(monkeypatch, bad):
+    def transform(self, X):
+        if bad in list(X):
+            raise ValueError("a bad text")
+        return np.array([[len(text), text.count("a")] for text in X], dtype=float)
+
+    monkeypatch.setattr(SlowFeatures, "transform", transform)
+
+
+def test_an_error_of_the_features_is_known_at_once_and_raised_once(
+    open_session, learner, texts, monkeypatch
+):
+    _fail_at_one(monkeypatch, texts[7])
+    session = open_session(
+        texts, learner=learner, refit="background", encode="background"
+    )
+    session._models._encoder._thread.join(10)
+    assert str(session.encoding_error) == "a bad text"
+    assert session.encoded == 1
+    with pytest.raises(ValueError, match="a bad text") as caught:
+        session.ask(3)
+    assert "No label is lost" in caught.value.__notes__[0]
+    assert len(session.ask(3)) == 3
+
+
+def test_only_items_whose_features_failed_have_none(
+    open_session, learner, texts, monkeypatch
+):
+    _fail_at_one(monkeypatch, texts[7])
+    session = open_session(
+        texts, learner=learner, refit="background", encode="background"
+    )
+    session._models._encoder._thread.join(10)
+    ready = session._models._encoder.ready
+    assert not ready[7]
+    assert ready.sum() == 300 - 256
+
+
+def test_a_front_end_shows_an_error_of_the_features(
+    open_session, learner, texts, monkeypatch
+):
+    _fail_at_one(monkeypatch, texts[7])
+    session = open_session(
+        texts, learner=learner, refit="background", encode="background"
+    )
+    with Desk(session) as desk:
+        session._models._encoder._thread.join(10)
+        assert "ValueError: a bad text" in desk.state()["model"]["error"]
+        assert len(desk.next("a tab")) == 2  # people go on
 
 
 def test_features_of_a_pipeline_that_is_trained_are_not_computed(open_session):

@@ -15,6 +15,12 @@ from skactive.testing._strategy_cases import GivenProba, make_case
 BUILTIN = [entry.name for entry in registry.available() if entry.builtin]
 
 COUNT = [0, -1, 2.5, "3", True]
+ENDLESS = [  # these would run for ever, or fill the memory
+    *(("bald", "n_draws"), ("batchbald", "n_draws"), ("batchbald", "n_samples")),
+    *(("mc_dropout", "n_draws"), ("dropquery", "n_draws")),
+    *(("committee", "n_members"), ("perceptron_ensemble", "n_members")),
+    ("perceptron_ensemble", "n_steps"),
+]
 WRONG = [
     *(("bald", "n_draws", value) for value in [*COUNT, 1, None]),
     *(("batchbald", "n_draws", value) for value in [*COUNT, 1]),
@@ -23,6 +29,8 @@ WRONG = [
     *(("bald", "selection", value) for value in ["best", ["top"]]),
     *(("bald", "coldness", value) for value in [0, "1", math.inf, math.nan, print]),
     *(("mc_dropout", "measure", value) for value in ["bald", ["entropy"]]),
+    *((*name, value) for name in ENDLESS for value in (2**70, 1_000_001)),
+    *(("dropquery", "n_draws", value) for value in COUNT),
     ("committee", "disagreement", "votes"),
     *(("committee", "n_members", value) for value in COUNT),
     *(("committee", "estimators", value) for value in [[], 5, [StandardScaler]]),
@@ -60,7 +68,6 @@ WRONG = [
     *(("density", "n_neighbors", value) for value in COUNT),
     *(("preclustering", "n_clusters", value) for value in COUNT),
     *(("preclustering", "bandwidth", value) for value in [0.0, "wide", math.inf]),
-    *(("dropquery", "n_draws", value) for value in COUNT),
     *(("dropquery", "rate", value) for value in [1, -0.1, math.nan, "half"]),
     *(("representative", "margin", value) for value in [0, "wide"]),
     *(("representative", "factor", value) for value in [0.5, None]),
