@@ -538,7 +538,7 @@ def test_a_page_without_classes_asks_for_them_first(open_page, typed):
     assert list(page.desk.session.labels.values()) == ["bad"]
 
 
-def test_one_class_is_not_enough(open_page):
+def test_one_class_is_not_enough(open_page, axe):
     page = open_page(session={"classes": None})
     page.desk.add_class("good")
     page.desk.answer(3, "good", "other")
@@ -548,6 +548,7 @@ def test_one_class_is_not_enough(open_page):
     page.press("1", " ", "s", "f", "n", "/")  # there is nothing to act on
     page.all("form button")[0].click()
     page.until(lambda: "at least two classes" in page.text(".warning"))
+    assert find_violations(page, axe) == []
     session = page.desk.session
     assert (session.labels, session.skipped, session.flags) == ({3: "good"}, [], [])
     page.all("form textarea")[0].click()
@@ -655,7 +656,7 @@ def _make_doubts(page, n=40, wrong=(12, 13)):
     page.until(lambda: not page.desk.check()["computing"])
 
 
-def test_check_these_goes_on_with_the_next_answer(open_page):
+def test_check_these_goes_on_with_the_next_answer(open_page, axe):
     page = open_page()
     _make_doubts(page)
     shown = page.item
@@ -669,6 +670,7 @@ def test_check_these_goes_on_with_the_next_answer(open_page):
     ]
     assert all(match[2] != match[3] for match in found)
     assert "film number 1" in rows[0]
+    assert find_violations(page, axe) == []
     page.press(Keys.ENTER)  # the first one has the focus
     page.until(lambda: "Labeled" in page.text(".mode"))
     assert page.text(".guess").startswith("SpaceModel without it:")
