@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ._reader import find_delimiter, find_position, large_fields
+from ._reader import find_delimiter, find_positions, large_fields
 
 BATCH_ROWS = 8192
 _BUFFER = 2**20  # bytes of a Parquet column that are read at once
@@ -124,8 +124,7 @@ class Part:
     def __init__(self, name, columns, start):
         self.name, self._columns, self._start = name, columns, start
         schema, _ = start(_BLOCKS[0])
-        for column in columns:
-            find_position(column, schema.names, name)
+        find_positions(columns, schema.names, name)
         self.types = [_type_name(schema.field(column).type) for column in columns]
 
     def check_types(self, n_texts):
@@ -302,8 +301,7 @@ def _open_delimited(path, columns, dialect, options):
         names = next(csv.reader(file, **dialect), [])
     if not names:
         raise ValueError(f"{str(path)!r} is empty: it has no header line.")
-    for column in columns:
-        find_position(column, names, str(path))
+    find_positions(columns, names, path)
 
     def start(block):
         reader = pa.csv.open_csv(
@@ -331,8 +329,7 @@ def _open_jsonl(path, columns):
     import pyarrow.json
 
     first = _first_object(path)
-    for column in columns:
-        find_position(column, list(first), str(path))
+    find_positions(columns, list(first), path)
     types = {c: int if _is_int(first[c]) else str for c in columns}
     fields = [(c, pa.int64() if types[c] is int else pa.string()) for c in columns]
     # Other columns are not parsed, so they may hold anything.

@@ -5,6 +5,7 @@ import json
 import math
 import re
 import zipfile
+from collections import Counter
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
@@ -162,7 +163,7 @@ def _read_delimited(path, wanted, optional, **dialect):
             if not header:
                 raise ValueError(f"{str(path)!r} is empty: it has no header line.")
             wanted = _add_optional(wanted, optional, header)
-            positions = [find_position(column, header, path) for column in wanted]
+            positions = find_positions(wanted, header, path)
             values, lines, start = [], [], reader.line_num + 1
             for row in reader:
                 if row and len(row) != len(header):
@@ -212,8 +213,7 @@ def _read_jsonl(path, wanted, optional):
     names = list(dict.fromkeys(name for record in records for name in record))
     wanted = _add_optional(wanted, optional, names)
     if records:
-        for column in wanted:
-            find_position(column, names, path)
+        find_positions(wanted, names, path)
     columns = {column: [record.get(column) for record in records] for column in wanted}
     return columns, lines, "lines"
 
@@ -231,8 +231,7 @@ def _read_parquet(path, wanted, optional):
         with pq.ParquetFile(path) as file:
             names = file.schema_arrow.names
             wanted = _add_optional(wanted, optional, names)
-            for column in wanted:
-                find_position(column, names, path)
+            find_positions(wanted, names, path)
             table = file.read(columns=wanted)
             columns = {column: table.column(column).to_pylist() for column in wanted}
     except (pa.ArrowException, OSError, OverflowError) as exc:
@@ -275,7 +274,7 @@ def _read_excel(path, wanted, optional):
             f"the columns, got {header!r}."
         )
     wanted = _add_optional(wanted, optional, header)
-    positions = [find_position(column, header, path) for column in wanted]
+    positions = find_positions(wanted, header, path)
     numbered = [
         (number, [*row, *[None] * (len(header) - len(row))])  # without last cells
         for number, row in enumerate(rows[1:], start=2)
@@ -304,15 +303,22 @@ def _add_optional(wanted, optional, names):
     return list(dict.fromkeys([*wanted, *(name for name in optional if name in names)]))
 
 
-def find_position(column, names, path):
-    """Return the position of a column, or raise an error that lists the columns."""
-    if names.count(column) == 1:
-        return names.index(column)
-    if column in names:
-        raise ValueError(
-            f"{str(path)!r} has {names.count(column)} columns named {column!r}. Rename "
-            "all but one."
-        )
+def find_positions(columns, names, path):
+    """Return the positions of columns, or raise an error that lists the columns."""
+    counts = Counter(names)
+    places = {name: i for i, name in enumerate(names)}
+    for column in columns:
+        if not counts[column]:
+            _refuse_column(column, names, path)
+        if counts[column] > 1:
+            raise ValueError(
+                f"{str(path)!r} has {counts[column]} columns named {column!r}. Rename "
+                "all but one."
+            )
+    return [places[column] for column in columns]
+
+
+def _refuse_column(column, names, path):
     close = get_close_matches(column, names, n=1) or [
         name for name in names if name.strip().lower() == column.strip().lower()
     ]
