@@ -14,7 +14,7 @@ from skactive import ActiveLearner, make_text_classifier
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 N_CLASSES, N_TEXTS, N_LABELED = 151, 3000, 450
-SECONDS = 60  # about 1 on an idle computer; this one may be busy
+SECONDS = 60  # 2.5 to 4.6 at a load of 5 on two cores; this one may be busier
 
 
 @pytest.fixture
@@ -57,13 +57,12 @@ def test_the_list_is_there_soon_after_the_model(open_page, texts, record_propert
     seconds = []
     for _ in range(3):
         start = time.monotonic()
-        n_labels = len(session.labels)
         train()  # the computer has another model to train meanwhile
         for button in page.all("nav button"):
             if button.text == "Check these":
                 button.click()
         page.until(lambda: page.all(".entry"), SECONDS)
-        page.until(lambda n=n_labels: (desk.check()["n_labels"] or 0) >= n, SECONDS)
+        page.until(lambda: not desk.check()["computing"], SECONDS)
         seconds.append(time.monotonic() - start)
         rows = [entry.text for entry in page.all(".entry")]
         found = [re.match(r"\S.*: (\S+), model without it: (\S+) \d", x) for x in rows]
