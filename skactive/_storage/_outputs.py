@@ -1,10 +1,12 @@
 """Files between the files of a person: what a command did not write is kept."""
 
 import hashlib
+import json
 import os
 import shutil
 import stat
 import uuid
+import warnings
 from contextlib import contextmanager, suppress
 from glob import escape
 from itertools import count
@@ -40,6 +42,23 @@ def write_own(path, write, known=None, mode=0o666):
         raise OSError(f"{str(path)!r} could not be written: {reason}") from exc
     sync_folder(path.parent)
     return digest, kept
+
+
+def write_listed(path, write):
+    """Write a file by `write(path)`, and list its SHA-256 in outputs.json next to it.
+
+    What is at `path`, and was not written like this, is kept under another path, and a
+    UserWarning names it.
+    """
+    listed = Path(path).with_name("outputs.json")
+    wrote = {}
+    with suppress(OSError, ValueError):
+        wrote = dict(json.loads(listed.read_bytes()))
+    digest, kept = write_own(path, write, wrote.get(path.name))
+    content = json.dumps({**wrote, path.name: digest}, indent=1)
+    _files.write_atomic(listed, content.encode())
+    if kept is not None:
+        warnings.warn(f"{path} was changed: it is kept as {kept}", stacklevel=3)
 
 
 def set_aside(path):

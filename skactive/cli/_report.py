@@ -6,10 +6,11 @@ import json
 import os
 import re
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from .._storage._files import write_atomic
+from .._storage._outputs import write_listed
 from .._utils._format import format_table
 from .._utils._sklearn import validate_params
 from ..analysis._areas import area_under_curve
@@ -380,7 +381,7 @@ def write_report(
     page = "\n\n".join(parts) + "\n"
     contents = {"report.md": page.encode(), "report.json": record.encode(), **pictures}
     for name, content in contents.items():
-        write_atomic(folder / name, content)
+        write_listed(folder / name, partial(Path.write_bytes, data=content))
     return text, [folder / name for name in contents]
 
 

@@ -8,7 +8,7 @@ import stat
 import pytest
 
 from skactive._storage import _files
-from skactive._storage._outputs import find_mode, write_own
+from skactive._storage._outputs import find_mode, write_listed, write_own
 
 
 def _write(content):
@@ -97,3 +97,15 @@ def test_a_disk_without_permissions_is_written_to(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "chmod", refuse)
     assert write_own(tmp_path / "t.csv", _write(b"a"), mode=0o600)[1] is None
+
+
+def test_a_listed_file_that_was_changed_is_kept(tmp_path):
+    path = tmp_path / "report.md"
+    write_listed(path, lambda path: path.write_text("first"))
+    write_listed(path, lambda path: path.write_text("second"))
+    assert sorted(os.listdir(tmp_path)) == ["outputs.json", "report.md"]
+    path.write_text("corrected by a person")
+    with pytest.warns(UserWarning, match=r"is kept as .*report\.1\.md"):
+        write_listed(path, lambda path: path.write_text("third"))
+    assert path.read_text() == "third"
+    assert (tmp_path / "report.1.md").read_text() == "corrected by a person"

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..._storage._files import write_atomic
 from ..._storage._fingerprint import hash_item
+from ..._storage._outputs import write_listed
 from ...session import LabelingSession, read_labels
 from ...session._import_export import export_table
 from ...session._mirror import Mirrored
@@ -232,9 +233,13 @@ class Bridge:
     def export(self):
         """Write the answers, with the other data of their tasks; return the file."""
         path, session = self.folder / "answers.csv", self.session
-        with self._lock:
+
+        def write(path):
             place = session._pool, session._state
             export_table(path, "answers", *place, more=self._rest)
+
+        with self._lock:
+            write_listed(path, write)
         return path
 
     def _overlapped(self):
