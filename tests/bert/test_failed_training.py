@@ -210,7 +210,7 @@ def test_going_on_with_other_labels_is_refused(tiny_bert, first, second, message
 def test_a_bad_number_of_draws(tiny_bert):
     model = fitted_copy(classifier, tiny_bert, X, Y)
     for n_draws in (0, -1, 2.0, "many"):
-        with pytest.raises(ValueError, match="'n_draws' must be an int of at least 1"):
+        with pytest.raises(ValueError, match="'n_draws' must be an int from 1"):
             model.sample_proba(X, n_draws)
 
 

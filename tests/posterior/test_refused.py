@@ -133,7 +133,7 @@ def test_an_unfitted_model_is_named(model):
 @pytest.mark.parametrize("n_draws", [0, -1, 2.5, None])
 def test_a_number_of_draws_that_is_none_is_named(n_draws):
     model = ENSEMBLES[0].fit(X, Y)
-    with pytest.raises(ValueError, match=r"n_draws' must be an int of at least 1, got"):
+    with pytest.raises(ValueError, match=r"n_draws' must be an int from 1 to 1000000"):
         sample_proba(model, ASKED, n_draws, 0)
 
 
