@@ -11,7 +11,7 @@ from scipy import stats
 from .._utils._format import format_number, format_table, make_frame
 from .._utils._sklearn import validate_params
 from ..simulation._run import Run
-from ._curves import student
+from ._curves import t_test
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def welch_t(a: ArrayLike, b: ArrayLike) -> TestResult:
     Welch's t test: difference +0.03, t = 2.32, df = 2.94, p = 0.104
     """
     a, b = _as_scores(a, "a"), _as_scores(b, "b")
-    return _test("Welch's t test", *student(a, b, paired=False))
+    return _compare_means("Welch's t test", a, b, paired=False)
 
 
 def paired_t(a: ArrayLike, b: ArrayLike) -> TestResult:
@@ -116,7 +116,7 @@ def paired_t(a: ArrayLike, b: ArrayLike) -> TestResult:
     paired t test: difference +0.03, t = 5.20, df = 2, p = 0.035
     """
     a, b = _as_pairs(a, b)
-    return _test("paired t test", *student(a, b, paired=True))
+    return _compare_means("paired t test", a, b, paired=True)
 
 
 def wilcoxon(a: ArrayLike, b: ArrayLike) -> TestResult:
@@ -166,19 +166,16 @@ def wilcoxon(a: ArrayLike, b: ArrayLike) -> TestResult:
     )
 
 
-def _test(test, difference, error, df):
-    if error > 0:
-        statistic = difference / error
-    else:  # nothing varies
-        statistic = np.copysign(np.inf, difference) if difference else 0.0
-    half = stats.t.isf(0.025, df) * error
+def _compare_means(name, a, b, paired):
+    found = t_test(a, b, paired)
+    same = np.isnan(found.statistic)  # nothing varies, and the means are equal
     return TestResult(
-        test,
-        float(statistic),
-        float(df),
-        float(2 * stats.t.sf(abs(statistic), df)),
-        float(difference),
-        (float(difference - half), float(difference + half)),
+        name,
+        0.0 if same else float(found.statistic),
+        float(found.df),
+        1.0 if same else float(found.pvalue),
+        float(a.mean() - b.mean()),
+        tuple(map(float, found.confidence_interval())),
     )
 
 

@@ -1,6 +1,7 @@
 """Learning curves over runs, with bands."""
 
 import json
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
@@ -579,20 +580,13 @@ def bootstrap_difference(a, b, confidence, n_resamples, random_state):
     return _percentiles(parts, confidence, min(len(a), len(b)))
 
 
-def student(a, b, paired):
-    """Compute the difference of two means over runs, for a t test or an interval.
-
-    Returns `difference, error, df` (...).
-    """
-    difference = a.mean(axis=0) - b.mean(axis=0)
-    if paired:
-        error = (a - b).std(axis=0, ddof=1) / np.sqrt(len(a))
-        return difference, error, np.full_like(error, len(a) - 1)
-    v, w = a.var(axis=0, ddof=1) / len(a), b.var(axis=0, ddof=1) / len(b)
-    varies = v + w > 0
-    total, parts = (v + w) ** 2, v**2 / (len(a) - 1) + w**2 / (len(b) - 1)
-    df = np.divide(total, parts, out=np.full_like(v, len(a) + len(b) - 2), where=varies)
-    return difference, np.sqrt(v + w), df
+def t_test(a, b, paired):
+    """Compare means over runs by Student's paired t test or Welch's t test of scipy."""
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
+        # scipy warns of scores that do not vary; their interval has no width.
+        if paired:
+            return stats.ttest_rel(a, b)
+        return stats.ttest_ind(a, b, equal_var=False)
 
 
 def widened_tail(confidence, n):

@@ -25,7 +25,7 @@ from ._curves import (
     learning_curve,
     name_metric,
     pair_runs,
-    student,
+    t_test,
 )
 from ._discovery import are_numbers, class_coverage, list_classes
 
@@ -349,9 +349,9 @@ def _compare(ours, theirs, pairs, options):
     else:
         low, high = bootstrap_difference(ours, theirs, *options)
     # The bootstrap is too narrow for few runs, Student's interval for skewed scores.
-    gap, error, df = student(ours, theirs, paired=pairs is not None)
-    half = stats.t.isf((1 - options[0]) / 2, df) * error
-    low, high = np.minimum(low, gap - half), np.maximum(high, gap + half)
+    found = t_test(ours, theirs, paired=pairs is not None)
+    interval = found.confidence_interval(options[0])
+    low, high = np.minimum(low, interval.low), np.maximum(high, interval.high)
     limits = zip(low.tolist(), high.tolist(), strict=True)
     return gaps, dict(zip(WHERE, limits, strict=True))
 
