@@ -238,6 +238,14 @@ def test_every_room_has_a_floor():
     assert {_room(path) for path in MODULES} == set().union(*FLOORS)
 
 
+def test_contributing_lists_the_floors():
+    text = (PACKAGE.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    listed = {}
+    for floor, names in re.findall(r"^\| (\d+) \| ([^|]+) \|", text, re.MULTILINE):
+        listed.setdefault(int(floor), set()).update(re.findall(r"`(\w+)`", names))
+    assert listed == dict(enumerate(FLOORS, start=1))
+
+
 def test_a_module_imports_only_from_its_room_and_lower_floors():
     assert [hit for path in MODULES for hit in _find_upward(path, TREES[path])] == []
 

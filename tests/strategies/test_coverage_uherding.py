@@ -11,8 +11,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from skactive import ActiveLearner
+from skactive._math._coverage import closest_pair
 from skactive.strategies import UHerding
-from skactive.strategies._coverage import closest_pair
 from skactive.testing import check_strategy
 from skactive.view import PoolView
 

@@ -15,6 +15,7 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.tree import DecisionTreeClassifier
 
 from skactive import ActiveLearner
+from skactive._math._joint import select_by_covariance
 from skactive.posterior import sample_predictions, sample_proba
 from skactive.strategies import (
     BADGE,
@@ -26,7 +27,6 @@ from skactive.strategies import (
     MCDropout,
 )
 from skactive.strategies._base import find_requirements
-from skactive.strategies._bayesian import select_by_covariance
 from skactive.view import PoolView
 
 RNG = np.random.default_rng(0)

@@ -7,7 +7,7 @@ import pytest
 import scipy.stats
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skactive.strategies import _bayesian as joint
+from skactive._math import _joint as joint
 
 from ._helpers import choose, draw, information_by_loops, joint_information
 

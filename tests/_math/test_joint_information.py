@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skactive.strategies._bayesian import thin
+from skactive._math._joint import thin
 
 from ._helpers import choose, draw, information_by_loops, joint_information
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from skactive.strategies import _coverage as covers
-from skactive.strategies._coverage import ball_cover, pure_radius
+from skactive._math import _coverage as covers
+from skactive._math._coverage import ball_cover, pure_radius
 
 METRICS = ["euclidean", "cosine"]
 
