@@ -20,7 +20,6 @@ from skactive.analysis import (
     LabelsNeeded,
     LearningCurve,
     area_under_curve,
-    compare_over_datasets,
     describe_batches,
     diagnose,
     equal_time,
@@ -115,7 +114,6 @@ def analyze(margin: list[Run], random: list[Run], pool: NDArray[np.float64]) -> 
     groups = group_runs([*margin, *random], by=("learner", "strategy"))
     assert_type(labels_needed(groups, random, 500, metric="f1"), LabelsNeeded)
     print(equal_time(groups, [10, 60]), equal_time(margin, phases=["acquisition"]))
-    print(compare_over_datasets({"random": [0.5, 0.6], "margin": [0.6, 0.7]}))
     print(welch_t([0.8, 0.9], np.array([0.7, 0.8])).p_value.is_integer())
     verdict = diagnose(margin, random, features=pool, y=["ham", "spam"], by="end")
     assert_type(verdict, Diagnosis)

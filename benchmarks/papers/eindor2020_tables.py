@@ -41,7 +41,7 @@ def _within(chosen, scenario):
 
 def leads(records):
     """Leads over random choice: by scenario, in all, and tested over pairs."""
-    comparison, chosen, rows = compare(records), judged(records), []
+    (tests, corrected), chosen, rows = compare(records), judged(records), []
     for s in STRATEGIES:
         cells = []
         for scenario in SCENARIOS:
@@ -50,9 +50,8 @@ def leads(records):
             cells.append(said(own) if len(own) else "")
         cells.append(said(by_data(chosen, mean_over(records, gains, [s]))))
         ahead = sum(gains(records, pair, s).mean() > 0 for pair in chosen)
-        found = comparison.results[s]
-        cells += [f"{ahead} of {len(chosen)}", f"{found.p_value:.3f}"]
-        rows.append([s, *cells, f"{comparison.adjusted[s]:.3f}"])
+        cells += [f"{ahead} of {len(chosen)}", f"{tests[s].p_value:.3f}"]
+        rows.append([s, *cells, f"{corrected[s]:.3f}"])
     head = [f"{s}, {METRICS[metric_of(s)]}" for s in SCENARIOS]
     head = ["strategy", *head, "all, F1", "ahead on", "p", "p (Bonferroni)"]
     return table(head, rows)

@@ -1,12 +1,9 @@
 """Analysis of runs: learning curves, overlap, batches, tests and time."""
 
-from ._areas import area_under_curve, deficiency, labels_to_reach
+from ._areas import area_under_curve, labels_to_reach
 from ._batches import describe_batches, diversity, redundancy, representativeness
 from ._comparison import (
-    Comparison,
     TestResult,
-    bonferroni,
-    compare_over_datasets,
     holm,
     paired_t,
     welch_t,
@@ -16,7 +13,7 @@ from ._curves import LearningCurve, align_runs, band_width, group_runs, learning
 from ._diagnosis import Diagnosis, diagnose
 from ._discovery import ClassCoverage, class_coverage
 from ._labels_needed import LabelsNeeded, labels_needed
-from ._overlap import Overlap, chance_jaccard, jaccard, mean_jaccard
+from ._overlap import Overlap, jaccard, mean_jaccard
 from ._timing import (
     EqualTime,
     LedgerTable,
@@ -27,7 +24,6 @@ from ._timing import (
 
 __all__ = [
     "ClassCoverage",
-    "Comparison",
     "Diagnosis",
     "EqualTime",
     "LabelsNeeded",
@@ -38,11 +34,7 @@ __all__ = [
     "align_runs",
     "area_under_curve",
     "band_width",
-    "bonferroni",
-    "chance_jaccard",
     "class_coverage",
-    "compare_over_datasets",
-    "deficiency",
     "describe_batches",
     "diagnose",
     "diversity",

@@ -7,7 +7,7 @@ from scipy.integrate import trapezoid
 
 from .._utils._sklearn import validate_params
 from ..simulation._run import Run
-from ._curves import LearningCurve, Runs, known_points, learning_curve
+from ._curves import LearningCurve, known_points
 
 
 @validate_params(
@@ -70,90 +70,6 @@ def area_under_curve(
     grid = np.concatenate([[start], inside, [stop]])
     heights = np.interp(grid, n_labeled, scores)
     return float(trapezoid(heights, grid) / (stop - start))
-
-
-@validate_params({"metric": [str, None], "best": [Real, None]})
-def deficiency(
-    runs: Runs | LearningCurve,
-    baseline_runs: Runs | LearningCurve,
-    metric: str | None = None,
-    *,
-    best: float | None = None,
-) -> float:
-    """Compute the area below the best score, relative to that of a baseline.
-
-    This is the area between the best score and a learning curve, divided by the same
-    area for the baseline (random sampling) [1]_, ::
-
-        sum_t (best - score_t) / sum_t (best - baseline_t)
-
-    A value below 1 is better than the baseline, and 0 is perfect. Curves are means
-    over runs. Areas are computed by the trapezoidal rule over the label counts that
-    both curves cover.
-
-    Parameters
-    ----------
-    runs, baseline_runs : Run, sequence of Run, or LearningCurve
-        The runs of a strategy and of the baseline.
-    metric : str or None, default=None
-        Metric to compare. Defaults to the first metric of the first run.
-    best : float or None, default=None
-        The best score. Defaults to the last score of the baseline, as in the
-        paper.
-
-    Returns
-    -------
-    deficiency : float
-
-    Raises
-    ------
-    ValueError
-        If the baseline is not below `best` on average.
-
-    References
-    ----------
-    .. [1] Y. Baram, R. El-Yaniv, K. Luz, "Online choice of active learning
-       algorithms", Journal of Machine Learning Research 5, 2004.
-
-    Examples
-    --------
-    >>> from skactive.analysis import deficiency
-    >>> from skactive.simulation import Run
-    >>> def make(*scores):
-    ...     return Run([{"asked": range(10), "scores": {"acc": s}} for s in scores])
-    >>> deficiency(make(0.5, 0.875, 1.0), make(0.5, 0.75, 1.0))
-    0.75
-    """
-    curve = _as_curve(runs, metric)
-    if metric is None and not isinstance(runs, LearningCurve):
-        metric = curve.metric
-    baseline = _as_curve(baseline_runs, metric)
-    start = max(curve.n_labeled[0], baseline.n_labeled[0])
-    stop = min(curve.n_labeled[-1], baseline.n_labeled[-1])
-    if not start < stop:
-        raise ValueError(
-            "'runs' and 'baseline_runs' must have a range of label counts in common, "
-            f"got {start} to {stop}. Pass runs that overlap."
-        )
-    if best is None:
-        best = np.interp(stop, baseline.n_labeled, baseline.mean)
-    ours, theirs = (
-        best - area_under_curve(each, start=start, stop=stop)
-        for each in (curve, baseline)
-    )
-    if theirs <= 0:
-        raise ValueError(
-            f"'best' must be above the mean of the baseline, got {best:.4g}. Pass a "
-            "score that the baseline does not reach, such as that of a model trained "
-            "on all labels."
-        )
-    return float(ours / theirs)
-
-
-def _as_curve(runs, metric):
-    if isinstance(runs, LearningCurve):
-        return runs
-    return learning_curve(runs, metric, method="std")
 
 
 @validate_params(

@@ -1,15 +1,12 @@
 """Tests of a difference between two protocols."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from .._utils._format import format_number, format_table, make_frame
-from .._utils._sklearn import validate_params
+from .._utils._format import format_number
 from ..simulation._run import Run
 from ._curves import t_test
 
@@ -249,148 +246,6 @@ def holm(p_values: ArrayLike) -> NDArray[np.float64]:
     adjusted = np.empty(p_values.size)
     adjusted[order] = np.maximum.accumulate(factors * p_values[order])
     return np.minimum(adjusted, 1)
-
-
-def bonferroni(p_values: ArrayLike) -> NDArray[np.float64]:
-    """Adjust p-values for several tests by Bonferroni's correction.
-
-    Parameters
-    ----------
-    p_values : array-like of shape (m,)
-        The p-values of m tests.
-
-    Returns
-    -------
-    adjusted : ndarray of shape (m,)
-        Each p-value times m, at most 1.
-
-    Examples
-    --------
-    >>> from skactive.analysis import bonferroni
-    >>> bonferroni([0.01, 0.04, 0.5])
-    array([0.03, 0.12, 1.  ])
-    """
-    p_values = _as_p_values(p_values)
-    return np.minimum(p_values.size * p_values, 1)
-
-
-_CORRECTIONS = {"holm": holm, "bonferroni": bonferroni}
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Comparison of strategies with a baseline over data sets.
-
-    Attributes
-    ----------
-    baseline, correction : str
-    results : dict of str to TestResult
-        The uncorrected test of each strategy.
-    adjusted : dict of str to float
-        p-values corrected for the number of strategies.
-
-    Examples
-    --------
-    >>> from skactive.analysis import compare_over_datasets
-    >>> comparison = compare_over_datasets({
-    ...     "random": [0.74, 0.79, 0.89, 0.59, 0.65, 0.82],
-    ...     "margin": [0.75, 0.81, 0.92, 0.63, 0.70, 0.88],
-    ...     "coreset": [0.72, 0.80, 0.86, 0.63, 0.60, 0.76],
-    ... })
-    >>> for name, result in comparison.results.items():
-    ...     p = comparison.adjusted[name]
-    ...     print(f"{name}: {result.difference:+.3f}, corrected p = {p:.2f}")
-    margin: +0.035, corrected p = 0.06
-    coreset: -0.025, corrected p = 0.31
-    """
-
-    baseline: str
-    correction: str
-    results: dict
-    adjusted: dict
-
-    def to_frame(self) -> Any:
-        """Return a pandas.DataFrame with a row for each strategy."""
-        return make_frame(
-            {
-                "strategy": list(self.results),
-                "median_difference": [r.difference for r in self.results.values()],
-                "p_value": [r.p_value for r in self.results.values()],
-                f"p_{self.correction}": list(self.adjusted.values()),
-            }
-        )
-
-    def __str__(self):
-        rows = [
-            [
-                name,
-                f"{result.difference:+.4g}",
-                f"{result.p_value:.4f}",
-                f"{self.adjusted[name]:.4f}",
-            ]
-            for name, result in self.results.items()
-        ]
-        header = [f"against {self.baseline}", "median difference", "p"]
-        return format_table([*header, f"p ({self.correction})"], rows)
-
-
-@validate_params({"scores": [Mapping], "baseline": [str], "correction": [str]})
-def compare_over_datasets(
-    scores: Mapping[str, ArrayLike],
-    baseline: str = "random",
-    *,
-    correction: str = "holm",
-) -> Comparison:
-    """Compare strategies with a baseline over data sets.
-
-    Each strategy is compared by a signed-rank test. The p-values are corrected for the
-    number of strategies.
-
-    Parameters
-    ----------
-    scores : dict of str to array-like of shape (n_datasets,)
-        For each strategy, one score per data set, in the same order.
-    baseline : str, default="random"
-        The strategy that the others are compared with.
-    correction : {"holm", "bonferroni"}, default="holm"
-        How p-values are corrected.
-
-    Returns
-    -------
-    comparison : Comparison
-
-    Examples
-    --------
-    >>> from skactive.analysis import compare_over_datasets
-    >>> print(compare_over_datasets({
-    ...     "random": [0.74, 0.79, 0.89, 0.59, 0.65, 0.82],
-    ...     "margin": [0.75, 0.81, 0.92, 0.63, 0.70, 0.88],
-    ...     "coreset": [0.72, 0.80, 0.86, 0.63, 0.60, 0.76],
-    ... }))
-    against random  median difference       p  p (holm)
-    margin                     +0.035  0.0312    0.0625
-    coreset                    -0.025  0.3125    0.3125
-    """
-    if baseline not in scores:
-        raise ValueError(f"'baseline' must be one of {list(scores)}, got {baseline!r}.")
-    if correction not in _CORRECTIONS:
-        raise ValueError(
-            f"'correction' must be one of {list(_CORRECTIONS)}, got {correction!r}."
-        )
-    results = {
-        name: wilcoxon(values, scores[baseline])
-        for name, values in scores.items()
-        if name != baseline
-    }
-    if not results:
-        raise ValueError(f"'scores' must hold a strategy other than {baseline!r}.")
-    adjusted = _CORRECTIONS[correction]([r.p_value for r in results.values()])
-    return Comparison(
-        baseline,
-        correction,
-        results,
-        dict(zip(results, adjusted.tolist(), strict=True)),
-    )
 
 
 def _as_p_values(p_values) -> NDArray[np.float64]:

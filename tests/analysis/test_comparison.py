@@ -9,8 +9,6 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from skactive.analysis import (
-    bonferroni,
-    compare_over_datasets,
     holm,
     paired_t,
     welch_t,
@@ -140,7 +138,6 @@ def test_holm_by_hand():
     # The usual example: at 0.05 the first and the fourth are rejected, no other.
     p = [0.01, 0.04, 0.03, 0.005]
     assert_allclose(holm(p), [0.03, 0.06, 0.06, 0.02])
-    assert_allclose(bonferroni(p), [0.04, 0.16, 0.12, 0.02])
 
 
 def reject_stepwise(p_values, alpha):
@@ -160,55 +157,17 @@ def test_holm_rejects_as_the_procedure_does():
         for alpha in (0.01, 0.05, 0.2):
             found = set(np.flatnonzero(holm(p) <= alpha).tolist())
             assert found == reject_stepwise(p, alpha)
-            assert set(np.flatnonzero(bonferroni(p) <= alpha)) <= found
 
 
 def test_adjusted_values_end_at_one():
-    assert holm([0.5, 0.9]).tolist() == bonferroni([0.5, 0.9]).tolist() == [1, 1]
+    assert holm([0.5, 0.9]).tolist() == [1, 1]
     assert holm([]).size == 0
 
 
 @pytest.mark.parametrize("p", [[0.1, 1.2], [-0.1], [np.nan], [[0.1]]])
 def test_what_is_no_probability_is_refused(p):
-    for correct in (holm, bonferroni):
-        with pytest.raises(ValueError, match="'p_values' must be numbers from 0 to 1"):
-            correct(p)
-
-
-SCORES = {
-    "random": [0.74, 0.79, 0.89, 0.59, 0.65, 0.82],
-    "margin": [0.75, 0.81, 0.92, 0.63, 0.70, 0.88],
-    "entropy": [0.77, 0.80, 0.95, 0.55, 0.70, 0.88],
-}
-
-
-def test_strategies_over_data_sets():
-    found = compare_over_datasets(SCORES)
-    p = [wilcoxon(SCORES[s], SCORES["random"]).p_value for s in ("margin", "entropy")]
-    assert [r.p_value for r in found.results.values()] == p
-    assert_allclose(list(found.adjusted.values()), holm(p))
-    assert p[0] == 2 / 2**6  # all six above
-    plain = compare_over_datasets(SCORES, correction="bonferroni")
-    assert_allclose(list(plain.adjusted.values()), bonferroni(p))
-    against = compare_over_datasets(SCORES, "margin")
-    assert list(against.results) == ["random", "entropy"]
-    assert against.results["random"].difference == pytest.approx(-0.035)
-    assert str(against).splitlines()[0].split("  ")[0] == "against margin"
-
-
-def test_bad_comparisons_are_refused():
-    with pytest.raises(ValueError, match=r"'baseline' must be one of \['random'"):
-        compare_over_datasets(SCORES, "coreset")
-    with pytest.raises(ValueError, match="'correction' must be one of"):
-        compare_over_datasets(SCORES, correction="fdr")
-    with pytest.raises(ValueError, match="must hold a strategy other than 'random'"):
-        compare_over_datasets({"random": [1, 2]})
-
-
-def test_comparison_as_a_frame():
-    pytest.importorskip("pandas")
-    frame = compare_over_datasets(SCORES).to_frame()
-    assert list(frame) == ["strategy", "median_difference", "p_value", "p_holm"]
+    with pytest.raises(ValueError, match="'p_values' must be numbers from 0 to 1"):
+        holm(p)
 
 
 @pytest.mark.parametrize("test", [paired_t, welch_t, wilcoxon])

@@ -11,7 +11,6 @@ from skactive.analysis import (
     align_runs,
     area_under_curve,
     band_width,
-    deficiency,
     labels_to_reach,
     learning_curve,
 )
@@ -272,31 +271,6 @@ def test_area_over_a_range_without_points(limits):
 def test_area_takes_one_curve():
     with pytest.raises(TypeError, match="Make one curve of several runs"):
         area_under_curve(THREE)
-
-
-def test_deficiency_by_hand():
-    baseline = [make([0.4, 0.6, 0.8]), make([0.6, 0.8, 1.0])]  # mean 0.5, 0.7, 0.9
-    ours = make([0.5, 0.9, 0.9])
-    # left to go: (0.4 / 2 + 0) against (0.4 / 2 + 0.2), each in steps of 10 labels
-    assert_allclose(deficiency(ours, baseline), 0.5)
-    assert_allclose(deficiency(baseline, baseline), 1)
-    # best 1: (0.5 / 2 + 0.1 + 0.1 / 2) against (0.5 / 2 + 0.3 + 0.1 / 2)
-    assert_allclose(deficiency(ours, baseline, best=1), 0.4 / 0.6)
-    curves = learning_curve(ours), learning_curve(baseline)
-    assert_allclose(deficiency(*curves), 0.5)
-
-
-def test_deficiency_over_what_both_cover():
-    assert_allclose(deficiency(make([0.5, 0.9, 0.9, 0.1]), make([0.5, 0.7, 0.9])), 0.5)
-    with pytest.raises(ValueError, match="in common, got 10 to 10"):
-        deficiency(make([0.5]), make([0.5, 0.7]))
-
-
-def test_deficiency_of_a_baseline_that_falls():
-    with pytest.raises(
-        ValueError, match=r"'best' must be above the mean of the baseline, got 0\.5"
-    ):
-        deficiency(make([0.5, 0.9]), make([0.9, 0.5]))
 
 
 def test_labels_to_reach():

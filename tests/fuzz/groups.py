@@ -300,15 +300,8 @@ def summaries(folder):
         "align_runs": {"runs": a, "metric": "accuracy", "grid": [10, 20]},
         "area_under_curve": {"curve": a[0], "metric": "f1", "start": 10, "stop": 20},
         "band_width": {"runs": a, "metric": "f1", "method": "t", **seeded},
-        "bonferroni": {"p_values": [0.1, 0.2]},
         "holm": {"p_values": [0.1, 0.2]},
-        "chance_jaccard": {"n_a": 3, "n_b": 4, "n_pool": 9},
         "class_coverage": {"run": a[0], "y": labels},
-        "compare_over_datasets": {
-            **{"scores": {"random": [0.1, 0.2, 0.4], "margin": [0.3, 0.2, 0.5]}},
-            **{"baseline": "random", "correction": "holm"},
-        },
-        "deficiency": {**against, "best": None},
         "describe_batches": {
             "run": a[0],
             "features": features,

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from skactive.analysis import Overlap, chance_jaccard
+from skactive.analysis import Overlap
+from skactive.analysis._overlap import chance_jaccard
 from skactive.plotting import OverlapDisplay
 
 # Two seeds of three protocols: initial labels, then two rounds of two.

@@ -82,7 +82,7 @@ for (name, test), p in zip(tests.items(), corrected, strict=True):
 # of equality either: more seeds make it narrower.
 #
 # The test is about seeds, for these texts and this model. It does not show that the
-# result holds for other data. For that, compare over several data sets with
-# :func:`~skactive.analysis.compare_over_datasets`.
+# result holds for other data. For that, compare one mean per data set with
+# :func:`~skactive.analysis.wilcoxon`, and correct with :func:`~skactive.analysis.holm`.
 
 # sphinx_gallery_thumbnail_number = 2
