@@ -36,8 +36,9 @@ def test_its_steps(tiny_bert):
     assert_allclose(np.linalg.norm(features.transform(TEXTS[:3]), axis=1), 1, rtol=1e-3)
 
 
-def test_a_model_brings_its_own_pooling(tiny_bert, tmp_path):
-    folder = shutil.copytree(tiny_bert, tmp_path / "own")
+def save_modules(source, folder, mode):
+    """Copy an encoder, with the modules of sentence-transformers and a pooling."""
+    folder = shutil.copytree(source, folder)
     kinds = ("models.Transformer", ""), ("models.Pooling", "1_Pooling")
     modules = [
         {
@@ -50,8 +51,13 @@ def test_a_model_brings_its_own_pooling(tiny_bert, tmp_path):
     ]
     (folder / "modules.json").write_text(json.dumps(modules))
     (folder / "1_Pooling").mkdir()
-    config = {"word_embedding_dimension": 16, "pooling_mode_cls_token": True}
+    config = {"word_embedding_dimension": 16, "pooling_mode": mode}
     (folder / "1_Pooling" / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+def test_a_model_brings_its_own_pooling(tiny_bert, tmp_path):
+    folder = save_modules(tiny_bert, tmp_path / "own", "cls")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         features = make_text_classifier(folder, cache=None)[0].transform(TEXTS[:9])
@@ -60,6 +66,15 @@ def test_a_model_brings_its_own_pooling(tiny_bert, tmp_path):
     # Layers other than the last one have a plain mean.
     both = make_text_classifier(folder, layers=(0, -1))[0].transform(TEXTS[:9])
     assert both.shape[1] == 2 * features.shape[1]
+
+
+def test_a_model_with_an_unknown_pooling_has_the_mean(tiny_bert, tmp_path):
+    folder = save_modules(tiny_bert, tmp_path / "own", "weightedmean")
+    features = make_text_classifier(folder, cache=None)[0]
+    with pytest.warns(UserWarning, match="the pooling 'weightedmean' is not supported"):
+        found = features.transform(TEXTS[:9])
+    expected = BertFeatures(tiny_bert, normalize=True, cache=None)
+    assert_array_equal(found, expected.transform(TEXTS[:9]))
 
 
 @pytest.mark.weights

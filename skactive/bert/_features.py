@@ -123,9 +123,10 @@ class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     read-only array; the same sequence of texts returns the same array object again. It
     draws no random numbers.
 
-    `pooling="auto"` reads the file `modules.json` of the model. Modules that are not
-    supported raise an error that names them. If such a model has another pooling, dense
-    layers or a prompt, `transform` with an explicit pooling warns.
+    `pooling="auto"` reads the file `modules.json` of the model. If it lists a module
+    that is not supported, `transform` uses the mean, and a warning names the module. If
+    the model has another pooling, dense layers or a prompt, `transform` with an
+    explicit pooling warns.
 
     On the processor, `torch.get_num_threads()` threads encode batches, each with one
     thread of torch. Therefore the number of threads does not change the features.
@@ -261,8 +262,9 @@ class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         -----
         UserWarning
             If texts were truncated at `max_length` in this call, with their number; for
-            a `pooling` that a sentence-transformers model was not trained for; and if
-            the cache folder is damaged or cannot be written.
+            a `pooling` that a sentence-transformers model was not trained for, or a
+            module of it that is not supported; and if the cache folder is damaged or
+            cannot be written.
         """
         self._validate_params()
         texts = as_texts(X)
@@ -424,17 +426,26 @@ class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     def _warn_of_modules(self, run):
         """Warn if a sentence-transformers model was trained for other features."""
-        if self.pooling == "auto" or run.layers != (run.checkpoint.depth,):
+        if run.layers != (run.checkpoint.depth,):
             return
-        modules = SentenceModules(run.checkpoint.source)
-        if modules.differ_from(self.pooling):
-            warnings.warn(
-                f"pooling={self.pooling!r} gives other features than those that the "
-                f"sentence-transformers model {run.checkpoint.name!r} was trained "
-                f"for. Pass pooling='auto' for these.",
-                UserWarning,
-                stacklevel=4,  # the caller, past the wrapper of set_output or of checks
+        modules, name = SentenceModules(run.checkpoint.source), run.checkpoint.name
+        if self.pooling == "auto":
+            if not modules.unsupported:
+                return
+            message = (
+                f"pooling='auto' is the mean for {name!r}, and gives other features "
+                f"than sentence-transformers: {modules.unsupported} is not supported."
             )
+        elif modules.differ_from(self.pooling):
+            message = (
+                f"pooling={self.pooling!r} gives other features than those that the "
+                f"sentence-transformers model {name!r} was trained for. Pass "
+                "pooling='auto' for these."
+            )
+        else:
+            return
+        # The level is that of the caller, past the wrapper of set_output or of checks.
+        warnings.warn(message, UserWarning, stacklevel=4)
 
     def _warn_of_cuts(self, run):
         """Warn if a run truncated texts."""
@@ -508,13 +519,15 @@ class EncodingRun:
         if not modules.exist:
             self.pooling = "mean"
             return
-        modules.check()
         if self.layers != (self.checkpoint.depth,):
             raise ValueError(
                 "'layers' must be -1 with pooling='auto' for a sentence-transformers "
                 f"model, which uses the last layer, got {self.estimator.layers!r}. "
                 "Pass layers=-1 or another 'pooling'."
             )
+        if modules.unsupported:
+            self.pooling = "mean"
+            return
         self.limit = min(self.limit, modules.max_length)
         if self.normalize and modules.are_mean:
             self.pooling = "mean"  # the same, with the same key in the cache

@@ -92,16 +92,6 @@ class SentenceModules:
         if self.prompt and config.get("include_prompt") is False:
             self._refuse("a pooling that leaves out the prompt")
 
-    def check(self):
-        """Raise an error where these features cannot do what the modules do."""
-        if self.unsupported:
-            raise ValueError(
-                "'pooling' must be 'mean', 'cls', 'max' or 'last' for this model, got "
-                f"'auto', but {self.source.name!r} has {self.unsupported}, which is "
-                "not supported. Pass one of the others, whose features are not those "
-                "of sentence-transformers."
-            )
-
     def differ_from(self, pooling):
         """Whether the features of the modules differ from this pooling alone.
 
@@ -152,7 +142,13 @@ class SentenceModules:
             raise FileNotFoundError("it has no weights")
 
     def files(self):
-        """Map the names of the files that the modules read to their paths."""
+        """Map the names of the files that the modules read to their paths.
+
+        There are none if a module is not supported: a copy without them has the same
+        features.
+        """
+        if self.unsupported:
+            return {}
         names = ["sentence_bert_config.json", "config_sentence_transformers.json"]
         modules = self.source.read_json("modules.json", list) or []
         names += [f"{module['path']}/config.json" for module in modules[1:]]

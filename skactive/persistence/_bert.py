@@ -46,9 +46,7 @@ def write_encoder(features, where, writer):
     opened = open_checkpoint(features.model, features.revision)
     place, files = _model_at(where), {}
     if features.pooling == "auto":
-        modules = SentenceModules(opened.source)
-        modules.check()
-        files = modules.files()
+        files = SentenceModules(opened.source).files()
     if pickled := [name for name in files if name.endswith(".bin")]:
         raise ValueError(
             f"{place} must hold no pickle to be bundled, got {opened.name!r} with "

@@ -217,16 +217,19 @@ def change_module(folder, number, filename="modules.json", **entries):
         ),
     ],
 )
-def test_auto_refuses_modules_that_it_cannot_follow(
+def test_auto_is_the_mean_with_a_warning_for_modules_that_it_cannot_follow(
     mean_and_dense, tmp_path, number, filename, entries, message
 ):
     folder = shutil.copytree(mean_and_dense, tmp_path / "saved")
     change_module(folder, number, filename, **entries)
     folder = str(folder)
-    with pytest.raises(ValueError, match=f"'pooling' must be .*has {message}"):
-        uncached(folder, pooling="auto").transform(WORDS)
+    automatic = uncached(folder, pooling="auto")
+    with pytest.warns(UserWarning, match=f"'auto' is the mean .*{message}.* is not"):
+        features = automatic.transform(WORDS)
     with pytest.warns(UserWarning, match="Pass pooling='auto'"):
-        uncached(folder).transform(WORDS)
+        np.testing.assert_array_equal(features, uncached(folder).transform(WORDS))
+    copy = load(save(automatic, tmp_path / "bundle", bundle=True))
+    np.testing.assert_array_equal(features, copy.transform(WORDS))
 
 
 def test_auto_refuses_other_layers_than_the_last(mean_and_dense):
