@@ -111,7 +111,7 @@ def get_strategy(name: str, **params: Any) -> Any:
     entry = find(name)
     offered = entry.load()
     if isinstance(offered, type):
-        strategy = _group.make(entry, offered, params)
+        strategy = _plugins.make("strategy", entry.name, offered, params)
         if not callable(getattr(strategy, "select", None)):
             raise TypeError(
                 f"{entry.value!r}, which {entry.dist} {entry.version} offers as the "

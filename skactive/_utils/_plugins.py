@@ -145,43 +145,6 @@ class Group:
                 "affected."
             ) from exc
 
-    def make(self, entry, cls, params):
-        """Return an instance of the class of an entry, with checked parameters.
-
-        Raise a TypeError if a parameter is unknown or missing, and a ValueError if its
-        value is invalid.
-        """
-        accepted = signature(cls).parameters.values()
-        what = f"the {self.kind} {entry.name!r}"
-        kinds = {parameter.kind for parameter in accepted}
-        names = [p.name for p in accepted if p.kind not in _VARIADIC]
-        unknown = sorted(set(params) - set(names))
-        if unknown and Parameter.VAR_KEYWORD not in kinds:
-            close = get_close_matches(unknown[0], names, n=1)
-            hint = f"Did you mean {close[0]!r}?" if close else "Leave it out."
-            takes = ", ".join(map(repr, names)) or "no parameters"
-            raise TypeError(
-                f"{unknown[0]!r} must be a parameter of {what}, which takes {takes}. "
-                f"{hint}"
-            )
-        missing = [
-            p.name
-            for p in accepted
-            if p.kind not in _VARIADIC
-            and p.default is Parameter.empty
-            and p.name not in params
-        ]
-        if missing:
-            given = ", ".join(f"{name}=..." for name in missing)
-            maker = f"get_{self.kind.replace(' ', '_')}"
-            raise TypeError(
-                f"{missing[0]!r} must be given: {what} has no default for it. Pass "
-                f"an instance, such as {maker}({entry.name!r}, {given})."
-            )
-        instance = cls(**params)
-        validate(instance)
-        return instance
-
     def register(self, name, offered, *, replace=False):
         """Name something for the rest of this process; taken names are a ValueError."""
         if not isinstance(name, str) or not name or ":" in name:
@@ -211,6 +174,43 @@ class Group:
 
 
 _VARIADIC = {Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD}
+
+
+def make(kind, name, cls, params):
+    """Return an instance of the class that `name` stands for, with checked parameters.
+
+    Raise a TypeError if a parameter is unknown or missing, and a ValueError if its
+    value is invalid.
+    """
+    accepted = signature(cls).parameters.values()
+    what = f"the {kind} {name!r}"
+    kinds = {parameter.kind for parameter in accepted}
+    names = [p.name for p in accepted if p.kind not in _VARIADIC]
+    unknown = sorted(set(params) - set(names))
+    if unknown and Parameter.VAR_KEYWORD not in kinds:
+        close = get_close_matches(unknown[0], names, n=1)
+        hint = f"Did you mean {close[0]!r}?" if close else "Leave it out."
+        takes = ", ".join(map(repr, names)) or "no parameters"
+        raise TypeError(
+            f"{unknown[0]!r} must be a parameter of {what}, which takes {takes}. {hint}"
+        )
+    missing = [
+        p.name
+        for p in accepted
+        if p.kind not in _VARIADIC
+        and p.default is Parameter.empty
+        and p.name not in params
+    ]
+    if missing:
+        given = ", ".join(f"{name}=..." for name in missing)
+        maker = f"get_{kind.replace(' ', '_')}"
+        raise TypeError(
+            f"{missing[0]!r} must be given: {what} has no default for it. Pass "
+            f"an instance, such as {maker}({name!r}, {given})."
+        )
+    instance = cls(**params)
+    validate(instance)
+    return instance
 
 
 def validate(instance):

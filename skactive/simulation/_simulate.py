@@ -26,7 +26,8 @@ from .._utils._sklearn import (
     validate_params,
 )
 from ..learner import ActiveLearner, DelegationMixin
-from ..stopping._base import get_stopping_rule, should_stop
+from ..stopping._base import should_stop
+from ..stopping._names import get_stopping_rule
 from ._oracle import Oracle, choose_initial
 from ._resume import RunRecorder
 from ._run import Run

@@ -3,15 +3,10 @@
 Call `rule.start()` before a loop and `rule.check(run, learner, X)` after each round.
 """
 
-from ._base import (
-    AllOf,
-    AnyOf,
-    StoppingRule,
-    get_stopping_rule,
-    get_stopping_rule_names,
-)
+from ._base import AllOf, AnyOf, StoppingRule
 from ._callback import as_callback
 from ._cost import CostRule
+from ._names import get_stopping_rule
 from ._predictions import (
     ClassificationChange,
     KappaAverage,
@@ -35,5 +30,4 @@ __all__ = [
     "TimeBudget",
     "as_callback",
     "get_stopping_rule",
-    "get_stopping_rule_names",
 ]

@@ -1,4 +1,4 @@
-"""The base class of stopping rules, rules made of rules, and rules by name."""
+"""The base class of stopping rules, and rules made of rules."""
 
 import re
 from abc import ABC, abstractmethod
@@ -7,7 +7,6 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from .._utils import _plugins
 from .._utils._sklearn import BaseComposition
 
 
@@ -334,77 +333,3 @@ def is_rule(rule):
 def _snake_case(kind):
     words = re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+", kind.__name__)
     return "_".join(words).lower()
-
-
-GROUP = "skactive.stopping"
-
-_group = _plugins.Group(GROUP, "stopping rule", "stopping rules", "stopping")
-
-
-def get_stopping_rule_names() -> list[str]:
-    """Return the names of the stopping rules, in alphabetical order.
-
-    Returns
-    -------
-    names : list of str
-        A built-in name means the built-in rule. Any other name that several
-        distributions offer appears as `dist:name` for each.
-
-    Examples
-    --------
-    >>> from skactive.stopping import get_stopping_rule_names
-    >>> [name for name in get_stopping_rule_names() if "budget" in name]
-    ['label_budget', 'round_budget', 'time_budget']
-    """
-    return _group.names()
-
-
-def get_stopping_rule(name: str, **params: Any) -> Any:
-    """Return a new stopping rule by its name.
-
-    Parameters
-    ----------
-    name : str
-        A name, or `dist:name`. The name of a built-in rule always means that rule.
-    **params
-        Parameters of the rule.
-
-    Returns
-    -------
-    rule : StoppingRule
-
-    Raises
-    ------
-    ValueError
-        If the name is unknown or ambiguous, or the value of a parameter is invalid.
-    ImportError
-        If the plugin that offers it cannot be imported.
-    TypeError
-        If `name` is not a str, the parameters do not fit the rule, or the object that
-        the plugin offers is not a rule.
-
-    Examples
-    --------
-    >>> from skactive import ActiveLearner, simulate
-    >>> from skactive.stopping import get_stopping_rule
-    >>> from sklearn.datasets import load_iris
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> X, y = load_iris(return_X_y=True)
-    >>> learner = ActiveLearner(LogisticRegression(max_iter=500), batch_size=10)
-    >>> rule = get_stopping_rule("label_budget", n=50)
-    >>> run = simulate(learner, X, y, n_initial=10, n_rounds=9, stopping=rule)
-    >>> print(len(run.asked), "labels")
-    50 labels
-    """
-    entry = _group.find(name)
-    offered = _group.load(entry)
-    rule = None
-    if isinstance(offered, type):
-        rule = _group.make(entry, offered, params)
-    if not is_rule(rule):
-        raise TypeError(
-            f"{entry.value!r}, which {entry.dist} {entry.version} offers as the "
-            f"stopping rule {entry.name!r}, must be a class with the methods start() "
-            "and check(run, learner, X). Derive it from skactive.stopping.StoppingRule."
-        )
-    return rule

@@ -30,6 +30,7 @@ from skactive import (
 from skactive.datasets import load_table
 from skactive.posterior import sample_predictions, sample_proba, sampler
 from skactive.simulation import Run, SimulatedLearner
+from skactive.stopping._names import RULES
 
 from .more_groups import estimators, front_ends, pools
 from .targets import Target
@@ -236,7 +237,7 @@ def simulations(folder):
     required = {"label_budget": {"n": 5}, "round_budget": {"n": 5}}
     required["cost_rule"] = {"label_cost": 1.0, "error_cost": 2.0}
     required |= {"time_budget": {"seconds": 5.0}}
-    for name in stopping.get_stopping_rule_names():
+    for name in RULES:
         rule = stopping.get_stopping_rule(name, **required.get(name, {}))
 
         def judge(subject, run, learner, X, *, name=name, **params):
