@@ -28,9 +28,9 @@ def write_own(path, write, known=None, mode=0o666):
     try:
         with _stage(path) as staged:
             write(staged)
-            if (given := os.stat(staged).st_mode) & 0o777 & ~mode:
+            if (granted := os.stat(staged).st_mode) & 0o777 & ~mode:
                 with suppress(PermissionError):  # a disk without permissions
-                    os.chmod(staged, given & mode)
+                    os.chmod(staged, granted & mode)
             with open(staged, "rb+") as stream:
                 _files._fsync(stream.fileno())
             digest, kept = hash_file(staged), None

@@ -127,7 +127,7 @@ class TextFile:
                 raise ValueError(f"{hashes.dtype} of shape {hashes.shape}")
         except (EOFError, ValueError) as exc:
             raise ValueError(
-                f"{path!r} must hold {self.n} hashes, got others ({exc}). {_AGAIN}"
+                f"{path!r} must hold {self.n} hashes, and does not ({exc}). {_AGAIN}"
             ) from exc
         return hashes
 

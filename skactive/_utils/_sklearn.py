@@ -83,7 +83,7 @@ def validate_params(
     return decorate
 
 
-# Largest number of draws, members, steps and the like: more would run for ever.
+# Largest number of draws, members, steps and the like: more would never finish.
 MOST = 1_000_000
 
 

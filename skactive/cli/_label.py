@@ -361,7 +361,7 @@ def _read_about(model):
     if not folder.is_dir():
         raise ValueError(
             f"argument MODEL: must be the folder of a model, got {model!r}, which is "
-            "none."
+            "no folder."
         )
     path = folder.parent / "model.json"
     try:

@@ -12,7 +12,7 @@ def add_label(commands):
         "label",
         help="label the texts of a table in a page or a terminal",
         description="Label the texts of a table. Rows that have a label are training "
-        "data, and blank ones are asked, the most useful first. The file is never "
+        "data, and blank rows are shown, the most useful first. The file is never "
         "changed: the labeled table is written next to it. The same command continues "
         "later.",
     )

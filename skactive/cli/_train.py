@@ -55,10 +55,7 @@ def train_final(args, session, folder, data):
     if session.labels:
         say(f"training the model on {len(y):,} labels; Ctrl-C leaves out predictions")
         session.refit()
-    model, classes = (
-        session.learner.estimator_,
-        session.classes_of_model,
-    )
+    model, classes = session.learner.estimator_, session.classes_of_model
     several = session.target == "multi-label"
     least = _LEAST_OF_SEVERAL if several else _LEAST_TO_FINE_TUNE
     few = len(y) < least or session.target == "regression"

@@ -84,7 +84,7 @@ def open_folder(path):
     except (OSError, EOFError, ValueError) as exc:
         reason = f"{type(exc).__name__}: " * (not isinstance(exc, _UnfinishedError))
         raise ValueError(
-            f"{str(path)!r} must hold features that are whole, got others "
+            f"{str(path)!r} must hold features that are whole, and does not "
             f"({reason}{exc}). {_AGAIN}"
         ) from exc
 

@@ -42,14 +42,19 @@ class LargeProject(Project):
         """Return the cells of the labeled rows, dict of lists, and these rows."""
         columns, rows, start = {name: [] for name in self._labels}, [], 0
         files, _ = find_files(self.path)
-        for file in files:
-            try:
-                part = open_part(file, self._labels)
-            except ValueError:
-                open_part(file, self._texts)  # damage is an error
-                shown = ", ".join(map(repr, self._labels))
-                self.messages = [f"a column {shown} is added; the files have none"]
-                return {name: [] for name in self._labels}, []
+        parts = list(map(self._open_labels, files))
+        shown = ", ".join(map(repr, self._labels))
+        if not any(parts):
+            self.messages = [f"a column {shown} is added; the files have none"]
+            return columns, rows
+        for file, part in zip(files, parts, strict=True):
+            if part is None:
+                self.messages.append(
+                    f"{file.name} has no column {shown}: its texts have no labels"
+                )
+                texts = open_part(file, self._texts)
+                start += sum(batch.num_rows for batch in texts.batches())
+                continue
             for batch in part.batches():
                 cells = [column.to_pylist() for column in batch.columns]
                 for i, row in enumerate(zip(*cells, strict=True), start):
@@ -59,6 +64,16 @@ class LargeProject(Project):
                             columns[name].append(cell)
                 start += batch.num_rows
         return columns, rows
+
+    def _open_labels(self, file):
+        """Return the labels of a file as a Part, None without any column of labels."""
+        try:
+            return open_part(file, self._labels)
+        except ValueError:
+            open_part(file, self._texts)  # damage is an error
+            if any(_has_column(file, name) for name in self._labels):
+                raise
+            return None
 
     def _take_texts(self, rows):
         return self.texts[list(rows)]
@@ -99,6 +114,14 @@ class LargeProject(Project):
         if self.target == "multi-label":
             return [type(known[0])]
         return float if self.target == "regression" else type(known[0])
+
+
+def _has_column(file, name):
+    try:
+        open_part(file, [name])
+    except ValueError:
+        return False
+    return True
 
 
 def write_rows(path, pool, batches, kind, cells):

@@ -26,7 +26,7 @@ def find_folder(path, about, folder=None):
 
     `about` holds the name of the file, the columns of texts, labels and ids, the target
     and the separator. By default the folder is next to the table: FILE.skactive for the
-    labels that were first, and FILE.LABEL.skactive for others.
+    labels of the first project, and FILE.LABEL.skactive for each other column.
     """
     folder = _choose(path, about) if folder is None else Path(folder)
     folder = folder.expanduser().absolute()

@@ -19,8 +19,8 @@ COLUMNS = (
 class Rows:
     """Describe the rows of a labeled table as dicts of cells, and count their sources.
 
-    `given` are the labels of the file; the names in lists get the order in which these
-    name them.
+    `given` are the labels of the file. Names in lists are sorted by their first
+    occurrence in these labels, then by the classes of the session.
     """
 
     def __init__(self, session, given):
@@ -88,7 +88,7 @@ def write_result(path, file, columns, ours, note, delimiter):
     if path.suffix.lower() == ".tsv":
         ours = {**ours, note: list(map(flatten, ours[note]))}
     if is_untyped(path):
-        # The cells of the file stay as they were; only ours could be formulas.
+        # The cells of the file are not changed; only new cells could be formulas.
         ours = {
             name if name in columns else escape(name): list(map(escape, cells))
             for name, cells in ours.items()

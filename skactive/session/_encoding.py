@@ -51,7 +51,7 @@ class Encoder:
         """Continue with the items that the pool has gained."""
         with self._lock:
             start, n = len(self.ready), len(self._pool)
-            # That of the audit: what is asked before there is a model belongs to it.
+            # The order of the audit: queries before the first model belong to it.
             new = self._pool.draw_order(self._seed, start)
             self._order = np.concatenate([self._order, new])
             self.ready = np.concatenate([self.ready, np.zeros(n - start, dtype=bool)])

@@ -228,3 +228,28 @@ def test_two_codings_of_a_large_table(encode, label, folder, tmp_path):
     error = "notes.skactive was begun without --id. Use the same ids, or --session NEW."
     assert status == 1
     assert shown[-1].endswith(error)
+
+
+def test_labels_of_some_files_count(encode, label, folder, columns):
+    first = sorted(folder.iterdir())[0]
+    n = 15
+    write_table(first, {"key": columns["key"][:n], "text": columns["text"][:n]})
+    cells = {name: values[n:] for name, values in columns.items()}
+    cells["label"] = [
+        truth(text) if i < 4 else None for i, text in enumerate(cells["text"])
+    ]
+    write_table(first.with_stem("part-1"), cells)
+    assert encode(folder) == 0
+    status, shown = label(folder, 0)
+    assert status == 0, shown
+    assert f"{N_ROWS} texts, 4 labels given, 0 by people" in shown
+    assert f"{first.name} has no column 'label': its texts have no labels" in shown
+
+
+def test_a_file_with_some_columns_of_labels_is_refused(encode, label, folder, columns):
+    first = sorted(folder.iterdir())[0]
+    write_table(first, {"text": columns["text"][:15], "price": [1] * 15})
+    assert encode(folder) == 0
+    status, shown = label(folder, 0, "--label", "price", "service")
+    assert status == 1
+    assert f"{str(first)!r} has no column 'service'" in "".join(shown)
