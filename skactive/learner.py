@@ -38,6 +38,8 @@ from ._utils._labels import (
 from ._utils._pipelines import (
     computes_features,
     continue_from,
+    delegated,
+    estimator_has,
     find_sample_weight,
     fresh_estimator,
     needs_classes,
@@ -73,16 +75,6 @@ _DELEGATED = (
 )
 
 
-def _estimator_has(method):
-    """Whether the fitted estimator, or else the one to fit, has a method."""
-
-    def check(self):
-        getattr(getattr(self, "estimator_", self.estimator), method)
-        return True
-
-    return check
-
-
 class DelegationMixin:
     """Methods, metadata and tags of the estimator in `estimator` or `estimator_`."""
 
@@ -102,32 +94,13 @@ class DelegationMixin:
             explain_unreadable(exc, "X")
             raise
 
-    @available_if(_estimator_has("predict"))
-    def predict(self, X: Any, **params: Any) -> Any:
-        """See the method of `estimator`."""
-        return self._delegate("predict", X, **params)
+    predict = delegated("predict")
+    predict_proba = delegated("predict_proba")
+    predict_log_proba = delegated("predict_log_proba")
+    decision_function = delegated("decision_function")
+    transform = delegated("transform")
 
-    @available_if(_estimator_has("predict_proba"))
-    def predict_proba(self, X: Any, **params: Any) -> Any:
-        """See the method of `estimator`."""
-        return self._delegate("predict_proba", X, **params)
-
-    @available_if(_estimator_has("predict_log_proba"))
-    def predict_log_proba(self, X: Any, **params: Any) -> Any:
-        """See the method of `estimator`."""
-        return self._delegate("predict_log_proba", X, **params)
-
-    @available_if(_estimator_has("decision_function"))
-    def decision_function(self, X: Any, **params: Any) -> Any:
-        """See the method of `estimator`."""
-        return self._delegate("decision_function", X, **params)
-
-    @available_if(_estimator_has("transform"))
-    def transform(self, X: Any, **params: Any) -> Any:
-        """See the method of `estimator`."""
-        return self._delegate("transform", X, **params)
-
-    @available_if(_estimator_has("score"))
+    @available_if(estimator_has("score"))
     def score(self, X: Any, y: ArrayLike, **params: Any) -> float:
         """See the method of `estimator`."""
         return self._delegate("score", X, y, **params)

@@ -18,25 +18,17 @@ __all__ = ["available", "get_strategy", "get_strategy_names", "register", "unreg
 GROUP = "skactive.strategies"
 
 
-class Entry(_plugins.Entry):
-    """A named strategy; `dist` is "this session" after `register`."""
-
-    def load(self):
-        """Import the class or function; an ImportError names the distribution."""
-        return _group.load(self)
+_group = _plugins.Group(GROUP, "strategy", "strategies", "strategy")
 
 
-_group = _plugins.Group(GROUP, "strategy", "strategies", "strategy", Entry)
-
-
-def available() -> tuple[Entry, ...]:
+def available() -> tuple[_plugins.Entry, ...]:
     """Return every strategy that has a name, without importing any.
 
     Returns
     -------
     entries : tuple of Entry
-        Sorted by name. A name that several distributions offer appears once
-        for each.
+        Their `name`, `value`, `dist` ("this session" after `register`) and `version`,
+        sorted by name. A name that several distributions offer appears once for each.
 
     Examples
     --------
@@ -70,6 +62,11 @@ def get_strategy_names() -> list[str]:
 def find(name):
     """Return the entry of `name` or `dist:name`, without importing anything."""
     return _group.find(name)
+
+
+def load(entry):
+    """Import the class or function; an ImportError names the distribution."""
+    return _group.load(entry)
 
 
 def get_strategy(name: str, **params: Any) -> Any:
@@ -109,7 +106,7 @@ def get_strategy(name: str, **params: Any) -> Any:
     array([2])
     """
     entry = find(name)
-    offered = entry.load()
+    offered = load(entry)
     if isinstance(offered, type):
         strategy = _plugins.make("strategy", entry.name, offered, params)
         if not callable(getattr(strategy, "select", None)):

@@ -70,7 +70,7 @@ def test_an_entry_says_where_a_strategy_comes_from():
     assert (entry.dist, entry.version) == ("skactive", skactive.__version__)
     assert entry.builtin
     assert entry.full_name == "skactive:margin"
-    assert entry.load() is Margin
+    assert registry.load(entry) is Margin
 
 
 def test_the_full_name_is_understood():

@@ -7,6 +7,7 @@ probabilities 0 and 1 are exact.
 from numbers import Real
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 
 def entropy(proba):
@@ -128,11 +129,34 @@ def kl_to_mean(proba):
     return np.maximum(terms.sum(axis=(1, 2)) / t, 0.0)
 
 
-def top_n(scores, n, rng):
-    """Return the positions (n,) of the highest scores (n_candidates,), best first.
+def top_n(
+    scores: ArrayLike, n: int, rng: np.random.Generator | NDArray
+) -> NDArray[np.intp]:
+    """Return the positions of the highest scores, best first, ties at random.
 
-    `rng` breaks ties: a generator, or one random number per candidate (n_candidates,),
-    of which the highest comes first. The cost is O(n_candidates + n log n).
+    The cost is O(n_candidates + n log n).
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_candidates,)
+        The scores, without NaN.
+    n : int
+        Number of positions. All are returned if there are fewer scores.
+    rng : numpy.random.Generator or ndarray of shape (n_candidates,)
+        Breaks ties: a generator, such as `view.rng`, or a random number per candidate,
+        such as `view.uniform()`, of which the highest comes first.
+
+    Returns
+    -------
+    positions : ndarray of int, shape (n,)
+        Positions in `scores`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skactive.strategies import top_n
+    >>> top_n([0.1, 0.9, 0.5], 2, np.random.default_rng(0))
+    array([1, 2])
     """
     scores = np.asarray(scores)
     n = min(n, scores.shape[0])
@@ -143,8 +167,10 @@ def top_n(scores, n, rng):
     reached = np.flatnonzero(scores >= threshold)
     # A random key breaks ties, at the border of the batch and within it.
     # Reversed instead of negated, which not every dtype supports.
-    given = isinstance(rng, np.ndarray)
-    keys = rng[reached] if given else -rng.random(reached.shape[0])
+    if isinstance(rng, np.ndarray):
+        keys = rng[reached]
+    else:
+        keys = -rng.random(reached.shape[0])
     order = np.lexsort((keys, scores[reached]))[::-1]
     return reached[order[:n]]
 

@@ -341,7 +341,32 @@ _INHERITED: list[FileLock] = []
 
 
 class LockedError(RuntimeError):
-    """Another process or object holds the lock; `holder` says which."""
+    """A folder is open for writing elsewhere, in another process or object.
+
+    :class:`skactive.LabelingSession` raises it, and whatever else must not write to a
+    folder at the same time as another program.
+
+    Attributes
+    ----------
+    holder : str
+        Who writes there: the process, the machine and the time, as far as they are
+        known.
+
+    Examples
+    --------
+    >>> from tempfile import mkdtemp
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from skactive import ActiveLearner, LabelingSession
+    >>> from skactive.session import LockedError
+    >>> learner, folder = ActiveLearner(LogisticRegression()), mkdtemp()
+    >>> session = LabelingSession(learner, [[0.0], [1.0]], folder)
+    >>> try:
+    ...     LabelingSession(learner, [[0.0], [1.0]], folder)
+    ... except LockedError as error:
+    ...     print(error.holder.split()[0])
+    process
+    >>> session.close()
+    """
 
     holder = "another process"
 

@@ -1,14 +1,38 @@
 """Split estimators into feature steps and final step; clone and seed them."""
 
+from typing import Any
+
 import numpy as np
 from sklearn import get_config
 from sklearn.base import clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 
 from ._random import round_seed
+
+
+def estimator_has(method):
+    """Return a check of the fitted estimator, or else the one to fit, for a method."""
+
+    def check(self):
+        getattr(getattr(self, "estimator_", self.estimator), method)
+        return True
+
+    return check
+
+
+def delegated(method):
+    """Return a method that passes the call to `_delegate`, if the estimator has it."""
+
+    def call(self, X: Any, **params: Any) -> Any:
+        """See the method of `estimator`."""
+        return self._delegate(method, X, **params)
+
+    call.__name__ = method
+    return available_if(estimator_has(method))(call)
 
 
 def split_estimator(estimator):

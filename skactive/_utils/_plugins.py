@@ -6,7 +6,7 @@ Listing them imports nothing, and nothing is downloaded at run time.
 import re
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from inspect import Parameter, signature
 
@@ -45,17 +45,16 @@ class Group:
     argument that accepts one. `registered` maps names to what was registered by hand.
     """
 
-    def __init__(self, name, kind, plural, argument, entry=Entry):
+    def __init__(self, name, kind, plural, argument):
         self.name = name
         self.kind = kind
         self.plural = plural
         self.argument = argument
-        self.entry = entry
         self.registered = {}
 
     def installed(self):
         """Return the installed entries, sorted by name and distribution."""
-        return _index(self.entry, _read(self.name))[0]
+        return _read(self.name)
 
     def available(self):
         """Return all entries, sorted by name, without importing anything.
@@ -64,7 +63,7 @@ class Group:
         hides the installed ones.
         """
         own = [
-            self.entry(name, f"{obj.__module__}:{obj.__qualname__}", _SESSION, "")
+            Entry(name, f"{obj.__module__}:{obj.__qualname__}", _SESSION, "")
             for name, obj in self.registered.items()
         ]
         installed = [e for e in self.installed() if e.name not in self.registered]
@@ -94,7 +93,7 @@ class Group:
                 f"'name' must be a str, got {name!r}. A {self.kind} itself needs no "
                 f"name: pass it as {self.argument}=."
             )
-        owners = _index(self.entry, _read(self.name))[1]
+        owners = _owners(_read(self.name))
         if name in owners and name not in self.registered:
             return owners[name]
         dist, _, short = name.partition(":") if ":" in name else ("", "", name)
@@ -221,21 +220,15 @@ def validate(instance):
 
 @cache
 def _read(group):
-    """Return the offers of a group, cached: reading takes about 20 ms."""
-    offers = {
-        (point.name, point.value, *_provenance(point))
+    """Return the entries of a group, cached: reading takes about 20 ms."""
+    entries = {
+        Entry(point.name, point.value, *_provenance(point))
         for point in entry_points(group=group)
     }
-    return tuple(sorted(offers, key=lambda offer: (offer[0], offer[2])))
+    return tuple(sorted(entries, key=lambda entry: (entry.name, entry.dist)))
 
 
-@cache
-def _index(entry, offers):
-    """Return the entries, and by name those that own their name; cached."""
-    entries = tuple(entry(*offer) for offer in offers)
-    return entries, _owners(entries)
-
-
+@lru_cache
 def _owners(entries):
     """Return each unambiguous name with its entry: the built-in or only one."""
     names = [entry.name for entry in entries]

@@ -17,10 +17,10 @@ from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._param_validation import (
     HasMethods,
     RealNotInt,
-    StrOptions,
     validate_parameter_constraints,
 )
 from sklearn.utils._param_validation import Interval as _Interval
+from sklearn.utils._param_validation import StrOptions as _StrOptions
 from sklearn.utils.metaestimators import _BaseComposition as BaseComposition
 from sklearn.utils.validation import _check_sample_weight
 from sklearn.utils.validation import _num_samples as num_samples
@@ -47,7 +47,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def validate_params(
-    parameter_constraints: dict[str, list[Any]],
+    parameter_constraints: dict[str, Any],
     *,
     prefer_skip_nested_validation: bool = False,
 ) -> Callable[[_Function], _Function]:
@@ -88,11 +88,77 @@ MOST = 1_000_000
 
 
 class Interval(_Interval):
-    """An interval of numbers that excludes True and False."""
+    """Constraint on a parameter: a number in an interval, not True or False.
 
-    def is_satisfied_by(self, val):
-        """Whether a value lies in it."""
+    Parameters
+    ----------
+    type : type
+        `numbers.Real` or `numbers.Integral`.
+    left : float or None
+        Lower bound; None means that there is none.
+    right : float or None
+        Upper bound; None means that there is none.
+    closed : {"left", "right", "both", "neither"}
+        The bounds that the interval includes.
+
+    Examples
+    --------
+    >>> from numbers import Real
+    >>> from skactive.strategies import Interval, PointwiseStrategy
+    >>> class Power(PointwiseStrategy):
+    ...     "Query where guesses differ."
+    ...
+    ...     requires = frozenset({"proba"})
+    ...     _parameter_constraints = {"power": [Interval(Real, 1, None, closed="left")]}
+    ...
+    ...     def __init__(self, power=2.0):
+    ...         self.power = power
+    ...
+    ...     def score(self, view):
+    ...         return 1 - (view.proba**self.power).sum(axis=1)
+    >>> from skactive import ActiveLearner
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> learner = ActiveLearner(LogisticRegression(), Power(power=0.5))
+    >>> try:
+    ...     learner.fit([[0.0], [1.0]], [0, 1]).query([[0.2], [0.4]], 1)
+    ... except ValueError as error:
+    ...     print("'power' parameter of Power must be a float" in str(error))
+    True
+    """
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        """Return whether a value lies in the interval.
+
+        Parameters
+        ----------
+        val : object
+            The value.
+
+        Returns
+        -------
+        is_inside : bool
+            False for True and False.
+        """
         return not isinstance(val, bool | np.bool_) and super().is_satisfied_by(val)
+
+
+class StrOptions(_StrOptions):
+    """Constraint on a parameter: one of some strings.
+
+    Parameters
+    ----------
+    options : set of str
+        The strings.
+    deprecated : set of str or None, default=None
+        Options that are marked as deprecated in the error.
+
+    Examples
+    --------
+    >>> from skactive.strategies import StrOptions
+    >>> metric = StrOptions({"cosine", "euclidean"})
+    >>> metric.is_satisfied_by("cosine"), metric.is_satisfied_by("angle")
+    (True, False)
+    """
 
 
 class QuickParamsMixin:

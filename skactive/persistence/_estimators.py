@@ -15,7 +15,7 @@ import numpy as np
 from sklearn import config_context
 
 from .._storage._fingerprint import major
-from ..registry import available, find, get_strategy
+from ..registry import available, find, get_strategy, load
 from ..strategies._base import FunctionStrategy
 from ._bert import encode_weights, find_model, restore, write_encoder, write_table
 from ._folder import MOST_BYTES, OBJECT_FILE, TAG, LoadError, check_size, quote
@@ -64,12 +64,12 @@ def _find_entry(offered):
     for entry in candidates:
         if entry.value == home:
             with suppress(ImportError):
-                if entry.load() is offered:
+                if load(entry) is offered:
                     return entry
     for entry in candidates:  # an entry point may name a class where it is imported to
         if entry.value.split(":")[0].split(".")[0] == package:
             with suppress(ImportError):
-                if entry.load() is offered:
+                if load(entry) is offered:
                     return entry
     return None
 

@@ -14,6 +14,8 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from .._utils._containers import concatenate, count_items, read_items, take_rows
 from .._utils._labels import as_labels, check_classes, check_one_label
 from .._utils._pipelines import (
+    delegated,
+    estimator_has,
     last_params,
     seeded_clone,
     takes_unlabeled,
@@ -36,16 +38,6 @@ from ..linear_model._gradients import (
     check_gradient_factors,
     gradient_factors,
 )
-
-
-def _estimator_has(method):
-    """Whether the fitted estimator, or else the one to fit, has a method."""
-
-    def check(self):
-        getattr(getattr(self, "estimator_", self.estimator), method)
-        return True
-
-    return check
 
 
 def _passes(check):
@@ -401,39 +393,14 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             return proba
         return np.exp(log_softmax(_log(proba) / self.temperature_, axis=1))
 
-    @available_if(_estimator_has("decision_function"))
-    def decision_function(self, X: Any) -> NDArray:
-        """Return the decision values of `estimator_`.
-
-        Parameters
-        ----------
-        X : container of n items
-            Items that `estimator` accepts.
-
-        Returns
-        -------
-        decision : ndarray of shape (n,) or (n, k)
-        """
+    def _delegate(self, method, X):
         check_is_fitted(self)
-        return self.estimator_.decision_function(X)
+        return getattr(self.estimator_, method)(X)
 
-    @available_if(_estimator_has("transform"))
-    def transform(self, X: Any) -> NDArray:
-        """Return the features of `estimator_`.
+    decision_function = delegated("decision_function")
+    transform = delegated("transform")
 
-        Parameters
-        ----------
-        X : container of n items
-            Items that `estimator` accepts.
-
-        Returns
-        -------
-        features : ndarray of shape (n, d)
-        """
-        check_is_fitted(self)
-        return self.estimator_.transform(X)
-
-    @available_if(_estimator_has("sample_proba"))
+    @available_if(estimator_has("sample_proba"))
     def sample_proba(
         self, X: Any, n_draws: int | None = None, random_state: Any = None
     ) -> NDArray:

@@ -5,6 +5,8 @@ Each family is imported when one of its names is first used.
 
 from importlib import import_module
 
+from .._math._scores import top_n
+from .._utils._sklearn import Interval, StrOptions
 from ._base import FunctionStrategy, PointwiseStrategy, Strategy
 
 _HOME = {
@@ -53,7 +55,15 @@ _HOME = {
     "WholeCluster": "_clustering",
 }
 
-__all__ = ["FunctionStrategy", "PointwiseStrategy", "Strategy", *_HOME]
+__all__ = [
+    "FunctionStrategy",
+    "Interval",
+    "PointwiseStrategy",
+    "StrOptions",
+    "Strategy",
+    "top_n",
+    *_HOME,
+]
 
 
 def __getattr__(name):

@@ -104,7 +104,8 @@ class Entropy(_OfLabels):
 class LeastConfidence(_OfLabels):
     """Query the candidates with the lowest highest class probability, 1 - max p.
 
-    For multi-label targets, the mean or maximum of min(p, 1 - p) over the labels.
+    Also known as "variation_ratio". For multi-label targets, the mean or maximum of
+    min(p, 1 - p) over the labels.
 
     Parameters
     ----------
@@ -121,6 +122,8 @@ class LeastConfidence(_OfLabels):
     ----------
     D. D. Lewis, W. A. Gale, "A sequential algorithm for training text classifiers",
     SIGIR 1994.
+
+    L. C. Freeman, "Elementary applied statistics", 1965, for the variation ratio.
 
     Examples
     --------
@@ -142,40 +145,7 @@ class LeastConfidence(_OfLabels):
         return _scores.least_confidence(view.proba)
 
 
-class VariationRatio(LeastConfidence):
-    """Query the candidates with the most probability outside the predicted class.
-
-    For a single predicted distribution this equals least confidence. Both names are in
-    use.
-
-    Parameters
-    ----------
-    aggregate : {"mean", "max"}, default="mean"
-        How the values of the labels become one number, for multi-label targets.
-
-    Notes
-    -----
-    Cost: O(n k) plus the prediction.
-
-    When to use: as `least_confidence`, which has the same order.
-
-    References
-    ----------
-    L. C. Freeman, "Elementary applied statistics", 1965.
-
-    Examples
-    --------
-    The trees of a forest agree at the ends and vote for both classes in the middle:
-
-    >>> from skactive import ActiveLearner
-    >>> from skactive.strategies import VariationRatio
-    >>> from sklearn.ensemble import RandomForestClassifier
-    >>> forest = RandomForestClassifier(random_state=0)
-    >>> learner = ActiveLearner(forest, strategy=VariationRatio(), random_state=0)
-    >>> learner = learner.fit([[-2.0], [-1.0], [1.0], [2.0]], [0, 0, 1, 1])
-    >>> learner.query([[-9.0], [0.1], [9.0]], 1)
-    array([1])
-    """
+VariationRatio = LeastConfidence  # the other name of the measure
 
 
 class Margin(_OfLabels):

@@ -208,7 +208,7 @@ def check_ties_are_spread(subject):
     ensure(
         reached >= 12,
         f"15 seeds reached {reached} of 20 equal candidates; break ties with "
-        "skactive._math._scores.top_n(scores, n, view.rng), not with argsort.",
+        "skactive.strategies.top_n(scores, n, view.rng), not with argsort.",
     )
 
 

@@ -16,14 +16,9 @@ from .._utils._containers import take_rows
 from .._utils._dask import is_dask, map_rows
 from .._utils._pipelines import has_sampler, resample, split_estimator
 from .._utils._sklearn import is_linear_classifier, num_samples
+from ..linear_model._gradients import boundary_distance, gradient_factors
 from . import _quantities
-from ._quantities import (
-    CAPABILITIES,
-    check_capability,
-    check_target,
-    read_only,
-    take_from,
-)
+from ._quantities import check_capability, check_target, read_only, take_from
 from ._query import Query
 
 _CHEAP_COPY_BYTES = 2**20
@@ -139,6 +134,7 @@ class PoolView:
         self._parent = parent
         self._positions = positions  # in the parent
         self._is_transformed = transformed  # whether X went through the front steps
+        self._copy = None  # the items, once they are copied from the parent's
         self._computed = {}
 
     def __len__(self) -> int:
@@ -564,11 +560,13 @@ class PoolView:
     def _root(self):
         return self if self._parent is None else self._parent._root
 
-    @cached_property
+    @property
     def _items(self):
         if self._parent is None:
             return self._X
-        return take_rows(self._X, self._pool_positions)
+        if self._copy is None:
+            self._copy = take_rows(self._X, self._pool_positions)
+        return self._copy
 
     @property
     def _pool_positions(self):
@@ -597,23 +595,28 @@ class PoolView:
     @property
     def _input_rows(self):
         """The input of the final estimator, for code that reads a chunk at a time."""
-        is_copied = self._query.front is not None and not self._is_transformed
-        if is_copied and self._parent is not None and is_dask(self._X):
-            is_copied = False  # the parent transforms the blocks that are read
-        elif is_copied and self._query.finds_rows:
-            if self._parent is None:
-                rows = self._remember("rows", lambda: self._query.find_rows(self._X))
-                return self._inputs if rows is None else rows
-            is_copied = False
-        if not is_copied and self._parent is not None and "_items" not in vars(self):
-            # A linear model takes less time than a copy.
-            is_linear = is_linear_classifier(self._query.final)
-            least = _CHEAP_COPY_BYTES if is_linear else None
-            rows = lazy_rows(self._parent._input_rows, self._positions, least)
-            if rows is not None:
-                return rows
-        rows = self._lazy_inputs
+        is_root = self._parent is None
+        rows = self._stored_rows() if is_root else self._rows_of_parent()
+        if rows is None:
+            rows = self._lazy_inputs
         return self._inputs if rows is None else rows
+
+    def _stored_rows(self):
+        """Return what the last front step has on the disk, or None."""
+        if self._is_transformed or not self._query.finds_rows:
+            return None
+        return self._remember("rows", lambda: self._query.find_rows(self._X))
+
+    def _rows_of_parent(self):
+        """Return rows of the parent's input, or None if they are copied anyway."""
+        query = self._query
+        transforms = query.front is not None and not self._is_transformed
+        reads_parts = query.finds_rows or is_dask(self._X)
+        if self._copy is not None or (transforms and not reads_parts):
+            return None
+        # A linear model takes less time than a copy.
+        least = _CHEAP_COPY_BYTES if is_linear_classifier(query.final) else None
+        return lazy_rows(self._parent._input_rows, self._positions, least)
 
     @cached_property
     def _lazy_inputs(self):
@@ -641,15 +644,7 @@ class PoolView:
         )
 
     def _check_allowed(self, capability):
-        query = self._query
-        if query.requires is None or capability in query.optional:
-            check_capability(capability, **query.known)
-        elif capability not in query.requires:
-            what = CAPABILITIES[capability].gives
-            raise AttributeError(
-                f"strategy {query.name!r} uses {what} without declaring it. Add "
-                f"{capability!r} to its `requires`."
-            )
+        self._query.check_allowed(capability)
 
     @cached_property
     def _labeled_view(self):
@@ -714,10 +709,13 @@ class PoolView:
         if hasattr(final, "gradient_factors"):
             return final.gradient_factors(self._inputs)
         proba = self._remember("proba", self._predict_proba)
-        return _quantities.factor_gradients(final, self._input_rows, proba)
+        return gradient_factors(final, self._input_rows, proba)
 
     def _measure_boundary(self):
-        return _quantities.measure_boundary(self._query.final, self._input_rows)
+        final = self._query.final
+        if hasattr(final, "boundary_distance"):
+            return final.boundary_distance(self._inputs)
+        return boundary_distance(final, self._input_rows)
 
     def _update_distances(self, metric):
         key = ("labeled_distances", metric)

@@ -23,6 +23,7 @@ from .._utils._labels import find_target, marginals
 from .._utils._pipelines import split_estimator
 from .._utils._sklearn import is_linear_classifier
 from .._utils._threads import one_blas_thread
+from ..linear_model._gradients import check_boundary, check_gradient_factors
 from ..registry import get_strategy
 from ..strategies._base import OF_CLASSES, TARGETS
 
@@ -184,22 +185,6 @@ def measure_margins(view, rows, final):
     return np.concatenate([view.take(part).margins for part in parts])
 
 
-def factor_gradients(final, rows, proba):
-    """Return factors (n, k) and (n, d) of the gradients; the second may be LazyRows."""
-    from ..linear_model._gradients import gradient_factors
-
-    return gradient_factors(final, rows, proba)
-
-
-def measure_boundary(final, rows):
-    """Return distances to the nearest decision boundary (n,)."""
-    from ..linear_model._gradients import boundary_distance
-
-    if hasattr(final, "boundary_distance") and isinstance(rows, LazyRows):
-        rows = np.asarray(rows)
-    return boundary_distance(final, rows)
-
-
 def map_draws(function, draw, source, n, n_numbers, n_jobs):
     """Return `function` of the draws of n items, a chunk of them at a time.
 
@@ -281,18 +266,6 @@ def _check_draws(final):
     check_can_sample(final)
 
 
-def _check_gradients(final):
-    from ..linear_model._gradients import check_gradient_factors
-
-    check_gradient_factors(final)
-
-
-def _check_boundary(final):
-    from ..linear_model._gradients import check_boundary
-
-    check_boundary(final)
-
-
 def _check_variance(final):
     if not is_regressor(final):
         raise TypeError(f"{type(final).__name__} is no regressor.")
@@ -332,12 +305,12 @@ CAPABILITIES = {
     "gradients": Capability(
         "factors of the loss gradient",
         "gradients (n, k) and (n, d)",
-        check=_check_gradients,
+        check=check_gradient_factors,
     ),
     "boundary": Capability(
         "distances to the decision boundary",
         "boundary (n,)",
-        check=_check_boundary,
+        check=check_boundary,
     ),
     "embedding_gradients": Capability(
         "gradients of word embeddings",

@@ -13,6 +13,7 @@ from .._utils import _chunks
 from .._utils._chunks import LazyRows
 from .._utils._labels import find_target
 from .._utils._pipelines import split_estimator
+from ._quantities import CAPABILITIES, check_capability
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +70,17 @@ class Query:
         """Keyword arguments of `check_capability` and `check_target`."""
         names = ("name", "final", "front", "X", "y_labeled", "model")
         return {name: getattr(self, name) for name in names}
+
+    def check_allowed(self, capability):
+        """Raise an AttributeError unless the strategy may use a quantity."""
+        if self.requires is None or capability in self.optional:
+            check_capability(capability, **self.known)
+        elif capability not in self.requires:
+            what = CAPABILITIES[capability].gives
+            raise AttributeError(
+                f"strategy {self.name!r} uses {what} without declaring it. Add "
+                f"{capability!r} to its `requires`."
+            )
 
     def draw(self, n, positions=None):
         """Return the next n uniform numbers, (n,), or those at some positions, (p,)."""

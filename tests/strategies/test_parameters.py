@@ -184,7 +184,7 @@ VALUES = [
 def test_any_value_of_any_parameter_works_or_is_named(name):
     case = make_case(n=12, k=2)
     unnamed = []
-    for parameter in signature(registry.find(name).load()).parameters:
+    for parameter in signature(registry.load(registry.find(name))).parameters:
         for value in VALUES:
             try:
                 strategy = get_strategy(name, **{parameter: value})
