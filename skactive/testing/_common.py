@@ -1,10 +1,8 @@
-"""What both kits use: collecting and running checks, errors, global generators."""
+"""Collecting and running checks, errors, copies, global generators."""
 
 import pickle
 import random
 import sys
-from collections.abc import Mapping
-from difflib import get_close_matches
 from functools import partial
 
 import joblib
@@ -35,50 +33,6 @@ def collect(checks, applies, subject):
         )
     for check in applicable:
         yield check.__name__, partial(_run, check, subject)
-
-
-def run_all(checks):
-    """Run (name, check) pairs up to the first failure; return the names."""
-    names = []
-    for name, check in checks:
-        check()
-        names.append(name)
-    return names
-
-
-def parametrize(objects, checks_of, label_of, expected_failed, *, argument):
-    """Return a pytest decorator with one case per object and check."""
-    import pytest
-
-    if not objects:
-        raise ValueError(
-            f"{argument!r} is empty, so that nothing would be checked. Name at least "
-            f"one {_SINGULAR[argument]}."
-        )
-    params, known, reasons = [], set(), {}
-    for subject in objects:
-        label = label_of(subject)
-        failing = expected_failed or {}
-        failing = failing if isinstance(failing, Mapping) else failing(subject) or {}
-        reasons.update(failing)
-        for name, check in checks_of(subject):
-            known.add(name)
-            marks = ()
-            if name in failing:
-                marks = pytest.mark.xfail(reason=failing[name], strict=True)
-            params.append(pytest.param(check, id=f"{label}-{name}", marks=marks))
-    unknown = sorted(set(reasons) - known)
-    if unknown:
-        close = get_close_matches(unknown[0], known, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
-        raise ValueError(
-            f"'expected_failed' must name checks of these {argument}, got "
-            f"{unknown}.{hint}"
-        )
-    return pytest.mark.parametrize("check", params)
-
-
-_SINGULAR = {"strategies": "strategy", "estimators": "estimator"}
 
 
 def _run(check, subject):

@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from ..learner import ActiveLearner
-from ._common import collect, ensure, parametrize, run_all
+from ._common import collect, ensure
 from ._strategy_cases import (
     GivenProba,
     GivenScores,
@@ -393,20 +394,42 @@ _CHECKS = (
     *ANSWER_CHECKS,
 )
 
+
+def _has_classes(subject):
+    return subject.target == "single-label"
+
+
+def _requires_only(subject, *allowed):
+    """Whether a strategy declares nothing but the `allowed` names."""
+    requires = subject.requires
+    return isinstance(requires, frozenset | set) and requires <= set(allowed)
+
+
+def _can_be_pickled(subject):
+    """Whether it is no lambda and no local function, which pickle refuses."""
+    function = getattr(subject.sample, "function", None)
+    return not subject.is_function or "<" not in getattr(function, "__qualname__", "")
+
+
 # When a check applies to a strategy; the others always do.
 _APPLIES = {
     "check_init_only_stores": lambda s: not s.is_function,
     "check_get_and_set_params": lambda s: not s.is_function,
-    "check_pickle": lambda s: not _is_local_function(s),
+    "check_pickle": _can_be_pickled,
     "check_permuted_pool": lambda s: s.is_pointwise,
     "check_scores_are_numbers": lambda s: s.is_pointwise,
     "check_ties_are_spread": lambda s: s.is_pointwise,
     "check_no_fixed_seed_for_ties": lambda s: s.is_pointwise,
+    "check_two_classes": _has_classes,
+    "check_seven_classes": _has_classes,
+    "check_one_label_per_class": _has_classes,
+    "check_labels_of_any_kind": _has_classes,
     "check_decision_values": lambda s: (
         _has_classes(s)
-        and _requires_only(s, {"class_scores", "features", "labeled"}, "class_scores")
+        and _requires_only(s, "class_scores", "features", "labeled")
+        and "class_scores" in s.requires
     ),
-    "check_cold_start": lambda s: _requires_only(s, {"features", "surprisal"}),
+    "check_cold_start": lambda s: _requires_only(s, "features", "surprisal"),
 }
 
 
@@ -484,7 +507,11 @@ def check_strategy(strategy: Any) -> list[str]:
     ...     print(str(error).split(":")[0])
     '<lambda>' fails check_permuted_pool
     """
-    return run_all(strategy_checks(strategy))
+    names = []
+    for name, check in strategy_checks(strategy):
+        check()
+        names.append(name)
+    return names
 
 
 def parametrize_with_strategy_checks(
@@ -525,38 +552,31 @@ def parametrize_with_strategy_checks(
     >>> cases[0].id
     'random-check_requires_known_names'
     """
+    import pytest
+
     strategies = [strategies] if isinstance(strategies, str) else list(strategies)
-    return parametrize(
-        strategies,
-        strategy_checks,
-        lambda strategy: StrategySubject(strategy).label,
-        expected_failed,
-        argument="strategies",
-    )
-
-
-def _has_classes(subject):
-    return subject.target == "single-label"
-
-
-_APPLIES |= dict.fromkeys(
-    [
-        *("check_two_classes", "check_seven_classes", "check_one_label_per_class"),
-        "check_labels_of_any_kind",
-    ],
-    _has_classes,
-)
-
-
-def _requires_only(subject, allowed, needed=None):
-    """Whether a strategy declares `needed` and nothing but `allowed`."""
-    requires = subject.requires
-    if not isinstance(requires, frozenset | set):
-        return False
-    return requires <= allowed and (needed is None or needed in requires)
-
-
-def _is_local_function(subject):
-    """Whether it is a lambda or a local function, which pickle refuses."""
-    function = getattr(subject.sample, "function", None)
-    return subject.is_function and "<" in getattr(function, "__qualname__", "")
+    if not strategies:
+        raise ValueError(
+            "'strategies' is empty, so that nothing would be checked. Name at least "
+            "one strategy."
+        )
+    params, known, reasons = [], set(), dict[str, str]()
+    for strategy in strategies:
+        label = StrategySubject(strategy).label
+        failing = expected_failed or {}
+        failing = failing if isinstance(failing, Mapping) else failing(strategy) or {}
+        reasons.update(failing)
+        for name, check in strategy_checks(strategy):
+            known.add(name)
+            marks = []
+            if name in failing:
+                marks = [pytest.mark.xfail(reason=failing[name], strict=True)]
+            params.append(pytest.param(check, id=f"{label}-{name}", marks=marks))
+    if unknown := sorted(set(reasons) - known):
+        close = get_close_matches(unknown[0], known, n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        raise ValueError(
+            f"'expected_failed' must name checks of these strategies, got {unknown}."
+            f"{hint}"
+        )
+    return pytest.mark.parametrize("check", params)

@@ -4,6 +4,7 @@ import joblib
 import numpy as np
 import pytest
 from sklearn.base import is_classifier, is_regressor
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -11,9 +12,9 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator_cloneable, check_mixin_order
 
 from skactive.bert import BertClassifier, BertFeatures, BertRegressor
-from skactive.testing import check_text_estimator
 
 from ._helpers import X, Y, assert_equal_outputs, classifier, fitted_copy
+from ._text_checks import check_text_estimator
 
 QUICK = {"max_epochs": 1, "lr": 1e-3, "batch_size": 8, "device": "cpu"}
 UNDER_TEST = {
@@ -56,6 +57,11 @@ def test_text_checks(tiny_bert, label):
     cls, params = UNDER_TEST[label]
     passed = check_text_estimator(cls(tiny_bert, **params))
     assert len(set(passed)) == len(passed) == COUNTS[cls.__name__]
+
+
+def test_another_text_estimator_fails_the_checks():
+    with pytest.raises(AssertionError, match="fails check_tags_are_honest: its input"):
+        check_text_estimator(TfidfVectorizer())
 
 
 @pytest.mark.parametrize("cls", [BertFeatures, BertClassifier, BertRegressor])

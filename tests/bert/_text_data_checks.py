@@ -4,7 +4,8 @@ import joblib
 import numpy as np
 from sklearn.utils.validation import has_fit_parameter
 
-from ._common import ensure
+from skactive.testing._common import ensure
+
 from ._text_cases import (
     TEXTS,
     agree,
