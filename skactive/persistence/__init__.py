@@ -15,10 +15,8 @@ from ._estimators import (
 from ._folder import OBJECT_FILE, Reader, Writer, new_folder, open_folder, read_json
 from ._values import (
     ARRAY_DECODERS,
-    FRAME_DECODERS,
     VALUE_DECODERS,
     encode_array,
-    encode_frame,
     encode_value,
 )
 
@@ -27,14 +25,12 @@ __all__ = ["load", "save"]
 _ENCODERS = (
     encode_value,
     encode_array,
-    encode_frame,
     encode_strategy,
     encode_estimator,
 )
 _DECODERS = {
     **VALUE_DECODERS,
     **ARRAY_DECODERS,
-    **FRAME_DECODERS,
     **STRATEGY_DECODERS,
     **ESTIMATOR_DECODERS,
 }
@@ -109,7 +105,7 @@ def save(
         If the folder of a `BertClassifier`'s model has changed since it was trained.
     TypeError
         If a part cannot be saved without pickle, such as a plain function as the
-        strategy. The error names its place in the estimator.
+        strategy or a data frame. The error names its place in the estimator.
     ImportError
         If a scikit-learn estimator is to be saved and skops is not installed.
 
@@ -124,6 +120,8 @@ def save(
     predict and to continue training. Of a `BertFeatures` or a `StaticFeatures`, only
     the parameters are saved unless `bundle` is True; of a `PrecomputedFeatures`,
     always.
+
+    A series of texts and an array of numpy's `StringDType` are saved as lists.
 
     Examples
     --------

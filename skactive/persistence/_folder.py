@@ -1,12 +1,10 @@
 """A folder that appears whole or not at all, and objects as JSON with files in it."""
 
-import ctypes
 import hashlib
 import json
 import os
 import re
 import shutil
-import sys
 import uuid
 from contextlib import contextmanager, suppress
 from glob import escape
@@ -225,7 +223,6 @@ def _refuse_constant(name):
 MANIFEST = "manifest.json"
 FORMAT = "skactive"
 FORMAT_VERSION = 1
-_EXCHANGE = 2  # RENAME_EXCHANGE of Linux
 _LOCK, _NEW, _OLD = "lock", "new", "old"  # in the temporary folder
 
 
@@ -251,23 +248,27 @@ def new_folder(folder, overwrite):
         _seal(new)
         if overwrite and target.exists():
             _check_target(target, overwrite)  # it may have changed since
-            _replace(new, target)
-        else:
-            os.rename(new, target)
+            os.rename(target, temporary / _OLD)
+        os.rename(new, target)
         _sync(target.parent)
     finally:
-        _remove(temporary, lock)
+        _remove(temporary, target, lock)
 
 
-def _remove(temporary, lock, again=True):
-    """Remove a temporary folder, even if the user interrupts this once."""
+def _remove(temporary, target, lock, again=True):
+    """Remove a temporary folder, even if the user interrupts this once.
+
+    A save that ended between its two renames gets its target back first.
+    """
     try:
+        if (temporary / _OLD).exists() and not target.exists():
+            os.rename(temporary / _OLD, target)
         if lock is not None:
             lock.release()
         shutil.rmtree(temporary, ignore_errors=True)
     except BaseException as exc:
         if again:
-            _remove(temporary, lock, again=False)
+            _remove(temporary, target, lock, again=False)
         first = exc
         while isinstance(first, OSError):  # shutil may close a folder twice
             first = first.__context__
@@ -282,9 +283,7 @@ def _sweep(target):
             lock = Lock(temporary / _LOCK, "")
         except (LockedError, OSError):
             continue  # a save that is under way
-        if (temporary / _OLD).exists() and not target.exists():
-            os.rename(temporary / _OLD, target)  # killed between two renames
-        _remove(temporary, lock)
+        _remove(temporary, target, lock)
 
 
 def _check_target(target, overwrite):
@@ -317,32 +316,6 @@ def _check_target(target, overwrite):
             f"{os.fspath(target)!r}, which also holds {others[0]!r}. Move that away, "
             "or pass another path."
         )
-
-
-def _replace(new, target):
-    """Replace the target by a new folder; the old one moves next to the new one."""
-    if _exchange(new, target):
-        return
-    old = new.with_name(_OLD)
-    os.rename(target, old)
-    try:
-        os.rename(new, target)
-    except BaseException:
-        os.rename(old, target)
-        raise
-
-
-def _exchange(one, other):
-    """Swap two folders in one step if the system can; return whether it did."""
-    if not sys.platform.startswith("linux"):
-        return False
-    try:
-        rename = ctypes.CDLL(None, use_errno=True).renameat2
-    except (OSError, AttributeError):
-        return False
-    here = -100  # AT_FDCWD: the paths are absolute anyway
-    paths = os.fsencode(one), os.fsencode(other)
-    return rename(here, paths[0], here, paths[1], _EXCHANGE) == 0
 
 
 def _seal(folder):
@@ -416,6 +389,8 @@ def open_folder(folder):
     changed or not listed.
     """
     root = Path(os.path.realpath(os.path.expanduser(folder)))
+    if not root.exists():
+        _sweep(root)  # a save may have been killed between its two renames
     if not root.is_dir():
         raise FileNotFoundError(
             f"'folder' must be what skactive.save wrote, got {os.fspath(root)!r}, "

@@ -1,21 +1,19 @@
-"""Values as JSON, and as files of arrays, texts and data frames."""
+"""Values as JSON, and as files of arrays and texts."""
 
 import math
 import os
-import sys
 from pathlib import Path, PurePath
 
 import numpy as np
 from scipy import sparse
 
-from ._folder import TAG, LoadError, check_size, quote, read_json
+from ._folder import TAG, LoadError, quote, read_json
 
 _SEQUENCES = {tuple: "tuple", set: "set", frozenset: "frozenset"}
 _SPARSE = {
     name: getattr(sparse, name)
     for name in ("csr_matrix", "csc_matrix", "csr_array", "csc_array")
 }
-_COLUMN = "values"  # of a series, which parquet lacks
 
 
 # Values -------------------------------------------------------------------------------
@@ -117,19 +115,29 @@ def encode_array(value, where, writer):
             f"{quote(where)} must be CSR or CSC to be saved, got {kind}. Convert it "
             "with tocsr()."
         )
+    if type(value).__module__.split(".")[0] in ("pandas", "polars"):
+        return _encode_series(value, where)
     return NotImplemented
 
 
+def _encode_series(value, where):
+    """Return the texts of a series as a list; raise a TypeError for anything else."""
+    texts = value.to_list() if hasattr(value, "to_list") else [None]
+    if all(type(text) is str for text in texts):
+        return texts
+    raise TypeError(
+        f"{quote(where)} must be texts or an array to be saved, got a "
+        f"{type(value).__name__} of {type(value).__module__.split('.')[0]}. Convert it "
+        "with to_numpy() before fit, or leave labeled data out with data=False."
+    )
+
+
 def _encode_dense(array, where, writer):
-    if array.dtype.kind == "T":
-        if hasattr(array.dtype, "na_object"):
-            raise TypeError(
-                f"{quote(where)} must be an array of strings without a missing value "
-                f"to be saved, got {array.dtype!r}. Convert it with astype(object)."
-            )
-        return _encode_objects(array.astype(object), "strings", where, writer)
+    if array.dtype.kind == "T":  # numpy.dtypes.StringDType
+        return writer.encode(array.tolist(), where)
     if array.dtype == object:
-        return _encode_objects(array, "objects", where, writer)
+        items = writer.encode(array.ravel().tolist(), where)
+        return {TAG: "objects", "shape": list(array.shape), "items": items}
     if array.dtype.hasobject or array.dtype.kind not in "biufcUSmM":
         raise TypeError(
             f"{quote(where)} must be an array of numbers or texts to be saved without "
@@ -140,11 +148,6 @@ def _encode_dense(array, where, writer):
     return {TAG: "array", "file": name}
 
 
-def _encode_objects(array, tag, where, writer):
-    items = writer.encode(array.ravel().tolist(), where)
-    return {TAG: tag, "shape": list(array.shape), "items": items}
-
-
 def encode_items(value, where, writer):
     """Return labeled items as a node; texts are written to a JSON file of their own.
 
@@ -152,11 +155,7 @@ def encode_items(value, where, writer):
     """
     value = list(value) if hasattr(value, "take_rows") else value
     node = writer.encode(value, where)
-    if not isinstance(node, list) and node.get(TAG) not in (
-        "tuple",
-        "objects",
-        "strings",
-    ):
+    if not isinstance(node, list) and node.get(TAG) not in ("tuple", "objects"):
         return node
     name, _ = writer.new_file("items", where, ".json")
     writer.write_json(name, node)
@@ -182,10 +181,6 @@ def _decode_objects(node, where, reader):
     return array.reshape(node["shape"])
 
 
-def _decode_strings(node, where, reader):
-    return _decode_objects(node, where, reader).astype(np.dtypes.StringDType())
-
-
 def _decode_sparse(node, where, reader):
     parts = [reader.decode(node[k], where) for k in ("data", "indices", "indptr")]
     matrix = _SPARSE[node["kind"]](tuple(parts), shape=tuple(node["shape"]))
@@ -202,185 +197,8 @@ def _decode_sparse(node, where, reader):
 ARRAY_DECODERS = {
     "array": _decode_array,
     "objects": _decode_objects,
-    "strings": _decode_strings,
     "sparse": _decode_sparse,
     "json": lambda node, where, reader: reader.decode(
         read_json(reader.path(node["file"])), where
     ),
 }
-
-
-# Data frames --------------------------------------------------------------------------
-
-
-def encode_frame(value, where, writer):
-    """Return a data frame or series as a node with a file, or NotImplemented.
-
-    Raise a TypeError for a frame that parquet would change.
-    """
-    for library, encode in (("pandas", _encode_pandas), ("polars", _encode_polars)):
-        module = sys.modules.get(library)  # its objects exist only once it is loaded
-        if module is None:
-            continue
-        if type(value) in (module.DataFrame, module.Series):
-            is_series = type(value) is module.Series
-            name, path = writer.new_file("frames", where, ".parquet")
-            node = {TAG: library, "file": name, "series": is_series}
-            try:
-                node |= encode(value, is_series, where, writer, path)
-            except ImportError as exc:
-                raise ImportError(_NO_PYARROW.format(quote(where))) from exc
-            except Exception as exc:  # each library raises errors of its own
-                raise TypeError(
-                    f"{quote(where)} cannot be saved as parquet, got a {library} "
-                    f"{type(value).__name__} ({type(exc).__name__}: {exc}). Use "
-                    "columns of numbers, texts, dates or categories, named by str."
-                ) from exc
-            return node
-    return NotImplemented
-
-
-_NO_PYARROW = (
-    "{} is a data frame of pandas, which needs pyarrow 15 or newer as a file. "
-    "Install it with `pip install 'pyarrow>=15'`."
-)
-
-
-def _encode_pandas(value, is_series, where, writer, path):
-    import pandas as pd
-
-    _require_pyarrow()
-    frame = value.to_frame(_COLUMN) if is_series else value
-    with open(path, "wb") as stream:
-        frame.to_parquet(stream, engine="pyarrow", index=True)
-    node = {
-        "name": writer.encode(value.name, f"{where}.name") if is_series else None,
-        "dtypes": [_describe(dtype) for dtype in frame.dtypes],
-        "index": _describe(frame.index.dtype) if frame.index.nlevels == 1 else None,
-    }
-    back = _read_pandas(path, node)
-    pd.testing.assert_frame_equal(back, frame, check_exact=True, check_freq=False)
-    return node
-
-
-def _describe(dtype):
-    """Return a dtype in a form from which :func:`_dtype` restores it."""
-    import pandas as pd
-
-    if isinstance(dtype, pd.StringDtype):
-        return {"storage": dtype.storage, "has_na": dtype.na_value is pd.NA}
-    return str(dtype)
-
-
-def _dtype(description):
-    import pandas as pd
-
-    if not isinstance(description, dict):
-        return pd.api.types.pandas_dtype(description)
-    if description["has_na"]:
-        return pd.StringDtype(description["storage"])
-    return pd.StringDtype(description["storage"], na_value=float("nan"))
-
-
-def _read_pandas(path, node):
-    import pandas as pd
-
-    with open(path, "rb") as stream:
-        frame = pd.read_parquet(stream, engine="pyarrow")
-    wanted = node["dtypes"]
-    if len(wanted) != frame.shape[1]:
-        raise LoadError(f"{path.name!r} must hold {len(wanted)} columns. Save again.")
-    for name, description in zip(frame.columns, wanted, strict=True):
-        # A category's own description is in the file.
-        if _describe(frame[name].dtype) != description:
-            frame[name] = frame[name].astype(_dtype(description))
-    index = node["index"]
-    if index is not None and _describe(frame.index.dtype) != index:
-        frame.index = frame.index.astype(_dtype(index))
-    return frame
-
-
-def _count_pandas(path):
-    """Return the number of cells of a parquet file, which take little on the disk."""
-    import pyarrow.parquet as pq
-
-    with pq.ParquetFile(path) as file:
-        return file.metadata.num_rows * file.metadata.num_columns
-
-
-def _decode_pandas(node, where, reader):
-    path = reader.path(node["file"])
-    try:
-        _require_pyarrow()
-        check_size(node["file"], path, 8 * _count_pandas(path))
-        frame = _read_pandas(path, node)
-    except ImportError as exc:
-        raise ImportError(_NO_PYARROW.format(quote(where))) from exc
-    except LoadError:
-        raise
-    except Exception as exc:  # pyarrow and pandas have errors of their own
-        raise _damaged(node, exc) from exc
-    if not node["series"]:
-        return frame
-    return frame[_COLUMN].rename(reader.decode(node["name"], where))
-
-
-def _encode_polars(value, is_series, where, writer, path):
-    frame = value.to_frame(_COLUMN) if is_series else value
-    with open(path, "wb") as stream:
-        frame.write_parquet(stream)
-    back = _read_polars(path)
-    if back.schema != frame.schema or not back.equals(frame, null_equal=True):
-        raise ValueError("parquet changes it")
-    return {"name": value.name if is_series else None}
-
-
-def _read_polars(path):
-    import polars as pl
-
-    with open(path, "rb") as stream:
-        return pl.read_parquet(stream)
-
-
-def _count_polars(path):
-    """Return the number of cells of a parquet file."""
-    import polars as pl
-
-    rows = pl.scan_parquet(path)
-    n_rows = rows.select(pl.len()).collect().item()
-    return n_rows * len(rows.collect_schema())
-
-
-def _decode_polars(node, where, reader):
-    path = reader.path(node["file"])
-    try:
-        check_size(node["file"], path, 8 * _count_polars(path))
-        frame = _read_polars(path)
-    except ImportError as exc:
-        raise ImportError(
-            f"{quote(where)} is a data frame of polars, which is not installed. "
-            "Install it with `pip install polars`."
-        ) from exc
-    except LoadError:
-        raise
-    except Exception as exc:  # polars has errors of its own
-        raise _damaged(node, exc) from exc
-    return frame[_COLUMN].alias(node["name"]) if node["series"] else frame
-
-
-def _damaged(node, exc):
-    return LoadError(
-        f"{node['file']!r} must be a parquet file that skactive.save wrote, and is not "
-        f"({type(exc).__name__}: {exc}). Save again."
-    )
-
-
-def _require_pyarrow():
-    import pyarrow
-
-    # Before 14.0.1 reading a file could run code that it holds.
-    if int(pyarrow.__version__.split(".")[0]) < 15:
-        raise ImportError(f"pyarrow {pyarrow.__version__} is too old")
-
-
-FRAME_DECODERS = {"pandas": _decode_pandas, "polars": _decode_polars}

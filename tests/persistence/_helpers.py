@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pytest
 from sklearn.base import BaseEstimator
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -48,11 +47,6 @@ def _reseal(folder, name=None):
     for each, file in found.items():
         manifest["files"][each] = {"sha256": folder_module._digest(file)}
     path.write_text(json.dumps(manifest))
-
-
-def _as_frame(texts):
-    pd = pytest.importorskip("pandas")
-    return pd.DataFrame({"text": texts, "n": [len(t) for t in texts]})
 
 
 def _as_csr(texts):

@@ -108,12 +108,20 @@ def _as_series(texts):
     return pytest.importorskip("pandas").Series(texts, name="text")
 
 
-@pytest.mark.parametrize("make", [list, _as_tuple, _as_objects, np.array, _as_series])
+@pytest.mark.parametrize("make", [list, _as_tuple, _as_objects, np.array])
 def test_texts_and_labels_to_validate_on_come_back(tmp_path, make):
     strategy = GORAL("loss", X_val=make(TEXTS[40:]), y_val=Y[40:])
     model = make_pipeline(TfidfVectorizer(), LogisticRegression())
     learner, loaded, _ = _round_trip(strategy, tmp_path, TEXTS, model)
     assert _is_same(loaded.strategy, strategy)
+    np.testing.assert_array_equal(loaded.query(TEXTS[20:]), learner.query(TEXTS[20:]))
+
+
+def test_a_series_to_validate_on_comes_back_as_a_list(tmp_path):
+    strategy = GORAL("loss", X_val=_as_series(TEXTS[40:]), y_val=Y[40:])
+    model = make_pipeline(TfidfVectorizer(), LogisticRegression())
+    learner, loaded, _ = _round_trip(strategy, tmp_path, TEXTS, model)
+    assert loaded.strategy.X_val == list(TEXTS[40:])
     np.testing.assert_array_equal(loaded.query(TEXTS[20:]), learner.query(TEXTS[20:]))
 
 

@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import StandardScaler
 
 from skactive import ActiveLearner, load, save
-from skactive.persistence import _folder, _values
+from skactive.persistence import _folder
 
 from ._helpers import LABELS, TEXTS, _reseal, _rewrite
 
@@ -187,22 +187,3 @@ def test_a_large_file_that_is_not_compressed_is_loaded(tmp_path, small_limit):
     model = LogisticRegression().fit(X, ["a", "b"])
     folder = save(model, tmp_path / "saved")
     assert load(folder).coef_.shape == (1, 40_000)
-
-
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_a_bomb_of_equal_rows_is_refused(tmp_path, monkeypatch, library):
-    module = pytest.importorskip(library)
-    frame = module.DataFrame({"a": np.zeros(6), "b": np.zeros(6)})
-    model = ActiveLearner(LogisticRegression()).fit(frame, LABELS)
-    folder = Path(save(model, tmp_path / "saved"))
-    [path] = folder.rglob("*.parquet")
-    many = module.DataFrame({"a": np.zeros(50_000), "b": np.zeros(50_000)})
-    if library == "pandas":
-        many.to_parquet(path)
-    else:
-        many.write_parquet(path)
-    _reseal(folder)
-    monkeypatch.setattr(_folder, "MOST_BYTES", 100_000)
-    monkeypatch.setattr(_values, f"_read_{library}", None)
-    with pytest.raises(ValueError, match=r"parquet' must hold .* got 800000 bytes"):
-        load(folder)

@@ -17,7 +17,6 @@ from ._helpers import (
     TEXTS,
     Mine,
     _as_csr,
-    _as_frame,
     _learner,
     _reseal,
     _rewrite,
@@ -249,15 +248,6 @@ def test_indices_beyond_a_sparse_matrix_are_refused(tmp_path):
     np.save(path, np.load(path) + 1000)
     _reseal(folder, "arrays/X_labeled_.indices.npy")
     with pytest.raises(ValueError, match="does not fit the sparse matrix"):
-        load(folder)
-
-
-def test_a_damaged_frame_is_refused(tmp_path):
-    learner = _learner().teach(_as_frame(TEXTS), LABELS, refit=False)
-    folder = Path(save(learner, tmp_path / "saved"))
-    (folder / "frames" / "X_labeled_.parquet").write_bytes(b"PAR1")
-    _reseal(folder, "frames/X_labeled_.parquet")
-    with pytest.raises(ValueError, match=r"'frames/X_labeled_.parquet' must be a parq"):
         load(folder)
 
 

@@ -77,6 +77,19 @@ def test_an_array_of_objects_inside_a_structure_is_refused(tmp_path):
         save(_learner().set_params(batch_size=array), tmp_path / "saved")
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("kind", ["DataFrame", "Series"])
+def test_labeled_data_in_a_frame_is_refused_with_a_remedy(tmp_path, library, kind):
+    make = getattr(pytest.importorskip(library), kind)
+    items = make({"a": X[:4, 0]}) if kind == "DataFrame" else make(X[:4, 0])
+    learner = _learner().teach(items, Y[:4], refit=False)
+    match = f"'X_labeled_' must be texts or an array .* got a {kind} of {library}. Conv"
+    with pytest.raises(TypeError, match=match):
+        save(learner, tmp_path / "saved")
+    assert list(tmp_path.iterdir()) == []
+    assert load(save(learner, tmp_path / "saved", data=False)).batch_size == 4
+
+
 @pytest.mark.parametrize(
     ("argument", "value"),
     [
