@@ -239,7 +239,9 @@ def test_every_room_has_a_floor():
 
 
 def test_contributing_lists_the_floors():
-    text = (PACKAGE.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parent.parent / "CONTRIBUTING.md").read_text(
+        encoding="utf-8"
+    )
     listed = {}
     for floor, names in re.findall(r"^\| (\d+) \| ([^|]+) \|", text, re.MULTILINE):
         listed.setdefault(int(floor), set()).update(re.findall(r"`(\w+)`", names))
