@@ -106,7 +106,7 @@ class Bridge:
         self.version = ""
         self._users, self._told = {}, set()
         self._texts = _read_json(self.folder / "tasks.json", {})
-        self._rest = {}  # what else the data of the tasks holds
+        self._rest = {}  # the other cells of the tasks
         self._open()
 
     def close(self):

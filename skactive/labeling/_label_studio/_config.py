@@ -54,7 +54,7 @@ class Question:
         return "texts" if len(self.keys) == 1 else f"pairs of {' and '.join(self.keys)}"
 
     def read_rest(self, task):
-        """Return what else the data of a task holds, dict of key to cell."""
+        """Return the other cells of a task, dict of key to cell."""
         rest = {key: x for key, x in task["data"].items() if key not in self.keys}
         return {
             key: json.dumps(x) if isinstance(x, list | dict) else x
