@@ -36,6 +36,9 @@ TRUSTED = [
     "numpy.mean",
     "sklearn.metrics._scorer._PassthroughScorer",
     "sklearn.model_selection._split.StratifiedKFold",
+    # Older versions of skops do not trust these.
+    "sklearn.utils._metadata_requests.MetadataRequest",
+    "sklearn.utils._metadata_requests.MethodMetadataRequest",
 ]
 WRAPS = {
     "pipeline": lambda model: model,
