@@ -308,8 +308,14 @@ def find_target(model, y=None):
     if several:
         return "multi-label" if is_indicator(y) else "multi-output"
     is_list = isinstance(getattr(model, "classes_", None), list)
-    is_known = is_list or getattr(model, "multilabel_", False)
-    return "multi-label" if is_known else "single-label"
+    return "multi-label" if is_list or is_multi_label(model) else "single-label"
+
+
+def is_multi_label(model):
+    """Whether a model says that it was trained on an indicator matrix."""
+    # `multilabel_` is the name in scikit-learn's OneVsRestClassifier.
+    names = ("multi_label_", "multilabel_")
+    return any(getattr(model, name, False) for name in names)
 
 
 @contextmanager

@@ -333,10 +333,12 @@ class BertEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             relative=relative,
         )
 
-    def _train(self, texts, task, sample_weight, resume, n_epochs):
+    def _train(self, texts, objective, sample_weight, resume, n_epochs):
         """Train; the estimator changes only when that is done."""
         vars(self).update(
-            train(self, texts, task, sample_weight, resume=resume, n_epochs=n_epochs)
+            train(
+                self, texts, objective, sample_weight, resume=resume, n_epochs=n_epochs
+            )
         )
         return self
 

@@ -19,7 +19,7 @@ class BatchEncoder:
         As in :class:`BertFeatures`.
     text : str or tuple of (str, str), default="text"
         Column of the texts, or the two columns of pairs of texts.
-    out : str, default="vector"
+    vectors : str, default="vector"
         Column for the features.
     **params
         Other parameters of :class:`BertFeatures`. `cache` is None by default here, and
@@ -66,11 +66,11 @@ class BatchEncoder:
         model: Any = "bert-base-uncased",
         *,
         text: str | tuple[str, str] = "text",
-        out: str = "vector",
+        vectors: str = "vector",
         **params: Any,
     ):
         self.text = text
-        self.out = out
+        self.vectors = vectors
         self.features = BertFeatures(model, **{"cache": None, "verbose": 0, **params})
 
     def __call__(self, batch: Any) -> Any:
@@ -102,16 +102,16 @@ class BatchEncoder:
         else:
             rows = np.empty((0, self.features._n_features_out), dtype=np.float32)
         if isinstance(batch, dict):
-            return {**batch, self.out: rows}
+            return {**batch, self.vectors: rows}
         if hasattr(batch, "assign"):
             import pandas as pd
 
             values = pd.Series(list(rows), index=batch.index, dtype=object)
-            return batch.assign(**{self.out: values})
+            return batch.assign(**{self.vectors: values})
         import pyarrow as pa
 
-        vectors = pa.FixedSizeListArray.from_arrays(rows.reshape(-1), rows.shape[1])
-        return batch.append_column(self.out, vectors)
+        column = pa.FixedSizeListArray.from_arrays(rows.reshape(-1), rows.shape[1])
+        return batch.append_column(self.vectors, column)
 
 
 def _read_column(batch, name):

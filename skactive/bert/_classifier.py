@@ -24,7 +24,7 @@ from .._utils._sklearn import (
 )
 from .._utils._texts import as_texts
 from ._base import BertEstimator, complete, draws_available
-from ._fitting import Task
+from ._fitting import Objective
 from ._surprisal import compute_surprisal
 
 _MAX_WEIGHT = 100.0  # of the ones of a rare label, with class_weight="balanced"
@@ -58,7 +58,7 @@ class BertClassifier(ClassifierMixin, BertEstimator):
         the mean of the label's threshold with the best F1, weighted by the number of
         its ones among the held-out texts, and of a common threshold, weighted by 30.
         The common threshold predicts as many labels as the held-out texts have.
-    multilabel_ : bool
+    multi_label_ : bool
         Whether `fit` got an indicator matrix.
     {attributes}
 
@@ -220,37 +220,39 @@ class BertClassifier(ClassifierMixin, BertEstimator):
 
         texts = as_texts(X)
         y = as_labels(y.toarray() if sparse.issparse(y) else y, len(texts))
-        multilabel = y.ndim == 2
-        if resume and multilabel != self._multilabel:
+        multi_label = y.ndim == 2
+        if resume and multi_label != self.multi_label_:
             raise ValueError(
                 "'y' must be of the kind that training began with, "
-                f"{'an indicator matrix' if self._multilabel else 'labels'}. Call fit "
+                f"{'an indicator matrix' if self.multi_label_ else 'labels'}. Call fit "
                 "with warm_start=False for another kind."
             )
         found, codes = encode_labels(y, self.classes_ if resume else classes)
-        thresholds = check_thresholds(self.thresholds, len(found), multilabel)
-        task = Task(
+        thresholds = check_thresholds(self.thresholds, len(found), multi_label)
+        objective = Objective(
             torch.from_numpy(codes),
             labels=y,
-            attributes={"classes_": found, "_multilabel": multilabel},
+            attributes={"classes_": found, "multi_label_": multi_label},
             n_outputs=len(found),
-            criterion=nn.BCEWithLogitsLoss if multilabel else nn.CrossEntropyLoss,
-            stratify=None if multilabel else codes,
+            criterion=nn.BCEWithLogitsLoss if multi_label else nn.CrossEntropyLoss,
+            stratify=None if multi_label else codes,
         )
         weights = sample_weight
-        if multilabel:
-            task.attributes["thresholds_"] = thresholds
+        if multi_label:
+            objective.attributes["thresholds_"] = thresholds
             weight = weigh_positives(self.class_weight, codes)
-            task.criterion_params = {} if weight is None else {"pos_weight": weight}
+            objective.criterion_params = (
+                {} if weight is None else {"pos_weight": weight}
+            )
             if isinstance(self.thresholds, str):
-                task.tune = _tune if tunes else None
+                objective.tune = _tune if tunes else None
                 if resume and not tunes:
                     found = getattr(self, "thresholds_", thresholds)
-                    task.attributes["thresholds_"] = found
+                    objective.attributes["thresholds_"] = found
         elif self.class_weight is not None:
             weights = check_sample_weight(sample_weight, texts)
             weights = weights * compute_sample_weight(self.class_weight, y)
-        return self._train(texts, task, weights, resume, n_epochs)
+        return self._train(texts, objective, weights, resume, n_epochs)
 
     def predict(self, X: Any) -> NDArray:
         """Predict labels.
@@ -273,7 +275,7 @@ class BertClassifier(ClassifierMixin, BertEstimator):
             If `X` holds anything but texts. The message names the positions.
         """
         outputs = self._outputs(X)
-        if self._multilabel:
+        if self.multi_label_:
             thresholds = getattr(self, "thresholds_", 0.5)  # not in 0.1.0
             return (_proba_of_labels(outputs) > thresholds).astype(int)
         return self.classes_[outputs.argmax(axis=1)]
@@ -299,7 +301,7 @@ class BertClassifier(ClassifierMixin, BertEstimator):
             If `X` holds anything but texts. The message names the positions.
         """
         outputs = self._outputs(X)
-        if self._multilabel:
+        if self.multi_label_:
             return _proba_of_labels(outputs)
         return softmax(outputs.astype(np.float64), axis=-1)
 
@@ -335,9 +337,9 @@ class BertClassifier(ClassifierMixin, BertEstimator):
             If `X` holds anything but texts. The message names the positions.
         """
         check_is_fitted(self)
-        link = _sigmoid if self._multilabel else _softmax
+        link = _sigmoid if self.multi_label_ else _softmax
         return self._draw_outputs(
-            X, n_draws, random_state, link, relative=not self._multilabel
+            X, n_draws, random_state, link, relative=not self.multi_label_
         )
 
     def gradient_factors(
@@ -364,7 +366,7 @@ class BertClassifier(ClassifierMixin, BertEstimator):
             gradient with respect to the layer's biases is the row of `residuals`.
         """
         residuals = self.predict_proba(X)
-        if self._multilabel:
+        if self.multi_label_:
             residuals -= residuals > 0.5
         else:
             residuals[np.arange(len(residuals)), residuals.argmax(axis=1)] -= 1.0
@@ -462,7 +464,7 @@ class BertClassifier(ClassifierMixin, BertEstimator):
 
         check_count("max_iter", max_iter)
         check_is_fitted(self)
-        if self._multilabel:
+        if self.multi_label_:
             return self._fitted.map(as_texts(X), distance_to_labels).astype(np.float64)
         return self._fitted.map(
             as_texts(X),
@@ -490,14 +492,9 @@ class BertClassifier(ClassifierMixin, BertEstimator):
         """
         return compute_surprisal(self, X, random_state)
 
-    @property
-    def multilabel_(self) -> bool:
-        """Whether `fit` got an indicator matrix."""
-        return self._multilabel
-
     def _check_single_label(self, method):
         check_is_fitted(self)
-        if self._multilabel:
+        if self.multi_label_:
             raise TypeError(
                 f"{method} needs a model of one label per text, got one of several. "
                 "Train it on labels, not on an indicator matrix."
@@ -530,9 +527,9 @@ def _tune(outputs, labels):
     return {"thresholds_": tune_thresholds(_proba_of_labels(outputs), labels)}
 
 
-def check_thresholds(thresholds, k, multilabel):
+def check_thresholds(thresholds, k, multi_label):
     """Return checked thresholds (k,); 0.5 for "auto"."""
-    if not multilabel and not (np.ndim(thresholds) == 0 and thresholds == 0.5):
+    if not multi_label and not (np.ndim(thresholds) == 0 and thresholds == 0.5):
         raise ValueError(
             "'thresholds' must be 0.5 for one label per text, got "
             f"{thresholds!r}. Pass an indicator matrix, or leave it out."

@@ -141,7 +141,7 @@ def explained_memory(advice):
 
 
 @dataclass
-class Task:
+class Objective:
     """What a `fit` learns.
 
     `y` is a tensor (n,) or (n, k) of encoded targets, `labels` the targets as they were
@@ -161,7 +161,7 @@ class Task:
     tune: Callable | None = None
 
 
-def train(model, texts, task, sample_weight, *, resume, n_epochs):
+def train(model, texts, objective, sample_weight, *, resume, n_epochs):
     """Train a network; return the fitted attributes of the estimator `model`.
 
     `resume` starts from the present weights. `model` itself does not change.
@@ -170,17 +170,17 @@ def train(model, texts, task, sample_weight, *, resume, n_epochs):
 
     weights = check_sample_weight(sample_weight, texts, ensure_non_negative=True)
     seed = base_seed(model.random_state)
-    parts = split(model, len(texts), task, seed)
+    parts = split(model, len(texts), objective, seed)
     scored = parts[1] if model.early_stopping else None
     weights = _normalized(weights, parts[0])
     n_batches = -(-len(parts[0]) // model.batch_size)
     patience = model.n_iter_no_change
     if n_epochs == "auto":
-        n_epochs = auto_epochs(n_batches, task.n_outputs)
+        n_epochs = auto_epochs(n_batches, objective.n_outputs)
         patience *= -(-n_epochs // 3)
     n_steps = n_epochs * n_batches
-    history, callbacks = _callbacks(model, texts, task, scored, patience, n_steps)
-    recipe = _recipe_of(model, task)
+    history, callbacks = _callbacks(model, texts, objective, scored, patience, n_steps)
+    recipe = _recipe_of(model, objective)
     device = choose_device(model.device)
     before = model.history_ if resume else []
     with (
@@ -199,7 +199,7 @@ def train(model, texts, task, sample_weight, *, resume, n_epochs):
         start = copy_trained(network)
         batches = read_with(model, net, recipe).batches(texts)
         _warn_of_cut_texts(model, batches)
-        _run(net, batches, (parts[0], scored), task.y, weights)
+        _run(net, batches, (parts[0], scored), objective.y, weights)
     _refuse_diverged(model, network)
     network.eval()
     network.frozen_in_eval = False
@@ -208,12 +208,12 @@ def train(model, texts, task, sample_weight, *, resume, n_epochs):
     net.optimizer_.state.clear()
     with one_torch_thread():
         changes = layer_changes(network, start)
-    if task.tune is not None:
+    if objective.tune is not None:
         texts, valid = [texts[i] for i in parts[1]], parts[1]
         outputs = read_with(model, net, recipe).outputs(texts)
-        task.attributes |= task.tune(outputs, task.labels[valid])
+        objective.attributes |= objective.tune(outputs, objective.labels[valid])
     return {
-        **task.attributes,
+        **objective.attributes,
         "net_": net,
         "history_": _joined(before, history.epochs),
         "layer_changes_": changes,
@@ -270,35 +270,35 @@ def auto_epochs(n_batches, n_outputs):
     return max(3, -(-max(_MIN_STEPS, _STEPS_PER_OUTPUT * n_outputs) // n_batches))
 
 
-def _callbacks(model, texts, task, valid, patience, n_steps):
+def _callbacks(model, texts, objective, valid, patience, n_steps):
     """Return the history and the named callbacks that are ours."""
     from ._training import History, Progress
 
     score = None
     if valid is not None:
-        score = _validation_score(model, task, [texts[i] for i in valid], valid)
+        score = _validation_score(model, objective, [texts[i] for i in valid], valid)
     history = History(score, model.tol, patience)
     progress = Progress(n_steps, model.verbose)
     return history, [("history", history), ("progress", progress)]
 
 
-def _recipe_of(model, task):
+def _recipe_of(model, objective):
     """Return what the network is built from, whatever becomes of the parameters."""
     module = {
         "model": os.fspath(model.model),
         "revision": model.revision,
         "head": model.head,
         "head_params": copy.deepcopy(model.head_params),
-        "n_outputs": task.n_outputs,
+        "n_outputs": objective.n_outputs,
         "dropout": model.dropout,
         "pooling": model.pooling,
         "layers": copy.deepcopy(model.layers),
         "freeze": model.freeze,
         "layers_attr": model.layers_attr,
     }
-    recipe = {"module": module, "criterion": task.criterion}
-    if task.criterion_params:
-        recipe["criterion_params"] = task.criterion_params
+    recipe = {"module": module, "criterion": objective.criterion}
+    if objective.criterion_params:
+        recipe["criterion_params"] = objective.criterion_params
     return recipe
 
 
@@ -406,10 +406,10 @@ def _warn_of_cut_texts(model, batches):
         )
 
 
-def split(model, n, task, seed):
+def split(model, n, objective, seed):
     """Return the positions to train on and, if necessary, to validate on, or None."""
     positions = np.arange(n)
-    if not model.early_stopping and task.tune is None:
+    if not model.early_stopping and objective.tune is None:
         return positions, None
     name, off = "early_stopping", "early_stopping=None"
     if not model.early_stopping:
@@ -420,7 +420,7 @@ def split(model, n, task, seed):
         train, valid = train_test_split(
             positions,
             test_size=model.validation_fraction,
-            stratify=task.stratify,
+            stratify=objective.stratify,
             random_state=round_rng(seed, 0, "validation").integers(2**31),
         )
     except ValueError as exc:
@@ -429,24 +429,26 @@ def split(model, n, task, seed):
             f"validation_fraction={model.validation_fraction} ({exc}) Pass more "
             f"texts, another fraction, or {off}."
         ) from exc
-    if len(valid) < task.min_valid_texts:
+    if len(valid) < objective.min_valid_texts:
         raise ValueError(
-            f"'validation_fraction' must leave {task.min_valid_texts} texts to "
+            f"'validation_fraction' must leave {objective.min_valid_texts} texts to "
             f"score, got {model.validation_fraction} of {n} texts. Pass more texts, "
             "a larger fraction, or early_stopping=None."
         )
     return np.sort(train), np.sort(valid)
 
 
-def _validation_score(model, task, texts, valid):
+def _validation_score(model, objective, texts, valid):
     """Return the function that scores outputs (m, k) on the validation texts."""
     import torch
 
     by_default = isinstance(model.early_stopping, bool | np.bool_)
     scored = type(model)(**model.get_params(deep=False))
-    vars(scored).update(task.attributes, net_=None)  # it predicts from given outputs
+    vars(scored).update(
+        objective.attributes, net_=None
+    )  # it predicts from given outputs
     scorer = check_scoring(scored, None if by_default else model.early_stopping)
-    labels = task.labels[valid]
+    labels = objective.labels[valid]
 
     def score(outputs):
         scored._outputs = lambda X: outputs.numpy()
@@ -456,7 +458,7 @@ def _validation_score(model, task, texts, valid):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                score(torch.zeros(len(texts), task.n_outputs))
+                score(torch.zeros(len(texts), objective.n_outputs))
         except Exception as exc:
             raise ValueError(
                 f"'early_stopping' must be a scorer that is defined for the "

@@ -13,7 +13,7 @@ from .._utils._labels import as_labels, as_numbers
 from .._utils._sklearn import fit_context
 from .._utils._texts import as_texts
 from ._base import BertEstimator, complete, draws_available
-from ._fitting import Task
+from ._fitting import Objective
 
 
 def spearman_score(y_true: ArrayLike, y_pred: ArrayLike) -> float:
@@ -150,7 +150,7 @@ class BertRegressor(RegressorMixin, BertEstimator):
             )
         y = y.astype(np.float64)
         scale = self._scale if resume else (y.mean(), y.std() or 1.0)
-        task = Task(
+        objective = Objective(
             torch.from_numpy((y - scale[0]) / scale[1]).float()[:, None],
             labels=y,
             attributes={"_scale": scale},
@@ -158,7 +158,7 @@ class BertRegressor(RegressorMixin, BertEstimator):
             criterion=nn.MSELoss,
             min_valid_texts=2,  # R² is not defined for a single number
         )
-        return self._train(texts, task, sample_weight, resume, n_epochs)
+        return self._train(texts, objective, sample_weight, resume, n_epochs)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Predict a number per text.

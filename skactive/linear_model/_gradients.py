@@ -8,6 +8,7 @@ from sklearn.multioutput import MultiOutputClassifier
 from sklearn.svm import SVC, NuSVC
 
 from .._utils._chunks import LazyRows, as_floats, chunk_size, float_rows, map_chunks
+from .._utils._labels import is_multi_label
 from ._logistic import LinearLogistic
 
 
@@ -41,7 +42,7 @@ def gradient_factors(estimator, X, proba=None):
         return estimator.gradient_factors(X)
     check_gradient_factors(estimator)
     residuals = np.array(estimator.predict_proba(X) if proba is None else proba)
-    if _is_multilabel(estimator):
+    if _predicts_indicators(estimator):
         residuals -= residuals > 0.5
     else:
         rows, best = np.arange(len(residuals)), residuals.argmax(axis=1)
@@ -86,7 +87,7 @@ def boundary_distance(estimator, X, n_jobs=1):
         return estimator.boundary_distance(X)
     check_boundary(estimator)
     weights, intercept = _layer(estimator)
-    several = _is_multilabel(estimator)
+    several = _predicts_indicators(estimator)
     measure_scores = distance_to_any if several else distance_from_scores
     X = float_rows(X)
     # In float64, because small differences of scores matter most.
@@ -167,9 +168,8 @@ def _layer(estimator):
     return weights, np.ones(len(weights)) * estimator.intercept_
 
 
-def _is_multilabel(estimator):
-    several = isinstance(estimator, MultiOutputClassifier)
-    return several or getattr(estimator, "multilabel_", False)
+def _predicts_indicators(estimator):
+    return isinstance(estimator, MultiOutputClassifier) or is_multi_label(estimator)
 
 
 def _describe(estimator):

@@ -68,7 +68,7 @@ def draw_linear(estimator, n_draws, rng, X, y=None, sample_weight=None):
     `y` is (m, k), and the models of the labels vary independently of each other.
     """
     check_is_fitted(estimator)
-    if is_multilabel(estimator):
+    if _has_one_model_per_label(estimator):
         return _draw_labels(estimator, n_draws, rng, X, y, sample_weight)
     X = _check_features(estimator, X)
     if y is not None:
@@ -100,10 +100,10 @@ def draw_linear(estimator, n_draws, rng, X, y=None, sample_weight=None):
         # A softmax depends only on differences to one class: one product less.
         weights = weights[:, 1:] - weights[:, :1]
         intercept = intercept[:, 1:] - intercept[:, :1]
-    return _Draws(estimator, weights, intercept, one_vs_rest)
+    return _LinearDraws(estimator, weights, intercept, one_vs_rest)
 
 
-def is_multilabel(estimator):
+def _has_one_model_per_label(estimator):
     """Whether a linear logistic model is trained on an indicator matrix."""
     one_vs_rest = isinstance(estimator, OneVsRestClassifier) and estimator.multilabel_
     return one_vs_rest or isinstance(estimator, MultiOutputClassifier)
@@ -138,7 +138,7 @@ def _repeat(part, X, n_draws):
     return np.repeat(part.predict_proba(X)[:, None], n_draws, axis=1)
 
 
-class _Draws:
+class _LinearDraws:
     """Probabilities under t linear models with q logits, (t, q, d) and (t, q)."""
 
     def __init__(self, estimator, weights, intercept, one_vs_rest):

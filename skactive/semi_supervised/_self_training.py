@@ -72,7 +72,7 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Number of pseudo-labels per label. At most half of the unlabeled items get one.
     weight : float, default=1.0
         Total weight of the pseudo-labels, relative to that of the labels.
-    max_unlabeled : int, default=2000
+    sample_size : int, default=2000
         Number of unlabeled items that are used. They are drawn at random if there are
         more.
     cv : int or None, default=3
@@ -153,7 +153,7 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         "teacher": [HasMethods(["fit", "predict_proba"]), None],
         "pseudo_per_label": [Interval(Real, 0, None, closed="neither")],
         "weight": [Interval(Real, 0, None, closed="neither")],
-        "max_unlabeled": [Interval(Integral, 1, None, closed="left")],
+        "sample_size": [Interval(Integral, 1, None, closed="left")],
         "cv": [Interval(Integral, 2, None, closed="left"), None],
         "max_folds": [Interval(Integral, 1, None, closed="left"), None],
         "compare": [StrOptions({"all", "teacher"})],
@@ -167,7 +167,7 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         teacher: Any = None,
         pseudo_per_label: float = 10.0,
         weight: float = 1.0,
-        max_unlabeled: int = 2000,
+        sample_size: int = 2000,
         cv: int | None = 3,
         max_folds: int | None = None,
         compare: str = "all",
@@ -177,7 +177,7 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.teacher = teacher
         self.pseudo_per_label = pseudo_per_label
         self.weight = weight
-        self.max_unlabeled = max_unlabeled
+        self.sample_size = sample_size
         self.cv = cv
         self.max_folds = max_folds
         self.compare = compare
@@ -271,12 +271,12 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             )
 
     def _draw_pool(self, X, X_unlabeled, seed):
-        """Return at most `max_unlabeled` items without labels, or None."""
+        """Return at most `sample_size` items without labels, or None."""
         pool = read_unlabeled(X_unlabeled, X)
-        if pool is None or (n := count_items(pool)) <= self.max_unlabeled:
+        if pool is None or (n := count_items(pool)) <= self.sample_size:
             return pool
         rng = round_rng(seed, 0, "unlabeled")
-        rows = rng.choice(n, self.max_unlabeled, replace=False)
+        rows = rng.choice(n, self.sample_size, replace=False)
         return take_rows(pool, np.sort(rows))
 
     def _train(self, model, labels, seed, pool=None):

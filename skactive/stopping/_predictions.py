@@ -9,7 +9,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from .._math._scores import entropy
 from .._utils._containers import as_positions, count_items, take_rows
-from .._utils._labels import marginals
+from .._utils._labels import is_multi_label, marginals
 from .._utils._pipelines import split_estimator
 from .._utils._random import base_seed, round_rng
 from .._utils._sklearn import Interval
@@ -397,7 +397,7 @@ def _predicts_several(learner, proba):
         return all(np.isin(classes, [0, 1]).all() for classes in learner.classes_)
     final = split_estimator(getattr(learner, "estimator_", learner))[1]
     several = np.ndim(getattr(learner, "y_labeled_", None)) == 2
-    return several or getattr(final, "multilabel_", False)
+    return several or is_multi_label(final)
 
 
 class SelectedAccuracy(StoppingRule):

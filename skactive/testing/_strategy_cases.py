@@ -104,7 +104,7 @@ class GivenProba(_GivenClassifier):
 class GivenMarginals(GivenProba):
     """Multi-label classifier that reads the probability of each label off `X`."""
 
-    multilabel_ = True
+    multi_label_ = True
 
     def fit(self, X, y):
         """Store the number of labels."""

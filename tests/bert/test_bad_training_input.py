@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from skactive.bert._classifier import encode_labels
-from skactive.bert._fitting import Task, split
+from skactive.bert._fitting import Objective, split
 
 from ._helpers import (
     CODES,
@@ -171,8 +171,10 @@ def test_bad_weights(tiny_bert, make, weights, message):
 
 def test_no_weight_among_the_texts_to_train_on(tiny_bert):
     model = classifier(tiny_bert, early_stopping=True, validation_fraction=0.5)
-    task = Task(None, None, {}, n_outputs=2, criterion=None, stratify=1 - CODES)
-    train, _ = split(model, len(X), task, 0)
+    objective = Objective(
+        None, None, {}, n_outputs=2, criterion=None, stratify=1 - CODES
+    )
+    train, _ = split(model, len(X), objective, 0)
     weights = np.ones(len(X))
     weights[train] = 0.0
     with pytest.raises(ValueError, match="'sample_weight' must be above 0 for one of"):

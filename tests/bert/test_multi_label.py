@@ -160,7 +160,7 @@ def test_thresholds_are_saved(tiny_bert, tmp_path, copied):
     other = copied(trained) if copied else load(save(trained, tmp_path / "saved"))
     np.testing.assert_array_equal(other.thresholds_, trained.thresholds_)
     np.testing.assert_array_equal(other.predict(X), trained.predict(X))
-    assert other.multilabel_ is True
+    assert other.multi_label_ is True
     other.partial_fit(X, Y)
 
 
@@ -170,10 +170,10 @@ def test_thresholds_are_saved(tiny_bert, tmp_path, copied):
 def test_the_target_is_known_without_labels(tiny_bert):
     several = fitted_copy(classifier, tiny_bert, X, Y)
     single = fitted_copy(classifier, tiny_bert, X, Y[:, 0])
-    assert (several.multilabel_, single.multilabel_) == (True, False)
+    assert (several.multi_label_, single.multi_label_) == (True, False)
     assert find_target(several) == "multi-label"
     assert find_target(single) == "single-label"
-    assert not hasattr(BertClassifier(tiny_bert), "multilabel_")
+    assert not hasattr(BertClassifier(tiny_bert), "multi_label_")
 
 
 @pytest.mark.parametrize("head", ["linear", "mlp"])

@@ -109,7 +109,7 @@ def test_at_most_half_of_the_pool_gets_a_pseudo_label(spy):
 def test_only_a_part_of_a_large_pool_is_used(spy):
     X, y = draw(12)
     pool, _ = draw(500, seed=1)
-    one = SelfTraining(spy, cv=None, max_unlabeled=40, random_state=1)
+    one = SelfTraining(spy, cv=None, sample_size=40, random_state=1)
     one.fit(X, y, X_unlabeled=pool)
     seen = Spy.seen[-1][0]
     assert len(seen) <= 12 + 20

@@ -38,7 +38,7 @@ MODELS = {
 class Given(ClassifierMixin, BaseEstimator):
     """A model of three labels that reads their probabilities off the first columns."""
 
-    multilabel_ = True
+    multi_label_ = True
     classes_ = np.arange(3)
 
     def fit(self, X, y):
