@@ -33,7 +33,7 @@ def test_a_dict_of_arrays(tiny_bert):
 def test_a_data_frame(tiny_bert):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"body": TEXTS, "n": 1}, index=range(50, 170))
-    found = float32(tiny_bert, text="body", out="f", pooling="cls")(frame)
+    found = float32(tiny_bert, text="body", vectors="f", pooling="cls")(frame)
     assert found.index.equals(frame.index)
     expected = uncached(tiny_bert, pooling="cls").transform(TEXTS)
     np.testing.assert_array_equal(np.stack(found["f"]), expected)
