@@ -117,7 +117,7 @@ class SmallText(Strategy):
     def predict_proba(self, positions):
         return self._proba[positions]
 
-    def select(self, view, n):
+    def select(self, view, n_queries):
         from scipy.sparse import csr_matrix
         from small_text.query_strategies import multi_label
 
@@ -131,7 +131,7 @@ class SmallText(Strategy):
         )
         rows, labeled = np.arange(len(view)), np.arange(view.n_labeled)
         y = csr_matrix(view.y_labeled)
-        return np.asarray(query.query(self, rows, rows, labeled, y, n=n))
+        return np.asarray(query.query(self, rows, rows, labeled, y, n=n_queries))
 
 
 MODELS = {

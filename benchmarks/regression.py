@@ -74,7 +74,7 @@ class BmdalLCMD(Strategy):
 
     requires = frozenset({"features", "labeled"})
 
-    def select(self, view, n):
+    def select(self, view, n_queries):
         """Select by their function."""
         import torch
 
@@ -86,7 +86,7 @@ class BmdalLCMD(Strategy):
         train, pool = (TensorFeatureData(torch.from_numpy(X)) for X in rows)
         model = torch.nn.Linear(rows[0].shape[1], 1).to(train.data.dtype)
         picks, _ = select_batch(
-            n,
+            n_queries,
             [model],
             {"train": train, "pool": pool},
             None,

@@ -38,7 +38,7 @@ from skactive.linear_model import SequentialLogisticRegression
 
 N_INITIAL = 50
 TURN = 25  # rounds
-KEEPING = {"coreset": {}, "seals": {"k": 100}, "density": {"n_neighbors": 10}}
+KEEPING = {"coreset": {}, "seals": {"n_neighbors": 100}, "density": {"n_neighbors": 10}}
 
 
 def begin(X, seed):

@@ -100,9 +100,9 @@ class Record(Strategy):
 
     requires = frozenset({"draws"})
 
-    def select(self, view, n):
+    def select(self, view, n_queries):
         Record.draws = view.draws(N_DRAWS)
-        return np.arange(n)
+        return np.arange(n_queries)
 
 
 def write_draws(problem):

@@ -63,14 +63,14 @@ class Mixed(Strategy):
     def optional(self):
         return resolve(self.first).optional | resolve(self.second).optional
 
-    def select(self, view, n):
-        n_second = int(n * self.share + view.rng.random())
+    def select(self, view, n_queries):
+        n_second = int(n_queries * self.share + view.rng.random())
         picks = np.empty(0, dtype=np.intp)
         if n_second:
             picks = np.asarray(resolve(self.second).select(view, n_second))
         left = np.setdiff1d(np.arange(len(view)), picks)
-        if n_second < n:
-            first = resolve(self.first).select(view.take(left), n - n_second)
+        if n_second < n_queries:
+            first = resolve(self.first).select(view.take(left), n_queries - n_second)
             picks = np.concatenate([left[first], picks])
         return picks
 
@@ -92,8 +92,8 @@ class Variance(Strategy):
         self.size = size
         self.power = power
 
-    def select(self, view, n):
-        rows = view.rng.permutation(len(view))[: max(n, self.size)]
+    def select(self, view, n_queries):
+        rows = view.rng.permutation(len(view))[: max(n_queries, self.size)]
         part = view.take(rows)
         X, labeled = np.asarray(part.features), np.asarray(view.labeled_features)
         weight = np.maximum(self._spread(part.proba), 0.01)
@@ -102,7 +102,7 @@ class Variance(Strategy):
         inverse[np.diag_indices_from(inverse)] += 1 / self.strength
         covariance = X @ np.linalg.solve(inverse, X.T)
         target, free, picks = weight**self.power, np.ones(len(X), dtype=bool), []
-        for _ in range(n):
+        for _ in range(n_queries):
             gain = weight * (np.square(covariance) @ target)
             gain /= 1 + weight * np.diag(covariance)
             best = np.where(free, gain, -1).argmax()
@@ -121,13 +121,14 @@ class Variance(Strategy):
 def herd(size=1000, **params):
     """uherding on a random part of the candidates."""
     strategy = get_strategy("uherding", sample_size=size, **params)
-    return get_strategy("subsample", strategy=strategy, size=size)
+    return get_strategy("subsample", strategy=strategy, sample_size=size)
 
 
 STRATEGIES = {
     "half": Mixed(),
     "half_rep": Mixed(
-        "margin", get_strategy("subsample", strategy="embedding_kmeans", size=500)
+        "margin",
+        get_strategy("subsample", strategy="embedding_kmeans", sample_size=500),
     ),
     "uherding_part": herd(),
     "uherding_wide": herd(radius=0.7),

@@ -21,12 +21,12 @@ GROUP = "skactive.strategies"
 _group = _plugins.Group(GROUP, "strategy", "strategies", "strategy")
 
 
-def available() -> tuple[_plugins.Entry, ...]:
+def available() -> tuple[_plugins.Plugin, ...]:
     """Return every strategy that has a name, without importing any.
 
     Returns
     -------
-    entries : tuple of Entry
+    entries : tuple of Plugin
         Their `name`, `value`, `dist` ("this session" after `register`) and `version`,
         sorted by name. A name that several distributions offer appears once for each.
 

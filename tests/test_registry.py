@@ -257,8 +257,8 @@ def test_an_instance_is_cloned():
 
 def test_what_only_has_select_is_enough():
     class Plain:
-        def select(self, view, n):
-            return range(n)
+        def select(self, view, n_queries):
+            return range(n_queries)
 
     strategy = registry.resolve(Plain())
     assert list(strategy.select(PoolView([[0.0]]), 1)) == [0]

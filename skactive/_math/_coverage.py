@@ -28,7 +28,7 @@ HERD_ROWS = 256  # rows of a block of the kernel
 TIE_OF_SUMS = 2.0**-16  # of the first best sum: smaller differences are ties
 
 
-def herd(X, n, radius, rng, *, weights, covered, sample_size, n_jobs=1):
+def herd(X, n_queries, radius, rng, *, weights, covered, sample_size, n_jobs=1):
     """Choose n positions, again and again the row that adds most cover.
 
     A row covers others by a Gaussian kernel of width `radius` between rows scaled to
@@ -36,7 +36,7 @@ def herd(X, n, radius, rng, *, weights, covered, sample_size, n_jobs=1):
     cover at the start. The sum over rows is estimated from `sample_size` of them.
     """
     search = _Herding(X, radius, rng, weights, covered, sample_size, n_jobs)
-    return np.array([search.pick() for _ in range(n)], dtype=np.intp)
+    return np.array([search.pick() for _ in range(n_queries)], dtype=np.intp)
 
 
 class _Herding:
@@ -129,7 +129,9 @@ BLOCK = 256  # candidates whose balls are kept up to date
 SAMPLED = 2048  # rows whose balls determine the radius
 
 
-def ball_cover(X, n, radius, rng, *, labeled=None, metric="euclidean", n_jobs=1):
+def ball_cover(
+    X, n_queries, radius, rng, *, labeled=None, metric="euclidean", n_jobs=1
+):
     """Choose n positions, again and again the row whose ball holds most uncovered rows.
 
     The balls of `labeled` (m, d) cover from the start. When nothing is left to cover,
@@ -138,7 +140,7 @@ def ball_cover(X, n, radius, rng, *, labeled=None, metric="euclidean", n_jobs=1)
     old counts are upper bounds, and only balls that may be the best are counted again.
     """
     search = _MostCovering(X, radius, rng, labeled, metric, n_jobs)
-    return np.array([search.pick() for _ in range(n)], dtype=np.intp)
+    return np.array([search.pick() for _ in range(n_queries)], dtype=np.intp)
 
 
 class _MostCovering:

@@ -8,7 +8,7 @@ from .._utils._chunks import chunk_size, chunks
 from ._scores import entropy, mutual_information
 
 
-def select_by_covariance(draws, n, places, noise):
+def select_by_covariance(draws, n_queries, places, noise):
     """Choose n rows of `draws` (n_candidates, t) by greedy joint information.
 
     Labels are normal with variance `noise` around the draws. A pick changes the
@@ -21,7 +21,7 @@ def select_by_covariance(draws, n, places, noise):
     # Without noise a second copy would divide by 0.
     noise = max(noise, np.finfo(np.float64).eps * variances.max(initial=0), TINY)
     picks, changes = list[int](), []
-    while len(picks) < n:
+    while len(picks) < n_queries:
         tied = np.flatnonzero(variances >= variances.max() * (1 - 2.0**-32))
         pick = int(tied[places[tied].argmax()])
         picks.append(pick)
@@ -53,7 +53,7 @@ SHORTLIST = 128
 SATURATED = 1e-4
 
 
-def select_jointly(draws, n, rng, *, n_samples=4096, working_bytes=2**20):
+def select_jointly(draws, n_queries, rng, *, n_samples=4096, working_bytes=2**20):
     """Choose n rows of draws (n_candidates, t, k) by greedy joint information.
 
     Returns positions (n,) and the joint information (n,) of the first 1, 2, ..., n in
@@ -74,7 +74,7 @@ def select_jointly(draws, n, rng, *, n_samples=4096, working_bytes=2**20):
     state, bounds = Configurations(t, n_samples, rng), alone.copy()
     saturated = SATURATED * alone.max(initial=0.0)
     positions, information, known, restarted = [], [], 0.0, False
-    while len(positions) < min(n, n_candidates):
+    while len(positions) < min(n_queries, n_candidates):
         looked = _look_at_the_best(bounds, draws, state, working_bytes)
         gains = bounds[looked]
         best = gains.max()

@@ -24,7 +24,9 @@ TIE = 2.0**-32  # of a squared distance: smaller differences are ties
 NOTHING = 2.0**-1000  # orders copies at random, below every distance
 
 
-def k_center(X, n, rng, *, labeled=None, distances=None, metric="euclidean", n_jobs=1):
+def k_center(
+    X, n_queries, rng, *, labeled=None, distances=None, metric="euclidean", n_jobs=1
+):
     """Choose n positions, again and again the row farthest from all chosen rows.
 
     `labeled` (m, d) are chosen at the start, or `distances` (n_candidates,) are the
@@ -38,8 +40,10 @@ def k_center(X, n, rng, *, labeled=None, distances=None, metric="euclidean", n_j
     of themselves, or by less than the rounding error of a float64 product with the row.
     """
     if distances is None:
-        return _FarthestFirst(X, rng, labeled, metric, n_jobs).choose(n)
-    return _FromDistances(X, rng, distances, n, metric, n_jobs).choose(n)
+        return _FarthestFirst(X, rng, labeled, metric, n_jobs).choose(n_queries)
+    return _FromDistances(X, rng, distances, n_queries, metric, n_jobs).choose(
+        n_queries
+    )
 
 
 class _FarthestFirst:
@@ -85,9 +89,9 @@ class _FarthestFirst:
             np.minimum(distances, 0) + priority * NOTHING,  # copies, and picks
         )
 
-    def choose(self, n):
+    def choose(self, n_queries):
         """Continue until there are n picks."""
-        while len(self.picks) < n:
+        while len(self.picks) < n_queries:
             self._pick()
         return np.array(self.picks, dtype=np.intp)
 

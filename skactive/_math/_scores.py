@@ -130,7 +130,7 @@ def kl_to_mean(proba):
 
 
 def top_n(
-    scores: ArrayLike, n: int, rng: np.random.Generator | NDArray
+    scores: ArrayLike, n_queries: int, rng: np.random.Generator | NDArray
 ) -> NDArray[np.intp]:
     """Return the positions of the highest scores, best first, ties at random.
 
@@ -140,7 +140,7 @@ def top_n(
     ----------
     scores : array-like of shape (n_candidates,)
         The scores, without NaN.
-    n : int
+    n_queries : int
         Number of positions. All are returned if there are fewer scores.
     rng : numpy.random.Generator or ndarray of shape (n_candidates,)
         Breaks ties: a generator, such as `view.rng`, or a random number per candidate,
@@ -159,11 +159,13 @@ def top_n(
     array([1, 2])
     """
     scores = np.asarray(scores)
-    n = min(n, scores.shape[0])
-    if n == 0:
+    n_queries = min(n_queries, scores.shape[0])
+    if n_queries == 0:
         return np.empty(0, dtype=np.intp)
     # One partition finds the n-th highest score.
-    threshold = np.partition(scores, scores.shape[0] - n)[scores.shape[0] - n]
+    threshold = np.partition(scores, scores.shape[0] - n_queries)[
+        scores.shape[0] - n_queries
+    ]
     reached = np.flatnonzero(scores >= threshold)
     # A random key breaks ties, at the border of the batch and within it.
     # Reversed instead of negated, which not every dtype supports.
@@ -172,10 +174,10 @@ def top_n(
     else:
         keys = -rng.random(reached.shape[0])
     order = np.lexsort((keys, scores[reached]))[::-1]
-    return reached[order[:n]]
+    return reached[order[:n_queries]]
 
 
-def stochastic_n(scores, n, rng, *, method="power", coldness=1.0):
+def stochastic_n(scores, n_queries, rng, *, method="power", coldness=1.0):
     """Draw n positions without replacement, high scores more likely than low ones.
 
     The next position is drawn with a probability in proportion to `scores ** coldness`
@@ -196,7 +198,7 @@ def stochastic_n(scores, n, rng, *, method="power", coldness=1.0):
     ranked = scores[order].astype(np.float64)
     noise = rng.gumbel(size=ranked.shape[0])
     if method == "softmax":
-        return order[top_n(coldness * ranked + noise, n, rng)]
+        return order[top_n(coldness * ranked + noise, n_queries, rng)]
     negative = np.isfinite(ranked) & (ranked < 0)
     if negative.any():
         raise ValueError(
@@ -205,6 +207,6 @@ def stochastic_n(scores, n, rng, *, method="power", coldness=1.0):
         )
     positive = int((ranked > 0).sum())
     keys = coldness * np.log(ranked[:positive]) + noise[:positive]
-    drawn = order[:positive][top_n(keys, n, rng)]
+    drawn = order[:positive][top_n(keys, n_queries, rng)]
     # Candidates without weight come last: zeros, then -inf.
-    return np.concatenate([drawn, order[positive:]])[:n]
+    return np.concatenate([drawn, order[positive:]])[:n_queries]

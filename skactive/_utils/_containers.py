@@ -284,7 +284,7 @@ def _refuse_labels(candidates, n_pool, name, X):
     )
 
 
-def check_picks(picks, n, n_candidates, name):
+def check_picks(picks, n_queries, n_candidates, name):
     """Return the output of a strategy as positions, (n,) of int.
 
     Raise a ValueError, with the name of the strategy, unless these are `n` different
@@ -294,15 +294,15 @@ def check_picks(picks, n, n_candidates, name):
     fault = None
     if picks.ndim != 1 or picks.dtype.kind not in "iu":
         fault = f"an array of shape {picks.shape} and dtype {picks.dtype}"
-    elif picks.shape[0] != n:
+    elif picks.shape[0] != n_queries:
         fault = f"{picks.shape[0]} of them"
     elif ((picks < 0) | (picks >= n_candidates)).any():
         fault = f"{picks[(picks < 0) | (picks >= n_candidates)][0]}"
-    elif np.unique(picks).shape[0] != n:
+    elif np.unique(picks).shape[0] != n_queries:
         fault = "a position more than once"
     if fault:
         raise ValueError(
-            f"strategy {name!r} must select {n} different positions in "
+            f"strategy {name!r} must select {n_queries} different positions in "
             f"[0, {n_candidates}), got {fault}. Repair its select(view, n)."
         )
     return picks.astype(np.intp)

@@ -16,7 +16,7 @@ _SESSION = "this session"
 
 
 @dataclass(frozen=True)
-class Entry:
+class Plugin:
     """One offered thing: its name, `module:object`, distribution and version.
 
     A thing registered by hand has the distribution "this session" and the version "".
@@ -63,7 +63,7 @@ class Group:
         hides the installed ones.
         """
         own = [
-            Entry(name, f"{obj.__module__}:{obj.__qualname__}", _SESSION, "")
+            Plugin(name, f"{obj.__module__}:{obj.__qualname__}", _SESSION, "")
             for name, obj in self.registered.items()
         ]
         installed = [e for e in self.installed() if e.name not in self.registered]
@@ -222,7 +222,7 @@ def validate(instance):
 def _read(group):
     """Return the entries of a group, cached: reading takes about 20 ms."""
     entries = {
-        Entry(point.name, point.value, *_provenance(point))
+        Plugin(point.name, point.value, *_provenance(point))
         for point in entry_points(group=group)
     }
     return tuple(sorted(entries, key=lambda entry: (entry.name, entry.dist)))

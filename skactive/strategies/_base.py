@@ -72,8 +72,8 @@ class Strategy(QuickParamsMixin, BaseEstimator, ABC):
     >>> class First(Strategy):
     ...     "Query in the order of the pool."
     ...
-    ...     def select(self, view, n):
-    ...         return range(n)
+    ...     def select(self, view, n_queries):
+    ...         return range(n_queries)
     >>> learner = ActiveLearner(LogisticRegression(), First())
     >>> learner.fit([[0.0], [1.0]], [0, 1]).query([[1.0], [3.0], [2.0]], 2)
     array([0, 1])
@@ -105,19 +105,19 @@ class Strategy(QuickParamsMixin, BaseEstimator, ABC):
         return self.requires
 
     @abstractmethod
-    def select(self, view: Any, n: int) -> ArrayLike:
+    def select(self, view: Any, n_queries: int) -> ArrayLike:
         """Select the candidates to query.
 
         Parameters
         ----------
         view : skactive.view.PoolView
             The candidates and the model's predictions.
-        n : int
+        n_queries : int
             Number of candidates to select, from 1 to `len(view)`.
 
         Returns
         -------
-        positions : array-like of int, shape (n,)
+        positions : array-like of int, shape (n_queries,)
             Positions in the view, best first, without repeats.
         """
 
@@ -160,33 +160,33 @@ class PointwiseStrategy(Strategy):
             The highest scores are selected first. Infinities are allowed, NaN is not.
         """
 
-    def select(self, view: Any, n: int) -> NDArray:
-        """Select the n highest scores, best first, ties in random order."""
-        return self.select_scored(view, n)[0]
+    def select(self, view: Any, n_queries: int) -> NDArray:
+        """Select the highest scores, best first, ties in random order."""
+        return self.select_scored(view, n_queries)[0]
 
-    def select_scored(self, view: Any, n: int) -> tuple[NDArray, NDArray]:
+    def select_scored(self, view: Any, n_queries: int) -> tuple[NDArray, NDArray]:
         """Return the positions that `select` returns, and their scores.
 
         Parameters
         ----------
         view : skactive.view.PoolView
             The candidates and the model's predictions.
-        n : int
+        n_queries : int
             Number of candidates to select.
 
         Returns
         -------
-        positions : ndarray of int, shape (n,)
+        positions : ndarray of int, shape (n_queries,)
             Positions in the view, best first.
-        scores : ndarray of shape (n,)
+        scores : ndarray of shape (n_queries,)
             Their scores.
         """
         scores = check_scores(self.score(view), view, self)
-        positions = self._choose(scores, view, n)
+        positions = self._choose(scores, view, n_queries)
         return positions, scores[positions]
 
-    def _choose(self, scores, view, n):
-        return top_n(scores, n, view.uniform())
+    def _choose(self, scores, view, n_queries):
+        return top_n(scores, n_queries, view.uniform())
 
 
 class FunctionStrategy(PointwiseStrategy):

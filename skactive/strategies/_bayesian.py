@@ -32,12 +32,12 @@ class _Draws(PointwiseStrategy):
     requires = frozenset({"draws"})
     targets = TARGETS
 
-    def _choose(self, scores, view, n):
+    def _choose(self, scores, view, n_queries):
         """Select the n highest scores, or draw by the scores."""
         if self.selection == "top":
-            return super()._choose(scores, view, n)
+            return super()._choose(scores, view, n_queries)
         return stochastic_n(
-            scores, n, view.rng, method=self.selection, coldness=self.coldness
+            scores, n_queries, view.rng, method=self.selection, coldness=self.coldness
         )
 
 
@@ -280,7 +280,7 @@ class BatchBALD(Strategy):
         more = {"labeled", "predictions"} if target == "regression" else set()
         return self.requires | more
 
-    def select(self, view: Any, n: int) -> NDArray:
+    def select(self, view: Any, n_queries: int) -> NDArray:
         """Select n candidates, each with the largest gain in joint information."""
         draws = view.draws(self.n_draws)
         if view.target == "regression":
@@ -288,5 +288,5 @@ class BatchBALD(Strategy):
             if noise == "auto":
                 residuals = np.asarray(view.y_trained) - view.trained.predictions
                 noise = np.mean(residuals**2, dtype=np.float64)
-            return select_by_covariance(draws, n, view.uniform(), noise)
-        return select_jointly(draws, n, view.rng, n_samples=self.n_samples)[0]
+            return select_by_covariance(draws, n_queries, view.uniform(), noise)
+        return select_jointly(draws, n_queries, view.rng, n_samples=self.n_samples)[0]

@@ -69,9 +69,9 @@ class EmbeddingKMeans(Strategy):
     def __init__(self, normalize: bool = True) -> None:
         self.normalize = normalize
 
-    def select(self, view: Any, n: int) -> NDArray:
+    def select(self, view: Any, n_queries: int) -> NDArray:
         """Select the candidates nearest the centers, by the size of their clusters."""
-        return ask_each_cluster(view.feature_rows, n, view.rng, self.normalize)
+        return ask_each_cluster(view.feature_rows, n_queries, view.rng, self.normalize)
 
 
 class ALPS(Strategy):
@@ -120,9 +120,9 @@ class ALPS(Strategy):
 
     requires = frozenset({"surprisal"})
 
-    def select(self, view: Any, n: int) -> NDArray:
+    def select(self, view: Any, n_queries: int) -> NDArray:
         """Select the texts nearest the centers, by the size of their clusters."""
-        return ask_each_cluster(view.surprisal, n, view.rng, normalize=True)
+        return ask_each_cluster(view.surprisal, n_queries, view.rng, normalize=True)
 
 
 class WholeCluster(Strategy):
@@ -188,12 +188,12 @@ class WholeCluster(Strategy):
         """All targets without a measure of uncertainty, otherwise classes."""
         return TARGETS if self.measure is None else CLASSES
 
-    def select(self, view: Any, n: int) -> NDArray:
+    def select(self, view: Any, n_queries: int) -> NDArray:
         """Select n candidates, cluster by cluster, each from its center outwards."""
         features = view.features
         n_clusters = self.n_clusters
         if n_clusters is None:
-            n_clusters = min(-(-len(view) // n), MOST_CLUSTERS)
+            n_clusters = min(-(-len(view) // n_queries), MOST_CLUSTERS)
         centers, labels = k_means(features, n_clusters, view.rng)
         quantity, measure = _UNCERTAINTIES[self.measure]
         rows = np.arange(len(view))
@@ -208,9 +208,9 @@ class WholeCluster(Strategy):
             members = rows[labels == cluster]
             which = np.full(len(members), cluster)
             distances = paired_distances(features, centers, members, which)
-            wanted = min(n - len(picks), len(members))
+            wanted = min(n_queries - len(picks), len(members))
             picks.extend(members[top_n(-distances, wanted, view.rng)])
-            if len(picks) == n:
+            if len(picks) == n_queries:
                 break
         return np.array(picks)
 
@@ -221,12 +221,12 @@ class WholeCluster(Strategy):
         return _scores.label_uncertainty(view.proba, self.measure)
 
 
-def ask_each_cluster(X, n, rng, normalize=False):
+def ask_each_cluster(X, n_queries, rng, normalize=False):
     """Return the row nearest each of n centers (n,), largest cluster first."""
-    centers, labels = k_means(X, n, rng, normalize=normalize)
+    centers, labels = k_means(X, n_queries, rng, normalize=normalize)
     rows = nearest_rows(X, centers, rng, normalize=normalize)
-    sizes = np.bincount(labels, minlength=n)
-    return rows[top_n(sizes, n, rng)]
+    sizes = np.bincount(labels, minlength=n_queries)
+    return rows[top_n(sizes, n_queries, rng)]
 
 
 def _by_mean(values, labels, rng):
@@ -308,11 +308,11 @@ class TypiClust(Strategy):
         self.max_clusters = max_clusters
         self.min_cluster_size = min_cluster_size
 
-    def select(self, view: Any, n: int) -> NDArray:
+    def select(self, view: Any, n_queries: int) -> NDArray:
         """Select the most typical candidates, cluster by cluster."""
         features = float_rows(view.features)
         labeled = float_rows(view.labeled_features) if view.n_labeled else features[:0]
-        n_clusters = min(view.n_labeled + n, self.max_clusters)
+        n_clusters = min(view.n_labeled + n_queries, self.max_clusters)
         labels = k_means(features, n_clusters, view.rng, also=labeled)[1]
         labels, labels_of_labeled = labels[: len(view)], labels[len(view) :]
 
@@ -340,7 +340,7 @@ class TypiClust(Strategy):
         heapq.heapify(queue)
         order: dict = {}
         picks: list[int] = []
-        while len(picks) < n:
+        while len(picks) < n_queries:
             small, count, size, tie, cluster = queue[0]
             if cluster not in order:
                 order[cluster] = by_typicality(cluster)
@@ -391,9 +391,9 @@ class OneShot(Strategy):
 
     requires = frozenset({"features"})
 
-    def select(self, view: Any, n: int) -> NDArray:
+    def select(self, view: Any, n_queries: int) -> NDArray:
         """Draw candidates far from each other, in the order drawn."""
-        return spread_sample(view.features, n, view.rng)
+        return spread_sample(view.features, n_queries, view.rng)
 
 
 def typicality(X, others, n_neighbors, rng, n_jobs=1):
@@ -426,7 +426,7 @@ def typicality(X, others, n_neighbors, rng, n_jobs=1):
     return result
 
 
-def spread_sample(X, n, rng):
+def spread_sample(X, n_queries, rng):
     """Draw n rows with preference for rows far from those drawn; positions (n,).
 
     The first is uniform; each further one has a probability in proportion to the square
@@ -440,14 +440,14 @@ def spread_sample(X, n, rng):
     draw = _Draw(X)
     picks = [int(rng.integers(X.shape[0]))]
     fresh = picks.copy()
-    while len(picks) < n:
+    while len(picks) < n_queries:
         draw.approach(fresh)
-        size = min(AT_ONCE, n - len(picks))
+        size = min(AT_ONCE, n_queries - len(picks))
         fresh = draw.propose(size, rng)
         picks.extend(fresh)
         if not fresh:  # all others are copies
             left = np.setdiff1d(np.arange(X.shape[0]), picks)
-            picks.extend(rng.choice(left, n - len(picks), replace=False))
+            picks.extend(rng.choice(left, n_queries - len(picks), replace=False))
     return np.array(picks, dtype=np.intp)
 
 

@@ -57,7 +57,7 @@ class Committee(PointwiseStrategy):
         labels per item, or to `Ridge()` for regression.
     n_members : int, default=5
         Number of members if `estimators` is not a list, at most 1,000,000.
-    disagreement : {"auto", "vote_entropy", "variation_ratio", "kl", \
+    measure : {"auto", "vote_entropy", "variation_ratio", "kl", \
     "consensus_entropy", "variance"}, default="auto"
         Entropy of the votes; share of the votes that are not for the winner; mean
         divergence of the members' probabilities from their mean; entropy of that
@@ -112,7 +112,7 @@ class Committee(PointwiseStrategy):
     _parameter_constraints = {
         "estimators": [list, tuple, HasMethods(["fit", "predict"]), None],
         "n_members": [Interval(Integral, 1, MOST, closed="both")],
-        "disagreement": [StrOptions({"auto", "variance", *OF_VOTES, *OF_PROBA})],
+        "measure": [StrOptions({"auto", "variance", *OF_VOTES, *OF_PROBA})],
     }
     requires = frozenset({"features", "labeled"})
 
@@ -120,17 +120,17 @@ class Committee(PointwiseStrategy):
         self,
         estimators: Any = None,
         n_members: int = 5,
-        disagreement: str = "auto",
+        measure: str = "auto",
     ) -> None:
         self.estimators = estimators
         self.n_members = n_members
-        self.disagreement = disagreement
+        self.measure = measure
 
     @property
     def targets(self) -> frozenset[str]:
         """Targets of the measure that all given members can predict."""
         of_measure = {"auto": TARGETS, "variance": TARGETS - CLASSES}
-        targets = of_measure.get(self.disagreement, CLASSES)
+        targets = of_measure.get(self.measure, CLASSES)
         for member in [] if self.estimators is None else self._list_members():
             if is_regressor(member):
                 targets &= TARGETS - CLASSES
@@ -176,7 +176,7 @@ class Committee(PointwiseStrategy):
                 "None makes a committee of logistic regressions."
             )
         for member in members:
-            _check_member(member, self.disagreement)
+            _check_member(member, self.measure)
 
     def _choose_measure(self, target):
         """Return the name of the measure, a TypeError for several outputs."""
@@ -185,7 +185,7 @@ class Committee(PointwiseStrategy):
                 "strategy 'committee' is defined for one class, several labels or one "
                 "number per item. Train a model for each output."
             )
-        how = self.disagreement
+        how = self.measure
         if how == "auto":
             return "variance" if target == "regression" else "vote_entropy"
         return how
@@ -237,7 +237,7 @@ class PerceptronEnsemble(PointwiseStrategy):
         Number of training steps, at most 1,000,000.
     batch_size : int, default=50
         Number of labeled rows per step.
-    learning_rate : float, default=0.01
+    lr : float, default=0.01
         Learning rate of Adam, for features divided by their root mean square.
     class_weight : "balanced", dict or None, default="balanced"
         Weights of the classes in the loss, as in scikit-learn's classifiers.
@@ -275,7 +275,7 @@ class PerceptronEnsemble(PointwiseStrategy):
         "dropout": [Interval(Real, 0, 1, closed="left")],
         "n_steps": [Interval(Integral, 1, MOST, closed="both")],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
-        "learning_rate": [Interval(Real, 0, np.inf, closed="neither")],
+        "lr": [Interval(Real, 0, np.inf, closed="neither")],
         "class_weight": [StrOptions({"balanced"}), dict, None],
     }
     requires = frozenset({"features", "labeled"})
@@ -288,7 +288,7 @@ class PerceptronEnsemble(PointwiseStrategy):
         dropout: float = 0.5,
         n_steps: int = 500,
         batch_size: int = 50,
-        learning_rate: float = 0.01,
+        lr: float = 0.01,
         class_weight: str | dict | None = "balanced",
     ) -> None:
         self.n_members = n_members
@@ -296,7 +296,7 @@ class PerceptronEnsemble(PointwiseStrategy):
         self.dropout = dropout
         self.n_steps = n_steps
         self.batch_size = batch_size
-        self.learning_rate = learning_rate
+        self.lr = lr
         self.class_weight = class_weight
 
     def score(self, view: Any) -> NDArray:
@@ -318,7 +318,7 @@ class PerceptronEnsemble(PointwiseStrategy):
             dropout=self.dropout,
             n_steps=self.n_steps,
             batch_size=self.batch_size,
-            learning_rate=self.learning_rate,
+            lr=self.lr,
         )
         size = chunk_size(8 * (X.shape[1] + 3 * self.n_members * k), 2**23)
         parts = map_chunks(
@@ -406,16 +406,16 @@ def _stack_proba(members, classes, X):
     return proba
 
 
-def _check_member(member, disagreement):
+def _check_member(member, measure):
     name = type(member).__name__
     if isinstance(member, type) or not hasattr(member, "fit"):
         raise TypeError(
             f"'estimators' must hold classifiers, got {member!r}. Pass instances, such "
             "as LogisticRegression()."
         )
-    if disagreement in OF_PROBA and not hasattr(member, "predict_proba"):
+    if measure in OF_PROBA and not hasattr(member, "predict_proba"):
         raise TypeError(
-            f"disagreement={disagreement!r} needs members with predict_proba, which "
+            f"measure={measure!r} needs members with predict_proba, which "
             f"{name} does not have. Use 'vote_entropy' or 'variation_ratio', or wrap "
             "it in CalibratedClassifierCV."
         )
@@ -470,7 +470,7 @@ def train_perceptrons(
     dropout=0.0,
     n_steps=500,
     batch_size=50,
-    learning_rate=0.01,
+    lr=0.01,
 ):
     """Train perceptrons on X (m, d) by Adam: weights (d, t, k), biases (t, k).
 
@@ -507,7 +507,7 @@ def train_perceptrons(
             mean += (1 - FIRST_DECAY) * (gradient - mean)
             square += (1 - SECOND_DECAY) * (gradient * gradient - square)
             spread = np.sqrt(square / (1 - SECOND_DECAY**step)) + EPSILON
-            values -= (learning_rate / (1 - FIRST_DECAY**step)) * mean / spread
+            values -= (lr / (1 - FIRST_DECAY**step)) * mean / spread
     return parameters[0] / weights.dtype.type(size), parameters[1]
 
 

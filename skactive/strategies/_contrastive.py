@@ -86,16 +86,16 @@ class DAL(Strategy):
         self.n_batches = n_batches
         self.ratio = ratio
 
-    def select(self, view: Any, n: int) -> NDArray:
+    def select(self, view: Any, n_queries: int) -> NDArray:
         """Select the highest scores of the class unlabeled, in sub-batches."""
         X, X_labeled, rng = view.features, view.labeled_features, view.rng
         classifier = seeded_clone(self._classifier(X), rng)
         sample = self._draw(X.shape[0], X_labeled.shape[0], rng)
         left = np.ones(X.shape[0], dtype=bool)
         picks = np.empty(0, dtype=np.intp)
-        n_batches = min(self.n_batches, n)
+        n_batches = min(self.n_batches, n_queries)
         for ends in range(1, n_batches + 1):
-            size = n * ends // n_batches - len(picks)
+            size = n_queries * ends // n_batches - len(picks)
             others = sample[left[sample]]
             if others.size == 0:
                 # All drawn rows are selected; the remaining ones are unlabeled as well.

@@ -70,13 +70,13 @@ class CoreSet(Strategy):
     def __init__(self, metric: str = "euclidean") -> None:
         self.metric = metric
 
-    def select(self, view: Any, n: int) -> NDArray:
+    def select(self, view: Any, n_queries: int) -> NDArray:
         """Select the farthest candidate repeatedly, ties at random."""
         distances = view.labeled_distances(self.metric) if view.n_labeled else None
         from_rows = view.n_labeled and distances is None
         return k_center(
             view.feature_rows,
-            n,
+            n_queries,
             view.rng,
             labeled=view.labeled_features if from_rows else None,
             distances=distances,
@@ -159,11 +159,11 @@ class ProbCover(Strategy):
         self.n_clusters = n_clusters
         self.metric = metric
 
-    def select(self, view: Any, n: int) -> NDArray:
+    def select(self, view: Any, n_queries: int) -> NDArray:
         """Select the candidate that covers most repeatedly, ties at random."""
         return ball_cover(
             view.features,
-            n,
+            n_queries,
             self._radius(view),
             view.rng,
             labeled=view.labeled_features if view.n_labeled else None,
@@ -306,7 +306,7 @@ class UHerding(Strategy):
         """All targets without a measure of uncertainty, otherwise classes."""
         return CLASSES if self.measure else TARGETS
 
-    def select(self, view: Any, n: int) -> NDArray:
+    def select(self, view: Any, n_queries: int) -> NDArray:
         """Select the candidate that covers most repeatedly, ties at random."""
         X = float_rows(view.feature_rows)
         # Distances of unit vectors are at most 2; their squares in float32 are finite.
@@ -316,7 +316,7 @@ class UHerding(Strategy):
             covered = np.exp(-_to_labeled(view, X) / radius**2)
         return herd(
             X,
-            n,
+            n_queries,
             radius,
             view.rng,
             weights=self._weigh(view),

@@ -247,10 +247,10 @@ class BADGE(Strategy):
     requires = frozenset({"gradients"})
     targets = CLASSES
 
-    def select(self, view: Any, n: int) -> NDArray:
+    def select(self, view: Any, n_queries: int) -> NDArray:
         """Select the longest gradient, then draw ones far from those selected."""
         residuals, inputs = view.gradients
-        return sample_apart(residuals, inputs, n, view.rng, n_jobs=view.n_jobs)
+        return sample_apart(residuals, inputs, n_queries, view.rng, n_jobs=view.n_jobs)
 
 
 # Gradients that are outer products, represented by their factors ----------------------
@@ -341,7 +341,7 @@ def factored_distances(gradients, centers):
     return distances
 
 
-def sample_apart(residuals, inputs, n, rng, *, n_jobs=1):
+def sample_apart(residuals, inputs, n_queries, rng, *, n_jobs=1):
     """Choose n gradients that are long and far from each other (k-means++).
 
     The longest comes first. Each further one is drawn with a probability proportional
@@ -353,16 +353,16 @@ def sample_apart(residuals, inputs, n, rng, *, n_jobs=1):
             "the factors of the gradients must be finite; they are not at position "
             f"{np.flatnonzero(~np.isfinite(norms))[0]}."
         )
-    chosen = [int(position) for position in top_n(norms, min(n, 1), rng)]
+    chosen = [int(position) for position in top_n(norms, min(n_queries, 1), rng)]
     pool = _Pool(residuals, inputs, n_jobs)
     pool.remove(chosen)
-    while len(chosen) < n:
+    while len(chosen) < n_queries:
         pool.shrink(chosen[pool.seen :])
         if pool.total == 0:
             left = np.setdiff1d(np.arange(len(norms)), chosen)
-            chosen.extend(rng.permutation(left)[: n - len(chosen)])
+            chosen.extend(rng.permutation(left)[: n_queries - len(chosen)])
             break
-        batch = pool.draw(min(BATCH, n - len(chosen)), rng)
+        batch = pool.draw(min(BATCH, n_queries - len(chosen)), rng)
         pool.remove(batch)
         chosen.extend(batch)
     return np.array(chosen, dtype=np.intp)

@@ -1,4 +1,4 @@
-"""Influence functions: query the labels that would change a goal most."""
+"""Influence functions: query the labels that would change an objective most."""
 
 from numbers import Integral, Real
 from typing import Any
@@ -20,9 +20,9 @@ class GORAL(PointwiseStrategy):
     r"""Query the labels with most influence on a validation loss or on the entropy.
 
     Goal-oriented active learning. The last linear layer minimizes a penalized sum of
-    log losses with the Hessian H. The goal G is a mean over items of their loss or of
-    the entropy of their predictions. Labeling x as y adds a loss to the sum, whose
-    first-order effect on the goal is
+    log losses with the Hessian H. The objective G is a mean over items of their loss or
+    of the entropy of their predictions. Labeling x as y adds a loss to the sum, whose
+    first-order effect on the objective is
 
     .. math:: I(x, y) = -\nabla G^\top H^{-1} \nabla \ell(x, y).
 
@@ -30,18 +30,18 @@ class GORAL(PointwiseStrategy):
 
     Parameters
     ----------
-    goal : {"entropy", "loss"}, default="entropy"
-        The goal: the mean entropy of the predictions, which needs no labels, or the
-        mean log loss on `X_val` and `y_val`.
+    objective : {"entropy", "loss"}, default="entropy"
+        The mean entropy of the predictions, which needs no labels, or the mean log loss
+        on `X_val` and `y_val`.
     X_val : container of v items or None, default=None
-        Items over which the goal is averaged, of the same kind as the pool. Defaults to
-        the candidates, for the goal "entropy" only.
+        Items over which the objective is averaged, of the same kind as the pool.
+        Defaults to the candidates, for the objective "entropy" only.
     y_val : array-like of shape (v,) or None, default=None
-        The labels of `X_val`, for the goal "loss".
+        The labels of `X_val`, for the objective "loss".
     aggregate : {"absolute", "rms", "best"}, default="absolute"
         How the influences of the possible labels become one score: the expected
         absolute value, the root of the expected square, or the largest decrease of the
-        goal.
+        objective.
     penalty : float or "auto", default="auto"
         Strength of the squared penalty on the weights, as in the training loss.
         "auto" is 1 / C of `LogisticRegression`, alpha times the number of labeled
@@ -54,9 +54,9 @@ class GORAL(PointwiseStrategy):
     Notes
     -----
     The expectation of I(x, y) over the predicted distribution of y is zero for every x
-    and every goal, as is the expected gradient of a log loss. So it does not rank
+    and every objective, as is the expected gradient of a log loss. So it does not rank
     candidates, and expectations are taken of its absolute value (which is twice the
-    expected decrease of the goal, with increases counted as zero) or square.
+    expected decrease of the objective, with increases counted as zero) or square.
 
     Influences agree with those of actual training to first order for estimators that
     minimize the loss above: `LogisticRegression` with an L2 penalty, whose
@@ -90,7 +90,7 @@ class GORAL(PointwiseStrategy):
     """
 
     _parameter_constraints = {
-        "goal": [StrOptions({"entropy", "loss"})],
+        "objective": [StrOptions({"entropy", "loss"})],
         "X_val": "no_validation",
         "y_val": ["array-like", None],
         "aggregate": [StrOptions({"absolute", "rms", "best"})],
@@ -101,7 +101,7 @@ class GORAL(PointwiseStrategy):
 
     def __init__(
         self,
-        goal: str = "entropy",
+        objective: str = "entropy",
         *,
         X_val: Any = None,
         y_val: ArrayLike | None = None,
@@ -109,7 +109,7 @@ class GORAL(PointwiseStrategy):
         penalty: float | str = "auto",
         max_dense: int = 4096,
     ) -> None:
-        self.goal = goal
+        self.objective = objective
         self.X_val = X_val
         self.y_val = y_val
         self.aggregate = aggregate
@@ -127,7 +127,7 @@ class GORAL(PointwiseStrategy):
         return -influence.min(axis=1)
 
     def _influence(self, view):
-        """Return the effect (n, k) on the goal of labeling candidates as classes."""
+        """Return the effect (n, k) on the objective of each label of a candidate."""
         model, m = view.final_estimator, len(view.y_trained)
         weights = _class_weights(model, view)
         trained_proba = np.asarray(view.trained.proba, dtype=np.float64)
@@ -155,7 +155,7 @@ class GORAL(PointwiseStrategy):
         return weights * (change - expected[:, None])
 
     def _goal_slopes(self, view):
-        """Return the goal's gradient in its items' logits (v, k), and their inputs."""
+        """Return the objective's gradient in the logits (v, k), and the inputs."""
         items, proba = view, view.proba
         if self.X_val is not None:
             items = view.on(self.X_val)
@@ -167,7 +167,7 @@ class GORAL(PointwiseStrategy):
                     f"{type(self.X_val).__name__}, which the estimator refuses: {exc}"
                 ) from exc
         proba = np.asarray(proba, dtype=np.float64)
-        if self.goal == "entropy":
+        if self.objective == "entropy":
             return entropy_slopes(proba) / len(proba), items.gradients[1]
         y_val = np.asarray(self.y_val)
         if y_val.shape != (len(proba),):
@@ -181,14 +181,15 @@ class GORAL(PointwiseStrategy):
 
     def _validate_params(self):
         super()._validate_params()
-        if self.goal == "loss" and (self.X_val is None or self.y_val is None):
+        if self.objective == "loss" and (self.X_val is None or self.y_val is None):
             raise ValueError(
-                "goal='loss' needs X_val and y_val, items and labels to validate on. "
-                "Without labels use goal='entropy'."
+                "objective='loss' needs X_val and y_val, items and labels to validate "
+                "on. Without labels use objective='entropy'."
             )
-        if self.goal == "entropy" and self.y_val is not None:
+        if self.objective == "entropy" and self.y_val is not None:
             raise ValueError(
-                "goal='entropy' uses no labels. Leave y_val out or use goal='loss'."
+                "objective='entropy' uses no labels. Leave y_val out or use "
+                "objective='loss'."
             )
 
 

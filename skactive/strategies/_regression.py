@@ -82,20 +82,22 @@ class GreedySampling(Strategy):
         """Targets that the strategy is defined for; "input" needs no predictions."""
         return TARGETS if self.space == "input" else REGRESSION
 
-    def select(self, view: Any, n: int) -> NDArray:
+    def select(self, view: Any, n_queries: int) -> NDArray:
         """Select the candidate with the largest smallest distance, ties at random."""
         if self.space == "input":
-            return CoreSet().select(view, n)
+            return CoreSet().select(view, n_queries)
         numbers = np.asarray(view.predictions, dtype=np.float64)
         labels = np.asarray(view.y_labeled, dtype=np.float64)
         if self.space == "output":
             # The distance of two numbers is that of rows with one feature.
             rows, labeled = numbers[:, None], labels[:, None]
-            return k_center(rows, n, view.rng, labeled=labeled, n_jobs=view.n_jobs)
+            return k_center(
+                rows, n_queries, view.rng, labeled=labeled, n_jobs=view.n_jobs
+            )
         pool = _Distances(view.feature_rows, numbers, n_jobs=view.n_jobs)
         pool.add(float_rows(view.labeled_features), labels)
         places, picks = view.uniform(), list[int]()
-        while len(picks) < n:
+        while len(picks) < n_queries:
             picks.append(_farthest(pool.closest, places))
             pool.add_own(picks[-1])
             pool.closest[picks] = -np.inf
@@ -142,7 +144,7 @@ class LargestClusterMaxDistance(Strategy):
     requires = frozenset({"features"})
     optional = frozenset({"labeled"})
 
-    def select(self, view: Any, n: int) -> NDArray:
+    def select(self, view: Any, n_queries: int) -> NDArray:
         """Select the farthest candidate of the largest cluster, ties at random."""
         places = view.uniform()
         pool = _Distances(view.feature_rows, n_jobs=view.n_jobs)
@@ -153,7 +155,7 @@ class LargestClusterMaxDistance(Strategy):
             picks.append(_farthest(pool.norms, places))
             pool.add_own(picks[0])
         chosen[picks] = True
-        while len(picks) < n:
+        while len(picks) < n_queries:
             sizes = np.bincount(pool.owner, weights=pool.closest)
             # A cluster without other candidates has nothing to select.
             sizes[np.bincount(pool.owner[~chosen], minlength=len(sizes)) == 0] = -1
@@ -214,17 +216,17 @@ class BAIT(Strategy):
         self.alpha = alpha
         self.oversample = oversample
 
-    def select(self, view: Any, n: int) -> NDArray:
+    def select(self, view: Any, n_queries: int) -> NDArray:
         """Select candidates greedily, then remove those that matter least."""
         places = view.uniform()
         state = _Precision(view.features, view.labeled_features, self.alpha)
         picks, chosen = list[int](), np.zeros(len(view), dtype=bool)
-        while len(picks) < min(len(view), round(self.oversample * n)):
+        while len(picks) < min(len(view), round(self.oversample * n_queries)):
             gains = np.where(chosen, -1.0, state.changes / (1 + state.variances))
             picks.append(_farthest(gains, places))
             chosen[picks[-1]] = True
             state.change(picks[-1], 1 / (1 + state.variances[picks[-1]]))
-        while len(picks) > n:
+        while len(picks) > n_queries:
             losses = state.changes[picks] / (1 - state.variances[picks])
             removed = picks.pop(int(losses.argmin()))
             state.change(removed, -1 / (1 - state.variances[removed]))

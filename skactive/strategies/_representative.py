@@ -83,11 +83,11 @@ class PreClustering(Strategy):
         self.n_clusters = n_clusters
         self.bandwidth = bandwidth
 
-    def select(self, view: Any, n: int) -> NDArray:
+    def select(self, view: Any, n_queries: int) -> NDArray:
         """Select the best of each cluster, in turns."""
         n_clusters = self.n_clusters
         if n_clusters is None:
-            n_clusters = max(2 * n, 20)
+            n_clusters = max(2 * n_queries, 20)
         features = float_rows(view.features)
         medoids, labels, distances = k_medoids(
             features, n_clusters, view.rng, n_jobs=view.n_jobs
@@ -100,7 +100,7 @@ class PreClustering(Strategy):
         )
         with np.errstate(divide="ignore"):
             error = np.log(_expected_error(view))  # -inf: no error
-        return _in_turns(error + density, labels, n, view.rng)
+        return _in_turns(error + density, labels, n_queries, view.rng)
 
 
 def _expected_error(view):
@@ -172,26 +172,28 @@ class Representative(Strategy):
         self.margin = margin
         self.factor = factor
 
-    def select(self, view: Any, n: int) -> NDArray:
+    def select(self, view: Any, n_queries: int) -> NDArray:
         """Select one row near each center."""
         gap = _gaps(view)
-        inside = self._look_inside(gap, n, view)
-        if len(inside) <= n:
-            return top_n(-gap, n, view.uniform())
-        if len(inside) > ROWS_PER_QUERY * n:
-            drawn = top_n(view.uniform()[inside], ROWS_PER_QUERY * n, view.rng)
+        inside = self._look_inside(gap, n_queries, view)
+        if len(inside) <= n_queries:
+            return top_n(-gap, n_queries, view.uniform())
+        if len(inside) > ROWS_PER_QUERY * n_queries:
+            drawn = top_n(view.uniform()[inside], ROWS_PER_QUERY * n_queries, view.rng)
             inside = inside[np.sort(drawn)]  # a memory map is read faster in order
         features = float_rows(view.features[inside])
-        centers = k_means(features, n, view.rng)[0]
+        centers = k_means(features, n_queries, view.rng)[0]
         picks = inside[nearest_rows(features, centers, view.rng)]
-        return picks[top_n(-gap[picks], n, view.uniform()[picks])]
+        return picks[top_n(-gap[picks], n_queries, view.uniform()[picks])]
 
-    def _look_inside(self, gap, n, view):
+    def _look_inside(self, gap, n_queries, view):
         """Return the positions of the candidates inside the margin."""
         if self.margin != "auto":
             return np.flatnonzero(gap < self.margin)
         if hasattr(view.final_estimator, "predict_proba"):
-            return top_n(-gap, min(len(gap), round(self.factor * n)), view.uniform())
+            return top_n(
+                -gap, min(len(gap), round(self.factor * n_queries)), view.uniform()
+            )
         return np.flatnonzero(gap < 1)
 
 
@@ -250,17 +252,17 @@ class DropQuery(Strategy):
         self.n_draws = n_draws
         self.rate = rate
 
-    def select(self, view: Any, n: int) -> NDArray:
+    def select(self, view: Any, n_queries: int) -> NDArray:
         """Select the rows nearest the centers, by the size of their clusters."""
         rows = np.flatnonzero(2 * self._count_changes(view) > self.n_draws)
-        if len(rows) < n:
+        if len(rows) < n_queries:
             others = np.setdiff1d(np.arange(len(view)), rows, assume_unique=True)
             ties = view.uniform()[others]
             multi = view.target == "multi-label"
             gaps = _gaps(view) if multi else view.margins
-            fill = top_n(-gaps[others], n - len(rows), ties)
+            fill = top_n(-gaps[others], n_queries - len(rows), ties)
             rows = np.sort(np.concatenate([rows, others[fill]]))
-        return rows[ask_each_cluster(view.features[rows], n, view.rng)]
+        return rows[ask_each_cluster(view.features[rows], n_queries, view.rng)]
 
     def _count_changes(self, view):
         """Return the number of draws in which the predicted class changes, (n,)."""
@@ -319,7 +321,7 @@ def _log_mixture(X, medoids, labels, distances, bandwidth, n_jobs):
     return np.concatenate(map_chunks(measure, X.shape[0], size, n_jobs))
 
 
-def _in_turns(scores, labels, n, rng):
+def _in_turns(scores, labels, n_queries, rng):
     """Return the n best so that the best of every cluster precede any second best."""
     order = top_n(scores, len(scores), rng)
     by_cluster = order[np.argsort(labels[order], kind="stable")]
@@ -327,4 +329,4 @@ def _in_turns(scores, labels, n, rng):
     starts = np.cumsum(counts) - counts
     turn = np.empty(len(scores), dtype=np.intp)
     turn[by_cluster] = np.arange(len(scores)) - np.repeat(starts, counts)
-    return order[np.argsort(turn[order], kind="stable")][:n]
+    return order[np.argsort(turn[order], kind="stable")][:n_queries]

@@ -149,7 +149,7 @@ class FromSkactiveml(Strategy):
         """The labeled items, if there are any."""
         return frozenset({"labeled"}) - self.requires
 
-    def select(self, view: Any, n: int) -> NDArray:
+    def select(self, view: Any, n_queries: int) -> NDArray:
         """Return the positions that the strategy of scikit-activeml queries."""
         names = self._arguments()
         given = ForSkactiveml(view, self.query_strategy, "reg" in names)
@@ -157,7 +157,7 @@ class FromSkactiveml(Strategy):
             given.X,
             given.y,
             candidates=np.arange(given.m, len(given.X)),
-            batch_size=int(n),
+            batch_size=int(n_queries),
             **self._make_models(names, given),
         )
         picks = np.ravel(picks) - given.m  # one strategy returns a column

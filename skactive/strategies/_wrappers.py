@@ -79,19 +79,19 @@ class _Composite(Strategy):
 
         return resolve(getattr(self, parameter), argument=parameter)
 
-    def _ask(self, parameter, view, n):
+    def _ask(self, parameter, view, n_queries):
         """Return the n positions in a view that a part selects, checked."""
         given = getattr(self, parameter)
         name = given if isinstance(given, str) else repr(given)
-        picks = self._resolve(parameter).select(view, n)
-        return check_picks(picks, n, len(view), name)
+        picks = self._resolve(parameter).select(view, n_queries)
+        return check_picks(picks, n_queries, len(view), name)
 
-    def _ask_among(self, parameter, view, rows, n):
+    def _ask_among(self, parameter, view, rows, n_queries):
         """Return n positions that a part selects among some rows, filled at random."""
-        picks = rows[self._ask(parameter, view.take(rows), min(n, len(rows)))]
-        if len(picks) < n:
+        picks = rows[self._ask(parameter, view.take(rows), min(n_queries, len(rows)))]
+        if len(picks) < n_queries:
             others = np.setdiff1d(np.arange(len(view)), rows, assume_unique=True)
-            fill = top_n(view.uniform()[others], n - len(picks), view.rng)
+            fill = top_n(view.uniform()[others], n_queries - len(picks), view.rng)
             picks = np.concatenate([picks, others[fill]])
         return picks
 
@@ -105,13 +105,13 @@ class Subsample(_Composite):
     ----------
     strategy : str, strategy or callable, default="skactive:margin"
         The strategy to apply to the sample.
-    size : int or float, default=10_000
+    sample_size : int or float, default=10_000
         Number of candidates in the sample; a float in (0, 1] is a fraction of them. The
         sample is never smaller than the batch.
 
     Notes
     -----
-    Cost: O(n) and that of the strategy on `size` candidates. Only the sample is
+    Cost: O(n) and that of the strategy on `sample_size` candidates. Only the sample is
     transformed and predicted.
 
     When to use: on pools that are too large for the strategy or for the encoder.
@@ -127,7 +127,7 @@ class Subsample(_Composite):
 
     >>> from skactive import ActiveLearner, get_strategy
     >>> from sklearn.linear_model import LogisticRegression
-    >>> strategy = get_strategy("subsample", strategy="entropy", size=0.5)
+    >>> strategy = get_strategy("subsample", strategy="entropy", sample_size=0.5)
     >>> learner = ActiveLearner(LogisticRegression(), strategy, random_state=0)
     >>> learner = learner.fit([[-1.0], [1.0]], [0, 1])
     >>> learner.query([[-3.0], [0.1], [0.2], [3.0]], 1)
@@ -136,28 +136,28 @@ class Subsample(_Composite):
 
     _parameter_constraints = {
         "strategy": _STRATEGY,
-        "size": [
+        "sample_size": [
             Interval(Integral, 1, None, closed="left"),
             Interval(RealNotInt, 0, 1, closed="right"),
         ],
     }
 
     def __init__(
-        self, strategy: Any = "skactive:margin", size: int | float = 10_000
+        self, strategy: Any = "skactive:margin", sample_size: int | float = 10_000
     ) -> None:
         self.strategy = strategy
-        self.size = size
+        self.sample_size = sample_size
 
-    def select(self, view: Any, n: int) -> NDArray:
+    def select(self, view: Any, n_queries: int) -> NDArray:
         """Select from a sample drawn uniformly without replacement."""
-        size = self.size
+        size = self.sample_size
         if not isinstance(size, Integral):
             size = int(np.ceil(size * len(view)))
-        size = max(n, size)
+        size = max(n_queries, size)
         if size >= len(view):
-            return self._ask("strategy", view, n)
+            return self._ask("strategy", view, n_queries)
         sample = np.sort(top_n(view.uniform(), size, view.rng))
-        return sample[self._ask("strategy", view.take(sample), n)]
+        return sample[self._ask("strategy", view.take(sample), n_queries)]
 
 
 class Prefilter(_Composite):
@@ -216,11 +216,11 @@ class Prefilter(_Composite):
         self.second = second
         self.factor = factor
 
-    def select(self, view: Any, n: int) -> NDArray:
+    def select(self, view: Any, n_queries: int) -> NDArray:
         """Select by the first strategy, then by the second."""
-        wanted = min(len(view), int(np.ceil(self.factor * n)))
+        wanted = min(len(view), int(np.ceil(self.factor * n_queries)))
         kept = self._ask("first", view, wanted)
-        return kept[self._ask("second", view.take(kept), n)]
+        return kept[self._ask("second", view.take(kept), n_queries)]
 
 
 class Partitioned(_Composite):
@@ -289,23 +289,23 @@ class Partitioned(_Composite):
         self.strategy = strategy
         self.n_parts = n_parts
 
-    def select(self, view: Any, n: int) -> NDArray:
+    def select(self, view: Any, n_queries: int) -> NDArray:
         """Select from each part, then from all that were selected."""
-        n_parts = self._count_parts(len(view), n)
+        n_parts = self._count_parts(len(view), n_queries)
         if n_parts == 1:
-            return self._ask("strategy", view, n)
+            return self._ask("strategy", view, n_queries)
         found = []
         for positions, part in view.split(n_parts):
-            if len(positions) > n:
-                positions = positions[self._ask("strategy", part, n)]
+            if len(positions) > n_queries:
+                positions = positions[self._ask("strategy", part, n_queries)]
             found.append(positions)
         union = np.sort(np.concatenate(found))
-        return union[self._ask("strategy", view.take(union), n)]
+        return union[self._ask("strategy", view.take(union), n_queries)]
 
-    def _count_parts(self, n_candidates, n):
+    def _count_parts(self, n_candidates, n_queries):
         if self.n_parts != "auto":
             return min(self.n_parts, n_candidates)
-        balanced = np.ceil(np.sqrt(n_candidates / n))  # n_candidates / p = p n
+        balanced = np.ceil(np.sqrt(n_candidates / n_queries))  # n_candidates / p = p n
         return max(1, int(min(balanced, n_candidates // PART_ROWS)))
 
 
@@ -382,10 +382,10 @@ class Switch(_Composite):
         """Quantities that its parts use when available, and the labels to count."""
         return super().optional | {"labeled"}
 
-    def select(self, view: Any, n: int) -> NDArray:
+    def select(self, view: Any, n_queries: int) -> NDArray:
         """Select by the strategy for the number of labels."""
         part = "first" if view.n_labeled < self._count_first(view) else "second"
-        return self._ask(part, view, n)
+        return self._ask(part, view, n_queries)
 
     def _count_first(self, view):
         """Return the number of labels from which on the second strategy is used."""
@@ -401,24 +401,24 @@ class Switch(_Composite):
 class SEALS(_Composite):
     """Apply the strategy to the nearest neighbors of the labeled items.
 
-    Only the `k` nearest candidates of each labeled item are considered: an uncertain
-    or rare item is usually near a labeled one.
+    Only the `n_neighbors` nearest candidates of each labeled item are considered: an
+    uncertain or rare item is usually near a labeled one.
 
     Parameters
     ----------
     strategy : str, strategy or callable, default="skactive:margin"
         The strategy to apply to the neighbors.
-    k : int, default=100
+    n_neighbors : int, default=100
         Number of nearest candidates of each labeled item.
-    method : {"auto", "exact", "faiss"}, default="auto"
+    search : {"auto", "exact", "faiss"}, default="auto"
         Search method. "faiss" uses an approximate index of the package `faiss`. "auto"
         does so for large dense pools if it is installed.
 
     Notes
     -----
     Cost: O(n m d) for exact neighbors, for new labels only from the second query of a
-    learner on, and that of the strategy on at most k m candidates. If these are fewer
-    than are queried, the rest is drawn at random.
+    learner on, and that of the strategy on at most m times `n_neighbors` candidates. If
+    these are fewer than are queried, the rest is drawn at random.
 
     When to use: on pools of millions if features are cheap and predictions are
     expensive.
@@ -434,7 +434,7 @@ class SEALS(_Composite):
 
     >>> from skactive import ActiveLearner, get_strategy
     >>> from sklearn.linear_model import LogisticRegression
-    >>> strategy = get_strategy("seals", strategy="entropy", k=1)
+    >>> strategy = get_strategy("seals", strategy="entropy", n_neighbors=1)
     >>> learner = ActiveLearner(LogisticRegression(), strategy)
     >>> learner = learner.fit([[-1.0], [1.0]], [0, 1])
     >>> learner.query([[-1.1], [0.0], [0.9], [-4.0]], 1)
@@ -443,22 +443,25 @@ class SEALS(_Composite):
 
     _parameter_constraints = {
         "strategy": _STRATEGY,
-        "k": [Interval(Integral, 1, None, closed="left")],
-        "method": [StrOptions({"auto", "exact", "faiss"})],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "search": [StrOptions({"auto", "exact", "faiss"})],
     }
     _needs = frozenset({"features", "labeled"})
 
     def __init__(
-        self, strategy: Any = "skactive:margin", k: int = 100, method: str = "auto"
+        self,
+        strategy: Any = "skactive:margin",
+        n_neighbors: int = 100,
+        search: str = "auto",
     ) -> None:
         self.strategy = strategy
-        self.k = k
-        self.method = method
+        self.n_neighbors = n_neighbors
+        self.search = search
 
-    def select(self, view: Any, n: int) -> NDArray:
+    def select(self, view: Any, n_queries: int) -> NDArray:
         """Select among the neighbors of the labeled items."""
-        _, neighbors = view.labeled_neighbors(self.k, self.method)
-        return self._ask_among("strategy", view, np.unique(neighbors), n)
+        _, neighbors = view.labeled_neighbors(self.n_neighbors, self.search)
+        return self._ask_among("strategy", view, np.unique(neighbors), n_queries)
 
 
 class AnchorAL(_Composite):
@@ -475,18 +478,18 @@ class AnchorAL(_Composite):
     n_anchors : int, default=10
         Number of anchors of each class, drawn by k-means++ from its labeled items. A
         class with fewer items uses all of them.
-    k : int, default=50
+    n_neighbors : int, default=50
         Number of most similar candidates of each anchor, by the cosine.
-    size : int, default=1000
+    sample_size : int, default=1000
         Maximum number of candidates that are considered, or the batch size if that is
         more: those with the highest mean cosine to the anchors that they are among the
-        `k` most similar candidates of.
+        `n_neighbors` most similar candidates of.
 
     Notes
     -----
     Cost: O(n a d) for a anchors, at most `n_anchors` per class, and that of the
-    strategy on at most `size` candidates. If these are fewer than are queried, the rest
-    is drawn at random.
+    strategy on at most `sample_size` candidates. If these are fewer than are queried,
+    the rest is drawn at random.
 
     When to use: on large pools in which a class is rare, with at least one label of it.
 
@@ -503,7 +506,7 @@ class AnchorAL(_Composite):
     --------
     >>> from skactive import ActiveLearner, get_strategy
     >>> from sklearn.linear_model import LogisticRegression
-    >>> strategy = get_strategy("anchoral", k=1)
+    >>> strategy = get_strategy("anchoral", n_neighbors=1)
     >>> learner = ActiveLearner(LogisticRegression(), strategy)
     >>> learner = learner.fit([[5.0, 1.0], [1.0, 5.0]], ["common", "rare"])
     >>> learner.query([[3.0, 3.1], [4.0, 1.0], [3.0, 6.0], [2.0, 9.0]], 1)
@@ -513,8 +516,8 @@ class AnchorAL(_Composite):
     _parameter_constraints = {
         "strategy": _STRATEGY,
         "n_anchors": [Interval(Integral, 1, None, closed="left")],
-        "k": [Interval(Integral, 1, None, closed="left")],
-        "size": [Interval(Integral, 1, None, closed="left")],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "sample_size": [Interval(Integral, 1, None, closed="left")],
     }
     _needs = frozenset({"features", "labeled"})
     _targets = CLASSES
@@ -523,25 +526,28 @@ class AnchorAL(_Composite):
         self,
         strategy: Any = "skactive:margin",
         n_anchors: int = 10,
-        k: int = 50,
-        size: int = 1000,
+        n_neighbors: int = 50,
+        sample_size: int = 1000,
     ) -> None:
         self.strategy = strategy
         self.n_anchors = n_anchors
-        self.k = k
-        self.size = size
+        self.n_neighbors = n_neighbors
+        self.sample_size = sample_size
 
-    def select(self, view: Any, n: int) -> NDArray:
+    def select(self, view: Any, n_queries: int) -> NDArray:
         """Select among the candidates most similar to the anchors."""
         distances, near = nearest_to_centers(
-            view.feature_rows, self._draw_anchors(view), self.k, view.uniform()
+            view.feature_rows,
+            self._draw_anchors(view),
+            self.n_neighbors,
+            view.uniform(),
         )
         rows, place = np.unique(near, return_inverse=True)
         # Among unit vectors, the squared distance is 2 minus twice the cosine.
         sums = np.bincount(place.ravel(), weights=distances.ravel())
         means = sums / np.bincount(place.ravel())
-        best = top_n(-means, max(n, self.size), view.uniform()[rows])
-        return self._ask_among("strategy", view, np.sort(rows[best]), n)
+        best = top_n(-means, max(n_queries, self.sample_size), view.uniform()[rows])
+        return self._ask_among("strategy", view, np.sort(rows[best]), n_queries)
 
     def _draw_anchors(self, view):
         """Return the anchors of all classes as unit vectors (a, d)."""
@@ -603,13 +609,13 @@ class ClassBalanced(_Composite):
     def __init__(self, strategy: Any = "skactive:margin") -> None:
         self.strategy = strategy
 
-    def select(self, view: Any, n: int) -> NDArray:
+    def select(self, view: Any, n_queries: int) -> NDArray:
         """Select per predicted class."""
         predicted = view.class_scores.argmax(axis=1)
         counts = (view.y_labeled[:, None] == view.classes).sum(axis=0)
         available = np.bincount(predicted, minlength=len(counts))
-        places = _fill(counts, available, n, view.rng)
-        picks = np.empty(n, dtype=np.intp)
+        places = _fill(counts, available, n_queries, view.rng)
+        picks = np.empty(n_queries, dtype=np.intp)
         for c in np.unique(places):
             members, taken = np.flatnonzero(predicted == c), places == c
             best = self._ask("strategy", view.take(members), int(taken.sum()))
@@ -617,14 +623,14 @@ class ClassBalanced(_Composite):
         return picks
 
 
-def _fill(counts, available, n, rng):
+def _fill(counts, available, n_queries, rng):
     """Return the class with fewest labels for each of n places (n,), ties at random.
 
     `counts` (k,) are the labels so far and `available` (k,) the candidates.
     """
     counts, left = counts.copy(), available.copy()
-    places = np.empty(n, dtype=np.intp)
-    for i in range(n):
+    places = np.empty(n_queries, dtype=np.intp)
+    for i in range(n_queries):
         open_counts = np.where(left > 0, counts, np.iinfo(counts.dtype).max)
         places[i] = rng.choice(np.flatnonzero(open_counts == open_counts.min()))
         counts[places[i]] += 1

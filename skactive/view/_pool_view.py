@@ -19,7 +19,7 @@ from .._utils._sklearn import is_linear_classifier, num_samples
 from ..linear_model._gradients import boundary_distance, gradient_factors
 from . import _quantities
 from ._quantities import check_capability, check_target, read_only, take_from
-from ._query import Query
+from ._query import PoolQuery
 
 _CHEAP_COPY_BYTES = 2**20
 
@@ -104,7 +104,7 @@ class PoolView:
         rng = np.random.default_rng() if rng is None else rng
         model = unfitted if estimator is None else estimator
         front, final = split_estimator(model)
-        query = Query(
+        query = PoolQuery(
             X,
             estimator=estimator,
             model=model,
@@ -498,49 +498,51 @@ class PoolView:
             ("labeled_distances", metric), partial(self._update_distances, metric)
         )
 
-    def labeled_neighbors(self, k: int, method: str = "auto") -> tuple:
-        """Return the k candidates nearest to each of the m labeled items.
+    def labeled_neighbors(self, n_neighbors: int, search: str = "auto") -> tuple:
+        """Return the candidates nearest to each of the m labeled items.
 
         From the second query of a learner on, only new labels and those that lost
         neighbors are searched for.
 
         Parameters
         ----------
-        k : int
+        n_neighbors : int
             Number of neighbors, at least 1. Fewer are returned if there are fewer
             candidates.
-        method : {"auto", "exact", "faiss"}, default="auto"
+        search : {"auto", "exact", "faiss"}, default="auto"
             Method of the search. "auto" uses faiss for large pools if it is installed.
 
         Returns
         -------
-        distances : ndarray of shape (m, k)
+        distances : ndarray of shape (m, n_neighbors)
             Euclidean distances, ascending.
-        indices : ndarray of int, shape (m, k)
+        indices : ndarray of int, shape (m, n_neighbors)
             Positions of the candidates in this view.
         """
         self._check_allowed("labeled")
         rows = self.feature_rows
         if sparse.issparse(rows):
             features = self.labeled_features
-            return nearest(features, rows, k, method=method, n_jobs=self.n_jobs)
+            return nearest(
+                features, rows, n_neighbors, method=search, n_jobs=self.n_jobs
+            )
         return self._update_neighbors(
-            ("labeled_neighbors", k, method), rows, self.labeled_features
+            ("labeled_neighbors", n_neighbors, search), rows, self.labeled_features
         )
 
-    def similar(self, k: int) -> tuple:
-        """Return the k other candidates with the highest cosine to each.
+    def similar(self, n_neighbors: int) -> tuple:
+        """Return the other candidates with the highest cosine to each.
 
         Parameters
         ----------
-        k : int
+        n_neighbors : int
             Number of candidates, at least 1. Fewer are returned if there are fewer.
 
         Returns
         -------
-        cosines : ndarray of shape (n, k), or None
+        cosines : ndarray of shape (n, n_neighbors), or None
             Descending. None for sparse features and if a row of them is all zeros.
-        indices : ndarray of int, shape (n, k), or None
+        indices : ndarray of int, shape (n, n_neighbors), or None
             Positions of these candidates in this view.
         """
         features = as_floats(self.features)
@@ -551,7 +553,9 @@ class PoolView:
             return None, None
         # Among rows of length 1, the nearest ones have the highest cosine.
         rows = features / lengths
-        distances, indices = self._update_neighbors(("similar", k, "exact"), rows)
+        distances, indices = self._update_neighbors(
+            ("similar", n_neighbors, "exact"), rows
+        )
         return 1 - distances**2 / 2, indices
 
     # Items and positions.

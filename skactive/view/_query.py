@@ -17,7 +17,7 @@ from ._quantities import CAPABILITIES, check_capability
 
 
 @dataclass(frozen=True, eq=False)
-class Query:
+class PoolQuery:
     """The data and the model that all views of one query share."""
 
     X: Any

@@ -167,9 +167,9 @@ def learners(strategy):
 @pytest.mark.parametrize(
     ("strategy", "batch_size"),
     [
-        (get_strategy("seals", k=4), 1),
+        (get_strategy("seals", n_neighbors=4), 1),
         (get_strategy("density", n_neighbors=5), 3),
-        pytest.param(get_strategy("seals", k=4), 3, marks=pytest.mark.slow),
+        pytest.param(get_strategy("seals", n_neighbors=4), 3, marks=pytest.mark.slow),
         pytest.param(get_strategy("density", n_neighbors=5), 1, marks=pytest.mark.slow),
     ],
 )
@@ -234,7 +234,7 @@ def test_features_that_are_not_tracked():
 @pytest.mark.parametrize("strategy", ["seals", "density"])
 def test_half_floats_too_large_to_convert_at_once(strategy, monkeypatch):
     strategy = {
-        "seals": get_strategy("seals", k=4),
+        "seals": get_strategy("seals", n_neighbors=4),
         "density": get_strategy("density", n_neighbors=5),
     }[strategy]
     learner, X, *_ = learners(strategy)

@@ -11,7 +11,7 @@ import pytest
 
 import skactive
 from skactive import registry
-from skactive._utils._plugins import Entry
+from skactive._utils._plugins import Plugin
 from skactive.cli import main
 from skactive.strategies import PointwiseStrategy, Random
 from skactive.testing import check_strategy
@@ -244,7 +244,7 @@ def test_an_unknown_name_is_an_error_with_near_names(capsys, check, name, hint):
 
 def test_a_plugin_of_a_built_in_name_is_warned_of_once(capsys, monkeypatch):
     own = next(entry for entry in registry.available() if entry.name == "margin")
-    other = Entry("margin", own.value, "other-package", "2.0")
+    other = Plugin("margin", own.value, "other-package", "2.0")
     monkeypatch.setattr(registry._group, "installed", lambda: (other, own))
     main(["strategies"])
     out, err = capsys.readouterr()
@@ -257,7 +257,7 @@ def test_a_plugin_of_a_built_in_name_is_warned_of_once(capsys, monkeypatch):
 
 def test_two_plugins_of_one_name_collide(capsys, monkeypatch):
     value = "skactive.strategies:Random"
-    entries = tuple(Entry("both", value, d, "1.0") for d in ("one", "two"))
+    entries = tuple(Plugin("both", value, d, "1.0") for d in ("one", "two"))
     monkeypatch.setattr(registry._group, "installed", lambda: entries)
     _, rows = _list(capsys)
     assert [row[-1] for row in rows] == [

@@ -68,7 +68,7 @@ def test_a_class_that_says_too_little_is_refused(catalog):
     class Silent(Strategy):
         """Ask nothing."""
 
-        def select(self, view, n):
+        def select(self, view, n_queries):
             return []
 
     message = "Silent must state its cost and when to use and source"

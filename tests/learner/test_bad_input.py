@@ -31,7 +31,7 @@ class Nonsense(Strategy):
     def __init__(self, answer=None):
         self.answer = answer
 
-    def select(self, view, n):
+    def select(self, view, n_queries):
         return self.answer
 
 

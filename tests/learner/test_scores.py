@@ -55,8 +55,8 @@ def test_a_pointwise_strategy_that_selects_otherwise_has_no_scores():
         def score(self, view):
             return np.arange(len(view))
 
-        def select(self, view, n):
-            return np.arange(n)
+        def select(self, view, n_queries):
+            return np.arange(n_queries)
 
     learner = ActiveLearner(LogisticRegression(), Backwards()).fit(X[SEED], y[SEED])
     with pytest.raises(TypeError, match=r"such as 'Backwards\(\)'"):

@@ -36,9 +36,9 @@ TEXTS = [
 ]
 
 COMPOSED = [
-    Subsample(SEALS(Margin(), k=5), size=30),
+    Subsample(SEALS(Margin(), n_neighbors=5), sample_size=30),
     Prefilter("entropy", CoreSet()),
-    Prefilter(Subsample("margin", size=0.5), "coreset", factor=2.5),
+    Prefilter(Subsample("margin", sample_size=0.5), "coreset", factor=2.5),
     ClassBalanced(Committee(n_members=3)),
     Committee([LogisticRegression(C=2.0), ("tree", DecisionTreeClassifier())]),
     Committee(DecisionTreeClassifier(max_depth=2)),
@@ -167,7 +167,9 @@ def test_a_name_inside_a_strategy_is_saved_with_its_distribution(tmp_path):
 
 
 def test_an_unknown_name_inside_a_strategy_is_refused(tmp_path, registered):
-    learner, loaded, folder = _round_trip(Subsample("by_first", size=9), tmp_path)
+    learner, loaded, folder = _round_trip(
+        Subsample("by_first", sample_size=9), tmp_path
+    )
     np.testing.assert_array_equal(loaded.query(X[20:]), learner.query(X[20:]))
     registry.unregister("by_first")
     match = r"'by_first' of this session at 'strategy\.strategy'.* Register it"
@@ -219,7 +221,7 @@ def test_what_cannot_be_saved_is_named_by_its_place(tmp_path, strategy, match):
 @pytest.mark.slow
 def test_a_search_over_instances_in_other_processes():
     strategies = [
-        Subsample(SEALS(Margin(), k=5), size=30),
+        Subsample(SEALS(Margin(), n_neighbors=5), sample_size=30),
         Prefilter("entropy", CoreSet()),
         Committee([LogisticRegression(), ("tree", DecisionTreeClassifier())]),
         GORAL("loss", X_val=X[50:], y_val=Y[50:]),

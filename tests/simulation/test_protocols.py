@@ -128,8 +128,8 @@ class AskedFor(BaseEstimator):
     requires = frozenset()
     optional = frozenset()
 
-    def select(self, view, n):
-        return np.arange(n)
+    def select(self, view, n_queries):
+        return np.arange(n_queries)
 
 
 SCHEDULES = {

@@ -25,9 +25,9 @@ class Fixed(PointwiseStrategy):
         return self.scores
 
 
-def select(scores, n=2, size=4):
+def select(scores, n_queries=2, size=4):
     view = PoolView(X[:size], rng=np.random.default_rng(0))
-    return Fixed(scores).select(view, n)
+    return Fixed(scores).select(view, n_queries)
 
 
 def test_the_highest_scores_are_chosen():

@@ -88,7 +88,7 @@ def test_committee_by_the_oracle_of_members_trained_apart(name):
     X_labeled, y, X = load(name)
     classes, votes, proba = train_apart(name)
     for how in ("vote_entropy", "variation_ratio", "kl", "consensus_entropy"):
-        scores = score(Committee(MEMBERS, disagreement=how), X, X_labeled, y)
+        scores = score(Committee(MEMBERS, measure=how), X, X_labeled, y)
         expected = [
             disagreement_of_item(classes, v, p, how)
             for v, p in zip(votes, proba, strict=True)
@@ -162,7 +162,7 @@ def test_committee_takes_pairs_of_name_and_classifier():
 @pytest.mark.parametrize("how", ["vote_entropy", "kl"])
 def test_committee_follows_labels_of_any_kind(how):
     X_labeled, y, X = load("iris")
-    strategy = Committee(MEMBERS, disagreement=how)
+    strategy = Committee(MEMBERS, measure=how)
     expected = score(strategy, X, X_labeled, y)
     for names in (np.array(["a", "b", "c"]), np.array([-5, 0, 99])):
         assert_allclose(score(strategy, X, X_labeled, names[y]), expected)
@@ -183,7 +183,7 @@ def test_committee_of_voters_only():
     members = [LinearSVC(), GaussianNB()]
     assert score(Committee(members), X, X_labeled, y).any()
     with pytest.raises(TypeError, match="'kl' needs members with predict_proba"):
-        resolve(Committee(members, disagreement="kl"))
+        resolve(Committee(members, measure="kl"))
 
 
 # Perceptrons
@@ -213,7 +213,7 @@ def test_perceptron_ensemble_by_the_oracle_of_torch(name, measure):
     size = np.sqrt((X_labeled**2).mean())
     limit = np.sqrt(6 / (d + k))
     strategy = PerceptronEnsemble(
-        4, measure, dropout=0, n_steps=40, batch_size=1000, learning_rate=0.02
+        4, measure, dropout=0, n_steps=40, batch_size=1000, lr=0.02
     )
     view = make_view(strategy, X, X_labeled, y)
     assert view.labeled_features.shape == X_labeled.shape  # and its seeds are drawn
@@ -276,7 +276,7 @@ def test_perceptrons_have_starts_and_seeds_of_their_own():
 BOTH = pytest.mark.parametrize(
     "strategy",
     [
-        Committee(disagreement="kl"),
+        Committee(measure="kl"),
         Committee(),
         PerceptronEnsemble(n_steps=50),
         PerceptronEnsemble(measure="disagreement", n_steps=50),
@@ -328,7 +328,7 @@ def test_a_loop_over_a_pipeline(strategy):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "strategy",
-    [Committee(MEMBERS[::2], disagreement="kl"), PerceptronEnsemble(3, n_steps=9)],
+    [Committee(MEMBERS[::2], measure="kl"), PerceptronEnsemble(3, n_steps=9)],
 )
 def test_other_parameters_pass_the_kit(strategy):
     check_strategy(strategy)

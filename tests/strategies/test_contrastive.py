@@ -46,9 +46,9 @@ def make_view(strategy, X, X_labeled, y, model=None, seed=0):
     )
 
 
-def select(strategy, X, X_labeled, n, seed=0):
+def select(strategy, X, X_labeled, n_queries, seed=0):
     y = np.arange(X_labeled.shape[0]) % 2
-    return strategy.select(make_view(strategy, X, X_labeled, y, seed=seed), n)
+    return strategy.select(make_view(strategy, X, X_labeled, y, seed=seed), n_queries)
 
 
 # DAL

@@ -27,8 +27,8 @@ def make_view(X, model, seed=0):
     )
 
 
-def select(X, model, n, seed=0):
-    return BADGE().select(make_view(X, model, seed), n)
+def select(X, model, n_queries, seed=0):
+    return BADGE().select(make_view(X, model, seed), n_queries)
 
 
 def load(k):

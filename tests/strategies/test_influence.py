@@ -130,7 +130,7 @@ def test_goral_by_the_oracle_of_training_again(k, goal, name):
     (X, pool, X_val), (y, _, y_val) = make_data(k)
     model, others = train_all(k, name)
     if goal == "loss":
-        options = {"goal": "loss", "X_val": X_val, "y_val": y_val}
+        options = {"objective": "loss", "X_val": X_val, "y_val": y_val}
 
         def value(other):
             return loss_goal(other, X_val, y_val)

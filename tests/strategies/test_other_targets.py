@@ -254,7 +254,7 @@ MEMBERS = [
     "how", ["auto", "vote_entropy", "variation_ratio", "kl", "consensus_entropy"]
 )
 def test_committee_multi_label_by_the_oracle(how):
-    found = score(Committee(MEMBERS, disagreement=how), ONE_VS_REST, SEVERAL)
+    found = score(Committee(MEMBERS, measure=how), ONE_VS_REST, SEVERAL)
     votes, proba = [], []
     for member in MEMBERS:
         member.fit(X, SEVERAL)
@@ -285,7 +285,7 @@ def test_committee_regression_by_the_oracle():
     predicted = [member.fit(X, NUMBERS).predict(POOL) for member in members]
     expected = np.var(predicted, axis=0)
     for how in ("auto", "variance"):
-        found = score(Committee(members, disagreement=how), Ridge(), NUMBERS)
+        found = score(Committee(members, measure=how), Ridge(), NUMBERS)
         assert_allclose(found, expected)
     # A single regressor is trained on bootstrap samples, as bagging does.
     found = np.mean(
@@ -329,7 +329,7 @@ def test_a_label_that_no_item_has_is_no_warning():
     ],
 )
 def test_a_measure_of_another_target_is_refused(how, model, y, message):
-    learner = ActiveLearner(model, Committee(disagreement=how)).fit(X, y)
+    learner = ActiveLearner(model, Committee(measure=how)).fit(X, y)
     with pytest.raises(TypeError, match=message):
         learner.query(POOL, 2)
 

@@ -31,7 +31,7 @@ WRONG = [
     *(("mc_dropout", "measure", value) for value in ["bald", ["entropy"]]),
     *((*name, value) for name in ENDLESS for value in (2**70, 1_000_001)),
     *(("dropquery", "n_draws", value) for value in COUNT),
-    ("committee", "disagreement", "votes"),
+    ("committee", "measure", "votes"),
     *(("committee", "n_members", value) for value in COUNT),
     *(("committee", "estimators", value) for value in [[], 5, [StandardScaler]]),
     ("perceptron_ensemble", "measure", "bald"),
@@ -39,11 +39,11 @@ WRONG = [
     *(("perceptron_ensemble", "n_steps", value) for value in COUNT),
     *(("perceptron_ensemble", "batch_size", value) for value in [*COUNT, None]),
     *(("perceptron_ensemble", "dropout", value) for value in [1, -0.1, math.nan]),
-    *(("perceptron_ensemble", "learning_rate", value) for value in [0, math.inf]),
+    *(("perceptron_ensemble", "lr", value) for value in [0, math.inf]),
     ("perceptron_ensemble", "class_weight", "even"),
     *(("egl", "squared", value) for value in ["yes", None, 1.0]),
     *(("egl", "intercept", value) for value in ["yes", None]),
-    ("goral", "goal", "accuracy"),
+    ("goral", "objective", "accuracy"),
     ("goral", "aggregate", "mean"),
     *(("goral", "penalty", value) for value in [0, "none", math.nan]),
     *(("goral", "max_dense", value) for value in [-1, 1.5]),
@@ -75,13 +75,13 @@ WRONG = [
     *(("dal", "ratio", value) for value in [0, "all"]),
     *(("dal", "estimator", value) for value in [StandardScaler(), 5]),
     *(("cal", "n_neighbors", value) for value in [*COUNT, None]),
-    *(("subsample", "size", value) for value in [0, 1.5, True, "10"]),
+    *(("subsample", "sample_size", value) for value in [0, 1.5, True, "10"]),
     *(("prefilter", "factor", value) for value in [0.5, "10"]),
-    *(("seals", "k", value) for value in COUNT),
-    ("seals", "method", "annoy"),
+    *(("seals", "n_neighbors", value) for value in COUNT),
+    ("seals", "search", "annoy"),
     *(
         ("anchoral", name, value)
-        for name in ["n_anchors", "k", "size"]
+        for name in ["n_anchors", "n_neighbors", "sample_size"]
         for value in COUNT
     ),
     *(("switch", "after", value) for value in COUNT),
@@ -117,8 +117,8 @@ def test_a_learner_names_it_before_it_trains():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"goal": "loss"}, "goal='loss' needs X_val and y_val"),
-        ({"y_val": ["a"]}, "goal='entropy' uses no labels"),
+        ({"objective": "loss"}, "objective='loss' needs X_val and y_val"),
+        ({"y_val": ["a"]}, "objective='entropy' uses no labels"),
     ],
 )
 def test_parameters_that_do_not_go_together_are_refused(options, message):
@@ -127,7 +127,7 @@ def test_parameters_that_do_not_go_together_are_refused(options, message):
 
 
 def test_members_of_a_committee_must_have_what_the_measure_needs():
-    strategy = Committee([StandardScaler()], disagreement="kl")
+    strategy = Committee([StandardScaler()], measure="kl")
     with pytest.raises(TypeError, match="'kl' needs members with predict_proba, which"):
         registry.resolve(strategy)
 
@@ -139,8 +139,8 @@ def test_constraints_of_a_plugin_are_checked_like_those_of_the_built_ins():
         def __init__(self, size="none"):
             self.size = size
 
-        def select(self, view, n):
-            return range(n)
+        def select(self, view, n_queries):
+            return range(n_queries)
 
     with pytest.raises(ValueError, match="The 'size' parameter of Limited must be"):
         registry.resolve(Limited())

@@ -75,7 +75,7 @@ def test_training_is_adam_of_torch():
         sample_weight=weight,
         n_steps=30,
         batch_size=100,
-        learning_rate=0.02,
+        lr=0.02,
     )
     assert_allclose(trained[0] * size, leaves[0].detach(), rtol=1e-6, atol=1e-9)
     assert_allclose(trained[1], leaves[1].detach(), rtol=1e-6, atol=1e-9)

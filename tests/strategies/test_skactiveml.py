@@ -260,7 +260,7 @@ def test_a_stand_in_passes_the_kit():
 
 
 def test_it_works_inside_another_strategy():
-    strategy = Subsample(FromSkactiveml(Recorder()), size=10)
+    strategy = Subsample(FromSkactiveml(Recorder()), sample_size=10)
     assert strategy.requires == {"features"}
     assert strategy.optional == {"labeled"}
     pick(strategy, 10)

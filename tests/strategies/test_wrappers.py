@@ -66,10 +66,10 @@ def ask(strategy, n, **kwargs):
 @pytest.mark.parametrize(
     "strategy",
     [
-        Subsample(size=0.5),
+        Subsample(sample_size=0.5),
         Partitioned(n_parts=3),
-        SEALS(k=3),
-        AnchorAL(k=3),
+        SEALS(n_neighbors=3),
+        AnchorAL(n_neighbors=3),
         Switch(after=4),
     ],
     ids=repr,
@@ -85,7 +85,7 @@ def test_other_parameters_pass_the_kit(strategy):
     ("size", "expected"), [(7, 7), (0.25, 15), (1.0, 60), (99, 60)]
 )
 def test_subsample_oracle_the_best_of_the_sample(size, expected):
-    picks = ask(Subsample(Noting(), size=size), 4)
+    picks = ask(Subsample(Noting(), sample_size=size), 4)
     assert len(Noting.seen) == expected
     ranked = sorted(Noting.seen[:, 0], reverse=True)
     assert_array_equal(X[picks, 0], ranked[:4])
@@ -94,14 +94,14 @@ def test_subsample_oracle_the_best_of_the_sample(size, expected):
 def test_subsample_draws_every_candidate_alike():
     counts = np.zeros(60)
     for seed in range(300):
-        counts[ask(Subsample("random", size=6), 6, seed=seed)] += 1
+        counts[ask(Subsample("random", sample_size=6), 6, seed=seed)] += 1
     # 30 expected, standard deviation 5.2
     assert counts.min() > 10
     assert counts.max() < 50
 
 
 def test_subsample_never_samples_fewer_than_wanted():
-    assert len(ask(Subsample("random", size=2), 9)) == 9
+    assert len(ask(Subsample("random", sample_size=2), 9)) == 9
 
 
 def test_subsample_predicts_the_sample_only():
@@ -112,7 +112,7 @@ def test_subsample_predicts_the_sample_only():
             rows.append(len(X))
             return super().predict_proba(X)
 
-    ask(Subsample("entropy", size=10), 3, model=Counted().fit(X[:12], y[:12]))
+    ask(Subsample("entropy", sample_size=10), 3, model=Counted().fit(X[:12], y[:12]))
     assert rows == [10]
 
 
@@ -201,7 +201,7 @@ def test_prefilter_keeps_what_the_pool_has():
 @pytest.mark.parametrize("k", [1, 4])
 def test_seals_oracle_asks_about_the_neighbors_of_the_labeled(k):
     pool = X[12:]
-    strategy = SEALS(Noting(), k=k)
+    strategy = SEALS(Noting(), n_neighbors=k)
     picks = ask(strategy, 2, pool=pool)
     near = set()
     for row in cdist(X[:12], pool):
@@ -211,7 +211,7 @@ def test_seals_oracle_asks_about_the_neighbors_of_the_labeled(k):
 
 
 def test_seals_fills_up_where_the_neighbors_are_too_few():
-    strategy = SEALS(Noting(), k=1)
+    strategy = SEALS(Noting(), n_neighbors=1)
     near = np.unique(cdist(X[:12], X).argmin(axis=1))
     picks = ask(strategy, 30)
     assert_array_equal(np.sort(picks[: len(near)]), near)
@@ -306,7 +306,7 @@ def unit(rows):
 @pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
 def test_anchoral_oracle_asks_about_the_most_similar_to_all_labeled(k, size, convert):
     """With as many anchors as labels nothing is drawn."""
-    strategy = AnchorAL(Noting(), n_anchors=12, k=k, size=size)
+    strategy = AnchorAL(Noting(), n_anchors=12, n_neighbors=k, sample_size=size)
     view = PoolView(
         convert(X[12:]),
         estimator=LogisticRegression().fit(convert(X[:12]), y[:12]),
@@ -334,7 +334,7 @@ def test_anchoral_draws_as_many_anchors_of_each_class():
     labeled = np.repeat(places, [30, 30, 30, 5], axis=0)
     labels = np.repeat([0, 0, 0, 1], [30, 30, 30, 5])
     pool = np.repeat(places, 3, axis=0) + 0.01 * X[:12]
-    strategy = AnchorAL(Noting(), n_anchors=2, k=3)
+    strategy = AnchorAL(Noting(), n_anchors=2, n_neighbors=3)
     model = LogisticRegression().fit(labeled, labels)
     seen = set()
     for seed in range(20):
@@ -355,7 +355,7 @@ def test_anchoral_draws_as_many_anchors_of_each_class():
 
 
 def test_anchoral_fills_up_and_answers_as_the_seed_says():
-    strategy = AnchorAL("random", n_anchors=1, k=2)
+    strategy = AnchorAL("random", n_anchors=1, n_neighbors=2)
     picks = ask(strategy, 60)
     assert sorted(picks) == list(range(60))
     assert_array_equal(ask(strategy, 9), ask(strategy, 9))
@@ -363,7 +363,10 @@ def test_anchoral_fills_up_and_answers_as_the_seed_says():
 
 
 def test_anchoral_considers_at_least_a_batch():
-    small, large = AnchorAL(Noting(), k=9, size=1), AnchorAL(Noting(), k=9, size=8)
+    small, large = (
+        AnchorAL(Noting(), n_neighbors=9, sample_size=1),
+        AnchorAL(Noting(), n_neighbors=9, sample_size=8),
+    )
     picks = ask(small, 8)
     assert len(Noting.seen) == 8
     assert_array_equal(ask(large, 8), picks)
@@ -422,24 +425,27 @@ def test_what_a_part_may_look_at_beside_passes_through():
     class Curious(Strategy):
         optional = frozenset({"labeled"})
 
-        def select(self, view, n):
-            return range(n) if view.n_labeled else []
+        def select(self, view, n_queries):
+            return range(n_queries) if view.n_labeled else []
 
     assert Subsample(Curious()).optional == {"labeled"}
-    assert len(ask(Subsample(Curious(), size=20), 5)) == 5
+    assert len(ask(Subsample(Curious(), sample_size=20), 5)) == 5
 
 
 def test_a_wrapper_of_a_function_asks_it():
-    picks = ask(Subsample(lambda view: view.proba[:, 0], size=1.0), 3)
+    picks = ask(Subsample(lambda view: view.proba[:, 0], sample_size=1.0), 3)
     assert_array_equal(picks, np.argsort(-MODEL.predict_proba(X)[:, 0])[:3])
 
 
 def test_nested_parameters_are_set_cloned_and_searched():
-    strategy = Subsample(SEALS(Margin(), k=5), size=30)
-    strategy.set_params(strategy__k=2, strategy__strategy=Random())
-    assert clone(strategy).get_params()["strategy__k"] == 2
+    strategy = Subsample(SEALS(Margin(), n_neighbors=5), sample_size=30)
+    strategy.set_params(strategy__n_neighbors=2, strategy__strategy=Random())
+    assert clone(strategy).get_params()["strategy__n_neighbors"] == 2
     learner = ActiveLearner(LogisticRegression(), strategy, random_state=0)
-    grid = {"strategy__size": [10, 20], "strategy__strategy__k": [1, 2]}
+    grid = {
+        "strategy__sample_size": [10, 20],
+        "strategy__strategy__n_neighbors": [1, 2],
+    }
     search = GridSearchCV(learner, grid, cv=2).fit(X, y)
     assert len(search.cv_results_["params"]) == 4
 
@@ -449,11 +455,19 @@ def test_nested_parameters_are_set_cloned_and_searched():
     [
         (Subsample("entrpy"), ValueError, "Did you mean 'entropy'"),
         (Subsample(strategy=3), TypeError, "'strategy' parameter of Subsample must be"),
-        (Subsample(SEALS(k=0)), ValueError, "'k' parameter of SEALS must be an int"),
+        (
+            Subsample(SEALS(n_neighbors=0)),
+            ValueError,
+            "'n_neighbors' parameter of SEALS must be an int",
+        ),
         (Switch(second="mragin"), ValueError, "Did you mean 'margin'"),
         (Switch(after=0), ValueError, "'after' parameter of Switch must be an int"),
         (Switch(first=Margin), TypeError, "'first' must be .* Margin\\(\\)"),
-        (AnchorAL(SEALS(k=0)), ValueError, "'k' parameter of SEALS must be an int"),
+        (
+            AnchorAL(SEALS(n_neighbors=0)),
+            ValueError,
+            "'n_neighbors' parameter of SEALS must be an int",
+        ),
         (Prefilter(first=Entropy), TypeError, "'first' must be .* Entropy\\(\\)"),
     ],
 )
@@ -465,8 +479,8 @@ def test_a_part_is_checked_when_the_learner_is_fitted(strategy, error, message):
 
 def test_a_part_that_chooses_badly_is_named():
     class Twice(Strategy):
-        def select(self, view, n):
-            return [0] * n
+        def select(self, view, n_queries):
+            return [0] * n_queries
 
     with pytest.raises(ValueError, match=r"'Twice\(\)' must select 2 different"):
-        ask(Subsample(Twice(), size=5), 2)
+        ask(Subsample(Twice(), sample_size=5), 2)

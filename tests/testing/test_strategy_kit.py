@@ -124,15 +124,15 @@ class GlobalGenerator(PointwiseStrategy):
 class Repeats(Strategy):
     """Choose one item n times."""
 
-    def select(self, view, n):
-        return view.rng.integers(len(view), size=n) // 2
+    def select(self, view, n_queries):
+        return view.rng.integers(len(view), size=n_queries) // 2
 
 
 class TooFew(Strategy):
     """Choose one item less."""
 
-    def select(self, view, n):
-        return view.rng.permutation(len(view))[: n - 1]
+    def select(self, view, n_queries):
+        return view.rng.permutation(len(view))[: n_queries - 1]
 
 
 class Undeclared(PointwiseStrategy):
@@ -209,7 +209,7 @@ class Draws(Strategy):
         {"proba", "class_scores", "draws", "features", "labeled", "gradients"}
     )
 
-    def select(self, view, n):
+    def select(self, view, n_queries):
         residuals, inputs = view.gradients
         k = len(view.classes)
         assert residuals.shape == (len(view), k)
@@ -218,7 +218,9 @@ class Draws(Strategy):
         assert view.class_scores.shape == view.proba.shape
         assert view.labeled_features.shape[0] == len(view.y_labeled)
         assert view.labeled_features.shape[1] == view.features.shape[1]
-        return np.argsort(-view.draws(8)[:, :, 0].std(axis=1), kind="stable")[:n]
+        return np.argsort(-view.draws(8)[:, :, 0].std(axis=1), kind="stable")[
+            :n_queries
+        ]
 
 
 def test_the_models_of_the_kit_give_whatever_can_be_required():

@@ -24,8 +24,8 @@ class SoundBatch(Strategy):
 
     requires = frozenset({"proba"})
 
-    def select(self, view, n):
-        return top_n(-view.proba.max(axis=1), n, view.rng)
+    def select(self, view, n_queries):
+        return top_n(-view.proba.max(axis=1), n_queries, view.rng)
 
 
 # What the view is asked for
@@ -45,16 +45,16 @@ class Undeclared(Sound):
 
 
 class RepeatsOneOfSeven(SoundBatch):
-    def select(self, view, n):
-        picks = super().select(view, n)
-        if n == 7:
+    def select(self, view, n_queries):
+        picks = super().select(view, n_queries)
+        if n_queries == 7:
             picks[-1] = picks[0]
         return picks
 
 
 class SqueezesOne(SoundBatch):
-    def select(self, view, n):
-        picks = super().select(view, n)
+    def select(self, view, n_queries):
+        picks = super().select(view, n_queries)
         return picks if len(view) == 1 else np.squeeze(picks)
 
 
@@ -66,56 +66,56 @@ class AgainstTheOthers(Sound):
 
 
 class ShortOfSix(SoundBatch):
-    def select(self, view, n):
-        picks = super().select(view, n)
-        return picks[:-1] if n == len(view) == 6 else picks
+    def select(self, view, n_queries):
+        picks = super().select(view, n_queries)
+        return picks[:-1] if n_queries == len(view) == 6 else picks
 
 
 class AnswersInThePool(SoundBatch):
-    def select(self, view, n):
-        picks = super().select(view, n)
+    def select(self, view, n_queries):
+        picks = super().select(view, n_queries)
         few = view._positions is not None and len(view) < 10
         return view._positions[picks] if few else picks
 
 
 class GivesAMask(SoundBatch):
-    def select(self, view, n):
-        return np.isin(np.arange(len(view)), super().select(view, n))
+    def select(self, view, n_queries):
+        return np.isin(np.arange(len(view)), super().select(view, n_queries))
 
 
 class GivesFloats(SoundBatch):
-    def select(self, view, n):
-        return super().select(view, n).astype(float)
+    def select(self, view, n_queries):
+        return super().select(view, n_queries).astype(float)
 
 
 class GivesAColumn(SoundBatch):
-    def select(self, view, n):
-        return super().select(view, n)[:, None]
+    def select(self, view, n_queries):
+        return super().select(view, n_queries)[:, None]
 
 
 class GivesTooFew(SoundBatch):
-    def select(self, view, n):
-        return super().select(view, n)[:-1]
+    def select(self, view, n_queries):
+        return super().select(view, n_queries)[:-1]
 
 
 class GivesAll(SoundBatch):
-    def select(self, view, n):
+    def select(self, view, n_queries):
         return super().select(view, len(view))
 
 
 class CountsFromOne(SoundBatch):
-    def select(self, view, n):
-        return np.arange(len(view), 0, -1)[:n]
+    def select(self, view, n_queries):
+        return np.arange(len(view), 0, -1)[:n_queries]
 
 
 class CountsFromTheEnd(SoundBatch):
-    def select(self, view, n):
-        return super().select(view, n) - len(view)
+    def select(self, view, n_queries):
+        return super().select(view, n_queries) - len(view)
 
 
 class Repeats(SoundBatch):
-    def select(self, view, n):
-        return super().select(view, 1).repeat(n)
+    def select(self, view, n_queries):
+        return super().select(view, 1).repeat(n_queries)
 
 
 # Scores
@@ -134,8 +134,8 @@ class GivesTwoScores(Sound):
     def score(self, view):
         return view.proba[:, :2]
 
-    def select(self, view, n):
-        return top_n(view.proba[:, 0], n, view.rng)
+    def select(self, view, n_queries):
+        return top_n(view.proba[:, 0], n_queries, view.rng)
 
 
 class LogOfZero(Sound):
@@ -152,10 +152,12 @@ class OwnGeneratorNowAndThen(Sound):
 
     seeds = itertools.count()
 
-    def select(self, view, n):
+    def select(self, view, n_queries):
         if 0.2 < view.rng.random() < 0.3:
-            return np.random.default_rng(next(self.seeds)).permutation(len(view))[:n]
-        return super().select(view, n)
+            return np.random.default_rng(next(self.seeds)).permutation(len(view))[
+                :n_queries
+            ]
+        return super().select(view, n_queries)
 
 
 class SecondThoughts(SoundBatch):
@@ -163,9 +165,11 @@ class SecondThoughts(SoundBatch):
 
     asked = WeakKeyDictionary()
 
-    def select(self, view, n):
+    def select(self, view, n_queries):
         times = self.asked[self] = self.asked.get(self, 0) + 1
-        return np.roll(top_n(-view.proba.max(axis=1), len(view), view.rng), times)[:n]
+        return np.roll(top_n(-view.proba.max(axis=1), len(view), view.rng), times)[
+            :n_queries
+        ]
 
 
 class ComparesNeighbours(Sound):
@@ -175,15 +179,15 @@ class ComparesNeighbours(Sound):
 
 
 class InTheOrderOfThePool(Sound):
-    def select(self, view, n):
-        return np.sort(super().select(view, n))
+    def select(self, view, n_queries):
+        return np.sort(super().select(view, n_queries))
 
 
 class SpreadsInTheBatchOnly(Sound):
-    def select(self, view, n):
+    def select(self, view, n_queries):
         scores = self.score(view)
-        chosen = np.argsort(-scores, kind="stable")[:n]
-        return chosen[np.lexsort((view.rng.random(n), -scores[chosen]))]
+        chosen = np.argsort(-scores, kind="stable")[:n_queries]
+        return chosen[np.lexsort((view.rng.random(n_queries), -scores[chosen]))]
 
 
 MUTANTS = {

@@ -37,13 +37,13 @@ def other_signature(view):
 
 class SelectSaysOneArgument(Sound):
     @functools.wraps(other_signature)
-    def select(self, view, n):
-        return super().select(view, n)
+    def select(self, view, n_queries):
+        return super().select(view, n_queries)
 
 
 class SelectTakesMore(Sound):
-    def select(self, view, n, rng):
-        return super().select(view, n)
+    def select(self, view, n_queries, rng):
+        return super().select(view, n_queries)
 
 
 class SelectIsNoMethod(Sound):

@@ -23,8 +23,8 @@ class SoundBatch(Strategy):
 
     requires = frozenset({"proba"})
 
-    def select(self, view, n):
-        return top_n(-view.proba.max(axis=1), n, view.rng)
+    def select(self, view, n_queries):
+        return top_n(-view.proba.max(axis=1), n_queries, view.rng)
 
 
 class OnFeatures(PointwiseStrategy):
@@ -52,10 +52,10 @@ class AsManyLabelsForEachClass(Sound):
 class ThirdBestOfMany(SoundBatch):
     requires = frozenset({"proba", "labeled"})
 
-    def select(self, view, n):
+    def select(self, view, n_queries):
         if len(view) > 20 and len(view.y_labeled) > 2:
-            return top_n(np.sort(view.proba, axis=1)[:, -3], n, view.rng)
-        return super().select(view, n)
+            return top_n(np.sort(view.proba, axis=1)[:, -3], n_queries, view.rng)
+        return super().select(view, n_queries)
 
 
 class ThirdBest(Sound):
@@ -101,14 +101,14 @@ class ComputesWithLabels(Sound):
 class DividesByTheSpread(Strategy):
     requires = frozenset({"features"})
 
-    def select(self, view, n):
-        if n == len(view):
-            return np.arange(n)
+    def select(self, view, n_queries):
+        if n_queries == len(view):
+            return np.arange(n_queries)
         norms = OnFeatures().score(view)
         spread = np.abs(norms - norms.mean())
         with np.errstate(invalid="ignore"):
             chances = spread / spread.sum()
-        return view.rng.choice(len(view), n, replace=False, p=chances)
+        return view.rng.choice(len(view), n_queries, replace=False, p=chances)
 
 
 class ChoosesAmongDifferent(Strategy):
@@ -116,11 +116,11 @@ class ChoosesAmongDifferent(Strategy):
 
     requires = frozenset({"features"})
 
-    def select(self, view, n):
+    def select(self, view, n_queries):
         different = np.unique(OnFeatures().rows(view), axis=0, return_index=True)[1]
         if len(different) == 1:
-            return view.rng.permutation(len(view))[:n]
-        return view.rng.permutation(different)[:n]
+            return view.rng.permutation(len(view))[:n_queries]
+        return view.rng.permutation(different)[:n_queries]
 
 
 class FarthestFirst(Strategy):
@@ -128,11 +128,11 @@ class FarthestFirst(Strategy):
 
     requires = frozenset({"features"})
 
-    def select(self, view, n):
+    def select(self, view, n_queries):
         rows = np.asarray(OnFeatures().rows(view))
         picks = [0]
         nearest = ((rows - rows[0]) ** 2).sum(axis=1)
-        while len(picks) < n:
+        while len(picks) < n_queries:
             picks.append(int(nearest.argmax()))
             nearest = np.minimum(nearest, ((rows - rows[picks[-1]]) ** 2).sum(axis=1))
         return picks

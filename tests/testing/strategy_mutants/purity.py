@@ -20,16 +20,16 @@ class Sound(PointwiseStrategy):
 
 
 class SortsTheList(Sound):
-    def select(self, view, n):
-        picks = super().select(view, n)
+    def select(self, view, n_queries):
+        picks = super().select(view, n_queries)
         if isinstance(view.X, list):
             view.X.sort()
         return picks
 
 
 class UnlocksProbabilities(Sound):
-    def select(self, view, n):
-        picks = super().select(view, n)
+    def select(self, view, n_queries):
+        picks = super().select(view, n_queries)
         view.proba.flags.writeable = True
         view.proba[:] = 0
         return picks
@@ -95,11 +95,11 @@ class MovesTorch(Sound):
 class FixedSeed(Sound):
     """Shuffles large batches by a seed of its own."""
 
-    def select(self, view, n):
-        if n <= 3:
-            return super().select(view, n)
+    def select(self, view, n_queries):
+        if n_queries <= 3:
+            return super().select(view, n_queries)
         keys = np.random.default_rng(42).random(len(view))
-        return np.lexsort((keys, -self.score(view)))[:n]
+        return np.lexsort((keys, -self.score(view)))[:n_queries]
 
 
 # torch
