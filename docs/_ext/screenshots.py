@@ -303,10 +303,10 @@ def open_page(
         stack.enter_context(closing(session))
         desk = stack.enter_context(closing(Desk(session, **options)))
         for _ in range(n_known):
-            (item,) = desk.next("author", n=1)
+            (item,) = desk.next("author", n_queries=1)
             desk.answer(item["id"], answer(item["text"]), "author", seconds=3.2)
         session.refit()
-        for item in desk.next("old", n=6):  # chosen by an older model
+        for item in desk.next("old", n_queries=6):  # chosen by an older model
             desk.skip(item["id"], "old")
         server = stack.enter_context(LabelingServer(desk))
         camera.open(server.url)
@@ -326,7 +326,7 @@ def draw_one_class(camera, folder):
         folder,
         64,
         lambda text: "storm" if next(mistakes) else truth[text],
-        goal=200,
+        n_labels=200,
         source="messages.csv",
         descriptions=ABOUT,
     ):
@@ -345,7 +345,7 @@ def draw_several_classes(camera, folder):
         truth.get,
         several=True,
         source="reviews.csv",
-        goal=120,
+        n_labels=120,
     ):
         topics = truth[camera.text(".text p")]
         camera.press(*(str(list(TOPICS).index(topic) + 1) for topic in topics))

@@ -65,7 +65,7 @@ def run_label(args):
         project.open(
             learner,
             classes=classes,
-            goal=args.n,
+            n_labels=args.n,
             annotator=args.annotator,
             about=about,
         )

@@ -11,7 +11,7 @@ from .._utils._sklearn import check_count
 _LONGEST_NAME = 100
 
 # Arguments that become words of a result.
-_WORDS = {"by": "annotator", "name": "class", "new": "class", "text": "note"}
+_WORDS = {"annotator": "annotator", "name": "class", "new": "class", "text": "note"}
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -24,7 +24,7 @@ def _check_client(name, value, options=""):
         )
 
 
-def _check_by(name, value):
+def _check_annotator(name, value):
     if value is not None and not (isinstance(value, str) and value == ""):
         _check_client(name, value, "None or ")
 
@@ -41,10 +41,11 @@ def _check_query(name, value):
 
 _CHECKS = {
     "client": _check_client,
-    "by": _check_by,
+    "annotator": _check_annotator,
     "id": _check_id,
     "query": _check_query,
-    "n": check_count,
+    "n_items": check_count,
+    "n_queries": check_count,
     "start": lambda name, value: check_count(name, value, least=0),
 }
 

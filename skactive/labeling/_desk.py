@@ -9,15 +9,13 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from scipy.stats import binomtest
-
 from .._utils._sklearn import check_count
 from .._utils._threads import lower_priority, synchronized
 from ..session._ids import fold
 from ..session._labels import key_of, list_classes
 from ..session._predictions import predict_labels
 from ._arguments import checked
-from ._doubts import Doubts
+from ._doubts import Doubts, compare_suggestions
 
 KEYS = "123456789abcdeghijklmopqrtvwxyz"  # s, u, f and n are commands
 _STALE_SECONDS = 90.0  # a front end that was silent for so long gives its items back
@@ -37,7 +35,7 @@ class Desk:
     session : LabelingSession
         A session over texts or pairs of texts. Open it with ``refit="background"``, so
         that nobody waits for training.
-    goal : int, default=None
+    n_labels : int, default=None
         Number of labels to reach.
     suggestions : dict of id to label, default=None
         Labels from elsewhere, such as rules or a language model. They are shown, and
@@ -67,10 +65,10 @@ class Desk:
     >>> texts, classes = ["good", "bad", "fine"], ["yes", "no"]
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     session = LabelingSession(learner, texts, folder, classes=classes)
-    ...     with session, Desk(session, goal=2) as desk:
+    ...     with session, Desk(session, n_labels=2) as desk:
     ...         item = desk.next("tab 1")[0]
     ...         state = desk.answer(item["id"], "yes", "tab 1")
-    >>> print(state["n_labeled"], "of", state["goal"], "labels")
+    >>> print(state["n_labeled"], "of", state["n_labels"], "labels")
     1 of 2 labels
     """
 
@@ -78,7 +76,7 @@ class Desk:
         self,
         session: Any,
         *,
-        goal: int | None = None,
+        n_labels: int | None = None,
         suggestions: Mapping[Any, Any] | None = None,
         descriptions: Mapping[Any, Any] | None = None,
         source: str | None = None,
@@ -87,13 +85,13 @@ class Desk:
     ) -> None:
         self.session = session
         self._check_words = check_words or (lambda kind, text: None)
-        self.goal = None if goal is None else check_count("goal", goal)
+        self.n_labels = None if n_labels is None else check_count("n_labels", n_labels)
         self._suggestions = dict(suggestions or {})
         self._descriptions = {
             label: about if isinstance(about, Mapping) else {"description": about}
             for label, about in (descriptions or {}).items()
         }
-        self._source = os.path.basename(session.path) if source is None else source
+        self._source = os.path.basename(session.folder) if source is None else source
         self._given = list_classes(given)
         self._lock = threading.RLock()
         self._leases: dict[Any, str] = {}  # (annotator, id) -> its front end
@@ -102,9 +100,7 @@ class Desk:
         self._worker = ThreadPoolExecutor(2)
         self._slow_worker = ThreadPoolExecutor(1, initializer=lower_priority)
         # The list is for people who look at it: it comes before training and estimates.
-        self._list_worker = ThreadPoolExecutor(
-            1, initializer=lower_priority, initargs=(5,)
-        )
+        self._list_worker = ThreadPoolExecutor(1, "", lower_priority, (5,))
         self._estimate, self._estimated = "", -1
         self._error: Any = None, None  # a message, and the model when it came
         self._doubts = Doubts(session)
@@ -117,12 +113,12 @@ class Desk:
     # What a front end shows -----------------------------------------------------------
 
     @checked
-    def state(self, by: str | None = None) -> dict[str, Any]:
+    def state(self, annotator: str | None = None) -> dict[str, Any]:
         """Return everything that is shown with the item.
 
         Parameters
         ----------
-        by : str, default=None
+        annotator : str, default=None
             Name of the annotator. Defaults to that of the session.
 
         Returns
@@ -134,19 +130,19 @@ class Desk:
         """
         session = self.session
         labels = session.labels
-        undo = session.undoable(by)
+        undo = session.undoable(annotator)
         learner = session.newest_learner
         self._estimate_later(len(labels))
         return {
             "source": self._source,
-            "annotator": by or session.annotator,
+            "annotator": annotator or session.annotator,
             "version": self.version(),
             "seq": session.seq,
             "target": self.target,
             "classes": self._describe_classes(labels.values()),
             "closed": session.classes is not None,
             "n_labeled": len(labels),
-            "goal": self.goal,
+            "n_labels": self.n_labels,
             "n_pool": session.n_pool,
             "n_skipped": len(session.skipped),
             "n_flagged": len(session.flags),
@@ -157,10 +153,10 @@ class Desk:
                 "encoded": session.encoded,
                 "error": self._find_error(),
             },
-            "suggestions": self._compare_suggestions(labels),
+            "suggestions": compare_suggestions(labels, self._suggestions),
             "estimate": self._estimate,
             "undo": undo and _describe_event(undo),
-            "done": not session.open_batches and not session.count_free(by),
+            "done": not session.open_batches and not session.count_free(annotator),
         }
 
     def version(self) -> int:
@@ -204,7 +200,7 @@ class Desk:
 
     @checked
     def next(
-        self, client: str, by: str | None = None, n: int = 2
+        self, client: str, annotator: str | None = None, n_queries: int = 2
     ) -> list[dict[str, Any]]:
         """Return the next items of a front end, the most useful first.
 
@@ -216,9 +212,9 @@ class Desk:
         ----------
         client : str
             Identifies the front end, such as a tab of a browser.
-        by : str, default=None
+        annotator : str, default=None
             Name of the annotator. Defaults to that of the session.
-        n : int, default=2
+        n_queries : int, default=2
             Largest number of items.
 
         Returns
@@ -227,18 +223,18 @@ class Desk:
             Empty when no item is left.
         """
         while True:
-            ids, n_waiting = self._lease(client, by, n)
-            if n_waiting < n + 5:
-                self._check_annotators(by)
-                job = self._in_background(("ask", by), self._ask, by)
+            ids, n_waiting = self._lease(client, annotator, n_queries)
+            if n_waiting < n_queries + 5:
+                self._check_annotators(annotator)
+                job = self._in_background(("ask", annotator), self._ask, annotator)
                 if not ids and job.result():  # new items came
                     continue
             return self._items(ids)
 
     @synchronized
-    def _lease(self, client, by, n):
-        """Return at most `n` ids for a front end, and how many the annotator has."""
-        now, who = self._hear(client), by or self.session.annotator
+    def _lease(self, client, annotator, n_queries):
+        """Return at most `n_queries` ids, and the number the annotator has."""
+        now, who = self._hear(client), annotator or self.session.annotator
         waiting = [
             (who, id)
             for batch in self.session.open_batches
@@ -253,7 +249,7 @@ class Desk:
         }
         own = [key for key in waiting if self._leases.get(key) == client]
         free = [key for key in waiting if key not in self._leases]
-        leased = (own + free)[:n]
+        leased = (own + free)[:n_queries]
         self._leases.update(dict.fromkeys(leased, client))
         return [id for _, id in leased], len(own) + len(free)
 
@@ -265,26 +261,27 @@ class Desk:
             del self._seen[next(iter(self._seen))]
         return now
 
-    def _check_annotators(self, by):
+    def _check_annotators(self, annotator):
         """Raise an error if texts wait for very many other annotators."""
         waiting = {batch.annotator for batch in self.session.open_batches}
-        if len(waiting - {by or self.session.annotator}) >= _MOST_ANNOTATORS:
+        if len(waiting - {annotator or self.session.annotator}) >= _MOST_ANNOTATORS:
             raise ValueError(
-                f"'by' must be a known annotator, got {by!r:.100}: texts wait for "
-                f"{_MOST_ANNOTATORS} annotators already. Answer or release some first."
+                f"'annotator' must be a known annotator, got {annotator!r:.100}: "
+                f"texts wait for {_MOST_ANNOTATORS} annotators already. Answer or "
+                "release some first."
             )
 
-    def _ask(self, by):
+    def _ask(self, annotator):
         """Choose items in the background; return whether there were any."""
         try:
             before = {batch.number for batch in self.session.open_batches}
-            while batch := self.session.ask(annotator=by):
+            while batch := self.session.ask(annotator=annotator):
                 if batch.number not in before:
                     return True
             return False
         except Exception as exc:
             self._note_error(exc)
-            return bool(self.session.ask(annotator=by, refit=False))
+            return bool(self.session.ask(annotator=annotator, refit=False))
 
     @checked
     def item(self, id: Any) -> dict[str, Any]:
@@ -331,7 +328,9 @@ class Desk:
         return items
 
     @checked
-    def history(self, query: str = "", start: int = 0, n: int = 50) -> dict[str, Any]:
+    def history(
+        self, query: str = "", start: int = 0, n_items: int = 50
+    ) -> dict[str, Any]:
         """Return answered and skipped items, the newest first.
 
         Parameters
@@ -340,7 +339,7 @@ class Desk:
             Part of the text or of the label, in any case.
         start : int, default=0
             Number of items to leave out.
-        n : int, default=50
+        n_items : int, default=50
             Largest number of items.
 
         Returns
@@ -357,10 +356,10 @@ class Desk:
                 if wanted in fold(self.session.item(id))
                 or wanted in str(labels.get(id, "")).casefold()
             ]
-        return {"total": len(found), "items": self._items(found[start : start + n])}
+        return self._page(found, start, n_items)
 
     @checked
-    def search(self, query: str, start: int = 0, n: int = 20) -> dict[str, Any]:
+    def search(self, query: str, start: int = 0, n_items: int = 20) -> dict[str, Any]:
         """Return items of the pool whose text contains a string, in any case.
 
         Parameters
@@ -369,7 +368,7 @@ class Desk:
             The string.
         start : int, default=0
             Number of items to leave out.
-        n : int, default=20
+        n_items : int, default=20
             Largest number of items.
 
         Returns
@@ -378,10 +377,14 @@ class Desk:
             "total", the number of items, and "items".
         """
         found = self.session.search(query, self.session.n_pool) if query else []
-        return {"total": len(found), "items": self._items(found[start : start + n])}
+        return self._page(found, start, n_items)
+
+    def _page(self, ids, start, n_items):
+        """Return a part of a list of items."""
+        return {"total": len(ids), "items": self._items(ids[start : start + n_items])}
 
     @checked
-    def check(self, n: int = 20) -> dict[str, Any]:
+    def check(self, n_items: int = 20) -> dict[str, Any]:
         """Return answers that models without them contradict, the most doubtful first.
 
         They are computed in the background after each model, and this returns the last
@@ -389,7 +392,7 @@ class Desk:
 
         Parameters
         ----------
-        n : int, default=20
+        n_items : int, default=20
             Largest number of items.
 
         Returns
@@ -407,12 +410,12 @@ class Desk:
         """
         self._check_later()
         found, predicted = self._doubts.list_rows(), []
-        for _, _, label, size in found[:n]:
+        for _, _, label, size in found[:n_items]:
             score = None if self.target == "regression" else size
             top = [[label, size]] if self.target == "single-label" else []
             predicted.append((label, score, top))
         return {
-            "items": self._items([id for id, *_ in found[:n]], predicted),
+            "items": self._items([id for id, *_ in found[:n_items]], predicted),
             "total": len(found),
             "n_labels": self._doubts.n_labels,
             "computing": self._doubts.is_behind,
@@ -431,7 +434,7 @@ class Desk:
         id: Any,
         label: Any,
         client: str,
-        by: str | None = None,
+        annotator: str | None = None,
         seconds: float | None = None,
     ) -> dict[str, Any]:
         """Record a label; it is on the disk when this returns.
@@ -448,7 +451,7 @@ class Desk:
             for regression.
         client : str
             Identifies the front end.
-        by : str, default=None
+        annotator : str, default=None
             Name of the annotator. Defaults to that of the session.
         seconds : float, default=None
             How long the person needed.
@@ -466,14 +469,15 @@ class Desk:
             If the disk is full or fails. Nothing was then recorded.
         """
         label = self._check_label(label)
-        who = by or self.session.annotator
+        who = annotator or self.session.annotator
         given = self.session.answers.get(id, {})
         if who not in given or key_of(given[who]) != key_of(label):
             place = ([id], [label]) if isinstance(label, list) else (id, label)
-            self.session.tell(*place, unasked=True, annotator=by, seconds=seconds)
+            about = {"annotator": annotator, "seconds": seconds}
+            self.session.tell(*place, unasked=True, **about)
         else:
             self._doubts.confirm(id, label)
-        return self._after(id, client, by)
+        return self._after(id, client, annotator)
 
     def _check_label(self, label):
         """Return a label that the session can record."""
@@ -493,7 +497,9 @@ class Desk:
         return list(dict.fromkeys(parts)) if self.target == "multi-label" else label
 
     @checked
-    def skip(self, id: Any, client: str, by: str | None = None) -> dict[str, Any]:
+    def skip(
+        self, id: Any, client: str, annotator: str | None = None
+    ) -> dict[str, Any]:
         """Set an item aside.
 
         Parameters
@@ -502,7 +508,7 @@ class Desk:
             Id of the item.
         client : str
             Identifies the front end.
-        by : str, default=None
+        annotator : str, default=None
             Name of the annotator. Defaults to that of the session.
 
         Returns
@@ -511,18 +517,18 @@ class Desk:
             The same as `state` returns.
         """
         if id not in self.session.skipped:
-            self.session.skip(id, unasked=True, annotator=by)
-        return self._after(id, client, by)
+            self.session.skip(id, unasked=True, annotator=annotator)
+        return self._after(id, client, annotator)
 
-    def _after(self, id, client, by):
+    def _after(self, id, client, annotator):
         with self._lock:
             self._hear(client)
-            self._leases.pop((by or self.session.annotator, id), None)
-        return self.state(by)
+            self._leases.pop((annotator or self.session.annotator, id), None)
+        return self.state(annotator)
 
     @checked
     def undo(
-        self, seq: int, client: str, by: str | None = None
+        self, seq: int, client: str, annotator: str | None = None
     ) -> dict[str, Any] | None:
         """Undo the last event of an annotator, and return its item.
 
@@ -532,7 +538,7 @@ class Desk:
             Number of the event, from the entry "undo" of the state.
         client : str
             Identifies the front end, which gets the item back.
-        by : str, default=None
+        annotator : str, default=None
             Name of the annotator. Defaults to that of the session.
 
         Returns
@@ -547,21 +553,23 @@ class Desk:
             was faster.
         """
         with self._lock:
-            last = self.session.undoable(by)
+            last = self.session.undoable(annotator)
             if last is None or last["seq"] != seq:
                 raise ValueError(
                     f"'seq' must be the number of the last event, got {seq!r}. "
                     "Something else was answered or undone since. Nothing was changed."
                 )
-            undone = self.session.undo(annotator=by)
+            undone = self.session.undo(annotator=annotator)
             ids = undone.get("ids", ())
             if len(ids) != 1:
                 return None
-            self._leases[by or self.session.annotator, ids[0]] = client
+            self._leases[annotator or self.session.annotator, ids[0]] = client
             return self.item(ids[0])
 
     @checked
-    def flag(self, id: Any, on: bool = True, by: str | None = None) -> dict[str, Any]:
+    def flag(
+        self, id: Any, on: bool = True, annotator: str | None = None
+    ) -> dict[str, Any]:
         """Flag an item, or remove its flag.
 
         Parameters
@@ -570,18 +578,18 @@ class Desk:
             Id of the item.
         on : bool, default=True
             Whether the item has a flag.
-        by : str, default=None
+        annotator : str, default=None
             Name of the annotator. Defaults to that of the session.
 
         Returns
         -------
         item : dict
         """
-        self.session.flag(id, on, annotator=by)
+        self.session.flag(id, on, annotator=annotator)
         return self.item(id)
 
     @checked
-    def note(self, id: Any, text: str, by: str | None = None) -> dict[str, Any]:
+    def note(self, id: Any, text: str, annotator: str | None = None) -> dict[str, Any]:
         """Set the note of an item; an empty text removes it.
 
         Parameters
@@ -590,25 +598,25 @@ class Desk:
             Id of the item.
         text : str
             The note.
-        by : str, default=None
+        annotator : str, default=None
             Name of the annotator. Defaults to that of the session.
 
         Returns
         -------
         item : dict
         """
-        self.session.note(id, text, annotator=by)
+        self.session.note(id, text, annotator=annotator)
         return self.item(id)
 
     @checked
-    def add_class(self, name: Any, by: str | None = None) -> dict[str, Any]:
+    def add_class(self, name: Any, annotator: str | None = None) -> dict[str, Any]:
         """Add a class.
 
         Parameters
         ----------
         name : str
             Name of the class.
-        by : str, default=None
+        annotator : str, default=None
             Name of the annotator. Defaults to that of the session.
 
         Returns
@@ -622,18 +630,20 @@ class Desk:
             If the class exists, or its name is empty.
         """
         name = name.strip() if isinstance(name, str) else name
-        self.session.add_class(name, annotator=by)
-        return self.state(by)
+        self.session.add_class(name, annotator=annotator)
+        return self.state(annotator)
 
     @checked
-    def rename_class(self, old: Any, new: Any, by: str | None = None) -> dict[str, Any]:
+    def rename_class(
+        self, old: Any, new: Any, annotator: str | None = None
+    ) -> dict[str, Any]:
         """Rename a class, or merge it with the class `new`; `undo` reverses it.
 
         Parameters
         ----------
         old, new : str
             Names of the class.
-        by : str, default=None
+        annotator : str, default=None
             Name of the annotator. Defaults to that of the session.
 
         Returns
@@ -641,18 +651,18 @@ class Desk:
         state : dict
             The same as `state` returns.
         """
-        self.session.rename_class(old, new, annotator=by)
-        return self.state(by)
+        self.session.rename_class(old, new, annotator=annotator)
+        return self.state(annotator)
 
     @checked
-    def remove_class(self, name: Any, by: str | None = None) -> dict[str, Any]:
+    def remove_class(self, name: Any, annotator: str | None = None) -> dict[str, Any]:
         """Remove a class that has no labels; `undo` reverses it.
 
         Parameters
         ----------
         name : str
             Name of the class.
-        by : str, default=None
+        annotator : str, default=None
             Name of the annotator. Defaults to that of the session.
 
         Returns
@@ -665,8 +675,8 @@ class Desk:
         ValueError
             If the class has labels, or fewer than two classes were left.
         """
-        self.session.remove_class(name, annotator=by)
-        return self.state(by)
+        self.session.remove_class(name, annotator=annotator)
+        return self.state(annotator)
 
     @checked
     @synchronized
@@ -714,19 +724,6 @@ class Desk:
             )
         return described
 
-    def _compare_suggestions(self, labels):
-        """Return how often answers agree with suggestions, with a 95 % interval."""
-        pairs = [
-            (label, self._suggestions[id])
-            for id, label in labels.items()
-            if id in self._suggestions
-        ]
-        if not pairs:
-            return None
-        agreed = sum(key_of(label) == key_of(other) for label, other in pairs)
-        low, high = binomtest(agreed, len(pairs)).proportion_ci(method="wilson")
-        return {"compared": len(pairs), "agreed": agreed, "low": low, "high": high}
-
     def _predict(self, texts):
         """Return labels, scores and best classes, as `predict_labels` does."""
         session = self.session
@@ -766,7 +763,7 @@ class Desk:
 
     def _compute_estimate(self, n_labeled):
         self._estimated = n_labeled
-        self._estimate = str(self.session.estimate(self.goal))
+        self._estimate = str(self.session.estimate(self.n_labels))
 
     @synchronized
     def _in_background(self, name, function, *args, worker=None):

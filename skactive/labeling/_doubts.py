@@ -1,4 +1,6 @@
-"""The list of doubtful answers, which follows the model of a session."""
+"""Doubtful answers, and the agreement of answers with suggestions."""
+
+from scipy.stats import binomtest
 
 from ..session._labels import key_of
 
@@ -52,3 +54,13 @@ class Doubts:
         """Do not list an answer again, since the same label was given again."""
         if any(id == row[0] for row in self._rows):
             self._confirmed[id] = key_of(label)
+
+
+def compare_suggestions(labels, suggestions):
+    """Return how often labels agree with suggestions, with a 95 % interval; or None."""
+    both = [id for id in labels if id in suggestions]
+    if not both:
+        return None
+    agreed = sum(key_of(labels[id]) == key_of(suggestions[id]) for id in both)
+    low, high = binomtest(agreed, len(both)).proportion_ci(method="wilson")
+    return {"compared": len(both), "agreed": agreed, "low": low, "high": high}

@@ -191,9 +191,9 @@ def find_classes(typed, names):
 
 def describe_state(state):
     """Return progress and estimate in one line."""
-    goal = f" of {state['goal']}" if state["goal"] else ""
-    reached = goal and state["n_labeled"] >= state["goal"]
-    done = f"{goal} labeled: goal reached" if reached else f"{goal} labeled"
+    wanted = f" of {state['n_labels']}" if state["n_labels"] else ""
+    reached = wanted and state["n_labeled"] >= state["n_labels"]
+    done = f"{wanted} labeled: goal reached" if reached else f"{wanted} labeled"
     parts = [state["source"], f"{state['n_labeled']}{done}"]
     if state["n_skipped"]:
         parts.append(f"{state['n_skipped']} skipped")

@@ -33,8 +33,8 @@ class LabelingWidget(anywidget.AnyWidget):
     session : LabelingSession or Desk
         What to label. The session stays open and can be used from other cells.
     **options : Any
-        Parameters of `Desk`: `goal`, `suggestions`, `descriptions` and `source`. Only
-        with a session.
+        Parameters of `Desk`: `n_labels`, `suggestions`, `descriptions` and `source`.
+        Only with a session.
 
     Attributes
     ----------
@@ -63,10 +63,10 @@ class LabelingWidget(anywidget.AnyWidget):
     ...     texts = ["a flood in the valley", "sunny all day"]
     ...     classes = ["disaster", "other"]
     ...     with LabelingSession(learner, texts, folder, classes=classes) as session:
-    ...         widget = LabelingWidget(session, goal=2)  # shown by a notebook
+    ...         widget = LabelingWidget(session, n_labels=2)  # shown by a notebook
     ...         state = widget.desk.state()
     ...         widget.close()
-    >>> print(state["n_labeled"], "of", state["goal"], "labels")
+    >>> print(state["n_labeled"], "of", state["n_labels"], "labels")
     0 of 2 labels
     """
 
@@ -81,7 +81,7 @@ class LabelingWidget(anywidget.AnyWidget):
         # Calls may wait for a model; the kernel runs other cells in the meantime.
         self._workers = ThreadPoolExecutor(4, thread_name_prefix="skactive-widget")
         self._watcher: threading.Thread | None = None
-        folder = self.desk.session.path.encode()
+        folder = self.desk.session.folder.encode()
         super().__init__(scope=sha256(folder).hexdigest()[:16])
         self.on_msg(self._receive)
         self._open = True

@@ -264,7 +264,7 @@ class Answers:
 
     def _check_asked(self, ids, unasked):
         """Return True if an id was never asked, else None; refuse it if unwanted."""
-        known = self._state.asked, self._state.answers
+        known = self._state.queried, self._state.answers
         never = [id for id in ids if not any(id in where for where in known)]
         if never and not unasked:
             raise ValueError(

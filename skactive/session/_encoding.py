@@ -13,7 +13,7 @@ from .._utils._threads import lower_priority
 _CHUNK = 256  # texts between two looks at whether to stop
 
 
-class Encoder:
+class BackgroundEncoder:
     """Computes the features of a pool in a thread, in a random order.
 
     The features go into the cache of the estimator's front steps. Until all are there,
@@ -95,9 +95,9 @@ class Encoder:
 
 
 def make_encoder(encode, estimator, pool, seed):
-    """Return an Encoder if `encode` requires one and the front steps allow it."""
+    """Return a BackgroundEncoder if it is required and the front steps allow it."""
     if encode not in (None, "background"):
         raise ValueError(f"'encode' must be None or 'background', got {encode!r}.")
     if encode is None or not computes_features(estimator):
         return None
-    return Encoder(estimator, pool, seed)
+    return BackgroundEncoder(estimator, pool, seed)

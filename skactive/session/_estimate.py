@@ -37,7 +37,7 @@ class Estimate:
     gain, gain_interval : float and (float, float), or None
         Gain in accuracy by the next `horizon` labels.
     minutes : float or None
-        Time for the labels that are missing to the goal, at the median time per answer.
+        Time for the labels that are still wanted, at the median time per answer.
     gain_from : int or None
         With fewer labels than this, there is no gain yet.
 

@@ -19,11 +19,11 @@ from ._suspicious import (
 class Insights:
     """Estimates from the answers; the lock is not held while models are trained."""
 
-    def __init__(self, log, pool, models, questions):
+    def __init__(self, log, pool, models, queue):
         self._log = log
         self._pool = pool
         self._models = models
-        self._questions = questions
+        self._queue = queue
 
     def suspicious(self, n):
         """Return doubtful answers; see `LabelingSession.suspicious`."""
@@ -72,7 +72,7 @@ class Insights:
             )
         ][:n]
 
-    def estimate(self, goal, horizon):
+    def estimate(self, n_labels, horizon):
         """Return an Estimate; see `LabelingSession.estimate`."""
         if self._models.target != "single-label":
             raise TypeError(
@@ -83,14 +83,14 @@ class Insights:
             answers = self._log.state.answers.values()
             given = [one for answer in answers for one in answer.given]
             seconds = [one.seconds for one in given if one.seconds is not None]
-            n_labels, audit = len(answers), set(self._questions.audited())
-        minutes = minutes_left(seconds, None if goal is None else goal - n_labels)
+            n_now, audit = len(answers), set(self._queue.audited())
+        minutes = minutes_left(seconds, None if n_labels is None else n_labels - n_now)
         ids, found = self._hold_out(self._models.taught())
         audited = None
         if found is not None:
             audited = np.zeros(len(found.codes), dtype=bool)
             audited[len(audited) - len(ids) :] = [id in audit for id in ids]
-        return make_estimate(found, n_labels, audited, horizon, minutes)
+        return make_estimate(found, n_now, audited, horizon, minutes)
 
     def agreement(self):
         """Return an Agreement; see `LabelingSession.agreement`."""

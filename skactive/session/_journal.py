@@ -36,8 +36,8 @@ class Journal:
     away.
     """
 
-    def __init__(self, path):
-        self.folder = os.path.realpath(os.path.expanduser(path))
+    def __init__(self, folder):
+        self.folder = os.path.realpath(os.path.expanduser(folder))
         self._writer = self._lock = None
         self._pid = os.getpid()
         self.events, self._size = [], 0
@@ -108,9 +108,9 @@ class Journal:
                 raise
             raise type(exc)(
                 exc.errno,
-                f"'path' must be a folder that can be written, got {self.folder!r} "
+                f"'folder' must be a folder that can be written, got {self.folder!r} "
                 f"({exc.strerror}). To read the labels of a session in it, call "
-                "skactive.session.read_labels(path); to continue the session, copy "
+                "skactive.session.read_labels(folder); to continue the session, copy "
                 "the folder",
             ) from exc
 
@@ -180,16 +180,16 @@ class Journal:
             return
         if not os.path.isdir(self.folder):
             raise FileExistsError(
-                f"'path' must be a folder, got {self.folder!r}, which is a file. Pass "
-                "another path."
+                f"'folder' must be a folder, got {self.folder!r}, which is a file. "
+                "Pass another folder."
             )
         names = os.listdir(self.folder)
         foreign = [name for name in names if not _is_ours(name)]
         if foreign and MANIFEST not in names:
             raise FileExistsError(
-                f"'path' must be a new folder or that of a session, got "
+                f"'folder' must be a new folder or that of a session, got "
                 f"{self.folder!r}, which holds {sorted(foreign)[0]!r} and no "
-                f"{MANIFEST!r}. Pass another path."
+                f"{MANIFEST!r}. Pass another folder."
             )
 
 
@@ -263,8 +263,8 @@ def read_manifest(folder):
         ) from exc
     if not is_ours:
         raise FileExistsError(
-            f"'path' must be a new folder or that of a session, got {folder!r}, which "
-            f"holds a {MANIFEST!r} of something else. Pass another path."
+            f"'folder' must be a new folder or that of a session, got {folder!r}, "
+            f"which holds a {MANIFEST!r} of something else. Pass another folder."
         )
     version = manifest.get("format_version")
     if version not in (1, FORMAT_VERSION):

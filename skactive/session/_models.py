@@ -68,7 +68,7 @@ class Models:
             if self._model is None and self._ready() is not None:
                 self._model = Model(self._base)  # nobody waits for features
             elif self._model is None:
-                self._model = train(self._base, self._pool, Task(0, 0, {}))
+                self._model = train(self._base, self._pool, TrainingData(0, 0, {}))
             self._submit_if_stale()
         return self._model
 
@@ -226,7 +226,7 @@ class Models:
         allowed = state.classes or self._journal.manifest.get("classes")
         classes = self._vocabulary.name_columns(state, allowed)
         columns = self._vocabulary.columns
-        return Task(
+        return TrainingData(
             *(state.labels_seq, state.labels_round, labels, state.renamed),
             *(classes, columns),
         )
@@ -261,7 +261,7 @@ _NOTE_OF_FEATURES = (
 
 
 @dataclass(frozen=True)
-class Task:
+class TrainingData:
     """Labels to train on, after event `seq`, when `round` batches had been asked.
 
     `renamed` are the new names of former classes. If labels are lists of names,

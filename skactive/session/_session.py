@@ -23,7 +23,7 @@ from ._log import Bar, Log
 from ._manifest import begin_or_resume, record_pool
 from ._models import Models, check_refit, fresh_learner
 from ._pool import Batch, Pool
-from ._questions import Options, Questions
+from ._queue import Options, Queue
 from ._state import State, list_history
 
 _UNDONE = ("event", "ids", "labels", "old", "new", "added", "removed")
@@ -45,7 +45,7 @@ class LabelingSession:
         of `query` and `teach`.
     X_pool : container of n items
         The items, in a container that `learner` accepts.
-    path : str or path-like
+    folder : str or path-like
         A new folder, or the folder of a session to continue.
     ids : sequence of str or int, default=None
         Ids of the items. Defaults to the index of a pandas object, to the ids of a
@@ -141,7 +141,7 @@ class LabelingSession:
         The first error of these features. The next `ask` raises it, once.
     run : Run
         The answers so far as rounds, for stopping rules.
-    path : str
+    folder : str
         The folder.
 
     Raises
@@ -232,7 +232,7 @@ class LabelingSession:
         self,
         learner: Any,
         X_pool: Any,
-        path: str | PathLike[str],
+        folder: str | PathLike[str],
         ids: Sequence[str | int] | None = None,
         *,
         refit: bool | Literal["background"] = True,
@@ -253,10 +253,10 @@ class LabelingSession:
                 "estimator: ActiveLearner(estimator)."
             )
         check_refit(refit)
-        check_path("path", path)
+        check_path("folder", folder)
         if n_labels is not None:
             check_count("n_labels", n_labels)
-        self._goal = n_labels
+        self._n_labels = n_labels
         classes = check_classes(classes)
         target = find_declared(learner, multi_label, classes)
         options = Options(settle, overlap, audit_every, max_similarity)
@@ -268,7 +268,7 @@ class LabelingSession:
         self._state = State(self._pool)
         self._bar: Any = None
         self._models: Any = None
-        self._journal = Journal(path)
+        self._journal = Journal(folder)
         self._log = Log(self._journal, self._state, self._lock)
         try:
             begin_or_resume(self._log, self._pool, learner, classes, options, target)
@@ -300,18 +300,18 @@ class LabelingSession:
             *(self._vocabulary, encoder),
         )
         taught = hash_items(getattr(learner, "X_labeled_", ()))
-        self._questions = Questions(
+        self._queue = Queue(
             *(self._log, self._pool, self._models, self._choosing),
             *(taught, options),
         )
-        self._insights = Insights(self._log, self._pool, self._models, self._questions)
+        self._insights = Insights(self._log, self._pool, self._models, self._queue)
         self._models.prepare()
 
-    # Questions ------------------------------------------------------------------------
+    # Queries --------------------------------------------------------------------------
 
     def ask(
         self,
-        n: int | None = None,
+        n_queries: int | None = None,
         *,
         annotator: str | None = None,
         refit: bool | Literal["background"] | None = None,
@@ -326,7 +326,7 @@ class LabelingSession:
 
         Parameters
         ----------
-        n : int, default=None
+        n_queries : int, default=None
             Number of items. Defaults to the `batch_size` of the learner.
         annotator : str, default=None
             Name of the person who is asked. Defaults to the annotator of the session.
@@ -341,12 +341,12 @@ class LabelingSession:
         Raises
         ------
         ValueError
-            If `n` is below 1, or the strategy returns invalid positions.
+            If `n_queries` is below 1, or the strategy returns invalid positions.
         OSError
             If the disk fails. Nothing was then asked; the next call asks for the same.
         """
-        n = check_n_queries(n, None, name="n")
-        return self._questions.ask(n, self._who(annotator), refit)
+        n_queries = check_n_queries(n_queries, None)
+        return self._queue.ask(n_queries, self._who(annotator), refit)
 
     def add(self, items: Any, ids: Sequence[str | int] | None = None) -> list[Any]:
         """Add items to the pool; they can be asked from now on.
@@ -382,7 +382,7 @@ class LabelingSession:
             record_pool(self._journal, grown)
             self._pool.become(grown)
             self._log.sync()
-            self._questions.follow_pool()
+            self._queue.follow_pool()
             self._models.follow_pool()
             return list(self._pool.ids[n:])
 
@@ -552,7 +552,7 @@ class LabelingSession:
         """
         self._log.sync()
         last = self._answers.undo(self._who(annotator))
-        self._questions.show_again(last.get("ids", ()))
+        self._queue.show_again(last.get("ids", ()))
         self._models.prepare()
         return {key: last[key] for key in _UNDONE if key in last}
 
@@ -843,7 +843,7 @@ class LabelingSession:
         new texts have random places in the order, and the sample ends at the first of
         them until the audit has asked it. Empty until the audit has asked an item.
         """
-        return self._questions.audited()
+        return self._queue.audited()
 
     @property
     @synchronized
@@ -867,7 +867,7 @@ class LabelingSession:
     @synchronized
     def open_batches(self) -> list[Batch]:
         """The batches that were asked and not fully answered, list of Batch."""
-        return [self._questions.batch(number) for number in sorted(self._state.open)]
+        return [self._queue.batch(number) for number in sorted(self._state.open)]
 
     @property
     def learner(self) -> Any:
@@ -946,8 +946,8 @@ class LabelingSession:
         n : int
             New items, and those that `overlap` sends to a second annotator.
         """
-        second = self._questions.second_opinions(self._who(annotator))
-        return int(self._questions.free().sum()) + len(second)
+        second = self._queue.second_opinions(self._who(annotator))
+        return int(self._queue.free().sum()) + len(second)
 
     @property
     @synchronized
@@ -1038,7 +1038,7 @@ class LabelingSession:
         return self._pool.positions(self._pool.read_ids(ids)).tolist()
 
     @synchronized
-    def search(self, query: str, n: int = 20) -> list[str | int]:
+    def search(self, query: str, n_items: int = 20) -> list[str | int]:
         """Return the ids of texts that contain a string, in any case.
 
         The texts are read in order, so a large pool needs about a second for each
@@ -1048,7 +1048,7 @@ class LabelingSession:
         ----------
         query : str
             The string.
-        n : int, default=20
+        n_items : int, default=20
             Largest number of texts.
 
         Returns
@@ -1056,10 +1056,10 @@ class LabelingSession:
         ids : list of ids
             In the order of the pool. Empty if the items are not texts.
         """
-        return self._pool.search(query, check_count("n", n))
+        return self._pool.search(query, check_count("n_items", n_items))
 
     @property
-    def path(self) -> str:
+    def folder(self) -> str:
         """The folder."""
         return self._journal.folder
 
@@ -1149,7 +1149,7 @@ class LabelingSession:
 
     # Insights -------------------------------------------------------------------------
 
-    def suspicious(self, n: int = 10) -> list[tuple[str | int, Any, Any, float]]:
+    def suspicious(self, n_items: int = 10) -> list[tuple[str | int, Any, Any, float]]:
         """Return answers that the other answers contradict, most doubtful first.
 
         Each answer is compared with the probabilities of a model that was trained
@@ -1161,7 +1161,7 @@ class LabelingSession:
 
         Parameters
         ----------
-        n : int, default=10
+        n_items : int, default=10
             Largest number of answers.
 
         Returns
@@ -1191,14 +1191,14 @@ class LabelingSession:
         A. Thyagarajan, E. Snorrason, C. Northcutt, J. Mueller (2022). Identifying
         incorrect annotations in multi-label classification data. arXiv:2211.13895.
         """
-        return self._insights.suspicious(check_count("n", n))
+        return self._insights.suspicious(check_count("n_items", n_items))
 
-    def estimate(self, goal: int | None = None, *, horizon: int = 100) -> Estimate:
+    def estimate(self, n_labels: int | None = None, *, horizon: int = 100) -> Estimate:
         """Return how accurate the model is now, and what more labels would add.
 
         Parameters
         ----------
-        goal : int, default=None
+        n_labels : int, default=None
             Number of labels that are wanted, for the minutes that are left. Defaults to
             the `n_labels` of the session.
         horizon : int, default=100
@@ -1226,10 +1226,10 @@ class LabelingSession:
         labels, 10 per class or 1.5 for each label of the horizon, or if the model does
         not beat the most frequent class.
         """
-        if goal is not None:
-            check_count("goal", goal)
-        goal = self._goal if goal is None else goal
-        return self._insights.estimate(goal, check_count("horizon", horizon))
+        if n_labels is not None:
+            check_count("n_labels", n_labels)
+        n_labels = self._n_labels if n_labels is None else n_labels
+        return self._insights.estimate(n_labels, check_count("horizon", horizon))
 
     @synchronized
     def agreement(self) -> Agreement:
@@ -1260,7 +1260,7 @@ class LabelingSession:
 
     def __repr__(self):
         return (
-            f"LabelingSession({self.path!r}: {len(self._state.answers)} of "
+            f"LabelingSession({self.folder!r}: {len(self._state.answers)} of "
             f"{len(self._pool)} labeled)"
         )
 

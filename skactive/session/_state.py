@@ -63,7 +63,7 @@ class State:
     open : dict of int to dict of id to None
         By batch, the ids that wait for an answer.
     batches : dict of int to (tuple of ids, annotator)
-    asked : dict of id to dict of annotator to None
+    queried : dict of id to dict of annotator to None
         Who was asked, also where the batch was released.
     settle, overlap : str, float
         The last ones in the journal.
@@ -96,7 +96,7 @@ class State:
         self.skipped = {}
         self.open = {}
         self.batches = {}
-        self.asked = {}
+        self.queried = {}
         self.flags, self.notes = {}, {}
         self.learner = self.classes = self.opened_with = None
         self.added = []
@@ -205,7 +205,7 @@ class State:
                 raise ValueError(f"the item {id!r} waits for an answer already")
         self.batches[number] = tuple(ids), by
         for id in ids:
-            self.asked.setdefault(id, {})[by] = None
+            self.queried.setdefault(id, {})[by] = None
             if id not in again:
                 self._batch_of[id] = number
         self.audited.update(dict.fromkeys(event.get("audit", ())))
@@ -422,7 +422,7 @@ def list_history(events, id):
     return found
 
 
-def read_labels(path: str | os.PathLike[str]) -> dict[str | int, Any]:
+def read_labels(folder: str | os.PathLike[str]) -> dict[str | int, Any]:
     """Read the labels of a session without opening it.
 
     Nothing is written or locked, so this works in a read-only folder, and while the
@@ -430,7 +430,7 @@ def read_labels(path: str | os.PathLike[str]) -> dict[str | int, Any]:
 
     Parameters
     ----------
-    path : str or path-like
+    folder : str or path-like
         Folder of a session.
 
     Returns
@@ -458,8 +458,8 @@ def read_labels(path: str | os.PathLike[str]) -> dict[str | int, Any]:
     ...     read_labels(folder)
     {1: 'warm'}
     """
-    check_path("path", path)
-    _, _, state = read_session(os.path.expanduser(path))
+    check_path("folder", folder)
+    _, _, state = read_session(os.path.expanduser(folder))
     return {id: answer.label for id, answer in state.answers.items()}
 
 
@@ -468,8 +468,8 @@ def read_session(folder):
     manifest = read_manifest(folder)
     if manifest is None:
         raise FileNotFoundError(
-            f"'path' must be the folder of a session, got {os.fspath(folder)!r}, which "
-            f"has no {MANIFEST!r}."
+            f"'folder' must be the folder of a session, got {os.fspath(folder)!r}, "
+            f"which has no {MANIFEST!r}."
         )
     events, _ = read_events(folder)  # a torn last line was never acknowledged
     state = State()

@@ -132,7 +132,7 @@ def pools(folder):
     session.close()
     yield Target(
         "read_labels",
-        lambda: {"path": session.path},
+        lambda: {"folder": session.folder},
         lambda s, **a: read_labels(**a),
         repeats=True,
     )
@@ -176,7 +176,7 @@ def front_ends(folder):
     seq = first.undoable("ann")["seq"]
     first.close()
     by = {"annotator": "ann"}
-    here = {"client": "tab 1", "by": "ann"}
+    here = {"client": "tab 1", "annotator": "ann"}
     of_session = {
         "withdraw": {"ids": [done], **by},
         "add_class": {"name": "c", **by},
@@ -189,25 +189,25 @@ def front_ends(folder):
         "item": {"id": done},
         "copies": {"id": done},
         "positions": {"ids": [done]},
-        "suspicious": {"n": 3},
-        "estimate": {"goal": 10, "horizon": 5},
+        "suspicious": {"n_items": 3},
+        "estimate": {"n_labels": 10, "horizon": 5},
         "add": {"items": X[:2].copy(), "ids": ["new1", "new2"]},
         "export": {"path": "out.jsonl", "what": "answers", "format": None},
     }
     of_desk = {
-        "state": {"by": "ann"},
-        "next": {**here, "n": 2},
+        "state": {"annotator": "ann"},
+        "next": {**here, "n_queries": 2},
         "item": {"id": done},
-        "history": {"query": "", "start": 0, "n": 5},
+        "history": {"query": "", "start": 0, "n_items": 5},
         "answer": {"id": waiting, "label": "a", **here, "seconds": 1.0},
         "skip": {"id": waiting, **here},
         "undo": {"seq": seq, **here},
-        "flag": {"id": done, "on": True, "by": "ann"},
-        "note": {"id": done, "text": "odd", "by": "ann"},
-        "add_class": {"name": "c", "by": "ann"},
-        "rename_class": {"old": "a", "new": "z", "by": "ann"},
+        "flag": {"id": done, "on": True, "annotator": "ann"},
+        "note": {"id": done, "text": "odd", "annotator": "ann"},
+        "add_class": {"name": "c", "annotator": "ann"},
+        "rename_class": {"old": "a", "new": "z", "annotator": "ann"},
         "release": {"client": "tab 1"},
-        "check": {"n": 3},
+        "check": {"n_items": 3},
     }
 
     def call_session(session, *, _name, **arguments):

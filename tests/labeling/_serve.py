@@ -24,7 +24,7 @@ def main(folder, port, token):
         refit="background",
         classes=["disaster", "other"],
     )
-    with session, Desk(session, goal=200) as desk:
+    with session, Desk(session, n_labels=200) as desk:
         serve(desk, port=int(port), token=token, open_browser=False)
         session.export(Path(folder, "labels.csv"))
 

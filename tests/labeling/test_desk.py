@@ -28,13 +28,13 @@ def _truth(item):
 def _label(desk, n, client="tab"):
     """Answer n items as the text says."""
     for _ in range(n):
-        item = desk.next(client, n=1)[0]
+        item = desk.next(client, n_queries=1)[0]
         state = desk.answer(item["id"], _truth(item), client, seconds=1.0)
     return state
 
 
 def _events(desk):
-    journal = Path(desk.session.path, "journal.jsonl").read_text(encoding="utf-8")
+    journal = Path(desk.session.folder, "journal.jsonl").read_text(encoding="utf-8")
     return [json.loads(line)["event"] for line in journal.splitlines()]
 
 
@@ -66,7 +66,7 @@ def test_nothing_is_predicted_with_fewer_than_two_classes(open_desk, several):
 
 
 def test_an_item_is_given_to_one_front_end_at_a_time(desk):
-    shown = [item["id"] for c in "abcde" for item in desk.next(c, n=3)]
+    shown = [item["id"] for c in "abcde" for item in desk.next(c, n_queries=3)]
     assert len(shown) == len(set(shown)) >= 5
 
 
@@ -79,24 +79,29 @@ def test_items_of_a_closed_or_silent_front_end_are_given_to_others(desk, monkeyp
 
 
 def test_several_people_get_different_items(desk):
-    ids = {name: {x["id"] for x in desk.next(name, by=name, n=5)} for name in "ab"}
+    ids = {
+        name: {x["id"] for x in desk.next(name, annotator=name, n_queries=5)}
+        for name in "ab"
+    }
     assert not ids["a"] & ids["b"]
     assert desk.state("a")["annotator"] == "a"
 
 
 def test_second_opinions_are_asked_of_two_people(open_desk):
     desk = open_desk(session={"overlap": 1.0, "refit": False}, texts=TEXTS[:12])
-    first = [item["id"] for item in desk.next("a", by="ann", n=3)]
-    second = [item["id"] for item in desk.next("b", by="bob", n=3)]
+    first = [item["id"] for item in desk.next("a", annotator="ann", n_queries=3)]
+    second = [item["id"] for item in desk.next("b", annotator="bob", n_queries=3)]
     assert second[:3] == first
-    assert [item["id"] for item in desk.next("a", by="ann", n=3)] == first
-    others = [item["id"] for item in desk.next("b2", by="bob", n=3)]
+    assert [
+        item["id"] for item in desk.next("a", annotator="ann", n_queries=3)
+    ] == first
+    others = [item["id"] for item in desk.next("b2", annotator="bob", n_queries=3)]
     assert not {*others} & {*second}  # the two front ends of bob
-    desk.skip(first[0], "b", by="bob")
+    desk.skip(first[0], "b", annotator="bob")
     for who, client in [("ann", "a"), ("bob", "b")] * 3:
-        while items := desk.next(client, by=who):
+        while items := desk.next(client, annotator=who):
             for item in items:
-                desk.answer(item["id"], _truth(item), client, by=who)
+                desk.answer(item["id"], _truth(item), client, annotator=who)
         desk.release("b2")
     assert desk.state("ann")["done"]
     assert desk.state("bob")["done"]
@@ -108,7 +113,7 @@ def test_second_opinions_are_asked_of_two_people(open_desk):
 def test_every_item_is_asked_once_and_then_none_is_left(open_desk):
     desk = open_desk([f"text {i}" for i in range(9)])
     seen = []
-    while items := desk.next("tab", n=1):
+    while items := desk.next("tab", n_queries=1):
         seen.append(items[0]["id"])
         state = desk.answer(items[0]["id"], "yes", "tab")
     assert sorted(seen) == list(range(9))
@@ -273,9 +278,9 @@ def test_flags_and_notes(desk):
 
 def test_history_has_the_newest_first_and_can_be_searched(desk):
     _label(desk, 6)
-    skipped = desk.next("tab", n=1)[0]["id"]
+    skipped = desk.next("tab", n_queries=1)[0]["id"]
     desk.skip(skipped, "tab")
-    page = desk.history(n=3)
+    page = desk.history(n_items=3)
     assert (page["total"], len(page["items"])) == (7, 3)
     assert page["items"][0]["id"] == skipped
     found = desk.history("YES")
@@ -378,7 +383,7 @@ def test_a_model_that_cannot_be_checked_is_said(open_desk):
 
 
 def test_the_estimate_comes_in_the_background(open_desk):
-    desk = open_desk(goal=50)
+    desk = open_desk(n_labels=50)
     assert _label(desk, 19)["estimate"] == ""
     _label(desk, 1)
     end = time.monotonic() + 60
@@ -391,7 +396,7 @@ def test_the_estimate_comes_in_the_background(open_desk):
 def test_search_in_the_pool(desk):
     page = desk.search("NUMBER 5")
     assert [item["id"] for item in page["items"]][:3] == [5, 50, 51]
-    page = desk.search("film", start=55, n=7)
+    page = desk.search("film", start=55, n_items=7)
     assert (page["total"], [item["id"] for item in page["items"]]) == (
         60,
         [*range(55, 60)],
@@ -432,11 +437,11 @@ def test_pairs_of_texts(open_desk):
 def test_everything_is_resumed(open_desk):
     first = open_desk()
     _label(first, 7)
-    shown = [item["id"] for item in first.next("tab", n=1)]
+    shown = [item["id"] for item in first.next("tab", n_queries=1)]
     labels = first.session.labels
     again = open_desk()
     assert again.session.labels == labels
-    assert [item["id"] for item in again.next("other", n=1)] == shown
+    assert [item["id"] for item in again.next("other", n_queries=1)] == shown
 
 
 def test_wait_returns_when_something_changes(desk):
@@ -450,7 +455,7 @@ def test_wait_returns_when_something_changes(desk):
 
 def test_a_full_disk_refuses_the_answer(desk, monkeypatch):
     item = desk.next("tab")[0]
-    desk.next("tab", n=4)
+    desk.next("tab", n_queries=4)
 
     def fail(*args):
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -469,9 +474,9 @@ def test_two_people_at_once_lose_nothing(open_desk):
 
     def work(name):
         for i in range(50):
-            item = desk.next(name, by=name, n=2)[0]
+            item = desk.next(name, annotator=name, n_queries=2)[0]
             given[name][item["id"]] = ["yes", "no"][i % 2]
-            desk.answer(item["id"], ["yes", "no"][i % 2], name, by=name)
+            desk.answer(item["id"], ["yes", "no"][i % 2], name, annotator=name)
 
     threads = [threading.Thread(target=work, args=(name,)) for name in given]
     for thread in threads:
@@ -483,8 +488,8 @@ def test_two_people_at_once_lose_nothing(open_desk):
 
 
 def test_unusable_arguments(open_desk, desk):
-    with pytest.raises(ValueError, match="'goal' must be an int of at least 1"):
-        open_desk(goal=0)
+    with pytest.raises(ValueError, match="'n_labels' must be an int of at least 1"):
+        open_desk(n_labels=0)
     desk = open_desk()
     with pytest.raises(ValueError, match="must be ids of the pool, got 'nowhere'"):
         desk.answer("nowhere", "yes", "tab")
@@ -509,12 +514,12 @@ def test_what_front_ends_leave_behind_is_bounded(desk):
 def test_invented_annotators_do_not_open_batches_without_limit(desk, monkeypatch):
     monkeypatch.setattr("skactive.labeling._desk._MOST_ANNOTATORS", 3)
     for i in range(3):
-        assert desk.next("tab", by=f"name {i}", n=1)
+        assert desk.next("tab", annotator=f"name {i}", n_queries=1)
     with pytest.raises(ValueError, match="texts wait for 3 annotators"):
-        desk.next("tab", by="name 3", n=1)
+        desk.next("tab", annotator="name 3", n_queries=1)
     waiting = {batch.annotator for batch in desk.session.open_batches}
     assert waiting == {"name 0", "name 1", "name 2"}
-    assert desk.next("tab", by="name 1", n=1)
+    assert desk.next("tab", annotator="name 1", n_queries=1)
 
 
 SEVERAL = {"classes": ["joy", "love", "anger"], "multi_label": True, "refit": False}

@@ -304,7 +304,9 @@ def test_an_undo_that_came_too_late_is_said(open_page):
     page = open_page(noise=["409"])
     page.go("1")
     undo = page.desk.undo
-    page.desk.undo = lambda seq, client, by=None: undo(seq - 1, client, by)
+    page.desk.undo = lambda seq, client, annotator=None: undo(
+        seq - 1, client, annotator
+    )
     page.press("u")
     page.until(lambda: "Something else was answered" in page.text(".warning"))
     assert page.desk.state()["n_labeled"] == 1
@@ -329,7 +331,7 @@ def test_undo_of_several_answers_and_of_a_skip(open_page):
 def _train(page):
     shown = {item["id"] for item in page.desk.next(next(iter(page.desk._seen)))}
     for text, label in (("good", "yes"), ("bad", "no")):
-        for item in page.desk.search(f"{text} film", n=12)["items"]:
+        for item in page.desk.search(f"{text} film", n_items=12)["items"]:
             if item["id"] not in shown:
                 page.desk.answer(item["id"], label, "other")
     page.desk.session.refit()
@@ -619,7 +621,7 @@ def test_search_shows_how_many_there_are(open_page):
 
 def test_without_a_goal_there_is_no_bar(open_page):
     assert not open_page().all("progress")[0].is_displayed()
-    assert open_page(goal=10).all("progress")[0].is_displayed()
+    assert open_page(n_labels=10).all("progress")[0].is_displayed()
 
 
 @pytest.mark.slow
@@ -783,7 +785,7 @@ def test_there_is_no_violation_of_accessibility(open_page, axe, scheme, size):
     about = {"description": "a good film", "examples": ["what a joy"]}
     page = open_page(
         session={"classes": classes},
-        goal=20,
+        n_labels=20,
         suggestions=dict.fromkeys(range(60), "no"),
         descriptions={"yes": about},
         noise=["ERR_", "Failed to load"],

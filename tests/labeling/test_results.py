@@ -96,7 +96,7 @@ def test_a_name_that_the_format_cannot_hold_is_refused(open_project, name, text)
         with pytest.raises(ValueError, match=r"the (class|annotator) .* cannot hold"):
             open_project(["p", "n"], name, **given)
     desk = open_project(["p", "n"], name).desk
-    id = desk.next("tab", n=1)[0]["id"]
+    id = desk.next("tab", n_queries=1)[0]["id"]
     for call in (
         lambda: desk.add_class(text),
         lambda: desk.rename_class("p", text),

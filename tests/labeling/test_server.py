@@ -72,10 +72,10 @@ def test_the_page_has_nothing_inline_and_nothing_from_elsewhere(client):
 
 
 def test_each_method_of_the_desk_has_a_route(client, desk):
-    item, other = _post(client, "next", client="tab", n=2).json()
+    item, other = _post(client, "next", client="tab", n_queries=2).json()
     assert item["text"] == desk.item(json.loads(item["id"]))["text"]
     answer = {"id": item["id"], "label": "yes", "client": "tab", "seconds": 1.5}
-    assert _post(client, "answer", **answer, by="ann").json()["n_labeled"] == 1
+    assert _post(client, "answer", **answer, annotator="ann").json()["n_labeled"] == 1
     assert desk.session.answers == {json.loads(item["id"]): {"ann": "yes"}}
     assert _post(client, "skip", id=other["id"], client="tab").json()["n_skipped"] == 1
     state = _post(client, "state").json()
@@ -95,8 +95,10 @@ def test_each_method_of_the_desk_has_a_route(client, desk):
 
 
 def test_the_answers_to_check_are_those_of_the_desk(client, desk, monkeypatch):
-    monkeypatch.setattr(desk, "check", lambda n: {"items": [desk.item(3)] * n})
-    found = _post(client, "check", n=2).json()["items"]
+    monkeypatch.setattr(
+        desk, "check", lambda n_items: {"items": [desk.item(3)] * n_items}
+    )
+    found = _post(client, "check", n_items=2).json()["items"]
     assert [item["id"] for item in found] == ["3", "3"]
 
 
@@ -232,14 +234,22 @@ def test_an_upgrade_is_refused_without_a_word_on_the_terminal(server, caplog):
         ("item", b'{"id": "99"}', "99"),
         ("close", b"{}", "'method' must be one of"),
         ("__init__", b"{}", "'method' must be one of"),
-        ("next", b'{"client": "a", "n": "x"}', "'n' must be an int"),
-        ("next", b'{"client": "a", "n": -5}', "'n' must be an int of at least 1"),
-        ("next", b'{"client": "a", "by": 5}', "'by' must be None or a str of at most"),
+        ("next", b'{"client": "a", "n_queries": "x"}', "'n_queries' must be an int"),
+        (
+            "next",
+            b'{"client": "a", "n_queries": -5}',
+            "'n_queries' must be an int of at",
+        ),
+        (
+            "next",
+            b'{"client": "a", "annotator": 5}',
+            "'annotator' must be None or a str",
+        ),
         ("history", b'{"start": -5}', "'start' must be an int of at least 0"),
         ("history", b'{"query": 5}', "'query' must be a str"),
         ("search", b'{"query": [1]}', "'query' must be a str"),
-        ("search", b'{"query": "a", "n": 1.5}', "'n' must be an int"),
-        ("check", b'{"n": 0}', "'n' must be an int"),
+        ("search", b'{"query": "a", "n_items": 1.5}', "'n_items' must be an int"),
+        ("check", b'{"n_items": 0}', "'n_items' must be an int"),
         ("item", b'{"id": "true"}', "'id' must be a str or an int"),
         ("flag", b'{"id": "3", "on": "x"}', "'flag' must be"),
         ("note", b'{"id": "3", "text": 5}', "'text' must be a str"),
@@ -258,7 +268,7 @@ def test_bad_input_is_refused_with_words(client, desk, method, body, message):
 
 
 def test_an_undo_that_came_too_late_is_a_conflict(client):
-    (item,) = _post(client, "next", client="tab", n=1).json()
+    (item,) = _post(client, "next", client="tab", n_queries=1).json()
     _post(client, "skip", id=item["id"], client="tab")
     response = _post(client, "undo", seq=1, client="other")
     assert response.status_code == 409
@@ -474,7 +484,9 @@ def test_the_example_of_the_docs(monkeypatch, tmp_path, learner):
 
     def label_and_finish(url):
         try:
-            (item,) = httpx.post(f"{url}api/next", json={"client": "a", "n": 1}).json()
+            (item,) = httpx.post(
+                f"{url}api/next", json={"client": "a", "n_queries": 1}
+            ).json()
             answer = {"id": item["id"], "label": "yes", "client": "a"}
             httpx.post(f"{url}api/answer", json=answer).raise_for_status()
         finally:

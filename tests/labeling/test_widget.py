@@ -67,8 +67,8 @@ def test_changes_are_sent_to_who_listens(open_widget, desk):
 
 
 def test_a_session_is_enough(open_widget, desk):
-    widget = open_widget(desk.session, goal=7, descriptions={"yes": "good"})
-    assert widget.desk.state()["goal"] == 7
+    widget = open_widget(desk.session, n_labels=7, descriptions={"yes": "good"})
+    assert widget.desk.state()["n_labels"] == 7
     widget.close()
     desk.session.tell(3, "yes", unasked=True)
 
@@ -87,7 +87,11 @@ def test_widgets_of_one_session_share_what_the_browser_keeps(open_widget, desk):
     ("given", "options", "message"),
     [
         (None, {}, "'session' must be a LabelingSession or a Desk, got None"),
-        ("desk", {"goal": 3}, r"options must be given to the Desk, got \['goal'\]"),
+        (
+            "desk",
+            {"n_labels": 3},
+            r"given to the Desk, got \['n_labels'\]",
+        ),
     ],
 )
 def test_what_is_no_session(desk, given, options, message):

@@ -8,13 +8,13 @@ from skactive._storage._files import read_lines
 
 def events(session):
     """Return the events after the first, which every session begins with."""
-    begin, *others = read_lines(Path(session.path, "journal.jsonl"))[0]
+    begin, *others = read_lines(Path(session.folder, "journal.jsonl"))[0]
     assert begin["event"] == "begin"
     return others
 
 
 def manifest(session):
-    return json.loads(Path(session.path, "manifest.json").read_text(encoding="utf-8"))
+    return json.loads(Path(session.folder, "manifest.json").read_text(encoding="utf-8"))
 
 
 def as_version_1(folder):

@@ -38,9 +38,9 @@ def open_session(learner, data, tmp_path):
     """Open the one session of a test, again and again; each is closed at its end."""
     opened = []
 
-    def open_session(X=None, path=None, learner=learner, **options):
+    def open_session(X=None, folder=None, learner=learner, **options):
         X = data[0] if X is None else X
-        opened.append(LabelingSession(learner, X, path or tmp_path / "s", **options))
+        opened.append(LabelingSession(learner, X, folder or tmp_path / "s", **options))
         return opened[-1]
 
     yield open_session

@@ -31,10 +31,10 @@ def text_learner():
 def open_texts(tmp_path, text_learner):
     opened = []
 
-    def open_texts(X=OLD, ids=None, path=tmp_path / "s", **options):
+    def open_texts(X=OLD, ids=None, folder=tmp_path / "s", **options):
         options = {"learner": text_learner, **options}
         learner = options.pop("learner")
-        opened.append(LabelingSession(learner, X, path, ids, **options))
+        opened.append(LabelingSession(learner, X, folder, ids, **options))
         return opened[-1]
 
     yield open_texts
@@ -73,7 +73,7 @@ def test_new_texts_can_be_asked_and_labeled(open_texts, wrap):
     with open_texts(wrap([*OLD, *NEW])) as session:
         assert (session.labels, [b.ids for b in session.open_batches]) == found
         assert [event["event"] for event in events(session)] == kinds
-    assert read_labels(session.path) == found[0]
+    assert read_labels(session.folder) == found[0]
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_bad_items_are_refused(open_texts, items, ids, error, match):
 def test_items_known_by_position_have_no_ids(open_session, open_texts, data, tmp_path):
     with pytest.raises(ValueError, match="'ids' must be None for a pool that is known"):
         open_texts().add(NEW, ["x", "y", "z"])
-    session = open_session(path=tmp_path / "rows")
+    session = open_session(folder=tmp_path / "rows")
     with pytest.raises(ValueError, match="another number of columns"):
         session.add(data[0][:, :3])
     assert session.seq == 1
@@ -199,8 +199,8 @@ def test_the_audit_of_a_pool_that_grew_is_that_of_the_whole(open_texts):
     assert after == before[: len(after)]
     while batch := session.ask(1):
         session.tell(batch.ids, ["a"])
-    fresh = open_texts(texts, path=session.path + "2", audit_every=1, refit=False)
-    assert session.audited == fresh._questions._order.tolist()
+    fresh = open_texts(texts, folder=session.folder + "2", audit_every=1, refit=False)
+    assert session.audited == fresh._queue._order.tolist()
 
 
 def test_what_the_learner_was_taught_is_not_asked_when_it_comes_later(

@@ -113,7 +113,7 @@ def test_items_and_copies_are_found_by_id(open_session, learner, data):
     assert session.item("x") == "a"
     assert session.copies("x") == ["v", "x", "z"]
     assert session.copies("y") == ["y"]
-    rows = open_session(np.repeat(data[0][:2], 2, axis=0), path=session.path + "2")
+    rows = open_session(np.repeat(data[0][:2], 2, axis=0), folder=session.folder + "2")
     np.testing.assert_array_equal(rows.item(np.int64(3)), data[0][1])
     assert rows.copies(3) == [3]  # only texts have copies
 

@@ -28,7 +28,7 @@ def label_all(session, data, n=4, rounds=100):
 
 
 def random_order(session):
-    return session._questions._order.tolist()
+    return session._queue._order.tolist()
 
 
 @pytest.mark.parametrize("n", [1, 4, 7, 60])
@@ -87,7 +87,7 @@ def test_the_order_depends_on_seed_and_texts_alone(open_session, learner, data):
         session = open_session(X, path, other, refit=False, **options)
         return [X[i] for i in random_order(session)]
 
-    path = open_session().path
+    path = open_session().folder
     order = text_order(X, 0, path + "a")
     assert sorted(order) == sorted(X)
     assert text_order(X[::-1], 0, path + "b", ids=range(100, 140)) == order
@@ -120,14 +120,14 @@ def test_other_purposes_are_independent():
 
 
 def test_without_an_audit_nothing_changes(open_session, data, tmp_path):
-    first, second = (open_session(path=tmp_path / name) for name in "ab")
+    first, second = (open_session(folder=tmp_path / name) for name in "ab")
     random_order(second)  # looking at it moves no seed
     assert label_all(first, data) == label_all(second, data)
     assert not any("audit" in event for event in events(first))
 
 
 def test_the_audit_goes_on_after_each_opening(open_session, data, tmp_path):
-    whole = label_all(open_session(audit_every=3, path=tmp_path / "w"), data, 4, 8)
+    whole = label_all(open_session(audit_every=3, folder=tmp_path / "w"), data, 4, 8)
     parts = []
     for _ in range(8):
         with open_session(audit_every=3) as session:
@@ -222,7 +222,7 @@ def test_a_pipeline_that_must_be_trained_has_no_features(open_session, tmp_path)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         plain, limited = (
-            open_session(path=tmp_path / name, max_similarity=limit)
+            open_session(folder=tmp_path / name, max_similarity=limit)
             for name, limit in (("a", None), ("b", 0.0))
         )
     assert plain.ask(10).ids == limited.ask(10).ids

@@ -192,7 +192,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from skactive import ActiveLearner, LabelingSession
 try:
-    LabelingSession(ActiveLearner(LogisticRegression()), [[0.0]], {session.path!r})
+    LabelingSession(ActiveLearner(LogisticRegression()), [[0.0]], {session.folder!r})
 except RuntimeError as exc:
     print(exc)
 """
@@ -304,8 +304,8 @@ def test_an_option_that_is_neither_true_nor_false_is_refused(open_session, value
 
 @pytest.mark.parametrize("path", [None, 5])
 def test_what_is_no_path_is_refused_by_name(open_session, learner, data, path):
-    match = f"'path' must be a str or path-like, got {path}"
-    with pytest.raises(TypeError, match=match):
+    match = f"must be a str or path-like, got {path}"
+    with pytest.raises(TypeError, match=f"'folder' {match}"):
         LabelingSession(learner, data[0], path)
     session = open_session()
     with pytest.raises(TypeError, match=match):
@@ -321,7 +321,7 @@ def test_labels_of_another_kind_than_before_are_refused(open_session, learner, d
     with pytest.raises(TypeError, match=f"here str; got 3 for {b}"):
         session.tell(b, 3)
     fitted = clone(learner).fit(data[0][:30], data[1][:30])
-    other = open_session(path=session.path + "2", learner=fitted)
+    other = open_session(folder=session.folder + "2", learner=fitted)
     with pytest.raises(TypeError, match="here str; got 3"):
         other.tell(other.ask(1).ids, [3])
 
@@ -403,7 +403,7 @@ def test_an_index_with_duplicates_is_refused(open_session, data):
     [(0, ValueError), (-1, ValueError), (1.5, TypeError), (True, TypeError)],
 )
 def test_a_bad_number_of_items_is_refused(open_session, n, error):
-    with pytest.raises(error, match="'n' must be"):
+    with pytest.raises(error, match="'n_queries' must be"):
         open_session().ask(n)
 
 
@@ -421,7 +421,7 @@ def test_a_folder_of_something_else_is_left_alone(open_session, tmp_path):
         open_session()
     (tmp_path / "file").write_text("x")
     with pytest.raises(FileExistsError, match="which is a file"):
-        open_session(path=tmp_path / "file")
+        open_session(folder=tmp_path / "file")
     # Some versions of filelock remove their file.
     assert {*os.listdir(folder)} - {"lock"} == {"manifest.json", "thesis.tex"}
 
@@ -478,7 +478,7 @@ def test_verbose_is_a_number(open_session, verbose):
 
 def test_an_empty_path_is_refused(learner, data, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match="'path' must name a file or folder, got ''"):
+    with pytest.raises(ValueError, match="'folder' must name a file or folder, got ''"):
         LabelingSession(learner, data[0], "")
     assert not list(tmp_path.iterdir())
 

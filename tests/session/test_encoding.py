@@ -97,7 +97,7 @@ def test_items_are_chosen_by_the_strategy_once_all_have_features(
     session = open_session(texts, learner=learner, encode="background")
     _wait_until_encoded(session)
     session.tell(labels, unasked=True)
-    plain = open_session(texts, path=tmp_path / "plain", learner=learner)
+    plain = open_session(texts, folder=tmp_path / "plain", learner=learner)
     plain.tell(labels, unasked=True)
     assert session.ask().ids == plain.ask().ids
     assert session.newest_learner.predict(["aaaaaa text 9", " text 9"]).tolist() == [

@@ -116,7 +116,7 @@ def test_what_cannot_be_told_is_none(open_session, many):
     assert session.estimate() == Estimate(3)
     session.tell(range(3, 12), y[3:12], unasked=True)
     assert session.estimate() == Estimate(12, gain_from=150)
-    for bad in ({"goal": 0}, {"horizon": 0}):
+    for bad in ({"n_labels": 0}, {"horizon": 0}):
         with pytest.raises(ValueError, match="must be"):
             session.estimate(**bad)
 

@@ -302,7 +302,7 @@ def test_what_the_learner_was_taught_is_not_asked(open_session, learner, data):
         asked = session.ask(60)
         assert sorted(asked.ids) == list(range(20, 60))
         assert session.labels == {}
-    session = open_session(np.r_[X[:1], X], path=session.path + "2", learner=taught)
+    session = open_session(np.r_[X[:1], X], folder=session.folder + "2", learner=taught)
     assert sorted(session.ask(60).ids) == [1, *range(21, 61)]
 
 

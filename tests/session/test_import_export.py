@@ -174,12 +174,12 @@ def test_labels_move_to_a_pool_that_grew(open_texts):
     old.tell(["a", "e"], ["neg", "pos"], unasked=True)
     new = open_texts([*TEXTS[1:], "more"], [*IDS[1:], "f"], name="new")
     with pytest.raises(ValueError, match="1 items that are not in the pool: 'a'"):
-        new.import_labels(old.path)
-    imported = new.import_labels(old.path, ignore_unknown=True)
+        new.import_labels(old.folder)
+    imported = new.import_labels(old.folder, ignore_unknown=True)
     assert new.labels == {"e": "pos"}
     assert imported.unknown == ["a"]
     with pytest.raises(FileNotFoundError, match="must be the folder of a session, got"):
-        new.import_labels(os.path.dirname(old.path))
+        new.import_labels(os.path.dirname(old.folder))
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -242,7 +242,7 @@ def test_ids_of_another_order_do_not_move_labels(open_texts, tmp_path, suffix):
     path = tmp_path / f"labels.{suffix}"
     first.export(path)
     second = open_texts(TEXTS[::-1], ids=None, name="second")
-    for source in (path, first.path):
+    for source in (path, first.folder):
         second.import_labels(source)
         assert second.labels == {5: "of 0", 2: "of 3", 1: "of 4"}
 
@@ -256,10 +256,10 @@ def test_items_that_are_no_texts_are_matched_by_their_hashes(
     first.tell({0: "of 0", 3: "of 3"}, unasked=True)
     path = tmp_path / f"labels.{suffix}"
     first.export(path)
-    second = open_session(X[::-1], path=tmp_path / "second")
+    second = open_session(X[::-1], folder=tmp_path / "second")
     second.import_labels(path)
     assert second.labels == {59: "of 0", 56: "of 3"}
-    third = open_session(X[1:], path=tmp_path / "third")
+    third = open_session(X[1:], folder=tmp_path / "third")
     with pytest.raises(
         ValueError, match=r"1 items .* not in the pool: 0\. The content"
     ):
@@ -285,12 +285,12 @@ def test_labels_of_copies_go_to_copies(open_texts, tmp_path):
     same.import_labels(tmp_path / "labels.csv")
     assert same.labels == {2: "spam", 3: "ham"}
     other = open_texts(["a", "x", "x"], ids=None, name="other")
-    other.import_labels(first.path)
+    other.import_labels(first.folder)
     assert other.labels == {2: "spam", 1: "ham"}
-    assert other.import_labels(first.path).unchanged == [2, 1]
+    assert other.import_labels(first.folder).unchanged == [2, 1]
     one = open_texts(["a", "x"], ids=None, name="one")
     with pytest.raises(ValueError, match="gives 1 items more than one label: 1"):
-        one.import_labels(first.path)
+        one.import_labels(first.folder)
 
 
 def test_ids_that_look_alike_in_a_csv_are_refused(open_texts, tmp_path):
@@ -387,7 +387,7 @@ def test_a_session_whose_hashes_are_lost_cannot_be_matched(open_texts, tmp_path)
     (tmp_path / "texts" / "pool.npy").write_bytes(b"")
     second = open_texts(name="second")
     with pytest.raises(ValueError, match=r"'pool\.npy' of the session .* is missing"):
-        second.import_labels(first.path)
+        second.import_labels(first.folder)
 
 
 def test_the_whole_pool_with_predictions(open_session, data, tmp_path):

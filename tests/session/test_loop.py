@@ -72,7 +72,7 @@ def test_resumed_at_any_point_a_session_ends_the_same(
     y = data[1]
 
     def forget_open(session):  # this script looks after open batches itself
-        session._questions._to_show.clear()
+        session._queue._to_show.clear()
 
     def step(session, i):
         if i % 4 == 0 or not session.open_batches:
@@ -88,15 +88,15 @@ def test_resumed_at_any_point_a_session_ends_the_same(
         elif refit is False and session.labels:
             session.refit()
 
-    whole = open_session(path=tmp_path / "whole", refit=refit)
+    whole = open_session(folder=tmp_path / "whole", refit=refit)
     for i in range(24):
         step(whole, i)
     for i in range(24):
-        with open_session(path=tmp_path / "parts", refit=refit) as parts:
+        with open_session(folder=tmp_path / "parts", refit=refit) as parts:
             if parts.open_batches and i % 4 == 0:
                 forget_open(parts)
             step(parts, i)
-    parts = open_session(path=tmp_path / "parts", refit=refit)
+    parts = open_session(folder=tmp_path / "parts", refit=refit)
     assert strip(whole) == strip(parts)
     assert parts.labels == whole.labels
     assert parts.skipped == whole.skipped
@@ -139,7 +139,7 @@ def test_labels_a_learner_was_fitted_to_are_trained_on(open_session, learner, da
     for _ in range(2):
         batch = session.ask()
         expected = plain.query(
-            X[10:], candidates=session._questions.free() | _mask(batch.ids)
+            X[10:], candidates=session._queue.free() | _mask(batch.ids)
         )
         assert batch.ids == tuple(expected)
         session.tell(batch.ids, y[10:][list(batch.ids)])

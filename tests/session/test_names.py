@@ -30,7 +30,7 @@ def test_lists_of_names_have_any_length(session, open_session):
     expected = {**TOLD, 7: ["ham"], 8: ["spam", "eggs"]}
     assert session.labels == expected
     session.close()
-    assert read_labels(session.path) == expected
+    assert read_labels(session.folder) == expected
     assert open_session(refit=False).labels == expected
 
 
@@ -84,7 +84,7 @@ def test_lists_are_exported_and_come_back(session, open_session, tmp_path, suffi
     elif suffix == "parquet":
         assert list(map(list, pd.read_parquet(path)["label"])) == list(TOLD.values())
     other = open_session(
-        path=tmp_path / "other", refit=False, classes=["eggs", "spam", "ham"]
+        folder=tmp_path / "other", refit=False, classes=["eggs", "spam", "ham"]
     )
     other.import_labels(path)
     assert other.labels == {**TOLD, 3: ["spam", "ham"], 6: ["eggs", "spam", "ham"]}
@@ -221,8 +221,8 @@ def test_with_less_than_two_classes(open_session, several, told):
     assert len(session.ask()) == 4
     assert session.learner.y_labeled_.shape[1] == 2
     assert session.classes_of_model == session.known_classes
-    session.export(session.path + ".csv", what="pool")
-    predicted = pd.read_csv(session.path + ".csv")["prediction"].map(json.loads)
+    session.export(session.folder + ".csv", what="pool")
+    predicted = pd.read_csv(session.folder + ".csv")["prediction"].map(json.loads)
     assert {name for label in predicted for name in label} <= {"ham"}
 
 
@@ -295,8 +295,8 @@ def test_the_pool_is_exported_with_predicted_names(open_session, several, names)
     session = open_session(learner=several, classes=["ham", "spam"])
     session.tell({i: names[i] for i in range(20)}, unasked=True)
     session.refit()
-    session.export(session.path + ".jsonl", what="pool")
-    lines = Path(session.path + ".jsonl").read_text(encoding="utf-8").splitlines()
+    session.export(session.folder + ".jsonl", what="pool")
+    lines = Path(session.folder + ".jsonl").read_text(encoding="utf-8").splitlines()
     rows = list(map(json.loads, lines))
     model = session.learner
     for i, row in enumerate(rows):
@@ -342,8 +342,8 @@ def test_numbers_are_asked_trained_and_exported(open_session, regressor, data):
     session.ask()
     assert (session.target, session.known_classes) == ("regression", [])
     assert isinstance(session.learner.estimator_, Ridge)
-    session.export(session.path + ".csv", what="pool")
-    found = pd.read_csv(session.path + ".csv")
+    session.export(session.folder + ".csv", what="pool")
+    found = pd.read_csv(session.folder + ".csv")
     np.testing.assert_allclose(found["prediction"], session.learner.predict(X))
     assert found["probability"].isna().all()
 

@@ -166,7 +166,7 @@ def test_a_session_that_was_dropped_can_be_opened_again(open_session, data, refi
     from skactive import LabelingSession
 
     first = open_session(refit=refit)
-    learner, path = first.learner, first.path
+    learner, path = first.learner, first.folder
     first.close()
     before = len(os.listdir("/proc/self/fd")) if os.path.exists("/proc") else 0
     for id in range(5):
@@ -219,9 +219,9 @@ def test_labels_can_be_read_while_the_session_is_open(session, folder):
 
 
 def test_labels_of_no_session_cannot_be_read(tmp_path):
-    with pytest.raises(FileNotFoundError, match="'path' must be the folder of a sess"):
+    with pytest.raises(FileNotFoundError, match="'folder' must be the folder of a se"):
         read_labels(tmp_path)
-    with pytest.raises(TypeError, match="'path' must be a str or path-like, got 5"):
+    with pytest.raises(TypeError, match="'folder' must be a str or path-like, got 5"):
         read_labels(5)
     assert list(tmp_path.iterdir()) == []
 

@@ -114,7 +114,7 @@ def test_items_of_one_person_are_asked_of_a_second_one_first(open_session, data)
 def test_a_share_of_the_items_is_asked_twice_and_stays_the_same(open_session, tmp_path):
     shared = {}
     for overlap in (0.0, 0.3, 0.6):
-        session = open_session(overlap=overlap, path=tmp_path / f"{overlap}")
+        session = open_session(overlap=overlap, folder=tmp_path / f"{overlap}")
         session.ask(60, annotator="ann")
         shared[overlap] = set(session.ask(60, annotator="bob").ids)
         session.close()
@@ -164,7 +164,7 @@ def test_items_follow_the_pool(open_session, data):
 
 
 def test_without_an_overlap_nobody_is_asked_twice(open_session, tmp_path):
-    plain, other = (open_session(path=tmp_path / name) for name in "ab")
+    plain, other = (open_session(folder=tmp_path / name) for name in "ab")
     for session in (plain, other):
         session.ask(annotator="ann")
     assert plain.ask(annotator="ann").ids == other.ask(annotator="bob").ids
@@ -185,6 +185,6 @@ def test_two_people_with_an_overlap_label_the_whole_pool(open_session, data):
     assert {*asked["ann"], *asked["bob"]} == set(range(60))
     twice = {*asked["ann"]} & {*asked["bob"]}
     assert all(len(set(ids)) == len(ids) for ids in asked.values())
-    shared = {id for id in range(60) if session._questions._shared[id]}
+    shared = {id for id in range(60) if session._queue._shared[id]}
     assert twice == shared
     assert {id for id, given in session.answers.items() if len(given) == 2} == shared

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from skactive import ActiveLearner
-from skactive.session._models import BackgroundTrainer, Model, Task
+from skactive.session._models import BackgroundTrainer, Model, TrainingData
 
 WAIT = 120.0
 
@@ -197,7 +197,7 @@ def test_the_next_refit_replaces_an_interrupted_one(open_session, slow, data):
         session.ask()
     Slow.error = None
     batch = session.ask()
-    whole = open_session(learner=slow, path=session.path + "2")
+    whole = open_session(learner=slow, folder=session.folder + "2")
     tell(whole, data, *two_classes(data))
     assert whole.ask() == batch
 
@@ -231,7 +231,7 @@ def test_a_model_that_is_ready_is_not_trained_again():
         return Model(None, task.seq)
 
     trainer = BackgroundTrainer(train)
-    task = Task(3, 1, {})
+    task = TrainingData(3, 1, {})
     trainer.submit(task)
     trainer.wait()
     trainer.submit(task)  # ended, and nobody has taken it yet

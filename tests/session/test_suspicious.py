@@ -138,7 +138,7 @@ def test_other_estimators_are_refused(open_session):
     session.tell(range(6), [0, 1, 0, 1, 0, 1], unasked=True)
     with pytest.raises(TypeError, match=r"a classifier with predict_proba .*, got"):
         session.suspicious()
-    with pytest.raises(ValueError, match="'n' must be"):
+    with pytest.raises(ValueError, match="'n_items' must be"):
         session.suspicious(0)
 
 

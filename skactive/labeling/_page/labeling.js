@@ -112,7 +112,7 @@ class Labeling {
     Object.assign(this, { busy: false, turn: 0, lost: false, stopped: null, ended: false, guard: 0, filterText: "", buttons: new Map() });
     Object.assign(this, { selected: new Set(), confirmed: false });  // where several classes can be chosen
     this.scope = options.scope ?? location.pathname;
-    this.by = memory.tab(this.scope) || null;
+    this.annotator = memory.tab(this.scope) || null;
     this.hidden = memory.get("predictions") === "hidden";
     this.outbox = new Outbox(desk, this.scope, this.client, {
       stored: (entry, content) => this.stored(entry, content),
@@ -176,13 +176,13 @@ class Labeling {
   }
   async refresh() {
     const { turn } = this;
-    const state = await this.ask("state", { by: this.by });
+    const state = await this.ask("state", { annotator: this.annotator });
     if (turn === this.turn) { if (state) this.setState(state); }
     else if (!this.busy) await this.refresh();  // an answer was faster: its state is newer
   }
   async refill(replace = false) {  // prefetch; the text that is being read stays
     const turn = this.turn;
-    const items = await this.ask("next", { client: this.client, by: this.by, n: 2 });
+    const items = await this.ask("next", { client: this.client, annotator: this.annotator, n_queries: 2 });
     if (!items) return;
     if (this.busy) return;  // what is being done fetches again
     if (turn !== this.turn) return this.refill(replace);
@@ -221,7 +221,7 @@ class Labeling {
     const seconds = Math.round((performance.now() - this.since) / 100) / 10;
     const extra = method === "answer" ? { seconds } : {};
     this.sent = item;
-    await this.outbox.add({ method, args: { id: item.id, ...args, client: this.client, by: this.by, ...extra } });
+    await this.outbox.add({ method, args: { id: item.id, ...args, client: this.client, annotator: this.annotator, ...extra } });
     clearTimeout(slow);
     this.root.classList.remove("saving");
     this.turn += 1;
@@ -293,7 +293,7 @@ class Labeling {
     if (!last) return this.announce("There is nothing to undo.");
     this.busy = true;
     this.turn += 1;
-    const item = await this.ask("undo", { seq: last.seq, client: this.client, by: this.by });
+    const item = await this.ask("undo", { seq: last.seq, client: this.client, annotator: this.annotator });
     await this.refresh();
     this.turn += 1;
     this.busy = false;
@@ -307,7 +307,7 @@ class Labeling {
     this.refill();
   }
   async mark(method, args, message) {
-    if (this.item && await this.outbox.add({ method, args: { id: this.item.id, ...args, by: this.by } })) this.announce(message);
+    if (this.item && await this.outbox.add({ method, args: { id: this.item.id, ...args, annotator: this.annotator } })) this.announce(message);
   }
   visit(item) {
     this.opener = this.ui.text;  // keys are for the text
@@ -527,21 +527,21 @@ class Labeling {
     fault.classList.toggle("calm", this.stopped === true && !kept);
   }
   showState() {
-    const { state, ui } = this, { goal, n_labeled: done, model, suggestions } = state;
+    const { state, ui } = this, { n_labels: wanted, n_labeled: done, model, suggestions } = state;
     ui.source.textContent = state.source || "Labeling";
-    ui.bar.hidden = goal === null;
-    ui.bar.max = goal ?? 1;
+    ui.bar.hidden = wanted === null;
+    ui.bar.max = wanted ?? 1;
     ui.bar.value = Math.min(done, ui.bar.max);
-    ui.progress.textContent = goal === null ? plural(done, "label") : `${done} of ${goal}${done >= goal ? ": goal reached" : ""}`;
+    ui.progress.textContent = wanted === null ? plural(done, "label") : `${done} of ${wanted}${done >= wanted ? ": goal reached" : ""}`;
     ui.estimate.textContent = state.estimate;
-    ui.annotator.textContent = `Annotator: ${this.by ?? state.annotator ?? "no name"}`;
+    ui.annotator.textContent = `Annotator: ${this.annotator ?? state.annotator ?? "no name"}`;
     const agreement = suggestions?.compared ? `suggestions agree with ${suggestions.agreed} of ${suggestions.compared} answers (${percent(suggestions.low)} to ${percent(suggestions.high)})` : null;
     ui.facts.textContent = [
       model.n_labels ? `model of ${plural(model.n_labels, "label")}${model.training ? ", training …" : ""}` : model.training ? "first model is trained …" : null,
       model.encoded < 1 ? `${percent(model.encoded)} of the texts read` : null, model.error && `training failed: ${model.error}`,
       state.n_skipped ? `${state.n_skipped} skipped` : null, state.n_flagged ? `${state.n_flagged} flagged` : null, agreement,
     ].filter(Boolean).join(" · ");
-    if (this.options.page) document.title = `${goal === null ? done : `${done}/${goal}`} ${state.source || "Labeling"}`;
+    if (this.options.page) document.title = `${wanted === null ? done : `${done}/${wanted}`} ${state.source || "Labeling"}`;
     if (ui.start.hidden === this.starting) {
       ui.start.hidden = !this.starting;
       this.root.classList.toggle("starting", this.starting);
@@ -627,7 +627,7 @@ class Labeling {
       this.options.restart();
       return false;
     };
-    this.open("Annotator", this.form("Your name; it is stored with every answer", this.by ?? this.state.annotator ?? "", save, "Save"));
+    this.open("Annotator", this.form("Your name; it is stored with every answer", this.annotator ?? this.state.annotator ?? "", save, "Save"));
   }
   openHelp() {
     const answer = this.several ? [["1 – 9, letters", "check the class, or remove its check mark"], ["Enter", "save the checked classes; twice if no class applies"], ["Esc", "remove all check marks"]]
@@ -707,7 +707,7 @@ class Labeling {
   }
   async change(method, args, message) {  // text is an error
     try {
-      const reply = await this.desk.call(method, { ...args, by: this.by });
+      const reply = await this.desk.call(method, { ...args, annotator: this.annotator });
       if (reply.status >= 400) return reply.content.error;
       this.setState(reply.content);
       this.announce(message);
@@ -720,7 +720,7 @@ class Labeling {
     const more = h("button", { type: "button", hidden: true, onclick: () => fill(list.children.length) }, "More");
     const query = kind === "check" ? null : h("input", { type: "search", autofocus: true, "aria-label": `${titles[kind]}: text to find`, placeholder: "Text to find", oninput: () => { clearTimeout(wait); wait = setTimeout(() => fill(0), 150); } });
     let wait = 0, turn = 0;
-    const who = ({ annotator }) => (annotator === (this.by ?? this.state.annotator ?? null) ? "you" : annotator ?? "no name");
+    const who = ({ annotator }) => (annotator === (this.annotator ?? this.state.annotator ?? null) ? "you" : annotator ?? "no name");
     const entry = (item) => h("li", {}, h("button", { type: "button", class: "entry", onclick: () => this.visit(item) },
       item.held_out ? `${who(item)}: ` : null, h("b", { dir: "auto" }, item.label === null ? (kind === "history" ? "skipped" : "not labeled") : say(item.label)),
       item.held_out ? [", model without it: ", h("b", { dir: "auto" }, say(item.prediction)), item.probability === null ? null : ` ${percent(item.probability)}`] : null,
@@ -734,7 +734,7 @@ class Labeling {
     };
     const fill = async (start) => {
       const mine = (turn += 1), text = query?.value.trim() ?? "";
-      const args = { history: { query: text, start, n: 50 }, check: { n: 50 }, search: { query: text, start, n: 20 } };
+      const args = { history: { query: text, start, n_items: 50 }, check: { n_items: 50 }, search: { query: text, start, n_items: 20 } };
       const found = kind === "search" && !text ? { items: [], total: 0 } : await this.ask(kind, args[kind]);
       if (mine !== turn) return;
       if (!found) return void (note.textContent = "The list could not be read.");

@@ -41,7 +41,7 @@ class Options:
             check_count("audit_every", self.audit_every)
 
 
-class Questions:
+class Queue:
     """Chooses batches and records them.
 
     `choosing` is held while a batch is chosen; it is acquired before the lock of the
@@ -60,14 +60,14 @@ class Questions:
         # Batches that were open are shown once more before any new one.
         self._to_show = list(log.state.open)
 
-    def ask(self, n, annotator, refit):
+    def ask(self, n_queries, annotator, refit):
         """Return the next Batch; see `LabelingSession.ask`."""
         log = self._log
         with self._choosing:
             if (batch := self._show(annotator)) is not None:
                 return batch
             model = self._models.get(refit)
-            n = model.learner.batch_size if n is None else n
+            n = n_queries or model.learner.batch_size
             while True:
                 with log.lock:
                     seq, free = log.state.seq, self.free()
@@ -160,9 +160,9 @@ class Questions:
         if not self._options.overlap:
             return []
         found = []
-        for id, asked in state.asked.items():
+        for id, queried in state.queried.items():
             given = state.answers[id].given if id in state.answers else ()
-            people = {*asked, *(answer.annotator for answer in given)}
+            people = {*queried, *(answer.annotator for answer in given)}
             if len(people) == 1 and annotator not in people:
                 (first,) = people
                 if given or state.waits_for(id, first):
@@ -196,7 +196,7 @@ class Questions:
     def _audit_slots(self, n):
         """Return which of `n` new items belong to the audit."""
         every = self._options.audit_every
-        start = len(self._log.state.asked) + 1
+        start = len(self._log.state.queried) + 1
         return [i for i in range(n) if every and (start + i) % every == 0]
 
     def _draw(self, n, free):
