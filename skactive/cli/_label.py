@@ -10,7 +10,7 @@ from pathlib import Path
 
 from .._storage._files import LockedError
 from .._storage._outputs import find_mode
-from .._utils._labels import find_target
+from .._utils._labels import find_target, predict_labels
 from ..datasets._label_cells import LabelCells
 from ..datasets._load import load_table
 from ..datasets._reader import find_delimiter, is_untyped, read_cells
@@ -19,7 +19,6 @@ from ..labeling._project import Project
 from ..labeling._record import PREDICTED, show, write_output
 from ..learner import ActiveLearner
 from ..session._import_export import escape
-from ..session._predictions import predict_labels
 from ._large import (
     add_encoder,
     is_large,

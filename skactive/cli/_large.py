@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 
 from .._storage._outputs import find_mode, write_own
+from .._utils._labels import predict_labels
 from ..bert._features import BertFeatures
 from ..bert._pretrained import open_checkpoint
 from ..datasets import open_pool
@@ -17,7 +18,6 @@ from ..labeling._large_project import LargeProject, write_rows
 from ..labeling._record import PREDICTED, make_folder, plain_folder, write_output
 from ..linear_model import FewLabelClassifier, TunedOneVsRestClassifier
 from ..registry import get_strategy
-from ..session._predictions import predict_labels
 from ._options import one_or_several
 from ._simulate import packaged_model
 

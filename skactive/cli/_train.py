@@ -7,11 +7,11 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 
 from .._text_classifier import make_text_classifier
+from .._utils._labels import list_classes
 from ..bert._features import BertFeatures
 from ..bert._pretrained import open_checkpoint
 from ..datasets._label_cells import to_indicator
 from ..registry import get_strategy
-from ..session._labels import list_classes
 from ._options import say
 from ._simulate import packaged_model
 

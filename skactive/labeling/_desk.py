@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from .._utils._labels import key_of, list_classes, predict_labels
 from .._utils._sklearn import check_count
 from .._utils._threads import lower_priority, synchronized
 from ..session._ids import fold
-from ..session._labels import key_of, list_classes
-from ..session._predictions import predict_labels
 from ._arguments import checked
 from ._doubts import Doubts, compare_suggestions
 

@@ -2,7 +2,7 @@
 
 from scipy.stats import binomtest
 
-from ..session._labels import key_of
+from .._utils._labels import key_of
 
 _MOST = 100
 

@@ -1,10 +1,9 @@
 """A table that is larger than memory: its labels, its session, and what comes out."""
 
+from .._utils._labels import is_missing, predict_labels
 from ..datasets import open_pool
 from ..datasets._parts import find_files, open_part
 from ..session._import_export import PAIR
-from ..session._labels import is_missing
-from ..session._predictions import predict_labels
 from ._project import Project
 from ._record import make_folder, plain_folder
 from ._result import COLUMNS, Rows

@@ -10,6 +10,7 @@ from pathlib import Path
 from .._storage._files import Lock, write_atomic
 from .._storage._outputs import find_mode
 from .._utils._containers import take_rows
+from .._utils._labels import list_classes, predict_labels
 from ..datasets._label_cells import (
     JOIN,
     LabelCells,
@@ -22,9 +23,7 @@ from ..datasets._writer import find_unwritable, free_name
 from ..persistence import save
 from ..session import LabelingSession
 from ..session._journal import read_manifest
-from ..session._labels import list_classes
 from ..session._manifest import PoolChangedError
-from ..session._predictions import predict_labels
 from ._desk import Desk
 from ._record import (
     LABELED,

@@ -5,10 +5,10 @@ import os
 import re
 from collections import Counter
 
+from .._utils._labels import is_names, list_classes
 from ..datasets._reader import is_untyped
 from ..datasets._writer import write_table
 from ..session._import_export import escape
-from ..session._labels import is_names, list_classes
 
 COLUMNS = (
     *("label_source", "prediction", "probability", "annotator", "seconds"),

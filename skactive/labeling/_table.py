@@ -5,8 +5,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from .._utils._labels import is_missing
 from ..datasets._reader import as_numbers, check_finite, is_untyped
-from ..session._labels import is_missing
 
 _MOST_FRACTIONS = 20  # more different numbers with a fraction are no classes
 _HALF = re.compile("[\ud800-\udfff]")  # of a character

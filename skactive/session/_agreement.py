@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ._labels import is_names, key_of
+from .._utils._labels import is_names, key_of
 
 _N_BOOTSTRAP = 1000
 _Interval = tuple[float, float]

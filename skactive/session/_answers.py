@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from .._utils._containers import as_list
+from .._utils._labels import list_classes
 from .._utils._sklearn import check_bool
 from ._format_import import import_format
 from ._ids import shorten
 from ._import_export import import_table
-from ._labels import list_classes, rename_class, restore_class
+from ._labels import rename_class, restore_class
 from ._mirror import compare
 
 

@@ -7,9 +7,9 @@ from datetime import datetime
 from pathlib import Path
 
 from .._storage._files import write_atomic
+from .._utils._labels import is_names
 from .._utils._sklearn import check_option
 from ._import_export import PAIR
-from ._labels import is_names
 
 FORMATS = ("label-studio", "prodigy", "argilla", "doccano")
 # The id of the pool in these files, whose own ids are those of the other program.

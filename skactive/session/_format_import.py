@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from .._storage._fingerprint import hash_item
+from .._utils._labels import same_label
 from .._utils._sklearn import check_option, check_path
 from ._format_export import FORMATS, ID, FileAnswer, Item
 from ._ids import shorten
 from ._import_export import PAIR, ImportedLabels, check_columns, find_reading
-from ._labels import same_label
 from ._pool import assign_rows
 
 

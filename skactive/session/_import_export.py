@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from .._storage._fingerprint import hash_item
+from .._utils._labels import is_missing, predict_labels, same_label
 from .._utils._sklearn import check_path
 from ..datasets._reader import is_untyped, read_cells
 from ..datasets._writer import write_table
 from ._ids import shorten
-from ._labels import is_missing, same_label
 from ._manifest import read_contents
 from ._pool import assign_rows
-from ._predictions import predict_labels
 from ._state import read_session
 
 HASH = "content_hash"

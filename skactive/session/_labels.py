@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import is_regressor
 
 from .._utils._containers import as_list
+from .._utils._labels import is_missing, is_names, list_classes
 from .._utils._sklearn import check_bool
 
 
@@ -165,18 +166,6 @@ def wrap_names(labels):
     return [[label] if isinstance(label, str) else label for label in as_list(labels)]
 
 
-def key_of(label):
-    """Return a key that equal labels share; the order of names does not matter."""
-    return repr(sorted(label) if is_names(label) else label)
-
-
-def same_label(first, second):
-    """Whether two labels are equal; the order of names does not matter."""
-    if is_names(first) and is_names(second):
-        return sorted(first) == sorted(second)
-    return first == second
-
-
 def indicate(labels, classes):
     """Return lists of names as an indicator matrix (n, k) of at least two columns."""
     place = {name: j for j, name in enumerate(classes)}
@@ -184,12 +173,6 @@ def indicate(labels, classes):
     for row, names in zip(y, labels, strict=True):
         row[[place[name] for name in names]] = 1
     return y
-
-
-def list_classes(labels):
-    """Return the classes in labels, in order; a list of names holds several."""
-    parts = (label if is_names(label) else [label] for label in labels)
-    return [name for part in parts for name in part]
 
 
 def rename_label(label, old, new):
@@ -340,11 +323,6 @@ def _find_close(label, known):
     return looks[near[0]]
 
 
-def is_names(label):
-    """Whether a label is a list of names of classes, of any length."""
-    return isinstance(label, list) and all(isinstance(part, str) for part in label)
-
-
 def kind_of(label):
     """Return the kind of a label.
 
@@ -395,11 +373,3 @@ def _check_parts(label, id):
             f"{id!r}. Nothing was recorded."
         )
     return label
-
-
-def is_missing(label):
-    """Whether a value stands for no label: None, NaN, NA, NaT or an empty string."""
-    if label is None or isinstance(label, str):
-        return not label
-    is_na = type(label).__name__ in ("NAType", "NaTType")
-    return is_na or (isinstance(label, float) and math.isnan(label))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from numbers import Real
 
-from ._labels import is_names, same_label
+from .._utils._labels import is_names, same_label
 
 
 @dataclass(frozen=True)

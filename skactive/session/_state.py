@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
+from .._utils._labels import key_of
 from .._utils._sklearn import check_path
 from ._journal import MANIFEST, read_events, read_manifest
-from ._labels import key_of, rename_label
+from ._labels import rename_label
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ import numpy as np
 from ..._storage._files import write_atomic
 from ..._storage._fingerprint import hash_item
 from ..._storage._outputs import write_listed
+from ..._utils._labels import predict_labels
 from ...session import LabelingSession, read_labels
 from ...session._import_export import export_table
 from ...session._mirror import Mirrored
-from ...session._predictions import predict_labels
 from ._client import RefusedError, UnavailableError
 from ._config import read_question
 

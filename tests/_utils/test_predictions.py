@@ -6,7 +6,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.multiclass import OneVsRestClassifier
 
-from skactive.session._predictions import predict_labels
+from skactive._utils._labels import predict_labels
 
 NAMES = ["ham", "spam", "eggs"]
 
