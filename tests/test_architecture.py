@@ -44,6 +44,12 @@ UPWARD = {
     ("stopping/_base.py", "simulation"),
     ("stopping/_callback.py", "simulation"),
 }
+# Imports of names that their folder does not list, and classes of one name. Both lists
+# may only become shorter.
+PRIVATE_IMPORTS = set(
+    (Path(__file__).parent / "private_imports.txt").read_text("utf-8").splitlines()
+)
+SAME_NAMES: set = set()
 PUBLIC_MODULES = {"__init__", "__main__", "learner", "posterior", "registry"}
 
 
@@ -82,6 +88,32 @@ def _find_upward(path, tree):
         and floor[room] >= floor[own]
         and (_name(path), room) not in UPWARD
     ]
+
+
+def _listed(folder):
+    """Return the names that the `__init__` of a folder imports or lists."""
+    tree = TREES[PACKAGE / folder / "__init__.py"]
+    listed = {alias.name for node in _imports(tree) for alias in node.names}
+    strings = (n.value for n in ast.walk(tree) if isinstance(n, ast.Constant))
+    return listed | {value for value in strings if isinstance(value, str)}
+
+
+def _find_private_imports(path, tree):
+    """Return the names that a file imports from another folder, which lists them not.
+
+    Folders whose name begins with an underscore are shared by all.
+    """
+    package = path.relative_to(PACKAGE).parts[:-1]
+    hits = set()
+    for node in _imports(tree):
+        base = package[: len(package) - node.level + 1]
+        parts = [*base, *(node.module.split(".") if node.module else [])]
+        if not node.level or not parts or parts[0].startswith("_"):
+            continue
+        if parts[0] != _room(path) and (PACKAGE / parts[0]).is_dir():
+            names = {alias.name for alias in node.names} - _listed(parts[0])
+            hits |= {f"{_room(path)}: {parts[0]}.{name}" for name in names}
+    return hits
 
 
 def _code_lines(source):
@@ -256,6 +288,27 @@ def test_an_upward_import_would_be_found():
     path = PACKAGE / "_math" / "_scores.py"
     tree = ast.parse("def f():\n    from ..learner import ActiveLearner\n")
     assert _find_upward(path, tree) == [("_math/_scores.py", "learner")]
+
+
+def test_a_module_imports_from_another_folder_what_this_lists():
+    found = set().union(*(_find_private_imports(p, TREES[p]) for p in MODULES))
+    assert found - PRIVATE_IMPORTS == set()
+
+
+def test_an_import_of_a_private_name_would_be_found():
+    path = PACKAGE / "stopping" / "_base.py"
+    tree = ast.parse("from ..view._query import PoolQuery\nfrom ..view import PoolView")
+    assert _find_private_imports(path, tree) == {"stopping: view.PoolQuery"}
+
+
+def test_no_two_classes_have_one_name():
+    homes = {}
+    for path, tree in TREES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, []).append(_name(path))
+    twice = {name for name, files in homes.items() if len(files) > 1}
+    assert twice - SAME_NAMES == set()
 
 
 def test_no_circle_of_files():
