@@ -57,7 +57,7 @@ class Row:
 
     strategy: str
     pool: int
-    peers: dict = field(default_factory=dict)  # how many times as quick, at least
+    peers: dict = field(default_factory=dict)  # how many times as fast, at least
     memory: float = float("inf")  # MB, at most
     batch: int = 100
     params: dict = field(default_factory=dict)

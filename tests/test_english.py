@@ -20,6 +20,8 @@ GALLERY = {
     page.relative_to(ROOT).as_posix(): page
     for page in sorted((ROOT / "docs" / "gallery").rglob("plot_*.py"))
 }
+BE = "(is|are|was|were|(may|can) be)"
+ITEMS = "texts?|items?|ones?|candidates?|batch(es)?|questions?"
 # What not to write: what to write.
 WORDS = {
     r"dear(er|est)?": "expensive",
@@ -36,6 +38,16 @@ WORDS = {
     r"asks? after": "ask for",
     r"that part\.": "a full sentence",
     r"(?-i:None is(?! returned))": "Defaults to ..., None means ...",
+    # Phrases in which a pronoun or an object must be guessed.
+    rf"({ITEMS})( that)? {BE}( not| still| then)? asked(?! to)": "queried, shown",
+    r"got (others?|another)": "what was got",
+    r"(is|are) others": "differ, have changed",
+    r"by that of": "the noun",
+    r"leaves? room": "out of memory, a smaller ...",
+    r"at last": "finally",
+    r"times as quick(ly)?": "as fast",
+    r"what came out": "result",
+    r"asks? the most useful": "show the most useful",
     # American spelling.
     r"(un|re)?(labell|modell|travell|cancell)(ed|ing|er)": "one l",
     r"\w*neighbour\w*": "neighbor",
@@ -46,7 +58,8 @@ WORDS = {
     r"grey": "gray",
 }
 PATTERN = re.compile(
-    "|".join(rf"(?<![\w.`'/]){word}(?!\w)" for word in WORDS), flags=re.IGNORECASE
+    "|".join(rf"(?<![\w.`'/]){word}(?!\w)" for word in WORDS).replace(" ", r"\s+"),
+    flags=re.IGNORECASE,
 )
 # A summary says what is returned or computed, or names the thing.
 VERBS = ("Give", "Tell", "Say", "Take", "Let", "Hand", "Ask")

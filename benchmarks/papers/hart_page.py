@@ -58,8 +58,8 @@ def page(records, settings):
         "concatenated, are those of the encoder without fine-tuning.",
         f"## Fine-tuning (table 2), {split['n_train']:,} labeled texts",
         f"Means ± standard deviation over {settings.seeds} initializations, on "
-        f"the same {split['n_test']:,} test texts. Linear models have one result. F1 "
-        "is that of the disasters, followed by that of the other class. Seconds are "
+        f"the same {split['n_test']:,} test texts. Linear models have one result. "
+        "The first F1 is of the disasters, the second of the other class. Seconds are "
         "processor seconds of one run, with encoding, training and prediction. Each "
         "run begins with an empty cache.",
         table(

@@ -372,8 +372,8 @@ class BertEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         if open_checkpoint(built["model"], built["revision"]).digest != digest:
             raise ValueError(
                 f"'model' must hold the weights that this {type(self).__name__} was "
-                f"trained from; those in {built['model']!r} are "
-                "others. Put the original ones there, or train again."
+                f"trained from; the weights in {built['model']!r} have "
+                "changed. Restore the original files, or train again."
             )
         with fork_torch(0):
             net = make_net(self, self._recipe, self._device_here())

@@ -40,9 +40,9 @@ class BertClassifier(ClassifierMixin, BertEstimator):
     classes : array-like or None, default=None
         All classes, if some may be missing from `y`. None uses those of `y`.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, as in scikit-learn. For an indicator matrix the weights
-        of its ones in each column: "balanced" is the number of zeros by that of ones,
-        at most 100, and a dict maps numbers of columns to weights, 1 for the others.
+        Weights of the classes, as in scikit-learn. For an indicator matrix, the weight
+        of the positive entries of each column: "balanced" uses the ratio of zeros to
+        ones, at most 100, and a dict maps columns to weights, 1 for the others.
     thresholds : float, array-like of shape (k,) or "auto", default=0.5
         Probabilities above which `predict` predicts a label, for an indicator matrix.
         "auto" holds out `validation_fraction` of the texts in `fit` and tunes the

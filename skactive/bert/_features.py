@@ -737,8 +737,8 @@ def _encode(make_run, estimator, digests, texts):
         run = make_run(estimator)
         if run.digests != digests:
             raise ValueError(
-                f"'model' must be the same weights and tokenizer in every worker, got "
-                f"others in {run.checkpoint.name!r} on {platform.node()!r}. Copy the "
+                f"'model' must be the same weights and tokenizer in every worker, and "
+                f"{run.checkpoint.name!r} differs on {platform.node()!r}. Copy the "
                 "folder there, or name a commit as 'revision'."
             )
         out = np.empty((len(texts), run.width), dtype=np.float32)

@@ -123,7 +123,7 @@ class FittedText:
     def explained_memory(self):
         """Name the remedies where prediction does not fit into memory."""
         return explained_memory(
-            f"'max_length' must leave room on {self.net.device!r}, got "
+            f"'max_length' must fit into the memory of {self.net.device!r}, got "
             f"{self.max_length} (%s). Pass a smaller one, free memory on the device, "
             "or train with device='cpu'."
         )
@@ -186,7 +186,7 @@ def train(model, texts, objective, sample_weight, *, resume, n_epochs):
     with (
         fork_torch(round_seed(seed, len(before), "train")),
         explained_memory(
-            f"'batch_size' must leave room on {str(device)!r}, got "
+            f"'batch_size' must fit into the memory of {str(device)!r}, got "
             f"{model.batch_size} with max_length={model.max_length} (%s). Pass a "
             "smaller one, a smaller 'max_length', or freeze more layers."
         ),

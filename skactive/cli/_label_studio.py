@@ -1,4 +1,4 @@
-"""The commands `label-studio`: a session whose questions are asked in Label Studio."""
+"""The commands `label-studio`: a session with Label Studio as its front end."""
 
 import json
 import math

@@ -147,9 +147,9 @@ def make_parser():
 def _add_label_studio(commands):
     parser = commands.add_parser(
         "label-studio",
-        help="let Label Studio ask the most useful texts first",
+        help="have Label Studio show the most useful texts first",
         description="Label in Label Studio: its tasks are the pool, the batches of a "
-        "session are asked there first, and the answers come back. The token of an "
+        "session are shown there first, and the answers come back. The token of an "
         "account is read from an environment variable.",
     )
     parser.set_defaults(run=None)

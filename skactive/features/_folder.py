@@ -276,17 +276,17 @@ class _Writer:
         return (self.folder / name).exists()
 
     def _compare(self, old, new):
-        """Raise a ValueError that says in what a folder differs from what is asked."""
+        """Raise a ValueError that says in what a folder differs from what is wanted."""
         names = ("encoder", "n_rows", "width", "dtype")
         changes = find_changes(*({name: m[name] for name in names} for m in (old, new)))
         if not changes and old["keys"] != new["keys"]:
             row = self._find_other_row()
             where = "" if row is None else f", the first of them in row {row}"
-            changes = f"the texts are others{where}"
+            changes = f"the texts differ{where}"
         if changes:
             raise ValueError(
-                f"'folder' must hold features of the same texts and encoder, got "
-                f"{str(self.folder)!r} with others: {changes}. Pass the same source "
+                f"'folder' must hold features of the same texts and encoder, and "
+                f"{str(self.folder)!r} does not: {changes}. Pass the same source "
                 "and parameters as before, or another folder."
             )
 

@@ -254,8 +254,8 @@ class PrecomputedFeatures(
         if changes:
             raise ValueError(
                 f"'encoder' must compute the features that are in "
-                f"{str(self.source)!r}, got another: {changes}. Pass the transformer "
-                "that wrote the folder."
+                f"{str(self.source)!r}, and its settings differ: {changes}. Pass "
+                "the transformer that wrote the folder."
             )
 
     @property

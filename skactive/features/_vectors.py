@@ -209,7 +209,7 @@ def _read_vectors(values, name, column, start):
 def _unequal(name, column, start):
     return ValueError(
         f"the vectors in the column {column!r} of {name!r} must have one length and no "
-        f"nulls, got others in the rows from {start} on."
+        f"nulls, which is not so in the rows from {start} on. Repair the table."
     )
 
 

@@ -269,9 +269,9 @@ class Answers:
         never = [id for id in ids if not any(id in where for where in known)]
         if never and not unasked:
             raise ValueError(
-                f"'ids' must be items that were asked, got {shorten(never)}, which "
-                "never were. Pass unasked=True to label them anyway. Nothing was "
-                "recorded."
+                f"'ids' must be queried items, got {shorten(never)}, which "
+                "never were queried. Pass unasked=True to label them anyway. Nothing "
+                "was recorded."
             )
         return True if never else None
 

@@ -38,7 +38,7 @@ class PoolChangedError(ValueError):
 def begin_or_resume(log, pool, learner, classes, options, target=None):
     """Write the files of a new session, or record what differs from the last time.
 
-    `target` is the one that was asked for, or None.
+    `target` is the wanted kind of target, or None.
     """
     journal, is_new = log.journal, log.journal.manifest is None
     if is_new or classes is not None:

@@ -380,7 +380,7 @@ def seeded_for(learner, number):
 def choose(learner, X, n, free, find_id):
     """Return positions in `X` chosen by the learner, checked, (n_queries,).
 
-    `free` (n,) masks the items that may be asked; `n` defaults to the `batch_size`.
+    `free` (n,) masks the items that may be queried; `n` defaults to the `batch_size`.
     `find_id` returns the id of a position, for an error.
     """
     n = min(learner.batch_size if n is None else n, int(free.sum()))

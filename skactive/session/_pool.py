@@ -141,8 +141,7 @@ class Pool:
         grown = Pool(X, ids, contents, self.ids_are_positions)
         if self.kind is not None and grown.kind is None:
             raise TypeError(
-                "'items' must be texts as the pool holds them, got others. Nothing was "
-                "added."
+                "'items' must be texts, as the pool holds them. Nothing was added."
             )
         return grown
 

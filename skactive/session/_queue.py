@@ -130,7 +130,7 @@ class Queue:
         return Batch(ids, items, number, state.batches[number][1])
 
     def free(self):
-        """Return a mask (n,) of the items that may be asked.
+        """Return a mask (n,) of the items that may be queried.
 
         Of several copies of a text, only the first may be, and only if no copy is
         labeled, skipped, waiting, or known to the learner from before the session.

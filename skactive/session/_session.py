@@ -80,9 +80,9 @@ class LabelingSession:
         and in a tie the last one; or that of the annotator with this name, and the
         majority where there is none.
     overlap : float, default=0.0
-        Share of the items that are asked of a second annotator: `ask` returns such
-        items first, which exactly one other person was asked. The items are chosen by
-        a hash of their content and the seed.
+        Share of the items that two annotators label: `ask` first returns such items
+        that exactly one other person was given. The items are chosen by a hash of their
+        content and the seed.
     audit_every : int, default=None
         Every how many items one is drawn at random; see `audited`. None draws none.
     max_similarity : float, default=None
@@ -127,7 +127,7 @@ class LabelingSession:
     seq : int
         Number of the last event in the journal.
     open_batches : list of Batch
-        Items that were asked and not yet answered, by batch.
+        Queried items without an answer, by batch.
     learner : ActiveLearner
         The current model. With `refit=True` it is trained on all labels.
     model_age : int
@@ -866,7 +866,7 @@ class LabelingSession:
     @property
     @synchronized
     def open_batches(self) -> list[Batch]:
-        """The batches that were asked and not fully answered, list of Batch."""
+        """The batches with items that wait for an answer, list of Batch."""
         return [self._queue.batch(number) for number in sorted(self._state.open)]
 
     @property

@@ -284,8 +284,8 @@ def _farthest(distances, places):
 class _Distances:
     """Squared distance of each candidate to the nearest center, and which it is.
 
-    With `numbers` (n,), a distance is multiplied by that of the numbers. A product of
-    matrices excludes most pairs; differences in float64 decide on the others.
+    With `numbers` (n,), distances are multiplied by the distances of the numbers. A
+    product of matrices excludes most pairs; float64 differences decide on the others.
     """
 
     def __init__(self, rows, numbers=None, *, n_jobs=1):

@@ -77,7 +77,7 @@ def check_pool_smaller_than_batch(subject):
 
 
 def check_candidates_only(subject):
-    """Only candidates are asked for, whether given as positions or as a mask."""
+    """Only candidates are queried, whether given as positions or as a mask."""
     case = subject.make_case()
     rows = np.array([28, 3, 17, 11, 5, 22, 8, 29])
     ask(subject.make(), case, 4, rows=rows)

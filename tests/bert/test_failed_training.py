@@ -83,8 +83,9 @@ def full_device(monkeypatch):
 
 
 MEMORY = (
-    r"'batch_size' must leave room on 'cpu', got 8 with max_length=128 \(CUDA out of "
-    r"memory.*2 GiB\). Pass a smaller one, a smaller 'max_length', or freeze more"
+    r"'batch_size' must fit into the memory of 'cpu', got 8 with max_length=128 "
+    r"\(CUDA out of memory.*2 GiB\). Pass a smaller one, a smaller "
+    r"'max_length', or freeze more"
 )
 
 
@@ -108,7 +109,9 @@ def test_no_memory_for_what_is_below_the_cut(tiny_bert, full_device):
 def test_no_memory_to_predict_in(tiny_bert, full_device, call):
     model = fitted_copy(classifier, tiny_bert, X, Y)
     full_device("represent")
-    message = r"'max_length' must leave room on 'cpu', got 128 .* Pass a smaller one"
+    message = (
+        r"'max_length' must fit into the memory of 'cpu', got 128 .* Pass a smaller one"
+    )
     with pytest.raises(RuntimeError, match=message):
         getattr(model, call)(X)
 

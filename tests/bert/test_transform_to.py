@@ -97,7 +97,9 @@ def test_unknown_texts_are_encoded_by_the_encoder(tiny_bert, tmp_path):
     found = PrecomputedFeatures(tmp_path, encoder=bert).transform(some)
     np.testing.assert_allclose(found, bert.transform(some), rtol=1e-5, atol=1e-6)
     other = PrecomputedFeatures(tmp_path, encoder=uncached(tiny_bert, layers=1))
-    with pytest.raises(ValueError, match=r"got another: layers was \[3\], is \[1\]"):
+    with pytest.raises(
+        ValueError, match=r"settings differ: layers was \[3\], is \[1\]"
+    ):
         other.transform(some)
 
 

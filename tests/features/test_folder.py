@@ -263,7 +263,7 @@ def test_another_format_is_refused(tmp_path):
         ({"width": 6}, "width was 5, is 6"),
         ({"dtype": "float32"}, "dtype was float16, is float32"),
         ({"source": TEXTS[:-1]}, "n_rows was 95, is 94"),
-        ({"source": [*TEXTS[:50], "x", *TEXTS[51:]]}, "texts are others.*in row 50"),
+        ({"source": [*TEXTS[:50], "x", *TEXTS[51:]]}, "texts differ.*in row 50"),
     ],
 )
 def test_other_features_are_refused_with_what_differs(tmp_path, changes, match):

@@ -1,4 +1,4 @@
-"""A labeling session whose questions are asked in Label Studio."""
+"""A labeling session with Label Studio as its front end."""
 
 import json
 import re
@@ -58,7 +58,7 @@ _PULLED = ("labels", "withdrawn", "skips", "notes")
 
 
 class Bridge:
-    """Answers of a project become events of a session, whose batches are asked there.
+    """Answers of a project become events of a session, whose batches come first there.
 
     The pool is the tasks of the project. Label Studio gives the number of a deleted
     task to a new one, so the session knows a task by its number and a hash of its text.

@@ -300,7 +300,7 @@ class Client:
             if attempt < self.n_retries:
                 self.sleep(2**attempt if wait is None else min(wait, MAX_WAIT))
         raise UnavailableError(
-            f"{method} {self.url}{path} failed {self.n_retries + 1} times, at last "
+            f"{method} {self.url}{path} failed {self.n_retries + 1} times, finally "
             f"with {reason}. Check that Label Studio runs, then repeat."
         )
 
