@@ -112,8 +112,8 @@ def get_strategy(name: str, **params: Any) -> Any:
         if not callable(getattr(strategy, "select", None)):
             raise TypeError(
                 f"{entry.value!r}, which {entry.dist} {entry.version} offers as the "
-                f"strategy {entry.name!r}, has no method select(view, n). Derive it "
-                "from skactive.strategies.Strategy."
+                f"strategy {entry.name!r}, has no method select(view, n_queries). "
+                "Derive it from skactive.strategies.Strategy."
             )
         return strategy
     if not callable(offered):
@@ -149,8 +149,8 @@ def resolve(strategy, *, argument="strategy"):
     if callable(strategy):
         return FunctionStrategy(strategy)
     raise TypeError(
-        f"{argument!r} must be a name, a strategy with a method select(view, n), or a "
-        f"function f(view) that returns scores, got {strategy!r}."
+        f"{argument!r} must be a name, a strategy with a method select(view, n_queries)"
+        f", or a function f(view) that returns scores, got {strategy!r}."
     )
 
 

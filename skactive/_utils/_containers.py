@@ -303,6 +303,6 @@ def check_picks(picks, n_queries, n_candidates, name):
     if fault:
         raise ValueError(
             f"strategy {name!r} must select {n_queries} different positions in "
-            f"[0, {n_candidates}), got {fault}. Repair its select(view, n)."
+            f"[0, {n_candidates}), got {fault}. Repair its select(view, n_queries)."
         )
     return picks.astype(np.intp)

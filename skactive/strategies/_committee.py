@@ -4,12 +4,14 @@ import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
+from itertools import islice
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.special import softmax
 from sklearn.base import is_regressor
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.multiclass import OneVsRestClassifier
@@ -27,6 +29,7 @@ from .._utils._chunks import chunk_size, chunks, float_rows, map_chunks
 from .._utils._labels import marginals
 from .._utils._pipelines import seeded_clone
 from .._utils._sklearn import MOST, HasMethods, Interval, StrOptions
+from .._utils._threads import one_torch_thread
 from ._base import CLASSES, SINGLE_LABEL, TARGETS, PointwiseStrategy
 
 OF_VOTES: dict[str, Callable] = {
@@ -425,9 +428,6 @@ def _check_member(member, measure):
 # A perceptron is a single linear layer and a softmax. The weights of t of them have the
 # shape (d, t, k), their biases (t, k).
 
-# Adam, with the constants of its authors.
-FIRST_DECAY, SECOND_DECAY, EPSILON = 0.9, 0.999, 1e-8
-
 
 def start_perceptrons(n_features, n_members, n_classes, rng, dtype=np.float64):
     """Draw Glorot-uniform weights (d, t, k) for perceptrons, and biases (t, k) of 0."""
@@ -438,25 +438,8 @@ def start_perceptrons(n_features, n_members, n_classes, rng, dtype=np.float64):
 
 def perceptron_proba(X, weights, biases):
     """Return class probabilities (n, t, k) of the perceptrons for X (n, d)."""
-    flat = weights.reshape(weights.shape[0], -1)
-    proba = np.asarray(X @ flat).reshape(-1, *biases.shape)
-    proba += biases
-    proba -= proba.max(axis=2, keepdims=True)
-    np.exp(proba, out=proba)
-    proba /= proba.sum(axis=2, keepdims=True)
-    return proba
-
-
-def loss_gradients(X, codes, weights, biases, sample_weight=None):
-    """Return gradients (d, t, k), (t, k) of the mean log losses on X (n, d)."""
-    n = X.shape[0]
-    residuals = perceptron_proba(X, weights, biases)
-    residuals[np.arange(n), :, codes] -= 1
-    if sample_weight is not None:
-        residuals *= sample_weight[:, None, None]
-    residuals /= n
-    of_weights = np.asarray(X.T @ residuals.reshape(n, -1)).reshape(weights.shape)
-    return of_weights, residuals.sum(axis=0)
+    products = np.asarray(X @ weights.reshape(weights.shape[0], -1))
+    return softmax(products.reshape(-1, *biases.shape) + biases, axis=2)
 
 
 def train_perceptrons(
@@ -478,37 +461,31 @@ def train_perceptrons(
     any size. `rng` shuffles the rows, in the same way for all perceptrons, and draws
     the dropped features of each.
     """
+    import torch
+
     d, t, _ = weights.shape
-    size = _root_mean_square(X)
-    X = X / weights.dtype.type(size)
-    parameters = [weights.copy(), biases.copy()]
-    means = [np.zeros_like(values) for values in parameters]
-    squares = [np.zeros_like(values) for values in parameters]
-    if sample_weight is None:
-        sample_weight = np.ones(X.shape[0])
-    sample_weight = np.asarray(sample_weight, dtype=weights.dtype)
-    batches = _draw_batches(X.shape[0], batch_size, rng)
-    for step in range(1, n_steps + 1):
-        rows = next(batches)
-        # A perceptron drops the same features for all rows of the step. This is a
-        # mask of its weights, so one product serves all perceptrons.
-        kept = _draw_mask(d, t, dropout, rng).astype(weights.dtype)
-        of_weights, of_biases = loss_gradients(
-            X[rows],
-            codes[rows],
-            parameters[0] * kept,
-            parameters[1],
-            sample_weight[rows],
-        )
-        of_weights *= kept
-        for values, gradient, mean, square in zip(
-            parameters, (of_weights, of_biases), means, squares, strict=True
-        ):
-            mean += (1 - FIRST_DECAY) * (gradient - mean)
-            square += (1 - SECOND_DECAY) * (gradient * gradient - square)
-            spread = np.sqrt(square / (1 - SECOND_DECAY**step)) + EPSILON
-            values -= (lr / (1 - FIRST_DECAY**step)) * mean / spread
-    return parameters[0] / weights.dtype.type(size), parameters[1]
+    size = weights.dtype.type(_root_mean_square(X))
+    X, codes = X / size, torch.from_numpy(codes)
+    sample_weight = np.ones(X.shape[0]) if sample_weight is None else sample_weight
+    sample_weight = torch.from_numpy(np.asarray(sample_weight, dtype=weights.dtype))
+    parameters = [torch.tensor(v, requires_grad=True) for v in (weights, biases)]
+    adam = torch.optim.Adam(parameters, lr)
+    with one_torch_thread():
+        for rows in islice(_draw_batches(X.shape[0], batch_size, rng), n_steps):
+            part = X[rows].toarray() if sparse.issparse(X) else X[rows]
+            # A perceptron drops the same features for all rows of the step. This is a
+            # mask of its weights, so one product serves all perceptrons.
+            kept = torch.from_numpy(_draw_mask(d, t, dropout, rng)).to(parameters[0])
+            products = torch.from_numpy(part) @ (parameters[0] * kept).flatten(1)
+            log_proba = (
+                products.unflatten(1, biases.shape) + parameters[1]
+            ).log_softmax(2)
+            losses = -log_proba[torch.arange(len(rows)), :, codes[rows]]  # (n, t)
+            adam.zero_grad()
+            (losses * sample_weight[rows, None]).mean(dim=0).sum().backward()
+            adam.step()
+    weights, biases = (values.detach().numpy() for values in parameters)
+    return weights / size, biases
 
 
 def _draw_batches(m, size, rng):

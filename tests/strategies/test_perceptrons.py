@@ -1,5 +1,7 @@
 """Perceptrons side by side against torch's gradients and its Adam."""
 
+from itertools import islice
+
 import numpy as np
 import pytest
 import torch
@@ -7,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from skactive.strategies._committee import (
-    loss_gradients,
+    _draw_batches,
     perceptron_proba,
     start_perceptrons,
     train_perceptrons,
@@ -40,20 +42,6 @@ def test_probabilities_are_those_of_each_perceptron_alone(k):
     for j in range(3):
         logits = torch.as_tensor(X @ weights[:, j] + biases[j])
         assert_allclose(proba[:, j], torch.softmax(logits, dim=1), rtol=1e-12)
-
-
-@pytest.mark.parametrize("k", [2, 4])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_gradients_are_those_of_autograd(k, weighted):
-    X, codes, weights, biases = make(k=k)
-    weight = np.random.default_rng(1).random(len(X)) if weighted else None
-    leaves = [torch.tensor(v, requires_grad=True) for v in (weights, biases)]
-    ones = np.ones(len(X)) if weight is None else weight
-    losses_of_torch(X, codes, *leaves, ones).backward()
-    for found, leaf in zip(
-        loss_gradients(X, codes, weights, biases, weight), leaves, strict=True
-    ):
-        assert_allclose(found, leaf.grad.numpy(), rtol=1e-10, atol=1e-14)
 
 
 def test_training_is_adam_of_torch():
@@ -107,24 +95,8 @@ def test_rows_keep_their_labels_in_every_batch():
 
 
 def test_every_row_is_seen_once_in_a_pass():
-    seen = []
-
-    class Rows(np.ndarray):
-        def __getitem__(self, key):
-            if isinstance(key, np.ndarray):
-                seen.append(key)
-            return np.asarray(self)[key]
-
-    X, codes, weights, biases = make(m=23)
-    train_perceptrons(
-        X,
-        codes.view(Rows),
-        weights,
-        biases,
-        np.random.default_rng(0),
-        n_steps=6,
-        batch_size=10,
-    )
+    batches = _draw_batches(23, 10, np.random.default_rng(0))
+    seen = list(islice(batches, 6))
     assert [len(rows) for rows in seen] == [10, 10, 3] * 2
     first, second = np.concatenate(seen[:3]), np.concatenate(seen[3:])
     assert_array_equal(np.sort(first), np.arange(23))

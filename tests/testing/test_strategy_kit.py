@@ -403,16 +403,6 @@ assert not {"torch", "transformers", "pytest"} & set(sys.modules)
     assert result.returncode == 0, result.stderr
 
 
-def test_torch_is_back_after_the_check_that_hides_it(monkeypatch):
-    fakes = {"torch": object(), "torch.nn": object()}
-    for name, module in fakes.items():
-        monkeypatch.setitem(sys.modules, name, module)
-    finders = list(sys.meta_path)
-    dict(strategy_checks("margin"))["check_runs_without_torch"]()
-    assert {name: sys.modules[name] for name in fakes} == fakes
-    assert sys.meta_path == finders
-
-
 def test_strategies_are_made_anew_for_each_check():
     strategy = get_strategy("margin")
     check_strategy(strategy)

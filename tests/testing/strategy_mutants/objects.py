@@ -177,7 +177,10 @@ MUTANTS = {
         (NoNeeds(), r"`requires` is None; make it a frozenset"),
     ],
     "check_select_is_a_method": [
-        (SelectSaysOneArgument(), r"select does not take \(view, n\): too many pos"),
+        (
+            SelectSaysOneArgument(),
+            r"select does not take \(view, n_queries\): too many pos",
+        ),
     ],
     "check_init_only_stores": [
         (InitSetsMore(), r"__init__ sets \['cache'\] in addition to its"),
@@ -215,7 +218,10 @@ GRAVE = {
         ),
     ],
     "check_select_is_a_method": [
-        (SelectTakesMore(), r"select does not take \(view, n\): missing a required"),
+        (
+            SelectTakesMore(),
+            r"select does not take \(view, n_queries\): missing a required",
+        ),
         (SelectIsNoMethod(), "no method select"),
     ],
 }
