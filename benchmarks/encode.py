@@ -86,7 +86,6 @@ def make_sides(max_length):
         return BertFeatures(
             folder,
             max_length=max_length,
-            normalize=True,
             precision=precision,
             cache=None,
             device="cpu",

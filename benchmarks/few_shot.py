@@ -46,12 +46,13 @@ def draw(y, n_each, seed):
 
 def make_models(name, seed):
     options = {"max_length": max_length(name)}
-    features = BertFeatures(get_model_path(), normalize=True, **options)
+    features = BertFeatures(get_model_path(), **options)
     recommended = make_text_classifier(get_model_path(), **options)
     recommended.set_params(selftraining__random_state=seed)
     return {
         "plain": make_pipeline(
-            BertFeatures(get_model_path(), **options), LogisticRegression()
+            BertFeatures(get_model_path(), normalize=False, **options),
+            LogisticRegression(),
         ),
         "FewLabelClassifier": make_pipeline(
             features, FewLabelClassifier(random_state=seed)

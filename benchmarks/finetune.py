@@ -46,6 +46,7 @@ from skactive.datasets import load_docstrings, load_table
 
 SETTINGS = {
     "pooling": "mean",
+    "batch_size": 16,
     "lr": 5e-5,
     "head_lr": 1e-3,
     "schedule": "linear",
@@ -168,7 +169,7 @@ def train_transformers(model, X, y, freeze, head, epochs):
         weight_decay=0.0,
         fused=True,
     )
-    batch_size = BertClassifier().batch_size
+    batch_size = SETTINGS["batch_size"]
     n_steps = epochs * -(-len(X) // batch_size)
     factor = partial(
         learning_rate,

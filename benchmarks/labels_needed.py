@@ -44,9 +44,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import normalize
 from threadpoolctl import threadpool_limits
 
-from skactive import ActiveLearner, make_text_classifier
+from skactive import (
+    ActiveLearner,
+    make_fine_tuned_classifier,
+    make_text_classifier,
+)
 from skactive.analysis import holm, labels_needed, paired_t
-from skactive.bert import BertClassifier, BertFeatures
+from skactive.bert import BertFeatures
 from skactive.linear_model import FewLabelClassifier
 from skactive.plotting import LabelsNeededDisplay
 from skactive.simulation import Run
@@ -151,19 +155,9 @@ def play(name, data, change, seed, args):
 
 
 def make_bert(name, seed):
-    """The encoder with the settings of docs/guides/fine_tuning.md for few labels."""
-    return BertClassifier(
-        get_model_path(),
-        max_epochs="auto",
-        batch_size=8,
-        max_length=max_length(name),
-        freeze=2,
-        pooling="mean",
-        lr=1e-4,
-        head_lr=1e-3,
-        schedule="linear",
-        warmup=0.1,
-        random_state=seed,
+    """The recommended fine-tuning, without a teacher."""
+    return make_fine_tuned_classifier(
+        get_model_path(), max_length=max_length(name), random_state=seed
     )
 
 
@@ -189,6 +183,7 @@ def encode(name, args):
     X, y, X_test, y_test = load(name, args.pool, args.test)
     features = BertFeatures(
         get_model_path(),
+        normalize=False,
         max_length=max_length(name),
         cache="memory" if args.smoke else str(args.out / "features"),
     )

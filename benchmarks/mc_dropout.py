@@ -280,9 +280,12 @@ def main():
     m = min(500, len(X) // 2)
     classifier = BertClassifier(
         get_model_path(),
-        pooling="mean",
         freeze="all",
+        max_epochs=3,
+        batch_size=16,
         head_lr=1e-2,
+        schedule=None,
+        warmup=0.0,
         random_state=0,
         device="cpu",
     ).fit(X[:m], y[:m])

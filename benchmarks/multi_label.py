@@ -86,7 +86,6 @@ def load(args):
         encoder = BertFeatures(
             get_model_path(),
             max_length=64,
-            normalize=True,
             cache=str(Path(args.out, "features")),
         )
         texts = frame["text"].tolist()
@@ -209,12 +208,10 @@ def fine_tune(record, n, pool, test):
     model = BertClassifier(
         get_model_path(),
         max_length=64,
-        pooling="mean",
         freeze=2,
-        lr=1e-4,
-        head_lr=1e-3,
-        schedule="linear",
         max_epochs=6,
+        batch_size=16,
+        warmup=0.0,
         thresholds="auto",
         random_state=record["seed"],
     )

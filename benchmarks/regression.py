@@ -38,7 +38,7 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import BayesianRidge
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler, normalize
+from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from skactive import ActiveLearner, get_strategy, simulate
@@ -130,7 +130,7 @@ def load_pairs(args):
         order = np.random.default_rng(0).permutation(len(table))[:size]
         table = table.iloc[order]
         texts = (table[side].tolist() for side in ("text_a", "text_b"))
-        u, v = (normalize(encoder.fit_transform(each)) for each in texts)
+        u, v = (encoder.fit_transform(each) for each in texts)
         arrays += [np.hstack([np.abs(u - v), u * v]), table["label"].to_numpy(float)]
     if not args.smoke:
         np.savez(path, *arrays)

@@ -50,9 +50,7 @@ LABELS = [50, 200, 1000]
 def make_features(name):
     """Transformers by name, MiniLM first."""
     features = {
-        "BertFeatures": BertFeatures(
-            get_model_path(), normalize=True, max_length=max_length(name)
-        )
+        "BertFeatures": BertFeatures(get_model_path(), max_length=max_length(name))
     }
     for table, params in TABLES.items():
         features[f"static, {table}"] = StaticFeatures(get_model_path(), **params)

@@ -36,6 +36,7 @@ def make_classifier(precision, n_draws, **params):
     return BertClassifier(
         get_model_path(),
         max_epochs=1,
+        batch_size=16,
         max_length=64,
         precision=precision,
         n_draws=n_draws,

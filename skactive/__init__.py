@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ._text_classifier import make_text_classifier
+    from ._text_classifier import make_fine_tuned_classifier, make_text_classifier
     from .learner import ActiveLearner
     from .persistence import load, save
     from .registry import get_strategy, get_strategy_names
@@ -23,6 +23,7 @@ _HOME = {
     "get_strategy": "registry",
     "get_strategy_names": "registry",
     "load": "persistence",
+    "make_fine_tuned_classifier": "_text_classifier",
     "make_text_classifier": "_text_classifier",
     "save": "persistence",
     "simulate": "simulation",
@@ -57,6 +58,7 @@ __all__ = [
     "get_strategy",
     "get_strategy_names",
     "load",
+    "make_fine_tuned_classifier",
     "make_text_classifier",
     "save",
     "simulate",

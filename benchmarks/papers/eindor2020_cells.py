@@ -4,7 +4,7 @@ from functools import lru_cache
 from time import perf_counter, process_time
 
 import numpy as np
-from common import load
+from common import DEVLIN, RAW, load
 
 from skactive import ActiveLearner, get_strategy, simulate
 from skactive.analysis import describe_batches
@@ -65,7 +65,8 @@ def make_strategies(n_draws):
 
 def make_model(settings):
     """Make the encoder with a linear head."""
-    return BertClassifier(settings.model, device=settings.device, **settings.training)
+    params = {**DEVLIN, **settings.training}
+    return BertClassifier(settings.model, device=settings.device, **params)
 
 
 @lru_cache(maxsize=1)
@@ -111,6 +112,7 @@ def make_opener(settings):
         X, y, X_test, y_test = read_pair(data, scenario, **settings.sizes)
         features = BertFeatures(
             settings.model,
+            **RAW,
             max_length=settings.training["max_length"],
             cache=settings.out / "features",
             device=settings.device,

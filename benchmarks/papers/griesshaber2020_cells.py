@@ -5,7 +5,7 @@ from functools import lru_cache
 from time import process_time
 
 import numpy as np
-from common import depth, load
+from common import DEVLIN, depth, load
 
 from skactive import ActiveLearner, simulate
 from skactive.analysis import class_coverage
@@ -31,7 +31,7 @@ def make(settings, freeze, seed=None, classes=None):
         classes=classes,
         device=settings.device,
         random_state=seed,
-        **settings.training,
+        **{**DEVLIN, **settings.training},
     )
 
 

@@ -22,7 +22,7 @@ from functools import lru_cache
 from time import process_time
 
 import numpy as np
-from common import depth, load, make_parser, run_grid, settle
+from common import DEVLIN, depth, load, make_parser, run_grid, settle
 from hart_page import draw, page
 from pages import publish
 from sklearn.feature_extraction.text import (
@@ -93,6 +93,7 @@ def make_linear(model, settings):
             settings.model,
             layers=LAYERS[model],
             pooling=settings.pooling,
+            normalize=False,
             max_length=settings.max_length,
             cache="memory",
             device=settings.device,
@@ -111,9 +112,11 @@ def make_tuned(model, n_layers, seed, settings):
         max_length=settings.max_length,
         max_epochs=settings.frozen_epochs if frozen else settings.epochs,
         lr=5e-5,
+        batch_size=DEVLIN["batch_size"],
         head_lr=settings.head_lr,
         weight_decay=0.01,
         schedule="polynomial",
+        warmup=DEVLIN["warmup"],
         power=2,  # the paper names none
         device=settings.device,
         random_state=seed,

@@ -3,7 +3,7 @@
 from functools import lru_cache
 from time import perf_counter, process_time
 
-from common import depth, load
+from common import DEVLIN, RAW, depth, load
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -33,6 +33,7 @@ def open_encoder(which, settings):
 def make_features(which, settings):
     return BertFeatures(
         open_encoder(which, settings),
+        **RAW,
         max_length=settings.sizes["max_length"],
         cache=settings.out / "features",
         device=settings.device,
@@ -49,11 +50,10 @@ def make_tuned(which, settings):
     """Make the encoder with a linear head, all of it trained."""
     return BertClassifier(
         open_encoder(which, settings),
-        pooling="mean",
         max_length=settings.sizes["max_length"],
         max_epochs=settings.sizes["max_epochs"],
         device=settings.device,
-        **settings.training,
+        **{**DEVLIN, "pooling": "mean", **settings.training},
     )
 
 

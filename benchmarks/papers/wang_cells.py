@@ -7,7 +7,7 @@ from time import perf_counter, process_time
 
 import numpy as np
 import torch
-from common import depth, load
+from common import DEVLIN, depth, load
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import accuracy_score, f1_score
 from skorch.callbacks import Callback
@@ -55,6 +55,8 @@ def make(data, n_last, lr, seed, settings, n_layers, **params):
         batch_size=settings.batch_size,
         lr=lr,
         head_lr=settings.head_lr,
+        schedule=DEVLIN["schedule"],
+        warmup=DEVLIN["warmup"],
         device=settings.device,
         random_state=seed,
         **params,

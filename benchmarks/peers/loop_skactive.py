@@ -20,7 +20,6 @@ def make_learner(problem, seed):
     features = BertFeatures(
         problem.model,
         max_length=problem.max_length,
-        normalize=True,
         device=problem.device,
     )
     return ActiveLearner(
@@ -34,15 +33,13 @@ def make_learner(problem, seed):
 def make_final(problem, seed):
     return BertClassifier(
         problem.model,
-        pooling="mean",
         freeze=problem.freeze,
         precision=problem.precision,
         max_length=problem.max_length,
         max_epochs=problem.epochs,
         batch_size=problem.batch_size,
         lr=problem.lr,
-        head_lr=1e-3,
-        schedule="linear",
+        warmup=0.0,
         device=problem.device,
         random_state=seed,
     )

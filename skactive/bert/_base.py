@@ -3,7 +3,6 @@
 import os
 import warnings
 from collections.abc import Sequence
-from inspect import Parameter, signature
 from numbers import Integral, Real
 from typing import Any
 
@@ -25,7 +24,7 @@ from ._module import choose_device
 from ._pretrained import open_checkpoint
 
 _PARAMETERS = """\
-    model : str or path-like, default="bert-base-uncased"
+    model : str or path-like, default="sentence-transformers/all-MiniLM-L6-v2"
         Any encoder that `transformers.AutoModel` loads: a name on the hub, or a local
         folder with the model and its tokenizer. Code from the hub is never run.
     head : {"linear", "mlp", "cnn"} or class, default="linear"
@@ -35,11 +34,11 @@ _PARAMETERS = """\
     head_params : dict or None, default=None
         Arguments for the head: `hidden_sizes` for "mlp"; `heights`, `n_maps` and
         `hidden_size` for "cnn".
-    pooling : {"cls", "mean", "max", "last"}, default="cls"
-        How the states of a text's tokens become one row: the state of the first token,
-        the mean, the maximum of each dimension, or the state of the last token. "cls"
-        is refused for decoders such as GPT-2, whose first token sees no other. The
-        head "cnn" uses the states themselves.
+    pooling : {"mean", "cls", "max", "last"}, default="mean"
+        How the states of a text's tokens become one row: the mean, the state of the
+        first token, the maximum of each dimension, or the state of the last token.
+        "cls" is refused for decoders such as GPT-2, whose first token sees no other.
+        The head "cnn" uses the states themselves.
     layers : int or sequence of int, default=-1
         Layers whose states the head uses; several are concatenated in the order
         given. 0 is the output of the embeddings, 1 the first layer, -1 the last.
@@ -60,24 +59,25 @@ _PARAMETERS = """\
     max_length : int, default=128
         Maximum number of tokens of a text, special tokens included. Longer texts are
         truncated.
-    max_epochs : int or "auto", default=3
+    max_epochs : int or "auto", default="auto"
         Passes over the training texts. "auto" is 3, or as many as it takes for 100
         optimizer steps and for 4 steps per class: with few labels, three passes are
         too few steps.
-    batch_size : int, default=16
+    batch_size : int, default=8
         Texts per optimizer step.
-    lr : float, default=2e-5
-        Learning rate of AdamW.
-    head_lr : float or None, default=None
+    lr : float or "auto", default="auto"
+        Learning rate of AdamW. "auto" is 1e-4 * 384 / width of the encoder: 1e-4 for
+        MiniLM, 5e-5 for BERT-base and 3.75e-5 for BERT-large. See Notes.
+    head_lr : float or None, default=1e-3
         Learning rate of the head. None uses `lr`.
     weight_decay : float, default=0.0
         Decoupled weight decay. Biases and normalization layers have none.
-    schedule : {"linear", "polynomial"} or None, default=None
-        Learning rate over the steps. None keeps it constant. "linear" and "polynomial"
-        decrease it to 0.
+    schedule : {"linear", "polynomial"} or None, default="linear"
+        Learning rate over the steps. "linear" and "polynomial" decrease it to 0. None
+        keeps it constant.
     power : float, default=1.0
         Exponent of the polynomial schedule. 1 is linear.
-    warmup : float, default=0.0
+    warmup : float, default=0.1
         Fraction of the steps in which the learning rate rises from 0.
     max_grad_norm : float or None, default=1.0
         Gradients with a larger norm are scaled down to it.
@@ -138,22 +138,36 @@ _ATTRIBUTES = """\
         of the part in the network, where "0" is the first layer of the encoder.
 """
 
+_DEFAULTS = """\
+    The defaults are those of the fine-tuning that was measured with few labels, with
+    MiniLM [1]_. `lr="auto"` transfers its rate to encoders of another width: with Adam,
+    the best rate of the hidden layers is inversely proportional to their width [2]_.
+    The result is in the range that BERT was fine-tuned with, 2e-5 to 5e-5 [3]_. Other
+    widths were not measured. The setting of BERT's authors for many labels is
+    `pooling="cls", max_epochs=3, batch_size=16, lr=2e-5, head_lr=None`.
+"""
+
+_REFERENCES = """\
+    .. [1] "Fine-tuning with few labels", a page of skactive's documentation.
+    .. [2] G. Yang et al. (2022). Tensor programs V: tuning large neural networks via
+       zero-shot hyperparameter transfer. arXiv:2203.03466.
+    .. [3] J. Devlin, M.-W. Chang, K. Lee, K. Toutanova (2019). BERT: Pre-training of
+       deep bidirectional transformers for language understanding. NAACL.
+"""
+
+_SHARED = {
+    "parameters": _PARAMETERS,
+    "attributes": _ATTRIBUTES,
+    "defaults": _DEFAULTS,
+    "references": _REFERENCES,
+}
+
 
 def complete(cls):
-    """Add the shared parameters to the docstring and the signature of an estimator."""
+    """Add the shared parameters and notes to the docstring of an estimator."""
     if cls.__doc__:  # None under -OO
-        cls.__doc__ = cls.__doc__.replace("    {parameters}\n", _PARAMETERS).replace(
-            "    {attributes}\n", _ATTRIBUTES
-        )
-    if "__init__" in vars(cls):
-        own = signature(cls.__init__)
-        shared = signature(BertEstimator.__init__).parameters
-        extra = [
-            p
-            for name, p in own.parameters.items()
-            if name not in shared and p.kind is not Parameter.VAR_KEYWORD
-        ]
-        cls.__init__.__signature__ = own.replace(parameters=[*shared.values(), *extra])
+        for name, text in _SHARED.items():
+            cls.__doc__ = cls.__doc__.replace(f"    {{{name}}}\n", text)
     return cls
 
 
@@ -176,7 +190,7 @@ class BertEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             StrOptions({"auto"}),
         ],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
-        "lr": [Interval(Real, 0, None, closed="left")],
+        "lr": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "head_lr": [Interval(Real, 0, None, closed="left"), None],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
         "schedule": [StrOptions({"linear", "polynomial"}), None],
@@ -206,25 +220,25 @@ class BertEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def __init__(
         self,
-        model: str | os.PathLike = "bert-base-uncased",
+        model: str | os.PathLike = "sentence-transformers/all-MiniLM-L6-v2",
         *,
         head: str | type = "linear",
         head_params: dict | None = None,
-        pooling: str = "cls",
+        pooling: str = "mean",
         layers: int | Sequence[int] = -1,
         freeze: int | str = 0,
         dropout: float = 0.1,
         mc_dropout: str | None = "head",
         n_draws: int = 50,
         max_length: int = 128,
-        max_epochs: int | str = 3,
-        batch_size: int = 16,
-        lr: float = 2e-5,
-        head_lr: float | None = None,
+        max_epochs: int | str = "auto",
+        batch_size: int = 8,
+        lr: float | str = "auto",
+        head_lr: float | None = 1e-3,
         weight_decay: float = 0.0,
-        schedule: str | None = None,
+        schedule: str | None = "linear",
         power: float = 1.0,
-        warmup: float = 0.0,
+        warmup: float = 0.1,
         max_grad_norm: float | None = 1.0,
         early_stopping: Any = None,
         validation_fraction: float = 0.1,

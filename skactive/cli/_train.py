@@ -6,14 +6,17 @@ import time
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 
-from .._text_classifier import make_text_classifier
+from .._text_classifier import (
+    make_fine_tuned_classifier,
+    make_text_classifier,
+    packaged_model,
+)
 from .._utils._labels import list_classes
 from ..bert._features import BertFeatures
 from ..bert._pretrained import open_checkpoint
 from ..datasets._label_cells import to_indicator
 from ..registry import get_strategy
 from ._options import say
-from ._simulate import packaged_model
 
 # Fine-tuning was measured with so few classes, and pays from about so many labels.
 _LEAST_TO_FINE_TUNE, _MOST_CLASSES = 100, 20
@@ -32,7 +35,7 @@ def make_model(args, folder, target="single-label"):
         open_checkpoint(model)
     options = {"cache": str(folder / "features"), "max_length": args.max_length}
     if target == "regression":
-        features = BertFeatures(model, normalize=True, pooling="auto", **options)
+        features = BertFeatures(model, **options)
         return make_pipeline(features, Ridge())
     return make_text_classifier(model, target == "multi-label", **options)
 
@@ -71,22 +74,12 @@ def train_final(args, session, folder, data):
         return model, classes
 
 
-def _make_encoder(args, folder, n_labels, **options):
-    """Return the encoder to fine-tune."""
-    from ..bert import BertClassifier
-
+def _make_final(args, folder, n_labels, **options):
+    """Return the classifier to fine-tune."""
     say(f"fine-tuning on {n_labels:,} labels; Ctrl-C keeps the model of the session")
-    return BertClassifier(
+    return make_fine_tuned_classifier(
         make_model(args, folder).steps[0][1].model,
         max_length=args.max_length,
-        max_epochs="auto",
-        batch_size=8,
-        pooling="mean",
-        freeze=2,
-        lr=1e-4,
-        head_lr=1e-3,
-        schedule="linear",
-        warmup=0.1,
         random_state=0,
         **options,
     )
@@ -94,20 +87,11 @@ def _make_encoder(args, folder, n_labels, **options):
 
 def _fine_tune_several(args, folder, X, y, classes):
     """Return the fine-tuned encoder for several classes per text."""
-    encoder = _make_encoder(args, folder, len(y), thresholds="auto")
+    encoder = _make_final(args, folder, len(y), multi_label=True)
     return encoder.fit(X, to_indicator(y, classes)[0])
 
 
 def _fine_tune(args, folder, X, y, rest):
     """Return the fine-tuned encoder; it also learns from the model of the session."""
-    from ..semi_supervised import SelfTraining
-
-    tuned = SelfTraining(
-        _make_encoder(args, folder, len(y)),
-        teacher=make_model(args, folder),
-        pseudo_per_label=5,
-        max_folds=1,
-        compare="teacher",
-        random_state=0,
-    )
+    tuned = _make_final(args, folder, len(y), teacher=make_model(args, folder))
     return tuned.fit(X, y, X_unlabeled=rest)

@@ -124,8 +124,7 @@ def al_ft(
     >>> from skactive.bert import BertClassifier
     >>> from skactive.simulation import al_ft
     >>> encoder = BertClassifier(
-    ...     get_model_path(), pooling="mean", freeze=4, max_epochs=6, lr=1e-4,
-    ...     head_lr=1e-2, batch_size=4,
+    ...     get_model_path(), freeze=4, max_epochs=6, head_lr=1e-2, batch_size=4
     ... )
     >>> learner = ActiveLearner(encoder, "entropy", batch_size=2, random_state=0)
     >>> texts = ["rain", "a goal", "cold wind", "they won", "snow", "a draw"]
@@ -241,7 +240,7 @@ def transfer(
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.pipeline import make_pipeline
     >>> querying = make_pipeline(TfidfVectorizer(), LogisticRegression())
-    >>> final = make_pipeline(BertFeatures(get_model_path()), LogisticRegression())
+    >>> final = make_pipeline(BertFeatures(get_model_path()), LogisticRegression(C=10))
     >>> learner = ActiveLearner(querying, batch_size=2, random_state=0)
     >>> texts = ["rain", "a goal", "cold wind", "they won", "snow", "a draw"]
     >>> y = ["weather", "sport"] * 3

@@ -141,8 +141,7 @@ class EGLEmbedding(PointwiseStrategy):
     >>> from skactive.bert import BertClassifier
     >>> from skactive.strategies import EGLEmbedding
     >>> model = BertClassifier(
-    ...     get_model_path(), pooling="mean", freeze=4, max_epochs=6, lr=1e-4,
-    ...     head_lr=1e-2, batch_size=4,
+    ...     get_model_path(), freeze=4, max_epochs=6, head_lr=1e-2, batch_size=4
     ... )
     >>> learner = ActiveLearner(model, EGLEmbedding(), random_state=0)
     >>> texts = ["rain all day", "a cold wind", "our team won", "a late goal"]

@@ -100,9 +100,13 @@ def files_of(folder, suffix=".npy"):
     return sorted(folder.glob(f"*/shard-*{suffix}"))
 
 
+# The states of the encoder as they are, their plain mean.
+PLAIN = {"pooling": "mean", "normalize": False, "precision": "float32"}
+
+
 def uncached(model, **params):
     """Give features that were never in a cache."""
-    return BertFeatures(model, **{"precision": "float32", "cache": None, **params})
+    return BertFeatures(model, **{**PLAIN, "cache": None, **params})
 
 
 # Other processes --------------------------------------------------------------------
@@ -135,6 +139,18 @@ NUMBERS = np.where(CODES, 5300.0, 5000.0) + np.arange(len(X))
 INDICATOR = np.eye(4, dtype=int)[np.arange(len(X)) % 4]
 
 
+# How BERT was fine-tuned first: a constant rate for all parameters, the first token.
+DEVLIN = {
+    "pooling": "cls",
+    "max_epochs": 3,
+    "batch_size": 16,
+    "lr": 2e-5,
+    "head_lr": None,
+    "schedule": None,
+    "warmup": 0.0,
+}
+
+
 def classifier(folder, **params):
     return BertClassifier(folder, **_settings(params))
 
@@ -145,7 +161,7 @@ def regressor(folder, **params):
 
 def _settings(params):
     quick = {"max_epochs": 2, "batch_size": 8, "lr": 3e-3, "random_state": 0}
-    return {**quick, "device": "cpu", **params}
+    return {**DEVLIN, **quick, "device": "cpu", **params}
 
 
 _FITTED = {}
@@ -207,7 +223,7 @@ REVIEW_LABELS = np.array([1, 0, 1, 0, 1, 0, 1, 0])
 def review_classifier(model, **params):
     """Return a classifier that trains for two short epochs, on REVIEWS."""
     settings = {"max_epochs": 2, "batch_size": 4, "lr": 1e-3, "random_state": 0}
-    return BertClassifier(model, **{**settings, **params})
+    return BertClassifier(model, **{**DEVLIN, **settings, **params})
 
 
 def network(model, **settings):

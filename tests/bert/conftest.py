@@ -14,7 +14,7 @@ from skactive.bert import (
 )
 
 from ..conftest import save_encoder
-from ._helpers import TEXTS, get
+from ._helpers import PLAIN, TEXTS, get
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def cache(request, tmp_path):
 
 @pytest.fixture
 def features(tiny_bert, cache):
-    return BertFeatures(tiny_bert, precision="float32", cache=cache)
+    return BertFeatures(tiny_bert, **PLAIN, cache=cache)
 
 
 @pytest.fixture(scope="session")
@@ -113,7 +113,7 @@ def tiny_encoder(tmp_path_factory):
 
 @pytest.fixture
 def exact(tiny_bert):
-    return BertFeatures(tiny_bert, precision="float32", cache=None)
+    return BertFeatures(tiny_bert, **PLAIN, cache=None)
 
 
 @pytest.fixture

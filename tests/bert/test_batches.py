@@ -12,13 +12,13 @@ import pytest
 from skactive.bert import BatchEncoder, BertFeatures
 from skactive.features import PrecomputedFeatures
 
-from ._helpers import uncached
+from ._helpers import PLAIN, uncached
 
 TEXTS = [f"the film {'is long ' * (i % 9)}{i}" for i in range(120)]
 
 
 def float32(model, **params):
-    return BatchEncoder(model, precision="float32", **params)
+    return BatchEncoder(model, **{**PLAIN, **params})
 
 
 def test_a_dict_of_arrays(tiny_bert):

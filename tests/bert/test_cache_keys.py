@@ -11,7 +11,7 @@ from sklearn.base import clone
 from skactive.bert import BertFeatures, clear_cache
 
 from ..conftest import TEXTS, save_encoder, save_tokenizer
-from ._helpers import uncached
+from ._helpers import PLAIN, uncached
 
 pytestmark = [
     pytest.mark.usefixtures("fresh_cache"),
@@ -134,7 +134,7 @@ def shorten(folder):
     ids=lambda f: f.__name__,
 )
 def test_a_model_that_changed_encodes_again(model, cache, counter, change):
-    features = BertFeatures(model, precision="float32", cache=cache)
+    features = BertFeatures(model, **PLAIN, cache=cache)
     texts = ["the film", "The Film", *UNIQUE]
     before = features.transform(texts)
     counter.take()

@@ -10,7 +10,7 @@ import torch
 from skactive.bert import BertFeatures
 
 from ..conftest import TEXTS, save_encoder, save_tokenizer
-from ._helpers import PAIRS, grid, module_of, tokenizer_of
+from ._helpers import PAIRS, PLAIN, grid, module_of, tokenizer_of, uncached
 
 POOLINGS = ["mean", "cls", "max"]
 OTHERS = ["Roberta", "DistilBert", "Electra", "MPNet"]
@@ -78,9 +78,7 @@ def test_equals_a_plain_forward(tiny_bert, exact, pooling, layers):
 def test_equals_a_plain_forward_for_other_encoders(tiny_encoder, kind, texts, pooling):
     overrides = {"embedding_size": 8} if kind == "Electra" else {}
     folder = tiny_encoder(kind, **overrides)
-    got = BertFeatures(
-        folder, pooling=pooling, precision="float32", cache=None
-    ).transform(texts)
+    got = uncached(folder, pooling=pooling).transform(texts)
     np.testing.assert_allclose(got, plain(folder, texts, pooling), atol=3e-5)
 
 
@@ -195,7 +193,7 @@ def test_max_length_never_exceeds_the_positions(tmp_path, kind):
     n = 20 if kind == "Bert" else 19
     if kind == "MPNet":
         n = 18  # counts from padding index 1 whatever its configuration says
-    features = BertFeatures(folder, max_length=512, precision="float32", cache=None)
+    features = BertFeatures(folder, **PLAIN, max_length=512, cache=None)
     with pytest.warns(UserWarning, match=f"than {n} tokens .* the most that the model"):
         got = features.transform(["a " * 100])
     np.testing.assert_allclose(

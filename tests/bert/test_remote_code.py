@@ -16,6 +16,7 @@ from ..conftest import TEXTS, save_encoder
 from ..persistence._helpers import FILMS as TRAINING_TEXTS
 from ..persistence._helpers import VERDICTS as LABELS
 from ..persistence._helpers import _classifier, _reseal
+from ._helpers import uncached
 
 CODE = """
 from pathlib import Path
@@ -124,7 +125,7 @@ def test_code_for_another_task_does_not_matter(folder, exact):
         folder / "config.json",
         auto_map={"AutoModelForSequenceClassification": "someone/else--own.Own"},
     )
-    features = BertFeatures(folder, precision="float32", cache=None).transform(TEXTS)
+    features = uncached(folder).transform(TEXTS)
     assert (features == exact.transform(TEXTS)).all()
 
 

@@ -232,10 +232,10 @@ def test_auto_is_the_mean_with_a_warning_for_modules_that_it_cannot_follow(
     np.testing.assert_array_equal(features, copy.transform(WORDS))
 
 
-def test_auto_refuses_other_layers_than_the_last(mean_and_dense):
-    folder = mean_and_dense
-    with pytest.raises(ValueError, match=r"'layers' must be -1 with pooling='auto'.*2"):
-        uncached(folder, pooling="auto", layers=2).transform(WORDS)
+def test_auto_is_the_mean_of_other_layers_than_the_last(mean_and_dense):
+    automatic = uncached(mean_and_dense, pooling="auto", layers=2).transform(WORDS)
+    expected = uncached(mean_and_dense, layers=2).transform(WORDS)
+    np.testing.assert_array_equal(automatic, expected)
 
 
 def test_auto_names_a_dense_layer_without_weights(mean_and_dense, tmp_path):

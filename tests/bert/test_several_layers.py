@@ -11,6 +11,7 @@ from skactive.bert import BertFeatures
 from ._helpers import (
     ARCHITECTURES,
     NO_DROPOUT,
+    PLAIN,
     assert_same_weights,
     fitted_copy,
     grid,
@@ -37,7 +38,7 @@ CHOICES = [(3, 0, 1), [2]]
 def test_features_are_those_of_bert_features(tiny_encoder, kind, layers):
     model = tiny_encoder(kind)
     frozen = classifier(model, freeze="all", layers=layers, pooling="mean").fit(X, Y)
-    features = BertFeatures(model, layers=layers, precision="float32").transform(X)
+    features = BertFeatures(model, layers=layers, **PLAIN).transform(X)
     np.testing.assert_allclose(frozen.transform(X), features, atol=1e-5)
 
 

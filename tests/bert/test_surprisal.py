@@ -19,7 +19,7 @@ from skactive.bert._pretrained import open_checkpoint
 from skactive.bert._surprisal import choose_targets, target_logits
 
 from ..conftest import TEXTS
-from ._helpers import ARCHITECTURES, grid, padded, some, tokenizer_of
+from ._helpers import ARCHITECTURES, grid, padded, some, tokenizer_of, uncached
 from ._helpers import REVIEW_LABELS as Y
 from ._helpers import REVIEWS as X
 from ._helpers import review_classifier as classifier
@@ -49,10 +49,6 @@ def masked_lm(tmp_path_factory, tiny_encoder):
         return folders[kind]
 
     return find
-
-
-def features(model, **params):
-    return BertFeatures(model, **{"precision": "float32", "cache": None, **params})
 
 
 def by_hand(model, texts, max_length=128):
@@ -93,7 +89,7 @@ def check(found, expected):
 @pytest.mark.parametrize("kind", some(ARCHITECTURES, "Albert", "Electra"))
 def test_alps_oracle_in_every_architecture(masked_lm, kind):
     model = masked_lm(kind)
-    found = features(model).surprisal(TEXTS, random_state=0)
+    found = uncached(model).surprisal(TEXTS, random_state=0)
     limit = open_checkpoint(model).max_positions
     assert found.shape == (len(TEXTS), min(limit, 128))
     assert found.dtype == np.float32
@@ -104,12 +100,12 @@ def test_alps_oracle_for_pairs(masked_lm):
     model = masked_lm()
     expected = by_hand(model, PAIRS)
     for seed in range(5):
-        check(features(model).surprisal(PAIRS, random_state=seed), expected)
+        check(uncached(model).surprisal(PAIRS, random_state=seed), expected)
 
 
 def test_both_estimators_say_the_same_fitted_or_not(masked_lm):
     model = masked_lm()
-    expected = features(model, max_length=64).surprisal(X, random_state=3)
+    expected = uncached(model, max_length=64).surprisal(X, random_state=3)
     fresh = classifier(model, max_length=64, precision="float32")
     np.testing.assert_array_equal(fresh.surprisal(X, random_state=3), expected)
     assert not hasattr(fresh, "net_")
@@ -118,12 +114,12 @@ def test_both_estimators_say_the_same_fitted_or_not(masked_lm):
 
 
 def test_the_step_of_a_pipeline_that_was_never_fitted(masked_lm):
-    step = make_pipeline(features(masked_lm()), None)[0]
+    step = make_pipeline(uncached(masked_lm()), None)[0]
     assert step.surprisal(X, random_state=0).shape == (8, 64)
 
 
 def test_a_text_has_the_same_targets_among_any_others(masked_lm, monkeypatch):
-    estimator = features(masked_lm())
+    estimator = uncached(masked_lm())
     whole = estimator.surprisal(TEXTS, random_state=7)
     order = np.array([4, 0, 6, 3, 2])
     found = estimator.surprisal([TEXTS[i] for i in order], random_state=7)
@@ -137,7 +133,7 @@ def test_a_text_has_the_same_targets_among_any_others(masked_lm, monkeypatch):
 
 
 def test_seeds(masked_lm):
-    estimator = features(masked_lm())
+    estimator = uncached(masked_lm())
     texts = [f"the film number {i} is a joy to see and to hear" for i in range(20)]
 
     def targets(seed):
@@ -174,17 +170,17 @@ def test_number_of_targets(n, expected):
 
 
 def test_texts_without_words_surprise_nobody(masked_lm):
-    found = features(masked_lm()).surprisal(["", "a film", "[SEP]"], random_state=0)
+    found = uncached(masked_lm()).surprisal(["", "a film", "[SEP]"], random_state=0)
     assert (found != 0).any(axis=1).tolist() == [False, True, False]
-    assert not features(masked_lm()).surprisal([""], random_state=0).any()
+    assert not uncached(masked_lm()).surprisal([""], random_state=0).any()
 
 
 def test_unknown_words_can_be_targets(masked_lm):
-    assert features(masked_lm()).surprisal(["東"], random_state=0).any()
+    assert uncached(masked_lm()).surprisal(["東"], random_state=0).any()
 
 
 def test_texts_are_cut_at_the_length(masked_lm):
-    found = features(masked_lm(), max_length=5).surprisal(TEXTS, random_state=0)
+    found = uncached(masked_lm(), max_length=5).surprisal(TEXTS, random_state=0)
     assert found.shape == (8, 5)
     check(found, by_hand(masked_lm(), TEXTS, max_length=5))
 
@@ -211,9 +207,9 @@ def test_the_head_runs_on_the_targets_only(masked_lm, kind):
 def test_a_model_that_is_its_own_base_runs_as_a_whole(masked_lm, monkeypatch):
     checkpoint = open_checkpoint(masked_lm())
     module = checkpoint.module(torch.device("cpu"), torch.float32, masked_lm=True)
-    expected = features(masked_lm()).surprisal(X, random_state=0)
+    expected = uncached(masked_lm()).surprisal(X, random_state=0)
     monkeypatch.setattr(type(module), "base_model", property(lambda self: self))
-    found = features(masked_lm()).surprisal(X, random_state=0)
+    found = uncached(masked_lm()).surprisal(X, random_state=0)
     np.testing.assert_allclose(found, expected, rtol=1e-4)
 
 
@@ -246,7 +242,7 @@ def test_one_missing_weight_of_the_head_is_enough(masked_lm, tmp_path):
     del weights["cls.predictions.transform.dense.weight"]
     save_file(weights, tmp_path / "model.safetensors", {"format": "pt"})
     with pytest.raises(ValueError, match=r"lack 'cls.predictions.transform.dense"):
-        features(tmp_path).surprisal(X)
+        uncached(tmp_path).surprisal(X)
 
 
 def test_an_architecture_without_such_a_head_is_refused(tmp_path, tiny_bert):
@@ -258,7 +254,7 @@ def test_an_architecture_without_such_a_head_is_refused(tmp_path, tiny_bert):
     )
     T5Model(config).save_pretrained(tmp_path)
     with pytest.raises(ValueError, match="got a 't5' model, which has none"):
-        features(tmp_path).surprisal(X)
+        uncached(tmp_path).surprisal(X)
 
 
 @pytest.mark.slow
@@ -272,7 +268,7 @@ def test_minilm_has_no_such_head(minilm, make):
 @pytest.mark.skipif(os.name == "nt", reason="writes to a mapped file")
 def test_the_features_of_the_same_folder_are_the_encoders(masked_lm):
     model = masked_lm()
-    estimator = features(model)
+    estimator = uncached(model)
     estimator.surprisal(X, random_state=0)
     module = AutoModel.from_pretrained(model).eval()
     with torch.no_grad():
@@ -283,14 +279,14 @@ def test_the_features_of_the_same_folder_are_the_encoders(masked_lm):
 def test_the_global_generators_stay(masked_lm, tmp_path):
     shutil.copytree(masked_lm(), tmp_path, dirs_exist_ok=True)  # loaded anew
     before = torch.get_rng_state(), np.random.get_state()[1].tolist()  # noqa: NPY002
-    features(tmp_path).surprisal(X)
+    uncached(tmp_path).surprisal(X)
     assert torch.equal(torch.get_rng_state(), before[0])
     assert np.random.get_state()[1].tolist() == before[1]  # noqa: NPY002
 
 
 def test_bfloat16_is_near_float32(masked_lm):
-    exact = features(masked_lm()).surprisal(X, random_state=0)
-    rough = features(masked_lm(), precision="bfloat16").surprisal(X, random_state=0)
+    exact = uncached(masked_lm()).surprisal(X, random_state=0)
+    rough = uncached(masked_lm(), precision="bfloat16").surprisal(X, random_state=0)
     np.testing.assert_array_equal(exact != 0, rough != 0)
     np.testing.assert_allclose(rough, exact, rtol=0.1, atol=0.3)
     assert not np.array_equal(rough, exact)

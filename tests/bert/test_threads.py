@@ -10,7 +10,7 @@ from skactive._utils._threads import in_torch_threads, one_torch_thread
 from skactive.bert import BertClassifier, BertFeatures
 
 from ..conftest import TEXTS
-from ._helpers import slow
+from ._helpers import DEVLIN, slow
 
 pytestmark = pytest.mark.usefixtures("fresh_cache")
 
@@ -29,7 +29,7 @@ def in_new_thread(function):
 
 def classifier(model, **params):
     defaults = {"max_epochs": 1, "n_draws": 3, "lr": 1e-3, "random_state": 0}
-    return BertClassifier(model, **{**defaults, **params})
+    return BertClassifier(model, **{**DEVLIN, **defaults, **params})
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from scipy.special import log_softmax, softmax
 from transformers import get_polynomial_decay_schedule_with_warmup
 
 from skactive._utils._random import fork_torch
-from skactive.bert._training import learning_rate
+from skactive.bert._training import choose_lr, learning_rate
 
 from ._helpers import NO_DROPOUT, assert_same_weights, layer_of, slow, weights_of
 from ._helpers import REVIEW_LABELS as Y
@@ -111,6 +111,20 @@ def test_each_parameter_has_the_rate_and_decay_of_its_part(tiny_bert):
 def test_the_rate_of_the_head_is_that_of_the_encoder_unless_told(tiny_bert):
     groups = classifier(tiny_bert, lr=3e-4).fit(X, Y).net_.optimizer_.param_groups
     assert {group["lr"] for group in groups} == {3e-4}
+
+
+@pytest.mark.parametrize("width", [16, 32])
+def test_the_rate_of_auto_is_that_of_minilm_by_the_width(tiny_encoder, width):
+    model = tiny_encoder("Bert", hidden_size=width)
+    settings = {"lr": "auto", "head_lr": 1e-2, "max_epochs": 1}
+    groups = classifier(model, **settings).fit(X, Y).net_.optimizer_.param_groups
+    assert {group["lr"] for group in groups} == {1e-2, 1e-4 * (384 / width)}
+
+
+def test_the_rates_of_minilm_and_bert():
+    rates = [choose_lr("auto", width) for width in (384, 768, 1024)]
+    assert rates == pytest.approx([1e-4, 5e-5, 3.75e-5])
+    assert choose_lr(0.25, 384) == 0.25
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from skactive.bert._features import EncodingRun, count_workers
 from skactive.bert._pretrained import Checkpoint
 
 from ..conftest import TEXTS, save_encoder
-from ._helpers import PAIRS, slow, uncached
+from ._helpers import PAIRS, PLAIN, slow, uncached
 
 pytestmark = pytest.mark.usefixtures("fresh_cache", "parts_of_two")
 
@@ -66,7 +66,7 @@ def test_workers_give_the_same_rows_in_order(
     tiny_bert, tmp_path, only_workers, X, cache
 ):
     cache = str(tmp_path) if cache == "folder" else cache
-    features = BertFeatures(tiny_bert, precision="float32", cache=cache, n_jobs=2)
+    features = BertFeatures(tiny_bert, **PLAIN, cache=cache, n_jobs=2)
     got = features.transform(X)
     only_workers.undo()
     np.testing.assert_array_equal(got, uncached(tiny_bert).transform(X))

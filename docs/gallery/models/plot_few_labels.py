@@ -26,7 +26,7 @@ from skactive.simulation import run_experiment
 # compares models and not strategies.
 
 texts, y = load_docstrings(max_per_library=100, return_X_y=True)
-encoder = BertFeatures(get_model_path(), normalize=True)
+encoder = BertFeatures(get_model_path())
 learners = {
     "LogisticRegression": ActiveLearner(make_pipeline(encoder, LogisticRegression())),
     "make_text_classifier": ActiveLearner(make_text_classifier(get_model_path())),

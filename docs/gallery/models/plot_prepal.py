@@ -21,16 +21,7 @@ from skactive.plotting import LedgerDisplay, ScoreTimeDisplay
 from skactive.simulation import al_ft, al_lr, prepal
 
 texts, y = load_docstrings(max_per_library=100, return_X_y=True)
-heavy = BertClassifier(
-    get_model_path(),
-    pooling="mean",
-    freeze=4,
-    max_epochs=6,
-    batch_size=8,
-    lr=1e-4,
-    head_lr=1e-3,
-    schedule="linear",
-)
+heavy = BertClassifier(get_model_path(), freeze=4, max_epochs=6)
 light = make_pipeline(BertFeatures(get_model_path()), LogisticRegression())
 _ = light.fit(texts[:10], y[:10])  # the first run in a process is slower: leave it out
 
@@ -47,7 +38,7 @@ _ = light.fit(texts[:10], y[:10])  # the first run in a process is slower: leave
 
 def run_protocol(protocol, **models):
     with tempfile.TemporaryDirectory() as cache:
-        features = BertFeatures(get_model_path(), normalize=True, cache=cache)
+        features = BertFeatures(get_model_path(), cache=cache)
         light = make_pipeline(features, LogisticRegression(C=10))
         return protocol(
             ActiveLearner(light, "entropy", random_state=0),

@@ -20,7 +20,7 @@ from skactive.bert import BertFeatures
 from skactive.datasets import load_docstrings
 
 texts, y = load_docstrings(max_per_library=120, return_X_y=True)
-X = BertFeatures(get_model_path(), normalize=True).fit_transform(texts)
+X = BertFeatures(get_model_path()).fit_transform(texts)
 classes = np.unique(y)
 
 # %%

@@ -24,7 +24,7 @@ from skactive.simulation import Run
 # The texts are docstrings of four libraries. The encoder runs over them once.
 
 texts, y = load_docstrings(max_per_library=120, return_X_y=True)
-X = BertFeatures(get_model_path(), normalize=True).fit_transform(texts)
+X = BertFeatures(get_model_path()).fit_transform(texts)
 
 # %%
 # :meth:`~skactive.ActiveLearner.query` works before ``fit`` and uses the cold start.
