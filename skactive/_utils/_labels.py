@@ -70,34 +70,6 @@ def as_labels(y, n_samples, *, name="y", items="X"):
     return np.array(values)
 
 
-def as_numbers(values, name):
-    """Return finite numbers as floats, (n,), or raise an error that names them."""
-    refuse_unordered(values, name)
-    try:
-        found = np.asarray(values)
-    except ValueError:  # of several lengths
-        found = np.empty((), dtype=object)
-    try:
-        found = found.astype(float) if found.dtype.kind in "biufO" else None
-    except (TypeError, ValueError, OverflowError):
-        found = None
-    if (
-        found is None
-        or found.ndim != 1
-        or not found.size
-        or not np.isfinite(found).all()
-    ):
-        raise ValueError(
-            f"{name!r} must be a sequence of finite numbers, got {_shorten(values)}."
-        )
-    return found
-
-
-def _shorten(value):
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
-
-
 def _from_objects(values, name):
     """Return an object array of labels in its proper dtype, if there is one."""
     missing = [i for i, value in enumerate(values) if _is_missing(value)]

@@ -1,10 +1,10 @@
 """BERT as scikit-learn estimators. Importing this package imports no torch."""
 
 from ._batches import BatchEncoder
-from ._cache._memory import clear_cache, get_cache_limit, set_cache_limit
+from ._cache._memory import clear_cache, set_cache_limit
 from ._classifier import BertClassifier
 from ._features import BertFeatures
-from ._regressor import BertRegressor, spearman_score
+from ._regressor import BertRegressor
 
 __all__ = [
     "BatchEncoder",
@@ -13,9 +13,7 @@ __all__ = [
     "BertRegressor",
     "DenseHead",
     "clear_cache",
-    "get_cache_limit",
     "set_cache_limit",
-    "spearman_score",
 ]
 
 

@@ -17,7 +17,13 @@ from sklearn.metrics import get_scorer_names
 from sklearn.utils.validation import check_is_fitted
 
 from .._utils._random import base_seed, fork_torch
-from .._utils._sklearn import MOST, Interval, StrOptions, check_count
+from .._utils._sklearn import (
+    MOST,
+    Interval,
+    StrOptions,
+    check_count,
+    tag_text_transformer,
+)
 from .._utils._texts import as_texts
 from ._fitting import make_net, read_with, train
 from ._module import choose_device
@@ -414,11 +420,8 @@ class BertEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return hasattr(self, "net_")
 
     def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.one_d_array = True
-        tags.input_tags.two_d_array = False
-        tags.transformer_tags.preserves_dtype = []
+        tags = tag_text_transformer(super().__sklearn_tags__())
+        tags.requires_fit = True
         return tags
 
 

@@ -338,8 +338,7 @@ class BertClassifier(ClassifierMixin, BertEstimator):
         """
         outputs = self._outputs(X)
         if self.multi_label_:
-            thresholds = getattr(self, "thresholds_", 0.5)  # not in 0.1.0
-            return (_proba_of_labels(outputs) > thresholds).astype(int)
+            return (_proba_of_labels(outputs) > self.thresholds_).astype(int)
         return self.classes_[outputs.argmax(axis=1)]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:

@@ -38,7 +38,7 @@ from ._module import choose_device, choose_layers, choose_precision, encode
 from ._pretrained import open_checkpoint
 from ._sentences import SentenceModules
 from ._surprisal import compute_surprisal
-from ._tokens import collate, cut, cut_parts, pack, tokenize
+from ._tokens import collate, cut, cut_parts, pack, tokenize, warn_of_cuts
 
 
 class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -280,7 +280,7 @@ class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         except (TypeError, UnicodeError):
             refuse_surrogates(texts)  # the likely reason, found at no cost otherwise
             raise
-        self._warn_of_cuts(run)
+        run.warn_of_cuts()
         return features
 
     @validate_params(FOLDER_PARAMS)
@@ -363,7 +363,7 @@ class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         except (TypeError, UnicodeError):
             refuse_surrogates(source, name="source")
             raise
-        self._warn_of_cuts(run)
+        run.warn_of_cuts()
         return PrecomputedFeatures(folder)
 
     def surprisal(
@@ -445,24 +445,6 @@ class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             return
         # The level is that of the caller, past the wrapper of set_output or of checks.
         warnings.warn(message, UserWarning, stacklevel=4)
-
-    def _warn_of_cuts(self, run):
-        """Warn if a run truncated texts."""
-        if not run.n_truncated:
-            return
-        if run.max_length < run.limit:
-            longest = "any number" if run.limit == np.inf else int(run.limit)
-            advice = (
-                f". A higher 'max_length' uses more of them; the model takes {longest}."
-            )
-        else:
-            advice = ", which is the most that the model takes."
-        warnings.warn(
-            f"{run.n_truncated} of the {run.n_encoded} texts encoded have more "
-            f"than {run.max_length} tokens and were cut there{advice}",
-            UserWarning,
-            stacklevel=4,  # the caller, past the wrapper of set_output or of checks
-        )
 
     def _recipe(self):
         """List what the features depend on besides the text."""
@@ -546,6 +528,12 @@ class EncodingRun:
             "precision": str(self.dtype).removeprefix("torch."),
         }
         return recipe if self.modules is None else recipe | self.modules.recipe()
+
+    def warn_of_cuts(self):
+        """Warn of the texts that were cut."""
+        of = f"the {self.n_encoded} texts encoded"
+        # The level is that of the caller, past the wrapper of set_output or of checks.
+        warn_of_cuts(self.n_truncated, of, self.max_length, self.limit, 4)
 
     def encode(self, texts, out):
         """Fill `out`, here or in workers, yielding the positions that are done."""

@@ -198,7 +198,7 @@ def train(model, texts, objective, sample_weight, *, resume, n_epochs):
         network.frozen_in_eval = model.cache_frozen
         start = copy_trained(network)
         batches = read_with(model, net, recipe).batches(texts)
-        _warn_of_cut_texts(model, batches)
+        batches.warn_of_cuts(stacklevel=6)  # the caller of fit
         _run(net, batches, (parts[0], scored), objective.y, weights)
     _refuse_diverged(model, net)
     network.eval()
@@ -388,23 +388,6 @@ def _refuse_diverged(model, net):
             f"'lr' must be small enough for the training to converge, got "
             f"{net.lr} (head_lr={model.head_lr}), with which weights became "
             "infinite or NaN. Pass a smaller one, or a smaller 'max_grad_norm'."
-        )
-
-
-def _warn_of_cut_texts(model, batches):
-    n = batches.n_truncated
-    if n:
-        is_limit = batches.max_length < model.max_length
-        advice = (
-            ", which is the most that the model takes."
-            if is_limit
-            else ". A higher 'max_length' uses more of them."
-        )
-        warnings.warn(
-            f"{n} of {len(batches)} texts have more than {batches.max_length} "
-            f"tokens and were cut there{advice}",
-            UserWarning,
-            stacklevel=7,  # the caller of fit
         )
 
 

@@ -4,58 +4,15 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import spearmanr
 from sklearn.base import RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._utils._labels import as_labels, as_numbers
+from .._utils._labels import as_labels
 from .._utils._sklearn import fit_context
 from .._utils._texts import as_texts
 from ._base import BertEstimator, complete, draws_available
 from ._fitting import Objective
-
-
-def spearman_score(y_true: ArrayLike, y_pred: ArrayLike) -> float:
-    """Compute Spearman's rank correlation, a score for `make_scorer`.
-
-    Parameters
-    ----------
-    y_true, y_pred : array-like of shape (n,)
-        The numbers and their predictions.
-
-    Returns
-    -------
-    rho : float
-        In [-1, 1]. 0 if one of the arguments is constant.
-
-    Raises
-    ------
-    ValueError
-        If the arguments differ in length, or one is not a sequence of finite numbers.
-
-    References
-    ----------
-    C. Spearman (1904). The proof and measurement of association between two things.
-    American Journal of Psychology 15.
-
-    Examples
-    --------
-    The two middle ones are in the wrong order:
-
-    >>> from skactive.bert import spearman_score
-    >>> print(f"{spearman_score([1.0, 2.0, 3.0, 4.0], [0.1, 0.3, 0.2, 9.0]):.1f}")
-    0.8
-    """
-    true, predicted = as_numbers(y_true, "y_true"), as_numbers(y_pred, "y_pred")
-    if len(true) != len(predicted):
-        raise ValueError(
-            f"'y_true' and 'y_pred' must have the same length, got {len(true)} and "
-            f"{len(predicted)}."
-        )
-    if np.ptp(true) == 0 or np.ptp(predicted) == 0:
-        return 0.0
-    return float(spearmanr(true, predicted).statistic)
 
 
 @complete
@@ -76,7 +33,6 @@ class BertRegressor(RegressorMixin, BertEstimator):
     See Also
     --------
     BertClassifier : Predict classes.
-    spearman_score : Rank correlation, for `make_scorer`.
 
     Notes
     -----

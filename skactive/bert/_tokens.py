@@ -62,6 +62,25 @@ def tokenize(checkpoint, texts, max_length):
     return Tokens(ids, types, n_truncated)
 
 
+def warn_of_cuts(n_truncated, of, max_length, limit, stacklevel):
+    """Warn if texts were truncated; `of` says of how many, `limit` is the model's."""
+    if not n_truncated:
+        return
+    if max_length < limit:
+        longest = "any number" if limit == np.inf else int(limit)
+        advice = (
+            f". A higher 'max_length' uses more of them; the model takes {longest}."
+        )
+    else:
+        advice = ", which is the most that the model takes."
+    warnings.warn(
+        f"{n_truncated} of {of} have more than {max_length} tokens and were cut "
+        f"there{advice}",
+        UserWarning,
+        stacklevel=stacklevel + 1,
+    )
+
+
 def _check_ids(checkpoint, ids, types):
     """Raise an error if the model has no embedding of a token."""
     config = checkpoint.config
@@ -223,6 +242,7 @@ class Batches:
         self.pad_id = checkpoint.pad_id
         self.device = next(network.parameters()).device
         self.max_length, self.batch_tokens = max_length, batch_tokens
+        self.limit = checkpoint.max_positions or np.inf
         self.packed = network.takes_packed and not padded
         self.tokens = self.activations = None
         self.n_truncated = 0
@@ -257,6 +277,11 @@ class Batches:
 
     def __len__(self):
         return len(self.lengths)
+
+    def warn_of_cuts(self, stacklevel):
+        """Warn of the texts that were cut."""
+        of = f"{len(self)} texts"
+        warn_of_cuts(self.n_truncated, of, self.max_length, self.limit, stacklevel + 1)
 
     def take(self, positions):
         """Return one batch, as :meth:`TextNetwork.forward` takes it."""

@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Mapping
 
 import numpy as np
+from scipy.stats import spearmanr
 from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier, is_regressor
 from sklearn.metrics import (
     check_scoring,
@@ -30,9 +31,10 @@ def _rank_labels(learner, X, y):
 
 
 def _correlate_ranks(y, predicted):
-    from ..bert._regressor import spearman_score
-
-    return spearman_score(y, predicted)
+    """Return Spearman's rank correlation; 0 if one of the arguments is constant."""
+    if np.ptp(y) == 0 or np.ptp(predicted) == 0:
+        return 0.0
+    return float(spearmanr(y, predicted).statistic)
 
 
 # Metrics that scikit-learn has as functions only, by the names that `scoring` takes.

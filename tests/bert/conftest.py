@@ -9,9 +9,9 @@ import skactive.bert._features
 from skactive.bert import (
     BertFeatures,
     clear_cache,
-    get_cache_limit,
     set_cache_limit,
 )
+from skactive.bert._cache._memory import cache_limit
 
 from ..conftest import save_encoder
 from ._helpers import PLAIN, TEXTS, get
@@ -20,7 +20,7 @@ from ._helpers import PLAIN, TEXTS, get
 @pytest.fixture
 def fresh_cache():
     """Start with nothing in memory, and leave nothing there."""
-    limit = get_cache_limit()
+    limit = cache_limit()
     clear_cache()
     yield
     clear_cache()

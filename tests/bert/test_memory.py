@@ -6,8 +6,8 @@ import weakref
 import numpy as np
 import pytest
 
-from skactive.bert import clear_cache, get_cache_limit, set_cache_limit
-from skactive.bert._cache._memory import in_use, size_of
+from skactive.bert import clear_cache, set_cache_limit
+from skactive.bert._cache._memory import cache_limit, in_use, size_of
 from skactive.bert._cache._store import open_store
 
 from ._helpers import RECIPE, TEXTS, get, rows_of
@@ -24,21 +24,17 @@ def ask(pool, **options):
     return bool(encoded)
 
 
-def test_default_limit_is_two_gibibytes():
-    assert get_cache_limit() == 2 * 2**30
-
-
-def test_the_limit_that_was_set_is_told():
-    set_cache_limit(12345)
-    assert get_cache_limit() == 12345
+def test_the_limit_is_two_gibibytes_until_another_is_set():
+    assert set_cache_limit(12345) == 2 * 2**30
+    assert set_cache_limit(678) == 12345
 
 
 @pytest.mark.parametrize("n_bytes", [-1, 1.5, "1 GB", None, True])
 def test_bad_limit(n_bytes):
-    before = get_cache_limit()
+    before = cache_limit()
     with pytest.raises(ValueError, match="'n_bytes' must be a non-negative int, got"):
         set_cache_limit(n_bytes)
-    assert get_cache_limit() == before
+    assert cache_limit() == before
 
 
 def test_what_fits_is_kept():

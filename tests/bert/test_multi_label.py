@@ -112,13 +112,6 @@ def test_going_on_keeps_tuned_thresholds(tiny_bert):
     assert first.thresholds_.tolist() == [0.5] * 3
 
 
-def test_a_model_of_0_1_0_has_no_thresholds(tiny_bert):
-    trained = fitted_copy(classifier, tiny_bert, X, Y)
-    predicted = trained.predict(X)
-    del trained.thresholds_, trained.thresholds
-    np.testing.assert_array_equal(trained.predict(X), predicted)
-
-
 def test_all_texts_are_trained_on_without_auto(tiny_bert):
     plain = fitted_copy(classifier, tiny_bert, X, Y)
     other = fitted_copy(classifier, tiny_bert, X, Y, thresholds=0.2)

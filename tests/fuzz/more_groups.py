@@ -81,13 +81,6 @@ def estimators(folder):
             ordered=("X",),
             repeats=True,
         )
-    yield Target(
-        "spearman_score",
-        lambda: {"y_true": [1.0, 2.0, 3.0, 4.0], "y_pred": [0.1, 0.3, 0.2, 9.0]},
-        lambda s, **a: bert.spearman_score(**a),
-        ordered=("y_true", "y_pred"),
-        repeats=True,
-    )
     yield Target("set_cache_limit", lambda: {"n_bytes": 2**31}, _set_cache_limit)
     yield Target(
         "make_text_classifier",
@@ -99,11 +92,7 @@ def estimators(folder):
 def _set_cache_limit(subject, n_bytes):
     from skactive import bert
 
-    before = bert.get_cache_limit()
-    try:
-        bert.set_cache_limit(n_bytes)
-    finally:
-        bert.set_cache_limit(before)
+    bert.set_cache_limit(bert.set_cache_limit(n_bytes))
 
 
 def pools(folder):

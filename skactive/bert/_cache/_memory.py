@@ -15,7 +15,7 @@ _latest = [0]  # the clock at the start of the latest call that ended
 _limit = [2 * 2**30]
 
 
-def set_cache_limit(n_bytes: int) -> None:
+def set_cache_limit(n_bytes: int) -> int:
     """Limit the memory that cached features may take in this process.
 
     The features that the latest call used are kept whatever their size. Beyond the
@@ -28,13 +28,17 @@ def set_cache_limit(n_bytes: int) -> None:
     n_bytes : int
         At least 0. The default limit is 2 GiB.
 
+    Returns
+    -------
+    previous : int
+        The limit until now, in bytes.
+
     Examples
     --------
-    >>> from skactive.bert import get_cache_limit, set_cache_limit
-    >>> set_cache_limit(3 * 2**30)
-    >>> print(f"{get_cache_limit() / 2**30:g} GiB")
+    >>> from skactive.bert import set_cache_limit
+    >>> previous = set_cache_limit(3 * 2**30)
+    >>> print(f"{set_cache_limit(previous) / 2**30:g} GiB")
     3 GiB
-    >>> set_cache_limit(2 * 2**30)
     """
     if isinstance(n_bytes, bool) or not isinstance(n_bytes, int) or n_bytes < 0:
         raise ValueError(
@@ -42,23 +46,13 @@ def set_cache_limit(n_bytes: int) -> None:
             "as 4 * 2**30."
         )
     with lock:
-        _limit[0] = n_bytes
+        previous, _limit[0] = _limit[0], n_bytes
         _trim()
+    return previous
 
 
-def get_cache_limit() -> int:
-    """Return the limit that :func:`set_cache_limit` sets, in bytes.
-
-    Returns
-    -------
-    n_bytes : int
-
-    Examples
-    --------
-    >>> from skactive.bert import get_cache_limit
-    >>> print(f"{get_cache_limit() / 2**30:g} GiB")
-    2 GiB
-    """
+def cache_limit():
+    """Return the limit of the memory, in bytes."""
     return _limit[0]
 
 

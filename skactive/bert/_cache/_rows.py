@@ -20,7 +20,7 @@ import numpy as np
 from ..._storage._files import write_atomic
 from ..._storage._mapped import NoRoomError, in_memory, map_file
 from ..._utils._chunks import chunk_size, chunks
-from ._memory import Entry, get_cache_limit, size_of
+from ._memory import Entry, cache_limit, size_of
 
 _FORMAT = 1
 _GAP = 16  # rows that are rather read than skipped: each piece is a call of the system
@@ -464,7 +464,7 @@ def allocate_rows(n_rows, width):
     room for that.
     """
     n_bytes = 4 * n_rows * width
-    if n_bytes > max(get_cache_limit(), _SMALL):
+    if n_bytes > max(cache_limit(), _SMALL):
         try:
             return map_file(n_rows, width)
         except NoRoomError as exc:
