@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -35,6 +36,24 @@ def pytest_configure(config):
     has the folder on the path anyway; `pytest` does not.
     """
     sys.path.append(str(config.rootpath))
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` selects
+def pytest_collection_modifyitems(config, items):
+    """Mark the long tests; deselect the slow ones and a real Label Studio's by default.
+
+    The default holds unless `-m` names them.
+    """
+    long_tests = Path(__file__).with_name("long_tests.txt").read_text("utf-8").split()
+    hidden = {"slow", "label_studio"} - set(re.findall(r"\w+", config.option.markexpr))
+    kept, dropped = [], []
+    for item in items:
+        if item.nodeid.split("[")[0] in long_tests:
+            item.add_marker("fuzz")
+        names = {mark.name for mark in item.iter_markers()}
+        (dropped if names & hidden else kept).append(item)
+    config.hook.pytest_deselected(items=dropped)
+    items[:] = kept
 
 
 def save_tokenizer(folder, *, model_max_length=64):

@@ -24,6 +24,7 @@ if "SKACTIVE_FUZZ_CALLS" in os.environ:
 else:
     N_CALLS = [200, pytest.param(2000, marks=pytest.mark.slow)]
 SEED = os.environ.get("SKACTIVE_FUZZ_SEED", "0")
+pytestmark = pytest.mark.fuzz
 # Share of obscure errors that a group may have. No call may be silently wrong.
 LIMIT = 0.02
 
