@@ -31,8 +31,7 @@ from ._utils._labels import as_labels, check_weights, marginals
 from ._utils._pipelines import split_estimator
 from ._utils._random import base_seed
 from ._utils._sklearn import MOST, check_count, naming, num_samples
-from .linear_model import _laplace, _ridge
-from .linear_model._gradients import is_linear_logistic
+from .linear_model import _laplace, _ridge, is_linear_logistic
 
 __all__ = ["sample_predictions", "sample_proba"]
 

@@ -1,10 +1,18 @@
 """BERT as scikit-learn estimators. Importing this package imports no torch."""
 
+from importlib import import_module
+
+# Private names that other folders use are imported as themselves.
 from ._batches import BatchEncoder
 from ._cache._memory import clear_cache, set_cache_limit
 from ._classifier import BertClassifier
 from ._features import BertFeatures
+from ._pretrained import Checkpoint as Checkpoint
+from ._pretrained import digest_file as digest_file
+from ._pretrained import open_checkpoint as open_checkpoint
+from ._pretrained import quiet as quiet
 from ._regressor import BertRegressor
+from ._sentences import SentenceModules as SentenceModules
 
 __all__ = [
     "BatchEncoder",
@@ -17,9 +25,10 @@ __all__ = [
 ]
 
 
-def __getattr__(name):
-    if name == "DenseHead":  # it needs torch
-        from ._heads import DenseHead
+_WITH_TORCH = {"DenseHead": "_heads", "copy_trained": "_training"}
 
-        return DenseHead
+
+def __getattr__(name):
+    if name in _WITH_TORCH:
+        return getattr(import_module(f".{_WITH_TORCH[name]}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -31,8 +31,7 @@ from .._utils._sklearn import (
 )
 from .._utils._texts import as_texts, refuse_surrogates
 from .._utils._threads import in_torch_threads, one_torch_thread
-from ..features._folder import FOLDER_PARAMS, write_features
-from ..features._precomputed import PrecomputedFeatures
+from ..features import FOLDER_PARAMS, PrecomputedFeatures, write_features
 from ._cache._store import FeatureStore, open_store
 from ._module import choose_device, choose_layers, choose_precision, encode
 from ._pretrained import open_checkpoint

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ..linear_model._gradients import distance_from_scores
+from ..linear_model import distance_from_scores
 from ._encoder import linear
 
 

@@ -11,8 +11,7 @@ from sklearn.pipeline import make_pipeline
 from .._storage._outputs import find_mode, write_own
 from .._text_classifier import packaged_model
 from .._utils._labels import predict_labels
-from ..bert._features import BertFeatures
-from ..bert._pretrained import open_checkpoint
+from ..bert import BertFeatures, open_checkpoint
 from ..datasets import open_pool
 from ..features import PrecomputedFeatures, StaticFeatures
 from ..labeling._large_project import LargeProject, write_rows

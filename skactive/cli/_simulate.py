@@ -12,8 +12,7 @@ from sklearn.pipeline import make_pipeline
 
 from .._text_classifier import make_text_classifier, packaged_model
 from .._utils._labels import find_target
-from ..bert._features import BertFeatures
-from ..bert._pretrained import open_checkpoint
+from ..bert import BertFeatures, open_checkpoint
 from ..datasets._load import load_docstrings, load_table
 from ..learner import ActiveLearner
 from ..plotting._axes import import_figure

@@ -12,8 +12,7 @@ from .._text_classifier import (
     packaged_model,
 )
 from .._utils._labels import list_classes
-from ..bert._features import BertFeatures
-from ..bert._pretrained import open_checkpoint
+from ..bert import BertFeatures, open_checkpoint
 from ..datasets._label_cells import to_indicator
 from ..registry import get_strategy
 from ._options import say

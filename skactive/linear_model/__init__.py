@@ -1,8 +1,21 @@
 """Linear models for the active learning loop."""
 
-from ._few_label import FewLabelClassifier, PrototypeClassifier
+# Private names that other folders use are imported as themselves.
+from ._few_label import (
+    FewLabelClassifier,
+    PrototypeClassifier,
+    TunedOneVsRestClassifier,
+)
+from ._few_label import assign_folds as assign_folds
+from ._few_label import calibrate as calibrate
+from ._gradients import boundary_distance as boundary_distance
+from ._gradients import check_boundary as check_boundary
+from ._gradients import check_gradient_factors as check_gradient_factors
+from ._gradients import distance_from_scores as distance_from_scores
+from ._gradients import gradient_factors as gradient_factors
+from ._gradients import is_linear_logistic as is_linear_logistic
 from ._logistic import SequentialLogisticRegression
-from ._several_labels import TunedOneVsRestClassifier
+from ._softmax import SoftmaxHessian as SoftmaxHessian
 
 __all__ = [
     "FewLabelClassifier",

@@ -40,8 +40,7 @@ def encode_weights(estimator, where, writer):
 
 def write_encoder(features, where, writer):
     """Copy the encoder of a `BertFeatures`; return its folder."""
-    from ..bert._pretrained import open_checkpoint
-    from ..bert._sentences import SentenceModules
+    from ..bert import SentenceModules, open_checkpoint
 
     opened = open_checkpoint(features.model, features.revision)
     place, files = _model_at(where), {}
@@ -57,7 +56,7 @@ def write_encoder(features, where, writer):
 
 def write_table(features, writer):
     """Write the table of a `StaticFeatures`; return its folder."""
-    from ..bert._pretrained import digest_file
+    from ..bert import digest_file
 
     draft = writer.folder / "pretrained" / "draft"
     draft.parent.mkdir(exist_ok=True)
@@ -74,7 +73,7 @@ def write_table(features, writer):
 
 def _copy_pretrained(estimator, digest, where, writer):
     """Copy the encoder from which training started; return its folder."""
-    from ..bert._pretrained import open_checkpoint
+    from ..bert import open_checkpoint
 
     recipe = estimator._recipe
     model, revision = recipe["module"]["model"], recipe["module"]["revision"]
@@ -105,7 +104,7 @@ def _model_at(where):
 
 def _copy_once(opened, place, writer, files=()):
     """Copy an encoder unless an equal one was copied; return its folder."""
-    from ..bert._pretrained import digest_file
+    from ..bert import digest_file
 
     files = dict(files)
     contents = [[name, digest_file(path)] for name, path in sorted(files.items())]
@@ -118,7 +117,7 @@ def _copy_once(opened, place, writer, files=()):
 
 def _write_pretrained(opened, place, writer, files, contents):
     """Write encoder and tokenizer, check them, and return their folder."""
-    from ..bert._pretrained import Checkpoint
+    from ..bert import Checkpoint
 
     # A new tokenizer: that of the opened checkpoint may be set to truncate.
     source = Checkpoint(opened.name, opened.revision, local=opened.local)
@@ -156,7 +155,7 @@ def _write_encoder(source, folder):
         return
     from transformers import AutoModel
 
-    from ..bert._pretrained import quiet
+    from ..bert import quiet
 
     model, _ = source.load(AutoModel)
     with quiet():
@@ -178,8 +177,7 @@ def restore(cls, params, state, node, where, reader):
     from safetensors.numpy import load_file
     from torch import nn
 
-    from ..bert._pretrained import open_checkpoint
-    from ..bert._training import copy_trained
+    from ..bert import copy_trained, open_checkpoint
 
     # Predictions use the copy, even if the original folder has changed.
     recipe = state[_RECIPE]

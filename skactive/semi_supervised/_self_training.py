@@ -31,9 +31,11 @@ from .._utils._sklearn import (
     naming,
 )
 from .._utils._texts import read_unlabeled
-from ..linear_model._few_label import FewLabelClassifier, assign_folds, calibrate
-from ..linear_model._gradients import (
+from ..linear_model import (
+    FewLabelClassifier,
+    assign_folds,
     boundary_distance,
+    calibrate,
     check_boundary,
     check_gradient_factors,
     gradient_factors,

@@ -16,7 +16,7 @@ from .._utils._pipelines import (
 from .._utils._random import round_rng
 from .._utils._sklearn import num_samples
 from .._utils._threads import one_blas_thread
-from ..linear_model._few_label import calibrate
+from ..linear_model import calibrate
 from ..semi_supervised import SelfTraining
 
 _N_SPLITS = 5

@@ -5,7 +5,7 @@ from scipy.special import log_softmax, logit
 from scipy.stats import norm
 from sklearn.linear_model import LogisticRegression
 
-from ..linear_model._few_label import calibrate
+from ..linear_model import calibrate
 
 _Z = float(norm.ppf(0.975))
 # Held-out predictions depend on each other, as their models share labels: the variance

@@ -20,7 +20,7 @@ from .._utils._pipelines import (
 from .._utils._random import round_rng
 from .._utils._texts import drop_known_texts
 from .._utils._threads import one_blas_thread
-from ..linear_model._few_label import assign_folds
+from ..linear_model import assign_folds
 
 _N_SPLITS = 5
 _N_REST = 1000  # unlabeled items that are predicted

@@ -12,7 +12,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from .._math import _scores
 from .._utils._chunks import chunk_size, map_chunks
 from .._utils._sklearn import Interval, StrOptions
-from ..linear_model._softmax import SoftmaxHessian
+from ..linear_model import SoftmaxHessian
 from ._base import PointwiseStrategy
 
 

@@ -16,7 +16,7 @@ from .._utils._containers import take_rows
 from .._utils._dask import is_dask, map_rows
 from .._utils._pipelines import has_sampler, resample, split_estimator
 from .._utils._sklearn import is_linear_classifier, num_samples
-from ..linear_model._gradients import boundary_distance, gradient_factors
+from ..linear_model import boundary_distance, gradient_factors
 from . import _quantities
 from ._quantities import check_capability, check_target, read_only, take_from
 from ._query import PoolQuery

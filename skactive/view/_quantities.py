@@ -23,7 +23,7 @@ from .._utils._labels import find_target, marginals
 from .._utils._pipelines import split_estimator
 from .._utils._sklearn import is_linear_classifier
 from .._utils._threads import one_blas_thread
-from ..linear_model._gradients import check_boundary, check_gradient_factors
+from ..linear_model import check_boundary, check_gradient_factors
 from ..registry import get_strategy
 from ..strategies._base import OF_CLASSES, TARGETS
 
