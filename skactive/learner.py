@@ -547,7 +547,8 @@ class ActiveLearner(
             X_unlabeled = self._check_unlabeled(data.X, X_unlabeled)
         fit_params = self._route("fit", check_weights(fit_params, len(data.y)))
         if needs_classes(self.estimator, data.y):
-            estimator, fit_params = DummyClassifier(strategy="most_frequent"), {}
+            estimator = DummyClassifier(strategy="most_frequent")
+            fit_params, X_unlabeled = {}, None
         else:
             estimator = fresh_estimator(
                 self.estimator, data.y, data.seed, data.n_rounds
@@ -555,7 +556,7 @@ class ActiveLearner(
             continue_from(estimator, last)
         # More threads would change rounding, and wait for each other.
         with one_blas_thread(), name_bad_texts(data.X):
-            if X_unlabeled is not None and not isinstance(estimator, DummyClassifier):
+            if X_unlabeled is not None:
                 pool = unlabeled_params(estimator, data.X, data.y, X_unlabeled)
                 fit_params = {**fit_params, **pool}
             with explain_constant_labels(data.y):

@@ -39,32 +39,39 @@ def k_center(
     several new centers. Squared distances are equal if they differ by less than 2^-32
     of themselves, or by less than the rounding error of a float64 product with the row.
     """
-    if distances is None:
-        return _FarthestFirst(X, rng, labeled, metric, n_jobs).choose(n_queries)
-    return _FromDistances(X, rng, distances, n_queries, metric, n_jobs).choose(
-        n_queries
-    )
+    known = {"labeled": labeled, "distances": distances}
+    search = _FarthestFirst(X, rng, n_queries, metric, n_jobs, **known)
+    while len(search.picks) < n_queries:
+        search.pick()
+    return np.array(search.picks, dtype=np.intp)
 
 
 class _FarthestFirst:
     """State of the search: bounds for all rows, distances for a block of them."""
 
-    def __init__(self, X, rng, labeled, metric, n_jobs):
+    def __init__(self, X, rng, n_picks, metric, n_jobs, *, labeled, distances):
         self.X, self.n_jobs = float_rows(X), n_jobs
         self.labeled = self.X[:0] if labeled is None else float_rows(labeled)
+        self.distances = distances  # to centers that are not in `labeled`, or None
         self.ready = ReadyRows(self.X, metric)
         n, d = self.X.shape
         # The row with the highest key is next. Ties are broken by a number drawn
         # in advance, so that they do not depend on the blocks.
-        self.priority = _draw_priority(n, rng)
-        start = [] if self.labeled.shape[0] else [int(self.priority.argmax())]
-        self.picks, self.pending, self.block = start, [], None
-        self.noise = self._bound_noise()
+        self.priority = (rng.permutation(n) + 1) / (n + 1)
+        self.picks, self.pending, self.block = [], [], None
         self.size = min(n, ROWS, chunk_size(8 * d))
-        self.bounds = np.full(n, np.inf)
-        self.bounds[start] = -np.inf
-        if self.size < n:
-            for centers in self._centers():
+        if distances is not None:
+            # For a single pick, no row has to be read.
+            self.noise = np.zeros(n) if n_picks == 1 else self._bound_noise()
+            self.size = min(self.size, max(32, 16 * n_picks))
+            self.bounds = distances.copy()
+        else:
+            if not self.labeled.shape[0]:
+                self.picks.append(int(self.priority.argmax()))
+            self.noise = self._bound_noise()
+            self.bounds = np.full(n, np.inf)
+            self.bounds[self.picks] = -np.inf
+            for centers in self._centers() if self.size < n else ():
                 self._lower(centers)
         self._open_block()
 
@@ -89,13 +96,8 @@ class _FarthestFirst:
             np.minimum(distances, 0) + priority * NOTHING,  # copies, and picks
         )
 
-    def choose(self, n_queries):
-        """Continue until there are n picks."""
-        while len(self.picks) < n_queries:
-            self._pick()
-        return np.array(self.picks, dtype=np.intp)
-
-    def _pick(self):
+    def pick(self):
+        """Choose the next row."""
         best, key = self._best()
         if key < self.rest and self.pending:
             self._lower(self.X[self.pending])
@@ -156,47 +158,19 @@ class _FarthestFirst:
 
     def _distances(self, rows, positions):
         """Return squared distances in float64 of some rows to their nearest centers."""
-        distances = self._known(positions)
+        distances = np.full(len(positions), np.inf)
+        if self.distances is not None:
+            distances = self.distances[positions]
         for centers in self._centers():
             centers = self.ready(centers, np.float64)
             np.minimum(distances, _to_nearest(rows, centers), out=distances)
         return distances
-
-    def _known(self, positions):
-        """Return squared distances to centers that are not in `_centers`."""
-        return np.full(len(positions), np.inf)
 
     def _centers(self):
         for part in chunks(self.labeled.shape[0], CENTERS):
             yield self.labeled[part]
         for part in chunks(len(self.picks), CENTERS):
             yield self.X[self.picks[part]]
-
-
-class _FromDistances(_FarthestFirst):
-    """The same search, from known distances instead of labeled rows."""
-
-    def __init__(self, X, rng, distances, n_picks, metric, n_jobs):
-        self.X, self.n_jobs = float_rows(X), n_jobs
-        self.labeled = self.X[:0]
-        self.ready = ReadyRows(self.X, metric)
-        n, d = self.X.shape
-        self.priority = _draw_priority(n, rng)
-        self.picks, self.pending, self.block = [], [], None
-        # For a single pick, no row has to be read.
-        self.noise = np.zeros(n) if n_picks == 1 else self._bound_noise()
-        self.size = min(n, ROWS, chunk_size(8 * d), max(32, 16 * n_picks))
-        self.distances = distances
-        self.bounds = distances.copy()
-        self._open_block()
-
-    def _known(self, positions):
-        return self.distances[positions]
-
-
-def _draw_priority(n, rng):
-    """Draw a random order of n rows, as distinct numbers between 0 and 1."""
-    return (rng.permutation(n) + 1) / (n + 1)
 
 
 class ReadyRows:

@@ -4,8 +4,6 @@ Logarithms are natural, so information is in nats. Nothing is clipped: the limit
 probabilities 0 and 1 are exact.
 """
 
-from numbers import Real
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -52,8 +50,20 @@ _OF_LABEL = {
 }
 
 
-def label_uncertainty(proba, measure, aggregate="mean"):
-    """Return the mean or maximum (n,) of a measure over labels, of `proba` (n, k)."""
+UNCERTAINTIES = {
+    "entropy": entropy,
+    "least_confidence": least_confidence,
+    "margin": lambda proba: 1.0 - margin(proba),
+}
+
+
+def uncertainty(proba, measure, target="single-label", aggregate="mean"):
+    """Return the uncertainty (n,) of class probabilities `proba` (n, k).
+
+    For the target "multi-label", the mean or maximum of the measure over the labels.
+    """
+    if target != "multi-label":
+        return UNCERTAINTIES[measure](proba)
     values = _OF_LABEL[measure](np.asarray(proba))
     return values.max(axis=1) if aggregate == "max" else values.mean(axis=1)
 
@@ -187,12 +197,6 @@ def stochastic_n(scores, n_queries, rng, *, method="power", coldness=1.0):
     TMLR 2023).
     """
     scores = np.asarray(scores)
-    if method not in ("power", "softmax"):
-        raise ValueError(f"method must be 'power' or 'softmax'; got {method!r}.")
-    if not isinstance(coldness, Real):
-        raise TypeError(f"coldness must be a number; got {coldness!r}.")
-    if not 0 < coldness < np.inf:
-        raise ValueError(f"coldness must be a finite number above 0; got {coldness!r}.")
     # Noise is assigned by rank, so it does not depend on the order of the pool.
     order = top_n(scores, scores.shape[0], rng)
     ranked = scores[order].astype(np.float64)

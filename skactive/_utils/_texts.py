@@ -4,7 +4,6 @@ from contextlib import contextmanager
 from traceback import walk_tb
 
 import numpy as np
-from scipy import sparse
 
 from ._containers import (
     NothingToAskError,
@@ -14,7 +13,6 @@ from ._containers import (
     refuse_unordered,
     take_rows,
 )
-from ._dask import is_dask
 from ._sklearn import explain_unreadable, num_samples
 
 _HINT = "Pass a sequence of str, or of (str, str) pairs."
@@ -107,8 +105,8 @@ def read_unlabeled(X_unlabeled, X):
 
 def _find_texts(X, positions=None):
     """Return the items at some positions, or None unless all are texts or pairs."""
-    numeric = isinstance(X, np.ndarray) and X.dtype.kind in "fiubc"
-    if X is None or numeric or sparse.issparse(X) or is_dask(X):
+    is_numeric = getattr(getattr(X, "dtype", None), "kind", "O") in "fiubc"
+    if X is None or is_numeric:
         return None
     try:
         as_texts(take_rows(X, np.arange(1)))  # a look at one is cheap

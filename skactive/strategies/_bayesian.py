@@ -1,6 +1,5 @@
 """Bayesian strategies: query where posterior samples of the model disagree."""
 
-from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
@@ -12,13 +11,6 @@ from .._math._joint import select_by_covariance, select_jointly
 from .._math._scores import stochastic_n
 from .._utils._sklearn import MOST, Interval, StrOptions
 from ._base import TARGETS, PointwiseStrategy, Strategy
-
-_MEASURES = {
-    "entropy": _scores.entropy,
-    "least_confidence": _scores.least_confidence,
-    # From 0 to 1, the highest first, as "power" needs it.
-    "margin": lambda proba: 1.0 - _scores.margin(proba),
-}
 
 
 class _Draws(PointwiseStrategy):
@@ -175,7 +167,7 @@ class MCDropout(_Draws):
 
     _parameter_constraints = {
         **_Draws._parameter_constraints,
-        "measure": [StrOptions(set(_MEASURES))],
+        "measure": [StrOptions(set(_scores.UNCERTAINTIES))],
     }
 
     def __init__(
@@ -195,12 +187,12 @@ class MCDropout(_Draws):
         """Return the uncertainty of the mean, or the variance of a regressor."""
         if view.target == "regression":
             return view.map_draws(lambda draws: draws.var(axis=1), self.n_draws)
-        measure = _MEASURES[self.measure]
-        if view.target == "multi-label":
-            measure = partial(_scores.label_uncertainty, measure=self.measure)
-        return view.map_draws(
-            lambda draws: measure(_scores.mean_over_draws(draws)), self.n_draws
-        )
+
+        def measure(draws):
+            mean = _scores.mean_over_draws(draws)
+            return _scores.uncertainty(mean, self.measure, view.target)
+
+        return view.map_draws(measure, self.n_draws)
 
 
 class BatchBALD(Strategy):

@@ -218,7 +218,7 @@ class WholeCluster(Strategy):
         """Return the mean uncertainty (n,) of the labels."""
         if self.measure == "margin":
             return -view.label_margins.mean(axis=1)
-        return _scores.label_uncertainty(view.proba, self.measure)
+        return _scores.uncertainty(view.proba, self.measure, "multi-label")
 
 
 def ask_each_cluster(X, n_queries, rng, normalize=False):

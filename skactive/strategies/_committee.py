@@ -21,7 +21,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from .._math._scores import (
     consensus_entropy,
     kl_to_mean,
-    label_uncertainty,
+    uncertainty,
     vote_entropy,
     vote_variation_ratio,
 )
@@ -382,7 +382,7 @@ def _mean_divergence(proba):
 
 
 def _of_mean(measure):
-    return lambda labels: label_uncertainty(labels.mean(axis=1), measure)
+    return lambda labels: uncertainty(labels.mean(axis=1), measure, "multi-label")
 
 
 # The share of the votes for a label is the mean of the predictions, so the same

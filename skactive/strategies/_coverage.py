@@ -1,6 +1,5 @@
 """Coverage: select a batch after which every candidate is near a label."""
 
-from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
 
@@ -10,10 +9,10 @@ from scipy import sparse
 from scipy.special import expit, logit, softmax
 from sklearn.preprocessing import normalize
 
-from .._math import _scores
 from .._math._clustering import assign, k_means
 from .._math._coverage import ball_cover, closest_pair, herd, pure_radius
 from .._math._k_center import METRICS, k_center
+from .._math._scores import UNCERTAINTIES, uncertainty
 from .._utils._chunks import float_rows
 from .._utils._labels import find_target
 from .._utils._sklearn import Interval, StrOptions
@@ -198,14 +197,6 @@ class ProbCover(Strategy):
         )
 
 
-# Uncertainty of class probabilities.
-_UNCERTAINTIES: dict[str, Callable] = {
-    "margin": lambda proba: 1 - _scores.margin(proba),
-    "entropy": _scores.entropy,
-    "least_confidence": _scores.least_confidence,
-}
-
-
 class UHerding(Strategy):
     """Query the candidate that covers most uncertainty not yet covered, repeatedly.
 
@@ -277,7 +268,7 @@ class UHerding(Strategy):
     """
 
     _parameter_constraints = {
-        "measure": [StrOptions(set(_UNCERTAINTIES)), None],
+        "measure": [StrOptions(set(UNCERTAINTIES)), None],
         "radius": [Interval(Real, 0, np.inf, closed="neither"), StrOptions({"auto"})],
         "temperature": [Interval(Real, 0, np.inf, closed="neither")],
         "sample_size": [Interval(Integral, 1, None, closed="left")],
@@ -336,23 +327,14 @@ class UHerding(Strategy):
         if self.measure is None or view.estimator is None:
             return np.ones(len(view))
         scores = view.class_scores.astype(np.float64)
+        several = view.target == "multi-label"
         if hasattr(view.final_estimator, "predict_proba"):
             with np.errstate(divide="ignore"):
-                scores = np.log(scores)
-        if view.target == "multi-label":
-            weights = self._measure_labels(view)
-        else:
-            proba = softmax(scores / self.temperature, axis=1)
-            weights = _UNCERTAINTIES[self.measure](proba)
+                scores = logit(scores) if several else np.log(scores)
+        scores = scores / self.temperature
+        proba = expit(scores) if several else softmax(scores, axis=1)
+        weights = uncertainty(proba, self.measure, view.target)
         return weights if weights.any() else np.ones(len(view))
-
-    def _measure_labels(self, view):
-        """Return the mean uncertainty (n,) of the labels."""
-        scores = view.class_scores.astype(np.float64)
-        if hasattr(view.final_estimator, "predict_proba"):
-            scores = logit(scores)
-        proba = expit(scores / self.temperature)
-        return _scores.label_uncertainty(proba, self.measure)
 
 
 def _to_labeled(view, X):

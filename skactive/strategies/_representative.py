@@ -98,16 +98,10 @@ class PreClustering(Strategy):
         density = _log_mixture(
             features, medoids, labels, distances, bandwidth, view.n_jobs
         )
+        error = _scores.uncertainty(view.proba, "least_confidence", view.target)
         with np.errstate(divide="ignore"):
-            error = np.log(_expected_error(view))  # -inf: no error
+            error = np.log(error)  # -inf: no error
         return _in_turns(error + density, labels, n_queries, view.rng)
-
-
-def _expected_error(view):
-    """Return the probability of an error (n,), the mean over several labels."""
-    if view.target == "multi-label":
-        return _scores.label_uncertainty(view.proba, "least_confidence")
-    return _scores.least_confidence(view.proba)
 
 
 def _gaps(view):

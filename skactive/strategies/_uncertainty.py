@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .._math import _scores
 from .._math._neighbors import squared_norms
+from .._math._scores import UNCERTAINTIES, uncertainty
 from .._utils._chunks import chunk_size, chunks, float_rows, map_chunks
 from .._utils._sklearn import Interval, StrOptions
 from ._base import CLASSES, PointwiseStrategy
@@ -96,9 +96,7 @@ class Entropy(_OfLabels):
 
     def score(self, view: Any) -> NDArray:
         """Return the entropy in nats."""
-        if view.target == "multi-label":
-            return _scores.label_uncertainty(view.proba, "entropy", self.aggregate)
-        return _scores.entropy(view.proba)
+        return uncertainty(view.proba, "entropy", view.target, self.aggregate)
 
 
 class LeastConfidence(_OfLabels):
@@ -139,10 +137,7 @@ class LeastConfidence(_OfLabels):
 
     def score(self, view: Any) -> NDArray:
         """Return 1 minus the highest probability."""
-        if view.target == "multi-label":
-            measure = "least_confidence"
-            return _scores.label_uncertainty(view.proba, measure, self.aggregate)
-        return _scores.least_confidence(view.proba)
+        return uncertainty(view.proba, "least_confidence", view.target, self.aggregate)
 
 
 VariationRatio = LeastConfidence  # the other name of the measure
@@ -211,13 +206,6 @@ class Margin(_OfLabels):
         return -view.margins
 
 
-_UNCERTAINTIES = {
-    "entropy": _scores.entropy,
-    "least_confidence": _scores.least_confidence,
-    "margin": lambda proba: 1.0 - _scores.margin(proba),
-}
-
-
 class Density(PointwiseStrategy):
     """Query the candidates with the highest uncertainty times density.
 
@@ -269,7 +257,7 @@ class Density(PointwiseStrategy):
     """
 
     _parameter_constraints = {
-        "measure": [StrOptions(set(_UNCERTAINTIES))],
+        "measure": [StrOptions(set(UNCERTAINTIES))],
         "beta": [Interval(Real, 0, np.inf, closed="left")],
         "similarity": [StrOptions({"cosine", "shifted"})],
         "n_neighbors": [Interval(Integral, 1, None, closed="left"), None],
@@ -292,14 +280,11 @@ class Density(PointwiseStrategy):
 
     def score(self, view: Any) -> NDArray:
         """Return uncertainty times density to the power of beta."""
-        if view.target == "multi-label":
-            uncertainty = _scores.label_uncertainty(view.proba, self.measure)
-        else:
-            uncertainty = _UNCERTAINTIES[self.measure](view.proba)
+        uncertain = uncertainty(view.proba, self.measure, view.target)
         similarity = self._similarity(view)
         if self.similarity == "shifted":
             similarity = (1 + similarity) / 2
-        return uncertainty * np.maximum(similarity, 0) ** self.beta
+        return uncertain * np.maximum(similarity, 0) ** self.beta
 
     def _similarity(self, view):
         if self.n_neighbors is None:

@@ -258,19 +258,3 @@ def test_a_negative_score_has_no_power():
     with pytest.raises(ValueError, match=r"got -0.5 at position 2. Use 'softmax'"):
         draw([1.0, 0.0, -0.5], 2)
     assert draw([-1.0, -0.0, -90.0], 2, method="softmax", coldness=30.0)[0] == 1
-
-
-@pytest.mark.parametrize("coldness", [0, -1.0, np.inf, np.nan])
-def test_coldness_is_above_zero(coldness):
-    with pytest.raises(ValueError, match="coldness must be a finite number above 0"):
-        draw([1.0, 2.0], 1, coldness=coldness)
-
-
-def test_a_coldness_that_is_no_number_is_named():
-    with pytest.raises(TypeError, match="coldness must be a number; got '1'"):
-        draw([1.0, 2.0], 1, coldness="1")
-
-
-def test_an_unknown_method_is_named():
-    with pytest.raises(ValueError, match="'power' or 'softmax'; got 'rank'"):
-        draw([1.0, 2.0], 1, method="rank")
