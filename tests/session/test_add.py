@@ -122,7 +122,7 @@ def test_new_items_have_ids_where_the_pool_has_some(open_texts):
         (NEW, ["x", "y", 0.5], TypeError, "must hold str or int, got 0.5"),
         ([], [], ValueError, "'items' holds no items"),
         ("text", ["x"], TypeError, "'items' must be a sequence of items, got a sing"),
-        ([1.0, 2.0], ["x", "y"], TypeError, "'items' must be texts as the pool holds"),
+        ([1.0, 2.0], ["x", "y"], TypeError, "'items' must be texts, as the pool holds"),
         ({"a", "b"}, ["x", "y"], TypeError, "'items' must be a sequence"),
     ],
 )
