@@ -59,8 +59,8 @@ from ._utils._sklearn import (
 from ._utils._texts import drop_known_texts, name_bad_texts, read_unlabeled
 from ._utils._threads import one_blas_thread
 from .registry import resolve
-from .strategies._base import check_gives_scores, find_requirements
-from .view._pool_view import PoolView
+from .strategies import check_gives_scores, find_requirements
+from .view import PoolView
 
 __all__ = ["ActiveLearner"]
 

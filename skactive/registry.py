@@ -10,7 +10,7 @@ from typing import Any
 from sklearn.base import clone
 
 from ._utils import _plugins
-from .strategies._base import FunctionStrategy
+from .strategies import FunctionStrategy
 
 __all__ = ["available", "get_strategy", "get_strategy_names", "register", "unregister"]
 

@@ -7,9 +7,9 @@ import warnings
 
 from .._utils._format import format_table
 from ..registry import available, find, get_strategy
-from ..strategies._base import TARGETS
+from ..strategies import TARGETS
 from ..testing import check_strategy
-from ..view._quantities import check_declarations
+from ..view import check_declarations
 
 
 def run_strategies(args):

@@ -16,7 +16,7 @@ from sklearn import config_context
 
 from .._storage._fingerprint import major
 from ..registry import available, find, get_strategy, load
-from ..strategies._base import FunctionStrategy
+from ..strategies import FunctionStrategy
 from ._bert import encode_weights, find_model, restore, write_encoder, write_table
 from ._folder import MOST_BYTES, OBJECT_FILE, TAG, LoadError, check_size, quote
 from ._values import encode_items

@@ -22,8 +22,8 @@ from .._utils._labels import as_labels, is_indicator
 from .._utils._pipelines import split_estimator
 from .._utils._sklearn import MOST, HasMethods, Interval, validate_params
 from ..registry import resolve
-from ..strategies._base import TARGETS
-from ..view._quantities import check_capability, check_target
+from ..strategies import TARGETS
+from ..view import check_capability, check_target
 from ._resume import fingerprint, make_plan
 from ._run import Run
 from ._scoring import check_labels, check_test_data

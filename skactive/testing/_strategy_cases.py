@@ -18,12 +18,12 @@ from sklearn.base import (
 from .._utils._plugins import validate
 from ..learner import ActiveLearner
 from ..registry import get_strategy, resolve
-from ..strategies._base import (
+from ..strategies import (
     FunctionStrategy,
     PointwiseStrategy,
     find_requirements,
 )
-from ..view._pool_view import PoolView
+from ..view import PoolView
 from ._common import ensure
 
 # The models: a row of `X` holds the k class probabilities of the item and then its d

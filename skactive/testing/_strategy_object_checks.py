@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
-from ..view._quantities import check_declarations
+from ..view import check_declarations
 from ._common import (
     changed_names,
     ensure,

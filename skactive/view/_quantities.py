@@ -25,7 +25,7 @@ from .._utils._sklearn import is_linear_classifier
 from .._utils._threads import one_blas_thread
 from ..linear_model import check_boundary, check_gradient_factors
 from ..registry import get_strategy
-from ..strategies._base import OF_CLASSES, TARGETS
+from ..strategies import OF_CLASSES, TARGETS
 
 # Up to this many multiplications, threads of BLAS only wait for each other.
 _SMALL = 2**30
