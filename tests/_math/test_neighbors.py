@@ -179,9 +179,14 @@ def by_loops(X, Y, values, k):
     return np.array(means)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("k", [1, 3, 19, 20, 50])
-@pytest.mark.parametrize("offset", [0, 100])
+@pytest.mark.parametrize(
+    ("dtype", "k", "offset"),
+    [
+        *((np.float64, k, 100) for k in [1, 3, 19, 20, 50]),
+        *((np.float32, k, 0) for k in [1, 3, 19]),
+        (np.float32, 3, 100),
+    ],
+)
 def test_a_double_loop_finds_the_same(dtype, k, offset):
     rng = np.random.default_rng(0)
     X = (rng.normal(size=(50, 8)) + offset).astype(dtype)

@@ -48,9 +48,14 @@ def test_one_row_per_text_and_each_text_encoded_once(tmp_path, texts, dtype):
     assert write(texts, tmp_path / "f", dtype=dtype)[1] == []
 
 
-@pytest.mark.parametrize("texts", [TEXTS, REPEATED])
-@pytest.mark.parametrize("stop_after", [0, 1, 10, 14, 18])
-@pytest.mark.parametrize("span", [10, 30, 10**6])
+@pytest.mark.parametrize(
+    ("texts", "stop_after", "span"),
+    [
+        *((TEXTS, stop_after, 10) for stop_after in [0, 1, 10, 14, 18]),
+        *((REPEATED, stop_after, 30) for stop_after in [1, 10, 18]),
+        *((texts, 14, 10**6) for texts in [TEXTS, REPEATED]),
+    ],
+)
 def test_an_interrupted_call_goes_on(tmp_path, monkeypatch, texts, stop_after, span):
     monkeypatch.setattr(_folder, "_SPAN_TEXTS", span)
     write(texts, tmp_path / "whole")

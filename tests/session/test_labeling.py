@@ -138,11 +138,13 @@ def test_labels_of_items_never_asked_are_recorded_as_such(open_session):
 
 
 @pytest.mark.parametrize(
-    "wrap",
-    [list, tuple, np.array, pd.Series, pl.Series, lambda y: np.array(y, object)],
-)
-@pytest.mark.parametrize(
-    "labels", [["a", "b"], [0, 1], [True, False], [0.5, 2.0], [[0, 1], [1, 1]]]
+    ("wrap", "labels"),
+    [
+        *((list, y) for y in [["a", "b"], [0, 1], [True, False], [0.5, 2.0]]),
+        *((kind, [0, 1]) for kind in [tuple, np.array, pd.Series, pl.Series]),
+        *((kind, [[0, 1], [1, 1]]) for kind in [list, np.array]),
+        (lambda y: np.array(y, object), ["a", "b"]),
+    ],
 )
 def test_labels_keep_their_types(open_session, wrap, labels):
     if isinstance(labels[0], list) and wrap not in (list, tuple, np.array):

@@ -57,7 +57,6 @@ def assert_asks_the_least_sure(learner, X, sure, values):
     assert len(set(picks)) == BATCH
     # Rounding may swap what differs in the last digit, so compare what was reached.
     np.testing.assert_allclose(found, best, rtol=1e-9, atol=1e-12)
-    assert max(best) < np.median(sureness)
 
 
 # Oracles

@@ -27,8 +27,9 @@ UNCERTAINTIES = {
 }
 
 
-@pytest.mark.parametrize("similarity", ["cosine", "shifted"])
-@pytest.mark.parametrize("beta", [0.0, 1.0, 2.5])
+@pytest.mark.parametrize(
+    ("beta", "similarity"), [(0.0, "cosine"), (1.0, "shifted"), (2.5, "cosine")]
+)
 @pytest.mark.parametrize("measure", UNCERTAINTIES)
 @pytest.mark.parametrize("k", [2, 7])
 def test_density_by_the_oracle_of_all_pairs(k, measure, beta, similarity):
