@@ -26,13 +26,13 @@ from .._utils._sklearn import (
 from .._utils._texts import as_texts
 from ._base import BertEstimator, complete, draws_available
 from ._fitting import Objective
-from ._surprisal import compute_surprisal
+from ._surprisal import SurprisalMixin
 
 _MAX_WEIGHT = 100.0  # of the ones of a rare label, with class_weight="balanced"
 
 
 @complete
-class BertClassifier(ClassifierMixin, BertEstimator):
+class BertClassifier(SurprisalMixin, ClassifierMixin, BertEstimator):
     """Fine-tune a pretrained encoder to classify texts or pairs of texts.
 
     Parameters
@@ -289,28 +289,26 @@ class BertClassifier(ClassifierMixin, BertEstimator):
                 f"{'an indicator matrix' if self.multi_label_ else 'labels'}. Call fit "
                 "with warm_start=False for another kind."
             )
-        found, codes = encode_labels(y, self.classes_ if resume else classes)
-        thresholds = check_thresholds(self.thresholds, len(found), multi_label)
+        classes, codes = encode_labels(y, self.classes_ if resume else classes)
+        thresholds = check_thresholds(self.thresholds, len(classes), multi_label)
         objective = Objective(
             torch.from_numpy(codes),
             labels=y,
-            attributes={"classes_": found, "multi_label_": multi_label},
-            n_outputs=len(found),
+            attributes={"classes_": classes, "multi_label_": multi_label},
+            n_outputs=len(classes),
             criterion=nn.BCEWithLogitsLoss if multi_label else nn.CrossEntropyLoss,
             stratify=None if multi_label else codes,
         )
         weights = sample_weight
         if multi_label:
+            is_auto = isinstance(self.thresholds, str)
+            kept = is_auto and resume and not tunes  # from an earlier call
+            thresholds = self.thresholds_ if kept else thresholds
             objective.attributes["thresholds_"] = thresholds
-            weight = weigh_positives(self.class_weight, codes)
-            objective.criterion_params = (
-                {} if weight is None else {"pos_weight": weight}
-            )
-            if isinstance(self.thresholds, str):
-                objective.tune = _tune if tunes else None
-                if resume and not tunes:
-                    found = getattr(self, "thresholds_", thresholds)
-                    objective.attributes["thresholds_"] = found
+            objective.tune = _tune if is_auto and tunes else None
+            positives = weigh_positives(self.class_weight, codes)
+            if positives is not None:
+                objective.criterion_params = {"pos_weight": positives}
         elif self.class_weight is not None:
             weights = check_sample_weight(sample_weight, texts)
             weights = weights * compute_sample_weight(self.class_weight, y)
@@ -531,27 +529,6 @@ class BertClassifier(ClassifierMixin, BertEstimator):
             as_texts(X),
             lambda network, inputs: distance_to_boundary(network, inputs, max_iter),
         ).astype(np.float64)
-
-    def surprisal(
-        self, X: Any, random_state: int | np.random.RandomState | None = None
-    ) -> NDArray[np.float32]:
-        """Return the surprisal of some words of each text.
-
-        It is the one of `BertFeatures` with the same `model`; see
-        :meth:`BertFeatures.surprisal`. It needs no `fit`.
-
-        Parameters
-        ----------
-        X : sequence of n str, or of (str, str)
-            Texts or pairs of texts.
-        random_state : int, RandomState instance or None, default=None
-            Seed of the words that are drawn.
-
-        Returns
-        -------
-        surprisal : ndarray of float32, shape (n, l)
-        """
-        return compute_surprisal(self, X, random_state)
 
     def _check_single_label(self, method):
         check_is_fitted(self)

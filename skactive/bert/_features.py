@@ -34,13 +34,15 @@ from .._utils._threads import in_torch_threads, one_torch_thread
 from ..features import FOLDER_PARAMS, PrecomputedFeatures, write_features
 from ._cache._store import FeatureStore, open_store
 from ._module import choose_device, choose_layers, choose_precision, encode
-from ._pretrained import open_checkpoint
+from ._pretrained import first_line, open_checkpoint
 from ._sentences import SentenceModules
-from ._surprisal import compute_surprisal
+from ._surprisal import SurprisalMixin
 from ._tokens import collate, cut, cut_parts, pack, tokenize, warn_of_cuts
 
 
-class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class BertFeatures(
+    SurprisalMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     """Extract features from texts with a pretrained encoder, without training.
 
     The features differ between machines by default: `precision="auto"` computes in
@@ -365,47 +367,6 @@ class BertFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         run.warn_of_cuts()
         return PrecomputedFeatures(folder)
 
-    def surprisal(
-        self, X: Any, random_state: int | np.random.RandomState | None = None
-    ) -> NDArray[np.float32]:
-        """Return the surprisal of some words under the pretrained language model.
-
-        In each text 15 % of the words (at least one) are drawn as targets. The
-        surprisal of a target is its negative log probability under the masked
-        language model of `model`. The text itself is the input: nothing is masked.
-
-        Parameters
-        ----------
-        X : sequence of n str, or of (str, str)
-            Texts or pairs of texts.
-        random_state : int, RandomState instance or None, default=None
-            Seed of the targets. With the same int, a text has the same targets in every
-            call. They do not depend on the other texts.
-
-        Returns
-        -------
-        surprisal : ndarray of shape (n, max_length), float32
-            One column for each position of a token, special tokens included; 0 for
-            positions that are not targets.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If `X` holds anything but texts, with their positions, and for a model
-            without the weights of a masked-language-model head.
-
-        Notes
-        -----
-        It needs no `fit`, and `fit` does not change it: the weights are those of
-        `model`. With `precision="auto"` a processor computes in float32.
-
-        References
-        ----------
-        M. Yuan, H.-T. Lin, J. Boyd-Graber (2020). Cold-start active learning through
-        self-supervised language modeling. EMNLP.
-        """
-        return compute_surprisal(self, X, random_state)
-
     def _cache_folder(self):
         """Check `cache` and return its folder; None for the memory."""
         if isinstance(self.cache, str) and self.cache == "memory":
@@ -638,9 +599,9 @@ def spread(function, parts, n_jobs):
         except BrokenExecutor as exc:
             if death == _DEATHS:
                 raise RuntimeError(
-                    f"workers died {death} times ({type(exc).__name__}: "
-                    f"{_first_line(exc)}); {len(parts) - len(waiting)} of {len(parts)} "
-                    "parts were done. Most often the memory was full: pass a smaller "
+                    f"workers died {death} times ({first_line(exc)}); "
+                    f"{len(parts) - len(waiting)} of {len(parts)} parts were done. "
+                    "Most often the memory was full: pass a smaller "
                     "'n_jobs', or n_jobs=1, which runs in this process and shows what "
                     "happens. With a cache the next call goes on where this one ended."
                 ) from exc
@@ -667,10 +628,6 @@ def _call(home, function, number, arguments):
 
 def _process():
     return platform.node(), os.getpid()
-
-
-def _first_line(exc):
-    return (str(exc).strip().splitlines() or [""])[0]
 
 
 # Encoding ----------------------------------------------------------------------------

@@ -18,7 +18,6 @@ from .._utils._threads import in_torch_threads, one_torch_thread
 from ._module import choose_device, choose_precision
 from ._pretrained import open_checkpoint
 
-_BATCH_TOKENS = {"cpu": 1024, "cuda": 16384, "mps": 8192}
 # Fewest optimizer steps of `max_epochs="auto"`, see
 # docs/results/few_label_fine_tuning.md.
 _MIN_STEPS = 100
@@ -53,7 +52,7 @@ class FittedText:
 
         With `from_tokens` every layer runs, on padded batches.
         """
-        from ._tokens import Batches
+        from ._tokens import BATCH_TOKENS, Batches
 
         checkpoint = self.checkpoint()
         device = next(self.network.parameters()).device.type
@@ -63,7 +62,7 @@ class FittedText:
                 checkpoint,
                 texts,
                 int(min(self.max_length, checkpoint.max_positions or np.inf)),
-                batch_tokens=_BATCH_TOKENS.get(device, _BATCH_TOKENS["cpu"]),
+                batch_tokens=BATCH_TOKENS.get(device, BATCH_TOKENS["cpu"]),
                 use_cache=self.cache_frozen and not from_tokens,
                 padded=from_tokens,
             )
@@ -179,7 +178,7 @@ def train(model, texts, objective, sample_weight, *, resume, n_epochs):
         n_epochs = auto_epochs(n_batches, objective.n_outputs)
         patience *= -(-n_epochs // 3)
     n_steps = n_epochs * n_batches
-    history, callbacks = _callbacks(model, texts, objective, scored, patience, n_steps)
+    history = _make_history(model, texts, objective, scored, patience, n_steps)
     recipe = _recipe_of(model, objective)
     device = choose_device(model.device)
     before = model.history_ if resume else []
@@ -191,7 +190,7 @@ def train(model, texts, objective, sample_weight, *, resume, n_epochs):
             "smaller one, a smaller 'max_length', or freeze more layers."
         ),
     ):
-        net = make_net(model, recipe, device, n_epochs, n_steps, callbacks)
+        net = make_net(model, recipe, device, n_epochs, n_steps, history)
         network = net.module_
         if resume:
             _continue(model, network)
@@ -237,16 +236,14 @@ def _run(net, batches, parts, y, weights):
     """Run the epochs on the first of `parts`; the second one is scored after each."""
     from skorch.helper import predefined_split
 
-    from ._training import Targets
+    from ._training import Targets, run_epochs
 
-    train, valid = (
-        None if part is None else Targets(batches, part, y, weights) for part in parts
-    )
+    train, valid = parts
     if valid is not None:
-        net.train_split = predefined_split(valid)
+        net.train_split = predefined_split(Targets(batches, valid, y, weights))
     # A step is a chain of small sums, which torch would split among threads.
     with one_torch_thread():
-        net.partial_fit(train)
+        run_epochs(net, Targets(batches, train, y, weights))
 
 
 def _joined(before, epochs):
@@ -270,16 +267,14 @@ def auto_epochs(n_batches, n_outputs):
     return max(3, -(-max(_MIN_STEPS, _STEPS_PER_OUTPUT * n_outputs) // n_batches))
 
 
-def _callbacks(model, texts, objective, valid, patience, n_steps):
-    """Return the history and the named callbacks that are ours."""
-    from ._training import History, Progress
+def _make_history(model, texts, objective, valid, patience, n_steps):
+    """Return the callback that records, scores and stops."""
+    from ._training import History
 
     score = None
     if valid is not None:
         score = _validation_score(model, objective, [texts[i] for i in valid], valid)
-    history = History(score, model.tol, patience)
-    progress = Progress(n_steps, model.verbose)
-    return history, [("history", history), ("progress", progress)]
+    return History(score, model.tol, patience, n_steps, model.verbose)
 
 
 def _recipe_of(model, objective):
@@ -302,7 +297,7 @@ def _recipe_of(model, objective):
     return recipe
 
 
-def make_net(model, recipe, device, n_epochs=1, n_steps=1, callbacks=()):
+def make_net(model, recipe, device, n_epochs=1, n_steps=1, history=None):
     """Build the net; its network starts from the pretrained weights."""
     import torch
 
@@ -315,6 +310,9 @@ def make_net(model, recipe, device, n_epochs=1, n_steps=1, callbacks=()):
             "'net_params' must leave the callbacks to the parameter of that name, "
             "got some. Pass callbacks=[...] instead."
         )
+    callbacks = copy.deepcopy(list(model.callbacks or ()))
+    if history is not None:
+        callbacks.insert(0, ("history", history))
     built = recipe["module"]
     width = open_checkpoint(built["model"], built["revision"]).width
     params, more = optimization(model, width, n_steps)
@@ -329,7 +327,7 @@ def make_net(model, recipe, device, n_epochs=1, n_steps=1, callbacks=()):
         "predict_nonlinearity": None,
         "verbose": 0,
         "device": str(device),
-        "callbacks": [*more, *callbacks, *copy.deepcopy(list(model.callbacks or ()))],
+        "callbacks": [*more, *callbacks],
         "callbacks__print_log": None,
     }
     settings = {**built, "bfloat16": _bfloat16(model.precision, device)}

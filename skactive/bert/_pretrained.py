@@ -424,13 +424,13 @@ class ModelFiles:
                 raise ValueError(
                     f"'model' must be a folder with a model and its tokenizer, got "
                     f"{self.name!r}, whose {what} cannot be loaded "
-                    f"({_first_line(exc)}). Save both there with save_pretrained."
+                    f"({first_line(exc)}). Save both there with save_pretrained."
                 ) from exc
             at = "" if self.revision is None else f" at revision {self.revision!r}"
             raise ValueError(
                 f"'model' must be a local folder or a name on the hub, got "
                 f"{self.name!r}{at}, whose {what} cannot be loaded from the hub or its "
-                f"cache ({_first_line(exc)}). Check the name and the connection, or "
+                f"cache ({first_line(exc)}). Check the name and the connection, or "
                 f"pass a local folder{_packaged(self.name)}."
             ) from exc
 
@@ -445,7 +445,8 @@ def _packaged(name):
     )
 
 
-def _first_line(exc):
+def first_line(exc):
+    """Return the type of an error and the first line of its message."""
     if isinstance(exc, UnpicklingError):
         return "pytorch_model.bin holds more than tensors, which might run code"
     lines = str(exc).strip().splitlines() or [""]

@@ -1,8 +1,10 @@
 """Surprisal of some words of each text under a masked language model."""
 
 import threading
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._utils._random import base_seed
 from .._utils._texts import as_texts, refuse_surrogates
@@ -11,41 +13,76 @@ from ._cache._rows import digest_text
 from ._cache._store import unique
 from ._module import choose_device, choose_precision, forward
 from ._pretrained import open_checkpoint
-from ._tokens import collate, cut, tokenize
+from ._tokens import BATCH_TOKENS, collate, cut, tokenize
 
 _CHUNK = 1024  # texts tokenized at a time
-_BATCH_TOKENS = {"cpu": 1024, "cuda": 16384, "mps": 8192}
 _LOGITS = 2**27  # most numbers that the language model gives for a batch
 _TARGETS = 0.15  # part of the words, as in BERT's own training
 
 
-def compute_surprisal(estimator, X, random_state=None):
-    """Return the (n, max_length) surprisal of some words of each text, float32.
+class SurprisalMixin:
+    """An estimator that names a pretrained model, a length, a device, a precision."""
 
-    `estimator` names the model, its revision, the length, the device and the
-    precision; see `BertFeatures.surprisal`.
-    """
-    estimator._validate_params()
-    texts = as_texts(X)
-    if random_state is None:
-        random_state = getattr(estimator, "random_state", None)
-    seed = base_seed(random_state)
-    checkpoint = open_checkpoint(estimator.model, estimator.revision)
-    each = unique(texts)
-    limit = int(min(estimator.max_length, checkpoint.max_positions or np.inf))
-    out = np.zeros((len(each), limit), dtype=np.float32)
-    try:
-        for rows, columns, values in _surprises(
-            estimator, checkpoint, each, limit, seed
-        ):
-            out[rows, columns] = values
-    except (TypeError, UnicodeError):
-        refuse_surrogates(texts)
-        raise
-    if len(each) < len(texts):
-        row = dict(zip(each, range(len(each)), strict=True))
-        out = out[[row[text] for text in texts]]
-    return out
+    def surprisal(
+        self, X: Any, random_state: int | np.random.RandomState | None = None
+    ) -> NDArray[np.float32]:
+        """Return the surprisal of some words under the pretrained language model.
+
+        In each text 15 % of the words (at least one) are drawn as targets. The
+        surprisal of a target is its negative log probability under the masked
+        language model of `model`. The text itself is the input: nothing is masked.
+
+        Parameters
+        ----------
+        X : sequence of n str, or of (str, str)
+            Texts or pairs of texts.
+        random_state : int, RandomState instance or None, default=None
+            Seed of the targets. With the same int, a text has the same targets in every
+            call. They do not depend on the other texts.
+
+        Returns
+        -------
+        surprisal : ndarray of shape (n, max_length), float32
+            One column for each position of a token, special tokens included; 0 for
+            positions that are not targets.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If `X` holds anything but texts, with their positions, and for a model
+            without the weights of a masked-language-model head.
+
+        Notes
+        -----
+        It needs no `fit`, and `fit` does not change it: the weights are those of
+        `model`. With `precision="auto"` a processor computes in float32.
+
+        References
+        ----------
+        M. Yuan, H.-T. Lin, J. Boyd-Graber (2020). Cold-start active learning through
+        self-supervised language modeling. EMNLP.
+        """
+        self._validate_params()
+        texts = as_texts(X)
+        if random_state is None:
+            random_state = getattr(self, "random_state", None)
+        seed = base_seed(random_state)
+        checkpoint = open_checkpoint(self.model, self.revision)
+        each = unique(texts)
+        limit = int(min(self.max_length, checkpoint.max_positions or np.inf))
+        out = np.zeros((len(each), limit), dtype=np.float32)
+        try:
+            for rows, columns, values in _surprises(
+                self, checkpoint, each, limit, seed
+            ):
+                out[rows, columns] = values
+        except (TypeError, UnicodeError):
+            refuse_surrogates(texts)
+            raise
+        if len(each) < len(texts):
+            row = dict(zip(each, range(len(each)), strict=True))
+            out = out[[row[text] for text in texts]]
+        return out
 
 
 def _surprises(estimator, checkpoint, texts, max_length, seed):
@@ -58,7 +95,7 @@ def _surprises(estimator, checkpoint, texts, max_length, seed):
     module = checkpoint.module(device, dtype, masked_lm=True)
     pad_id = checkpoint.pad_id
     special = checkpoint.special_ids
-    batch_tokens = _BATCH_TOKENS.get(device.type, _BATCH_TOKENS["cpu"])
+    batch_tokens = BATCH_TOKENS.get(device.type, BATCH_TOKENS["cpu"])
     most = int(_LOGITS / (_TARGETS * checkpoint.config.vocab_size))
     batch_tokens = min(batch_tokens, max(1, most))
     # By characters first, so that a chunk already holds texts of like length.

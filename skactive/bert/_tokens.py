@@ -9,6 +9,7 @@ from .._utils._threads import in_torch_threads
 from ._cache._memory import in_use
 from ._cache._store import NotCacheableError, open_activation_store
 
+BATCH_TOKENS = {"cpu": 1024, "cuda": 16384, "mps": 8192}  # of models that predict
 _CHARACTERS = 4  # of a token, about
 _PART_BATCHES, _PART_TEXTS = 4, 1024
 

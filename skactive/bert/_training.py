@@ -2,7 +2,6 @@
 
 import math
 import time
-from contextlib import suppress
 from functools import partial
 
 import numpy as np
@@ -33,32 +32,14 @@ class Targets(torch.utils.data.Dataset):
         return inputs, self.y[positions]
 
 
-class _Stopped(Exception):
-    """A callback has ended the training."""
-
-
 class Net(NeuralNet):
-    """skorch's net with one weight per text in the loss."""
+    """skorch's net with one weight per text in the loss, and batches of `Targets`."""
 
     def get_loss(self, y_pred, y_true, X=None, training=False):
         """Average the texts' losses, each times its weight."""
         losses = self.criterion_(y_pred, y_true.to(y_pred.device))
         losses = losses.flatten(1).mean(dim=1) if losses.ndim > 1 else losses
         return (losses * X["sample_weight"]).mean()
-
-    def run_single_epoch(self, iterator, training, prefix, step_fn, **fit_params):
-        """Count texts; skorch would count the packed tokens."""
-        if iterator is None:
-            return
-        n_batches = 0
-        for batch in iterator:
-            n_batches += 1
-            self.notify("on_batch_begin", batch=batch, training=training)
-            step = step_fn(batch, **fit_params)
-            self.history.record_batch(f"{prefix}_loss", step["loss"].item())
-            self.history.record_batch(f"{prefix}_batch_size", len(batch[1]))
-            self.notify("on_batch_end", batch=batch, training=training, **step)
-        self.history.record(f"{prefix}_batch_count", n_batches)
 
     def get_iterator(self, dataset, training=False):
         """Make batches as the data set says."""
@@ -67,30 +48,50 @@ class Net(NeuralNet):
         iterator.collate_fn = part.collate
         return iterator
 
-    def partial_fit(self, X, y=None, classes=None, **fit_params):
-        """Train; Ctrl-C ends the program, where skorch would take it as a stop."""
-        if not self.initialized_:
-            self.initialize()
-        fit_params.pop("_routing_method", None)
-        self.notify("on_train_begin", X=X, y=y)
-        with suppress(_Stopped):
-            self.fit_loop(X, y)
-        self.notify("on_train_end", X=X, y=y)
-        return self
 
-    def notify(self, method_name, **kwargs):
-        """Call the callbacks; all see the end of an epoch at which one stops."""
-        if method_name != "on_epoch_end":
-            super().notify(method_name, **kwargs)
-            return
-        stopped = False
-        for callback in (self, *(callback for _, callback in self.callbacks_)):
-            try:
-                callback.on_epoch_end(self, **kwargs)
-            except (_Stopped, KeyboardInterrupt):  # the latter is skorch's way to stop
-                stopped = True
-        if stopped:
-            raise _Stopped
+def run_epochs(net, data):
+    """Train an initialized net on `data`, a `Targets`, for at most its `max_epochs`.
+
+    skorch's own loop counts tokens of packed texts, takes Ctrl-C as a stop, and hides
+    the end of an epoch from the callbacks behind one that stops.
+    """
+    train, valid = net.get_split_datasets(data)
+    epoch = {"dataset_train": train, "dataset_valid": valid}
+    parts = [("train", net.get_iterator(train, training=True), net.train_step)]
+    if valid is not None:
+        parts.append(("valid", net.get_iterator(valid), net.validation_step))
+    net.notify("on_train_begin", X=data, y=None)
+    for _ in range(net.max_epochs):
+        net.notify("on_epoch_begin", **epoch)
+        for prefix, batches, make_step in parts:
+            _run_part(net, prefix, batches, make_step)
+        if _end_epoch(net, epoch):
+            break
+    net.notify("on_train_end", X=data, y=None)
+
+
+def _run_part(net, prefix, batches, make_step):
+    """Run the batches of one epoch, of training or of validation."""
+    n_batches, training = 0, prefix == "train"
+    for batch in batches:
+        n_batches += 1
+        net.notify("on_batch_begin", batch=batch, training=training)
+        step = make_step(batch)
+        net.history.record_batch(f"{prefix}_loss", step["loss"].item())
+        net.history.record_batch(f"{prefix}_batch_size", len(batch[1]))
+        net.notify("on_batch_end", batch=batch, training=training, **step)
+    net.history.record(f"{prefix}_batch_count", n_batches)
+
+
+def _end_epoch(net, epoch):
+    """Tell every callback of the end of an epoch; return whether one stops."""
+    stops = False
+    for callback in (net, *(callback for _, callback in net.callbacks_)):
+        try:
+            callback.on_epoch_end(net, **epoch)
+        except KeyboardInterrupt:  # how callbacks of skorch stop
+            stops = True
+    return stops
 
 
 class History(Callback):
@@ -98,17 +99,22 @@ class History(Callback):
 
     `score` is called with the (m, k) outputs of the validation texts; None if there are
     none. An increase of less than `tol` is no improvement; `patience` epochs in a row
-    without one stop the training. `epochs` are the records.
+    without one stop the training. `epochs` are the records. A bar on stderr shows the
+    `n_batches` of all epochs, as `verbose` says.
     """
 
-    def __init__(self, score, tol, patience):
+    def __init__(self, score, tol, patience, n_batches=0, verbose=0):
         self.score, self.tol, self.patience = score, tol, patience
+        self.n_batches, self.verbose = n_batches, verbose
 
     def on_train_begin(self, net, **kwargs):
-        """Start the clock."""
+        """Start the clock and the bar."""
         self.epochs = []
         self.best_score, self.best_weights = -math.inf, None
         self.reference, self.n_without_gain = -math.inf, 0
+        self.bar = progress_bar(
+            self.verbose, total=self.n_batches, desc="training", unit="batch"
+        )
         self.started = time.perf_counter()
 
     def on_epoch_begin(self, net, **kwargs):
@@ -116,9 +122,12 @@ class History(Callback):
         self.outputs = []
         self.epoch_started = time.perf_counter()
 
-    def on_batch_end(self, net, training=False, y_pred=None, **kwargs):
+    def on_batch_end(self, net, training=False, loss=None, y_pred=None, **kwargs):
         """Keep the outputs of the validation: the score costs no second pass."""
-        if not training:
+        if training:
+            self.bar.update()
+            self.bar.set_postfix(loss=f"{loss.item():.3f}", refresh=False)
+        else:
             self.outputs.append(y_pred.detach().cpu())
 
     def on_epoch_end(self, net, **kwargs):
@@ -145,37 +154,15 @@ class History(Callback):
         else:
             self.n_without_gain += 1
         if self.n_without_gain >= self.patience:
-            raise _Stopped
+            raise KeyboardInterrupt
 
     def on_train_end(self, net, **kwargs):
         """Restore the best weights."""
+        self.bar.close()
+        del self.bar
         if self.best_weights is not None:
             net.module_.load_state_dict(self.best_weights, strict=False)
             self.best_weights = None
-
-
-class Progress(Callback):
-    """A bar on stderr over all batches of all epochs."""
-
-    def __init__(self, n_batches, verbose):
-        self.n_batches, self.verbose = n_batches, verbose
-
-    def on_train_begin(self, net, **kwargs):
-        """Open the bar."""
-        self.bar = progress_bar(
-            self.verbose, total=self.n_batches, desc="training", unit="batch"
-        )
-
-    def on_batch_end(self, net, training=False, loss=None, **kwargs):
-        """Move it."""
-        if training:
-            self.bar.update()
-            self.bar.set_postfix(loss=f"{loss.item():.3f}", refresh=False)
-
-    def on_train_end(self, net, **kwargs):
-        """Close it."""
-        self.bar.close()
-        del self.bar
 
 
 def learning_rate(step, *, schedule, power, n_steps, n_warmup):

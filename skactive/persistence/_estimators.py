@@ -60,17 +60,14 @@ def _find_entry(offered):
     """Return the entry of a strategy's class or function, or None."""
     home = f"{offered.__module__}:{getattr(offered, '__qualname__', '')}"
     package = offered.__module__.split(".")[0]
-    candidates = available()
-    for entry in candidates:
-        if entry.value == home:
-            with suppress(ImportError):
-                if load(entry) is offered:
-                    return entry
-    for entry in candidates:  # an entry point may name a class where it is imported to
-        if entry.value.split(":")[0].split(".")[0] == package:
-            with suppress(ImportError):
-                if load(entry) is offered:
-                    return entry
+    # An entry point may also name a class where it is imported to.
+    candidates = [
+        e for e in available() if e.value.split(":")[0].split(".")[0] == package
+    ]
+    for entry in sorted(candidates, key=lambda entry: entry.value != home):
+        with suppress(ImportError):
+            if load(entry) is offered:
+                return entry
     return None
 
 

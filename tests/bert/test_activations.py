@@ -288,7 +288,7 @@ def test_an_interrupted_pass_leaves_nothing_half_done(tiny_bert, monkeypatch):
     expected = classifier(tiny_bert, freeze=2).fit(X, Y)
     clear_cache()
     original = TextNetwork.below_cut
-    monkeypatch.setattr("skactive.bert._fitting._BATCH_TOKENS", {"cpu": 20})
+    monkeypatch.setattr("skactive.bert._tokens.BATCH_TOKENS", {"cpu": 20})
 
     def stop(network, inputs):
         if inputs["lengths"].max() < 8:

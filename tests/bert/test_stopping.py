@@ -13,7 +13,6 @@ from torch import nn
 
 from skactive.bert import BertRegressor
 from skactive.bert._training import History
-from skactive.bert._training import _Stopped as Stopped
 
 from ._helpers import REVIEW_LABELS as Y
 from ._helpers import REVIEWS as X
@@ -46,7 +45,7 @@ def scored(scores, tol, patience):
         history.outputs = [torch.zeros(1)]
         try:
             history.on_epoch_end(net)
-        except Stopped:
+        except KeyboardInterrupt:
             break
     history.on_train_end(net)
     return len(history.epochs), int(net.module_.weight.item())
