@@ -84,7 +84,7 @@ def _run_part(net, prefix, batches, make_step):
 
 
 def _end_epoch(net, epoch):
-    """Tell every callback of the end of an epoch; return whether one stops."""
+    """Return whether a callback stops; all of them see the end of the epoch."""
     stops = False
     for callback in (net, *(callback for _, callback in net.callbacks_)):
         try:
