@@ -5,6 +5,7 @@ the built-in ones use the same group. Listing imports nothing. Installing a plug
 trusting its code, and nothing is fetched at run time.
 """
 
+from contextlib import suppress
 from typing import Any
 
 from sklearn.base import clone
@@ -67,6 +68,19 @@ def find(name):
 def load(entry):
     """Import the class or function; an ImportError names the distribution."""
     return _group.load(entry)
+
+
+def find_plugin(offered):
+    """Return the plugin that offers a strategy's class or function, or None."""
+    home = f"{offered.__module__}:{getattr(offered, '__qualname__', '')}"
+    package = offered.__module__.split(".")[0]
+    # An entry point may also name a class where it is imported to.
+    plugins = [p for p in available() if p.value.split(":")[0].split(".")[0] == package]
+    for plugin in sorted(plugins, key=lambda plugin: plugin.value != home):
+        with suppress(ImportError):
+            if load(plugin) is offered:
+                return plugin
+    return None
 
 
 def get_strategy(name: str, **params: Any) -> Any:

@@ -201,8 +201,8 @@ def _train(args, bridge):
     """Train and save a model for all labels, if there are two different ones."""
     session, question = bridge.session, bridge.question
     labels = session.labels
-    rest = [session.item(id) for id in bridge.tasks if id not in labels]
-    data = [session.item(id) for id in labels], [*labels.values()], rest
+    rest = [text for id, text in bridge.tasks.items() if id not in labels]
+    data = [bridge.tasks[id] for id in labels], [*labels.values()], rest
     try:
         model, classes = train_final(args, session, bridge.folder, data)
         if model is None:

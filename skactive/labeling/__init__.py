@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ._desk import Desk
+from ..session import Desk
 
 __all__ = ["Desk", "LabelingWidget", "serve"]
 

@@ -5,7 +5,7 @@ import json
 import logging
 from typing import Any
 
-from ._desk import Desk
+from ..session import Desk
 
 METHODS = (
     "state",

@@ -21,10 +21,9 @@ from ..datasets._parts import find_files
 from ..datasets._reader import find_delimiter, read_cells
 from ..datasets._writer import find_unwritable, free_name
 from ..persistence import save
-from ..session import LabelingSession
+from ..session import Desk, LabelingSession
 from ..session._journal import read_manifest
 from ..session._manifest import PoolChangedError
-from ._desk import Desk
 from ._record import (
     LABELED,
     check_record,
@@ -293,7 +292,7 @@ class Project:
     def _add_classes(self, wanted):
         """Add the classes that the session does not have; say what was done."""
         session = self.session
-        known, renamed = session.known_classes, session.renamed_classes
+        known, renamed = session.known_classes, session._state.renamed
         names = [renamed.get(name, name) for name in self._as_given(wanted, known)]
         for name in dict.fromkeys(names):
             if name not in known:

@@ -66,18 +66,20 @@ def _collect(session):
 
     Copies of a text have the same cells, unless something was said about them.
     """
-    labels, skipped, notes = session.labels, session.skipped, session.notes
-    flags, is_skipped, own, copies = set(session.flags), set(skipped), {}, {}
-    for id in dict.fromkeys([*labels, *skipped, *flags, *notes]):
-        cells = {"flag": id in flags, "note": notes.get(id) or None}
-        if id in labels:
-            cells |= {"label_source": "person", **session.answer(id)}
-        elif id in is_skipped:
+    state, own, copies = session._state, {}, {}
+    pool = state.pool
+    for id in {**state.answers, **state.skipped, **state.flags, **state.notes}:
+        cells = {"flag": id in state.flags, "note": state.notes.get(id)}
+        if (answer := state.answers.get(id)) is not None:
+            cells |= {"label_source": "person", "label": answer.label}
+            cells |= {"annotator": answer.annotator, "time": answer.time}
+            cells["seconds"] = answer.seconds
+        elif id in state.skipped:
             cells["label_source"] = "skipped"
         own[id] = cells
-        copies |= dict.fromkeys(session.copies(id), cells)
+        copies |= dict.fromkeys(pool.copies_of(id), cells)
     said = copies | own
-    return dict(zip(session.positions(list(said)), said.values(), strict=True))
+    return dict(zip(pool.positions(said).tolist(), said.values(), strict=True))
 
 
 def write_result(path, file, columns, ours, note, delimiter):

@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 
 from .._storage._files import write_atomic
 from .._utils._sklearn import check_bool
+from ..session import Desk
 from ._calls import call
-from ._desk import Desk
 from ._http import HOSTS, LOCALHOST, HttpServer, bind, make_app, read_json, respond
 
 # What to install is said by `_http`, so that it comes first.

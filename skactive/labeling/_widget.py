@@ -6,9 +6,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from ..session import LabelingSession
+from ..session import Desk, LabelingSession
 from ._calls import call
-from ._desk import Desk
 
 try:
     import anywidget

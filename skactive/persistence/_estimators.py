@@ -15,7 +15,7 @@ import numpy as np
 from sklearn import config_context
 
 from .._storage._fingerprint import major
-from ..registry import available, find, get_strategy, load
+from ..registry import find, find_plugin, get_strategy
 from ..strategies import FunctionStrategy
 from ._bert import encode_weights, find_model, restore, write_encoder, write_table
 from ._folder import MOST_BYTES, OBJECT_FILE, TAG, LoadError, check_size, quote
@@ -38,7 +38,7 @@ def encode_strategy(value, where, writer):
     if isinstance(value, type) or not hasattr(value, "select"):
         return NotImplemented
     is_function = type(value) is FunctionStrategy
-    entry = _find_entry(value.function if is_function else type(value))
+    entry = find_plugin(value.function if is_function else type(value))
     if entry is None:
         _refuse(value.function if is_function else value, where)
     params = {} if is_function else value.get_params(deep=False)
@@ -54,21 +54,6 @@ def encode_strategy(value, where, writer):
 
 def _provenance(entry):
     return {"name": entry.name, "dist": entry.dist, "version": entry.version}
-
-
-def _find_entry(offered):
-    """Return the entry of a strategy's class or function, or None."""
-    home = f"{offered.__module__}:{getattr(offered, '__qualname__', '')}"
-    package = offered.__module__.split(".")[0]
-    # An entry point may also name a class where it is imported to.
-    candidates = [
-        e for e in available() if e.value.split(":")[0].split(".")[0] == package
-    ]
-    for entry in sorted(candidates, key=lambda entry: entry.value != home):
-        with suppress(ImportError):
-            if load(entry) is offered:
-                return entry
-    return None
 
 
 def _refuse(value, where):

@@ -2,7 +2,8 @@
 
 from .._storage._files import LockedError
 from ._agreement import Agreement
-from ._estimate import Estimate
+from ._desk import Desk as Desk  # public in skactive.labeling
+from ._insights import Estimate
 from ._pool import Batch
 from ._session import LabelingSession
 from ._state import read_labels

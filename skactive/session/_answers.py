@@ -20,163 +20,164 @@ from ._mirror import compare
 class Answers:
     """Checks and records answers; nothing is recorded if a check fails."""
 
-    def __init__(self, log, pool, vocabulary):
-        self._log = log
-        self._pool = pool
+    def __init__(self, state, record, vocabulary):
+        self._state = state
+        self._record = record
         self._vocabulary = vocabulary
 
-    @property
-    def _state(self):
-        return self._log.state
-
-    def tell(self, ids, labels, by, unasked, seconds):
-        """Record labels; see `LabelingSession.tell`."""
+    def tell(self, ids, labels, *, annotator, unasked, seconds, allows_new=True):
+        """Record labels; see `LabelingSession.tell` and `Vocabulary.read`."""
         check_bool("unasked", unasked)
         if isinstance(labels, np.ndarray) and labels.ndim == 0:
             labels = labels.item()
         if isinstance(ids, Mapping) and labels is None:
             ids, labels = list(ids), list(ids.values())
         elif isinstance(ids, str | int | np.generic):
-            holds_one = (
-                isinstance(labels, list | tuple | np.ndarray) and len(labels) == 1
-            )
-            if holds_one and self._vocabulary.kind(self._state, None) != "names":
-                raise TypeError(
-                    f"'labels' must be one label for the one id {ids!r}, got "
-                    f"{labels!r}. Pass the label itself, or a list of ids too. Nothing "
-                    "was recorded."
-                )
+            self._refuse_list_of_one(ids, labels)
             ids, labels = [ids], [labels]
-        ids = self._pool.read_ids(ids)
-        labels = self._vocabulary.read(labels, ids, self._state, self._log.classes)
-        self._log.record(
+        ids = self._state.pool.read_ids(ids)
+        labels = self._vocabulary.read(labels, ids, allows_new)
+        self._record(
             "tell",
             ids=ids,
             labels=labels,
-            by=by,
-            unasked=self._check_asked(ids, unasked),
+            by=annotator,
+            unasked=self._check_queried(ids, unasked),
             seconds=_read_seconds(seconds, len(ids)),
         )
 
-    def import_file(self, path, columns, format, by, ignore_unknown):
+    def _refuse_list_of_one(self, id, labels):
+        """Raise a TypeError for a list of one label, unless labels are lists."""
+        is_list = isinstance(labels, list | tuple | np.ndarray) and len(labels) == 1
+        if is_list and self._vocabulary.find_kind(self._state) != "names":
+            raise TypeError(
+                f"'labels' must be one label for the one id {id!r}, got {labels!r}. "
+                "Pass the label itself, or a list of ids too."
+            )
+
+    def import_file(self, path, columns, format, annotator, ignore_unknown):
         """Record the labels of a file; see `LabelingSession.import_labels`."""
-        kind = self._vocabulary.kind_of_file(self._state, self._log.classes)
-        place, state = (path, columns, self._pool), self._state
+        kind, state = self._vocabulary.kind_of_file(), self._state
         if format is None:
-            rest = state.answers, kind, ignore_unknown
-            imported, labels = import_table(*place, *rest)
+            imported, labels = import_table(
+                path, columns, state.pool, state.answers, kind, ignore_unknown
+            )
             if labels:
-                self._tell_imported(labels, by, Path(path).name)
+                self._tell_imported(labels, annotator, Path(path).name)
             return imported
-        rest = state, kind, format, by, ignore_unknown
-        imported, answers, skips = import_format(*place, *rest)
+        imported, answers, skips = import_format(
+            path, columns, state.pool, state, kind, format, annotator, ignore_unknown
+        )
         self._record_imported(answers, skips, Path(path).name)
         return imported
 
-    def _tell_imported(self, labels, by, source):
+    def _tell_imported(self, labels, annotator, source):
         """Record labels of a file, a dict of id to label."""
-        ids, values = list(labels), list(labels.values())
-        values = self._vocabulary.read(values, ids, self._state, self._log.classes)
-        unasked = self._check_asked(ids, True)
-        self._log.record(
-            "tell", ids=ids, labels=values, by=by, unasked=unasked, source=source
+        ids = list(labels)
+        self._record(
+            "tell",
+            ids=ids,
+            labels=self._vocabulary.read(list(labels.values()), ids),
+            by=annotator,
+            unasked=self._check_queried(ids, True),
+            source=source,
         )
 
     def _record_imported(self, answers, skipped, source):
         """Record answers by annotator and id, and skips by annotator, of a file."""
-        checked = {}  # all before any is recorded
-        for by, labels in answers.items():
-            given = [answer.label for answer in labels.values()], list(labels)
-            checked[by] = self._vocabulary.read(*given, self._state, self._log.classes)
-        for by, labels in answers.items():
+        checked = {  # all before any is recorded
+            annotator: self._vocabulary.read(
+                [answer.label for answer in labels.values()], list(labels)
+            )
+            for annotator, labels in answers.items()
+        }
+        for annotator, labels in answers.items():
             seconds = [answer.seconds for answer in labels.values()]
-            self._log.record(
+            self._record(
                 "tell",
                 ids=list(labels),
-                labels=checked[by],
-                by=by,
-                unasked=self._check_asked(list(labels), True),
+                labels=checked[annotator],
+                by=annotator,
+                unasked=self._check_queried(list(labels), True),
                 seconds=None if None in seconds else seconds,
                 source=source,
             )
-        for by, ids in skipped.items():
-            is_new = self._check_asked(ids, True)
-            self._log.record("skip", ids=ids, by=by, unasked=is_new, source=source)
+        for annotator, ids in skipped.items():
+            is_new = self._check_queried(ids, True)
+            self._record("skip", ids=ids, by=annotator, unasked=is_new, source=source)
 
     def mirror(self, found, source):
         """Record what a source says otherwise than the session; return a Difference.
 
         `found` is a dict of id to Mirrored. Answers from elsewhere stay.
         """
-        events = self._log.journal.events
-        difference = compare(found, self._state, events, source, self._check_label)
+        difference = compare(
+            found, self._state, self._state.events, source, self._check_label
+        )
         for event, fields in difference.events():
             if event in ("tell", "skip"):
-                fields["unasked"] = self._check_asked(fields["ids"], True)
-            self._log.record(event, source=source, **fields)
+                fields["unasked"] = self._check_queried(fields["ids"], True)
+            self._record(event, source=source, **fields)
         return difference
 
     def _check_label(self, id, label):
         """Return a checked label of one item."""
-        classes = self._log.classes
-        (label,) = self._vocabulary.read([label], [id], self._state, classes)
-        return label
+        return self._vocabulary.read([label], [id])[0]
 
-    def withdraw(self, ids, by):
+    def withdraw(self, ids, annotator):
         """Record withdrawn answers; see `LabelingSession.withdraw`."""
-        ids = self._pool.read_ids(ids)
-        others = [id for id in ids if not self._state.has_answered(id, by)]
+        ids = self._state.pool.read_ids(ids)
+        others = [id for id in ids if not self._state.has_answered(id, annotator)]
         if others:
-            whose = "anybody" if by is None else repr(by)
+            whose = "anybody" if annotator is None else repr(annotator)
             raise ValueError(
-                f"'ids' must be items that {whose} answered, got {shorten(others)}. "
-                "Nothing was recorded."
+                f"'ids' must be items that {whose} answered, got {shorten(others)}."
             )
-        self._log.record("withdraw", ids=ids, by=by)
+        self._record("withdraw", ids=ids, by=annotator)
 
-    def skip(self, ids, by, unasked):
+    def skip(self, ids, annotator, unasked):
         """Record skipped items; see `LabelingSession.skip`."""
         check_bool("unasked", unasked)
-        ids = self._pool.read_ids(ids)
+        ids = self._state.pool.read_ids(ids)
         state = self._state
         labeled = [
-            id for id in ids if id in state.answers and not state.waits_for(id, by)
+            id
+            for id in ids
+            if id in state.answers and not state.waits_for(id, annotator)
         ]
         if labeled:
             raise ValueError(
                 f"'ids' must be items without a label to be skipped, got "
-                f"{shorten(labeled)}. Tell another label, or undo. Nothing was "
-                "recorded."
+                f"{shorten(labeled)}. Tell another label, or undo."
             )
-        is_new = self._check_asked(ids, unasked)
-        self._log.record("skip", ids=ids, by=by, unasked=is_new)
+        is_new = self._check_queried(ids, unasked)
+        self._record("skip", ids=ids, by=annotator, unasked=is_new)
 
-    def release(self, ids, by):
+    def release(self, ids, annotator):
         """Record released items; see `LabelingSession.release`."""
         waiting = {id: None for batch in self._state.open.values() for id in batch}
-        ids = list(waiting) if ids is None else self._pool.read_ids(ids)
+        ids = list(waiting) if ids is None else self._state.pool.read_ids(ids)
         if others := [id for id in ids if id not in waiting]:
             raise ValueError(
-                f"'ids' must be items of open batches, got {shorten(others)}. Nothing "
-                "was recorded."
+                f"'ids' must be items of open batches, got {shorten(others)}."
             )
         if ids:
-            self._log.record("release", ids=ids, by=by)
+            self._record("release", ids=ids, by=annotator)
 
-    def undo(self, by):
+    def undo(self, annotator):
         """Record that the last event of an annotator is undone, and return it."""
-        last = self._state.last_undoable(by)
+        last = self._state.last_undoable(annotator)
         if last is None:
-            whose = "" if by is None else f" by {by!r}"
+            whose = "" if annotator is None else f" by {annotator!r}"
             raise ValueError(f"there is nothing to undo: no answer{whose} is left.")
         classes = None
         if "classes" in last:
             name = last.get("new", last.get("added"))
             since = last["seq"] if "new" in last else 0
             keep = name is not None and self._uses(name, since)
-            classes = restore_class(self._log.classes, last, keep)
-        self._log.record(
-            "undo", of=last["seq"], what=last["event"], by=by, classes=classes
+            classes = restore_class(self._state.classes, last, keep)
+        self._record(
+            "undo", of=last["seq"], what=last["event"], by=annotator, classes=classes
         )
         self._vocabulary.forget()
         return last
@@ -189,89 +190,82 @@ class Answers:
             for given in answer.given
         )
 
-    def add_class(self, name, by):
+    def add_class(self, name, annotator):
         """Record a new class; see `LabelingSession.add_class`."""
-        classes, known = self._log.classes, self.known_classes()
+        classes, known = self._state.classes, self._vocabulary.collect()
         name = self._vocabulary.check(name, "name", known)
         if name in known:
             raise ValueError(
                 f"'name' must be a new class, got {name!r}, which is one of the "
-                "session. Nothing was recorded."
+                "session."
             )
         if classes is not None:
             classes = [*classes, name]
-        self._log.record("add", classes=classes, added=name, by=by)
+        self._record("add", classes=classes, added=name, by=annotator)
         self._vocabulary.forget()
 
-    def remove_class(self, name, by):
+    def remove_class(self, name, annotator):
         """Record that a class is removed; see `LabelingSession.remove_class`."""
-        was, known = self._log.classes, self.known_classes()
+        was, known = self._state.classes, self._vocabulary.collect()
         name = self._vocabulary.check(name, "name", known)
         if name not in known:
             raise ValueError(
                 f"'name' must be a class of the session, {shorten(known)}, got "
-                f"{name!r}. Nothing was recorded."
+                f"{name!r}."
             )
-        if self._uses(name, 0) or name in self._vocabulary.before(self._state):
+        if self._uses(name, 0) or name in self._vocabulary.before():
             raise ValueError(
                 f"'name' must be a class without labels, got {name!r}. Rename it to "
-                "merge it with another class. Nothing was recorded."
+                "merge it with another class."
             )
         if len(known) <= 2:
             raise ValueError(
                 f"'name' must leave two classes, got {name!r} of {known}. Add another "
-                "class first, or rename this one. Nothing was recorded."
+                "class first, or rename this one."
             )
         classes = None if was is None else [other for other in was if other != name]
-        self._log.record("remove", removed=name, was=was, classes=classes, by=by)
+        self._record("remove", removed=name, was=was, classes=classes, by=annotator)
         self._vocabulary.forget()
 
-    def rename_class(self, old, new, by):
+    def rename_class(self, old, new, annotator):
         """Record another name of a class; see `LabelingSession.rename_class`."""
-        was, known = self._log.classes, self.known_classes()
+        was, known = self._state.classes, self._vocabulary.collect()
         old = self._vocabulary.check(old, "old", known)
         new = self._vocabulary.check(new, "new", known)
         if old not in known:
             raise ValueError(
-                f"'old' must be a class of the session, {shorten(known)}, got {old!r}. "
-                "Nothing was recorded."
+                f"'old' must be a class of the session, {shorten(known)}, got {old!r}."
             )
         if new == old:
             raise ValueError(
-                f"'new' must be another name than 'old', got {new!r} for both. Nothing "
-                "was recorded."
+                f"'new' must be another name than 'old', got {new!r} for both."
             )
         classes = None if was is None else rename_class(was, old, new)
-        self._log.record("rename", old=old, new=new, was=was, classes=classes, by=by)
+        self._record("rename", old=old, new=new, was=was, classes=classes, by=annotator)
         self._vocabulary.forget()
 
-    def known_classes(self):
-        """Return the classes, also if any label is allowed."""
-        return self._log.classes or self._vocabulary.collect(self._state)
-
-    def flag(self, ids, flag, by):
+    def flag(self, ids, flag, annotator):
         """Record a flag; see `LabelingSession.flag`."""
         check_bool("flag", flag)
-        self._log.record("flag", ids=self._pool.read_ids(ids), flag=bool(flag), by=by)
+        self._record(
+            "flag", ids=self._state.pool.read_ids(ids), flag=bool(flag), by=annotator
+        )
 
-    def note(self, id, text, by):
+    def note(self, id, text, annotator):
         """Record a note; see `LabelingSession.note`."""
-        (id,) = self._pool.read_ids([id], name="id")
+        (id,) = self._state.pool.read_ids([id], name="id")
         if not isinstance(text, str):
-            raise TypeError(
-                f"'text' must be a str, got {text!r}. Nothing was recorded."
-            )
-        self._log.record("note", ids=[id], text=text, by=by)
+            raise TypeError(f"'text' must be a str, got {text!r}.")
+        self._record("note", ids=[id], text=text, by=annotator)
 
-    def _check_asked(self, ids, unasked):
+    def _check_queried(self, ids, unasked):
         """Return True if an id was never asked, else None; refuse it if unwanted."""
         known = self._state.queried, self._state.answers
         never = [id for id in ids if not any(id in where for where in known)]
         if never and not unasked:
             raise ValueError(
-                f"'ids' must be queried items, got {shorten(never)}, which "
-                "never were queried. Pass unasked=True to label them anyway. Nothing "
-                "was recorded."
+                f"'ids' must be queried items, got {shorten(never)}, which never were "
+                "queried. Pass unasked=True to label them anyway."
             )
         return True if never else None
 
@@ -285,14 +279,11 @@ def _read_seconds(seconds, n):
     for value in given:
         is_number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
         if not is_number or not 0 <= value < math.inf:
-            raise ValueError(
-                f"'seconds' must be numbers of at least 0, got {value!r}. Nothing was "
-                "recorded."
-            )
+            raise ValueError(f"'seconds' must be numbers of at least 0, got {value!r}.")
     if several and len(given) != n:
         raise ValueError(
             f"'seconds' must be one number, or one for each of the {n} ids, got "
-            f"{len(given)}. Nothing was recorded."
+            f"{len(given)}."
         )
     if not several:
         given = [seconds / n] * n

@@ -3,7 +3,7 @@
 import errno
 import json
 import os
-import warnings
+import threading
 import zlib
 
 from .._storage._files import (
@@ -14,6 +14,7 @@ from .._storage._files import (
     utc_now,
     write_atomic,
 )
+from .._utils._warnings import warn_caller
 from ._pool import renumber
 
 MANIFEST = "manifest.json"
@@ -27,13 +28,14 @@ _MANIFEST_KEYS = {"pool": dict, "learner": dict, "base_seed": int, "versions": d
 
 
 class Journal:
-    """The events of a session, each on the disk before it counts.
+    """The events of a session, each on the disk before it counts, and their state.
 
     The folder is new, empty or that of a session, and is locked until `close`.
     `manifest` is None in a new folder until :meth:`begin`. `events` is a list of dicts;
-    the line number of an event is its `seq`. Raise LockedError, FileExistsError for
-    other files, OSError, or ValueError for damage. Warn if a torn last line was moved
-    away.
+    the line number of an event is its `seq`. `state` is None until :meth:`follow`.
+    `lock` guards all of this. `then` is called after each recorded event. Raise
+    LockedError, FileExistsError for other files, OSError, or ValueError for damage.
+    Warn if a torn last line was moved away.
     """
 
     def __init__(self, folder):
@@ -41,6 +43,8 @@ class Journal:
         self._writer = self._lock = None
         self._pid = os.getpid()
         self.events, self._size = [], 0
+        self.state = self.then = None
+        self.lock = threading.RLock()
         self._check_folder()
         make_folder(self.folder)
         try:
@@ -80,13 +84,11 @@ class Journal:
         self.events, torn = read_events(self.folder)
         if torn is not None:
             self._keep(torn)
-            warnings.warn(
+            warn_caller(
                 f"the last line of {self.file(JOURNAL)!r} was torn, as by a kill in "
                 f"the middle of writing: {len(torn)} bytes, {torn[:60]!r}. It was "
                 f"never acknowledged, does not count, and was moved to "
-                f"{self.file(TORN)!r}.",
-                UserWarning,
-                stacklevel=4,  # the caller of LabelingSession
+                f"{self.file(TORN)!r}."
             )
         self._writer = LineWriter(self.file(JOURNAL), checksums=True)
         self._size = self._writer.size
@@ -113,6 +115,23 @@ class Journal:
                 "skactive.session.read_labels(folder); to continue the session, copy "
                 "the folder",
             ) from exc
+
+    def follow(self, state):
+        """Let a state follow from the events."""
+        self.state = state
+        state.fold(self.events)
+
+    def sync(self):
+        """Apply events that an interruption kept from being applied."""
+        self.catch_up()
+        self.state.fold(self.events)
+
+    def record(self, event, **fields):
+        """Add an event, and apply it to the state; see `append`."""
+        self.append(event, **fields)
+        self.state.fold(self.events)
+        if self.then is not None:
+            self.then()
 
     def append(self, event, **fields):
         """Add an event of a kind; it is on the disk when this returns.
@@ -206,36 +225,31 @@ def read_events(folder):
             f"Restore it from a copy. If nothing was answered yet, delete {folder!r} "
             "and begin again."
         )
-    newest = 1
     for number, event in enumerate(events, start=1):
-        if fault := _find_fault(event, number, newest):
+        if fault := _find_fault(event, number):
             raise ValueError(
                 f"line {number} of {path!r} {fault}. Nothing was guessed or changed. "
                 "Restore the file from a copy."
             )
-        newest = event["v"]
-        event.pop("crc", None)
+        del event["crc"]
     return renumber(events), torn
 
 
-def _find_fault(event, number, newest):
-    """Return what is wrong with an event as text, or None.
-
-    Version 1 has no checksums. Its events can only precede those of version 2.
-    """
+def _find_fault(event, number):
+    """Return what is wrong with an event as text, or None."""
     if not isinstance(event, dict) or not event.keys() >= _KEYS:
         return f"must be an event with {', '.join(sorted(_KEYS))}"
-    if event["v"] not in (newest, FORMAT_VERSION):
+    if event["v"] != FORMAT_VERSION:
         return (
-            f"is of format version {event['v']!r}; this skactive reads up to "
-            f"{FORMAT_VERSION}, and none after a newer one"
+            f"has the format version {event['v']!r}; this version of skactive reads "
+            f"{FORMAT_VERSION}"
         )
-    if event["v"] == FORMAT_VERSION and "crc" not in event:
+    if "crc" not in event:
         return "has no checksum"
     if event["seq"] != number:
         return (
-            f"is event {event['seq']!r}, where event {number} belongs: lines are "
-            "missing, repeated or in another order"
+            f"has the number {event['seq']!r}; expected {number}. Lines are missing, "
+            "repeated or in another order"
         )
     return None
 
@@ -267,14 +281,14 @@ def read_manifest(folder):
             f"which holds a {MANIFEST!r} of something else. Pass another folder."
         )
     version = manifest.get("format_version")
-    if version not in (1, FORMAT_VERSION):
+    if version != FORMAT_VERSION:
         raise ValueError(
-            f"{path!r} is of format version {version!r}; this version of skactive "
-            f"reads 1 and {FORMAT_VERSION}. Install the version that wrote it."
+            f"{path!r} has the format version {version!r}; this version of skactive "
+            f"reads {FORMAT_VERSION}. Install the version that wrote it."
         )
     fault = None
-    if version == FORMAT_VERSION and manifest.pop("crc", None) != _checksum(manifest):
-        fault = "its checksum is not that of its content"
+    if manifest.pop("crc", None) != _checksum(manifest):
+        fault = "its checksum does not match its content"
     for key, kind in _MANIFEST_KEYS.items():
         if not isinstance(manifest.get(key), kind):
             fault = fault or f"{key!r} must be a {kind.__name__}"

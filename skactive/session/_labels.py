@@ -2,7 +2,6 @@
 
 import math
 import re
-import warnings
 from collections import Counter
 from collections.abc import Mapping, Set
 from difflib import get_close_matches
@@ -13,6 +12,7 @@ from sklearn.base import is_regressor
 from .._utils._containers import as_list
 from .._utils._labels import is_missing, is_names, list_classes
 from .._utils._sklearn import check_bool
+from .._utils._warnings import warn_caller
 
 
 class Vocabulary:
@@ -23,83 +23,92 @@ class Vocabulary:
     when the session was opened, or None; they name the columns of an indicator matrix.
     """
 
-    def __init__(self, before, declared=None, opened=None):
-        self.declared = declared
+    def __init__(self, state, before, declared=None, opened=None):
+        self._state = state
+        self._declared = declared
         self._kind = None if before is None else kind_of(before[0])
         self._before = [] if np.ndim(before) != 1 else np.unique(before).tolist()
         self._known = None  # the classes so far, or None if not collected yet
         self.columns = name_columns(before, declared, opened)
 
-    def target(self, state):
-        """Return the target of a session: "single-label", "multi-label" or others."""
-        kind = self.kind(state, None) or ""
+    @property
+    def target(self):
+        """The target of a session: "single-label", "multi-label" or others."""
+        kind = self.find_kind(self._state) or ""
         has_lists = kind == "names" or kind.startswith("list")
-        if self.declared == "regression":
+        if self._declared == "regression":
             return "multi-output" if has_lists else "regression"
-        return self.declared or ("multi-label" if has_lists else "single-label")
+        return self._declared or ("multi-label" if has_lists else "single-label")
 
-    def kind(self, state, classes):
-        """Return the kind of the labels so far, or None."""
+    def find_kind(self, state, classes=None):
+        """Return the kind of the labels of a state, or None."""
         for answer in state.answers.values():
             return kind_of(answer.label)
-        if self.declared == "multi-label" or self.columns is not None:
+        if self._declared == "multi-label" or self.columns is not None:
             return "names"
         return self._kind or (kind_of(classes[0]) if classes else None)
 
-    def kind_of_file(self, state, classes):
+    def kind_of_file(self):
         """Return the kind of the labels in a file, which `find_reading` takes."""
-        kind = self.kind(state, classes)
-        is_open = kind == "str" and not state.answers and self.declared is None
+        kind = self.find_kind(self._state, self._state.classes)
+        is_open = kind == "str" and not self._state.answers and self._declared is None
         return "str or names" if is_open and self._kind is None else kind
 
-    def name_columns(self, state, classes):
+    def name_columns(self, state):
         """Return the names of the columns to train on, None for other labels."""
-        if self.kind(state, None) != "names":
+        if self.find_kind(state) != "names":
             return None
-        return list(classes or self.collect(state))
+        return list(state.classes or self._collect(state))
 
-    def read(self, labels, ids, state, classes):
-        """Return checked labels as JSON accepts them; warn of doubtful new classes."""
-        kind, declared = self.kind(state, None), self.declared
-        if declared == "multi-label":
+    def read(self, labels, ids, allows_new=True):
+        """Return checked labels as JSON accepts them; warn of doubtful new classes.
+
+        `allows_new` says whether a session without `classes` accepts new ones.
+        """
+        classes, renamed = self._state.classes, self._state.renamed
+        if self._declared == "multi-label":
             labels = wrap_names(labels)
-        labels = normalize_labels(labels, ids, kind, classes, state.renamed)
-        if declared in _DECLARED:
-            check_kinds(labels, ids, declared)
+        kind = self.find_kind(self._state)
+        labels = normalize_labels(labels, ids, kind, classes, renamed)
+        if self._declared in _DECLARED:
+            check_kinds(labels, ids, self._declared)
+        if not (allows_new or self._declared == "regression"):
+            for id, label in zip(ids, labels, strict=True):
+                _check_class(label, id, self.collect(), renamed)
         new = {name for name in list_classes(labels) if isinstance(name, str)}
         if classes is None and not new <= (self._known or set()):
-            known = set(map(str, self.collect(state)))
-            warn_of_new_classes(labels, known, state.renamed, stacklevel=5)
+            known = set(map(str, self.collect()))
+            warn_of_new_classes(labels, known, renamed)
             self._known = known | new
         return labels
 
-    def collect(self, state):
-        """Return the classes of a session that allows any, as a list.
+    def collect(self):
+        """Return the classes of the session, also if it allows any, as a list.
 
         Those that the learner was fitted to come first, then those that were added, and
         those of the labels in their order. Numbers to predict are no classes.
         """
-        if self.declared == "regression":
+        return self._state.classes or self._collect(self._state)
+
+    def _collect(self, state):
+        if self._declared == "regression":
             return []
-        given = [answer.label for answer in state.answers.values()]
         known = [state.renamed.get(name, name) for name in self._before + state.added]
-        known += [name for name in list_classes(given) if not isinstance(name, list)]
+        labels = list_classes(state.labels().values())
+        known += [name for name in labels if not isinstance(name, list)]
         return list({repr(name): name for name in known}.values())
 
-    def before(self, state):
+    def before(self):
         """Return the classes of the labels that the learner was fitted to, list."""
         before = [*self._before, *(self.columns or ())]
-        return [state.renamed.get(name, name) for name in before]
+        return [self._state.renamed.get(name, name) for name in before]
 
     def check(self, name, argument, known):
         """Return the checked name of one class; `known` are the other classes."""
         kind = kind_of(known[0]) if known else None
         (name,) = normalize_labels([name], [argument], kind)
         if isinstance(name, list):
-            raise TypeError(
-                f"{argument!r} must be a single label, got {name!r}. Nothing was "
-                "recorded."
-            )
+            raise TypeError(f"{argument!r} must be a single label, got {name!r}.")
         return name
 
     def forget(self):
@@ -151,10 +160,7 @@ def check_kinds(labels, ids, declared):
     kinds, expected = _DECLARED[declared]
     for id, label in zip(ids, labels, strict=True):
         if not kind_of(label).startswith(kinds):
-            raise TypeError(
-                f"'labels' must be {expected}, got {label!r} for {id!r}. Nothing was "
-                "recorded."
-            )
+            raise TypeError(f"'labels' must be {expected}, got {label!r} for {id!r}.")
 
 
 def wrap_names(labels):
@@ -243,14 +249,13 @@ def normalize_labels(labels, ids, kind, classes=None, renamed=()):
     if unordered or isinstance(labels, str) or not hasattr(labels, "__len__"):
         raise TypeError(
             f"'labels' must be a sequence with one label for each of the {len(ids)} "
-            f"ids, got {labels!r}. Pass a list, or tell({{id: label, ...}}). Nothing "
-            "was recorded."
+            f"ids, got {labels!r}. Pass a list, or tell({{id: label, ...}})."
         )
     labels = as_list(labels)
     if len(labels) != len(ids):
         raise ValueError(
             f"'labels' must hold one label for each of the {len(ids)} ids, got "
-            f"{len(labels)}. Nothing was recorded."
+            f"{len(labels)}."
         )
     read = []
     for id, label in zip(ids, labels, strict=True):
@@ -259,7 +264,7 @@ def normalize_labels(labels, ids, kind, classes=None, renamed=()):
         if kind_of(read[-1]) != kind:
             raise TypeError(
                 f"'labels' must all be of one kind in a session, here {kind}; got "
-                f"{label!r} for {id!r}. Nothing was recorded."
+                f"{label!r} for {id!r}."
             )
         if classes is not None:
             _check_class(read[-1], id, classes, dict(renamed))
@@ -270,7 +275,7 @@ def normalize_labels(labels, ids, kind, classes=None, renamed=()):
 
 def _check_class(label, id, classes, renamed):
     for part in label if isinstance(label, list) else [label]:
-        if kind_of(part) == kind_of(classes[0]) and part in classes:
+        if classes and kind_of(part) == kind_of(classes[0]) and part in classes:
             continue
         close = _find_close(part, classes) if isinstance(part, str) else None
         hint = "" if close is None else f" Did you mean {close!r}?"
@@ -280,15 +285,14 @@ def _check_class(label, id, classes, renamed):
         raise ValueError(
             f"'labels' must be among the classes of the session, {shown}; got "
             f"{part!r} for {id!r}.{hint} To add a class, call add_class, or include it "
-            "in classes= when you open the session. Nothing was recorded."
+            "in classes= when you open the session."
         )
 
 
-def warn_of_new_classes(labels, known, renamed, stacklevel):
+def warn_of_new_classes(labels, known, renamed):
     """Warn of new classes that resemble known ones, as a typing error does.
 
-    `renamed` are the new names of former classes; `stacklevel` counts like that of
-    :func:`warnings.warn`.
+    `renamed` are the new names of former classes.
     """
     known = {label for label in known if isinstance(label, str)}
     names = (name for name in list_classes(labels) if isinstance(name, str))
@@ -302,12 +306,10 @@ def warn_of_new_classes(labels, known, renamed, stacklevel):
         known.add(label)
     if hints:
         shown = ", ".join(hints[:5]) + ", ..." * (len(hints) > 5)
-        warnings.warn(
+        warn_caller(
             f"new classes look like others: {shown}. If that was a mistake, tell "
             "the items again, or undo(). Open the session with classes=[...] to "
-            "refuse such labels.",
-            UserWarning,
-            stacklevel=stacklevel + 1,
+            "refuse such labels."
         )
 
 
@@ -345,17 +347,16 @@ def _read(label, id):
     if is_missing(label) or (isinstance(label, float) and math.isinf(label)):
         raise ValueError(
             f"'labels' must hold a label for {id!r}, got {label!r}. Tell only items "
-            "that have one, or skip the item. Nothing was recorded."
+            "that have one, or skip the item."
         )
     if not isinstance(label, str | bool | int | float):
         raise TypeError(
-            f"'labels' must hold str, int, bool or float, got {label!r} for {id!r}. "
-            "Nothing was recorded."
+            f"'labels' must hold str, int, bool or float, got {label!r} for {id!r}."
         )
     if isinstance(label, int) and label.bit_length() > 63:
         raise ValueError(
             f"'labels' must hold int of at most 64 bits, got {label!r} for {id!r}. "
-            "Pass it as a str. Nothing was recorded."
+            "Pass it as a str."
         )
     return label
 
@@ -364,12 +365,11 @@ def _check_parts(label, id):
     """Return a label that is a list, checked."""
     if is_names(label) and len(set(label)) < len(label):
         raise ValueError(
-            f"'labels' must hold each class of an item once, got {label!r} for {id!r}. "
-            "Nothing was recorded."
+            f"'labels' must hold each class of an item once, got {label!r} for {id!r}."
         )
     if any(isinstance(part, str) for part in label) and not is_names(label):
         raise TypeError(
             f"'labels' must hold lists of str or lists of numbers, got {label!r} for "
-            f"{id!r}. Nothing was recorded."
+            f"{id!r}."
         )
     return label

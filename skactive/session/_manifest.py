@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import warnings
 from contextlib import suppress
 from numbers import Integral
 
@@ -20,7 +19,9 @@ from .._storage._fingerprint import (
     warn_of_versions,
 )
 from .._utils._random import base_seed
-from ..persistence._estimators import encode_choice
+from .._utils._warnings import warn_caller
+from ..registry import find, find_plugin
+from ..strategies import FunctionStrategy
 from ._ids import look_up
 from ._labels import name_columns, normalize_labels
 from ._pool import dump_hashes, find_moves, load_hashes
@@ -35,76 +36,77 @@ class PoolChangedError(ValueError):
     fault = ""
 
 
-def begin_or_resume(log, pool, learner, classes, options, target=None):
+def begin_or_resume(journal, pool, learner, classes, options, target=None):
     """Write the files of a new session, or record what differs from the last time.
 
-    `target` is the wanted kind of target, or None.
+    `target` is the declared one, or None. The journal has a state afterwards.
     """
-    journal, is_new = log.journal, log.journal.manifest is None
+    is_new = journal.manifest is None
     if is_new or classes is not None:
         name_columns(getattr(learner, "y_labeled_", None), target, classes)
     if is_new:
-        journal.begin(*new_manifest(learner, pool, classes, target))
+        manifest, hashes = new_manifest(learner, pool, classes, target)
+        journal.begin(manifest, {HASHES: dump_hashes(hashes)})
     else:
-        known = journal.manifest.get("target")
-        if None not in (known, target) and known != target:
-            raise ValueError(
-                f"'multi_label' must be that of the session in {journal.folder!r}, "
-                f"which is {known}, got {target}. Leave it out."
-            )
-        warn_of_versions(journal.manifest.get("versions", {}))
+        _check_target(journal, target)
+        warn_of_versions(journal.manifest.get("versions", {}), stacklevel=5)
         follow_pool(journal, pool)
         choose_seed(learner, journal.manifest["base_seed"])
-    log.state.fold(journal.events)
-    _note_options(log, options, is_new)
+    journal.follow(State(pool, journal.manifest.get("classes")))
+    _note_options(journal, options, is_new)
     if not is_new:
-        _note_learner(log, learner)
-        _note_classes(log, classes)
+        _note_learner(journal, learner)
+        _note_classes(journal, classes)
 
 
-def _note_options(log, options, is_new):
+def _check_target(journal, target):
+    known = journal.manifest.get("target")
+    if None not in (known, target) and known != target:
+        raise ValueError(
+            f"'multi_label' must be that of the session in {journal.folder!r}, "
+            f"which is {known}, got {target}. Leave it out."
+        )
+
+
+def _note_options(journal, options, is_new):
     now = {"settle": options.settle, "overlap": float(options.overlap)}
-    before = {name: getattr(log.state, name) for name in now}
+    before = {name: getattr(journal.state, name) for name in now}
     changed = {name: value for name, value in now.items() if value != before[name]}
     if changed and not is_new:
         shown = [
             f"{name} ({before[name]!r}, now {changed[name]!r})" for name in changed
         ]
-        warnings.warn(
+        warn_caller(
             f"this session used other options so far: {'; '.join(shown)}. This is "
-            "noted in the journal, and the session uses the new ones.",
-            UserWarning,
-            stacklevel=4,
+            "noted in the journal, and the session uses the new ones."
         )
     if changed:
-        log.record("options", **changed)
+        journal.record("options", **changed)
 
 
-def _note_learner(log, learner):
+def _note_learner(journal, learner):
     description = json.loads(json.dumps(describe_learner(learner)))
-    before = log.state.learner or log.journal.manifest["learner"]
+    before = journal.state.learner or journal.manifest["learner"]
     if changes := find_changes(before, description):
-        warnings.warn(
+        warn_caller(
             "'learner' is not the one that this session used so far; it differs in "
             f"{'; '.join(changes)}. This is noted in the journal, and the next "
-            "batches use the new one.",
-            UserWarning,
-            stacklevel=4,
+            "batches use the new one."
         )
-        log.record("learner", learner=description)
+        journal.record("learner", learner=description)
 
 
-def _note_classes(log, classes):
-    state = log.state
-    if classes in (None, state.opened_with or log.journal.manifest.get("classes")):
+def _note_classes(journal, classes):
+    state = journal.state
+    if classes in (None, state.opened_with):
         return
-    labels = [answer.label for answer in state.answers.values()]
+    labels = list(state.labels().values())
     normalize_labels(labels, list(state.answers), None, classes, state.renamed)
-    log.record("classes", classes=classes)
+    journal.record("classes", classes=classes)
 
 
 def new_manifest(learner, pool, classes=None, target=None):
-    """Return the manifest of a new session, and the bytes of further files by name."""
+    """Return the manifest of a new session, and the hashes of its pool (n, 2)."""
     summary, hashes = pool.fingerprint()
     manifest = {
         "pool": summary,
@@ -116,7 +118,7 @@ def new_manifest(learner, pool, classes=None, target=None):
         manifest["classes"] = classes
     if target in ("single-label", "multi-label"):
         manifest["target"] = target
-    return manifest, {HASHES: dump_hashes(hashes)}
+    return manifest, hashes
 
 
 def follow_pool(journal, pool):
@@ -249,11 +251,9 @@ def choose_seed(learner, stored):
     given = learner.random_state
     if not isinstance(given, Integral) or base_seed(given) == stored:
         return stored
-    warnings.warn(
+    warn_caller(
         f"'learner' has random_state={given}, but the session began with {stored}, "
-        "which it continues to use.",
-        UserWarning,
-        stacklevel=4,
+        "which it continues to use."
     )
     return stored
 
@@ -265,19 +265,25 @@ def _offer(strategy):
     return f"{strategy['dist']} {major(strategy['version'])}"
 
 
-class _Describer:
-    """The encoder that `encode_choice` needs for the parameters of a strategy."""
-
-    def encode(self, value, where):
-        return describe_json(value)
-
-
 def _describe_strategy(strategy):
     try:
-        node = encode_choice(strategy, "strategy", _Describer())
+        plugin = _find_plugin(strategy)
     except (TypeError, ValueError, AttributeError):
+        plugin = None
+    if plugin is None:
         return describe_json(strategy)  # a function, a local class, or no such name
-    return {key: node[key] for key in ("name", "dist", "version")}
+    return {"name": plugin.name, "dist": plugin.dist, "version": plugin.version}
+
+
+def _find_plugin(strategy):
+    """Return the plugin of a strategy or of its name; None if it or a part has none."""
+    if isinstance(strategy, str):
+        return find(strategy)
+    parts = [getattr(strategy, name) for name in getattr(strategy, "_parts", ())]
+    if not hasattr(strategy, "select") or None in map(_find_plugin, parts):
+        return None
+    is_function = type(strategy) is FunctionStrategy
+    return find_plugin(strategy.function if is_function else type(strategy))
 
 
 def _shorten(value):

@@ -141,17 +141,10 @@ class Pool:
         grown = Pool(X, ids, contents, self.ids_are_positions)
         if self.kind is not None and grown.kind is None:
             raise TypeError(
-                "'items' must be texts, as the pool holds them. Nothing was added."
+                f"'items' must be texts, as the pool holds them, got {items!r:.60}. "
+                "Nothing was added."
             )
         return grown
-
-    def become(self, grown):
-        """Replace the items by those of an extended pool."""
-        # The items come first: a thread that trains finds what it has the ids of.
-        self.X, self.contents = grown.X, grown.contents
-        self._index, self.ids = grown._index, grown.ids
-        for name in ("kind", "_copies", "_positions_by_content"):
-            self.__dict__.pop(name, None)
 
     def __len__(self):
         return len(self.ids)
@@ -184,16 +177,16 @@ class Pool:
             rows = np.arange(start, min(start + size, len(self)))
             yield rows.tolist(), self.texts(rows)
 
-    def search(self, wanted, n):
-        """Return at most `n` ids of texts that contain a string, in any case."""
-        wanted, found = wanted.casefold(), []
+    def search(self, wanted):
+        """Return the ids of texts that contain a string, in any case, list."""
+        wanted, ids = wanted.casefold(), []
         for rows, texts in self.batches() if self.kind is not None else ():
-            for row, text in zip(rows, texts, strict=True):
-                if wanted in fold(text):
-                    found.append(self.ids[row])
-                    if len(found) == n:
-                        return found
-        return found
+            ids += [
+                self.ids[row]
+                for row, text in zip(rows, texts, strict=True)
+                if wanted in fold(text)
+            ]
+        return ids
 
     @cached_property
     def _copies(self):
@@ -277,8 +270,7 @@ class Pool:
             isinstance(ids, int | np.generic) or hasattr(ids, "__iter__")
         ):
             raise TypeError(
-                f"'ids' must be an id or a sequence of ids, got {ids!r}. Pass a list; "
-                "nothing was recorded."
+                f"'ids' must be an id or a sequence of ids, got {ids!r}. Pass a list."
             )
         ids = [ids] if isinstance(ids, str | int | np.generic) else as_list(ids)
         ids = [id.item() if isinstance(id, np.generic) else id for id in ids]
@@ -288,13 +280,11 @@ class Pool:
         if unknown:
             raise ValueError(
                 f"{name!r} must be ids of the pool, got {shorten(unknown)}, which "
-                f"are not among its {len(self)} ids, such as {self.ids[0]!r}. Nothing "
-                "was recorded."
+                f"are not among its {len(self)} ids, such as {self.ids[0]!r}."
             )
         if twice := repeated(ids):
             raise ValueError(
-                f"'ids' must name each item once, got {shorten(twice)} more than once. "
-                "Nothing was recorded."
+                f"'ids' must name each item once, got {shorten(twice)} more than once."
             )
         return ids
 

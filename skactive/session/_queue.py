@@ -1,4 +1,4 @@
-"""What a session asks: batches that are open, second opinions, and new items."""
+"""The batches of a session: open ones, second opinions, and new items."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +17,7 @@ from ._pool import Batch, find_taught
 
 @dataclass(frozen=True)
 class Options:
-    """Checked options of what a session asks; see `LabelingSession`."""
+    """Checked options of the batches of a session; see `LabelingSession`."""
 
     settle: str = "majority"
     overlap: float = 0.0
@@ -41,50 +41,92 @@ class Options:
             check_count("audit_every", self.audit_every)
 
 
+class Draws:
+    """What is drawn from a pool at random: the audit and the second opinions.
+
+    `known` are hashes of the items that the learner was fitted to before the session.
+    A grown pool gets new draws.
+    """
+
+    def __init__(self, pool, known, seed, overlap):
+        self._pool = pool
+        self._known = known
+        self._seed = seed
+        self._overlap = overlap
+
+    @cached_property
+    def taught(self):
+        """First copies of the items that the learner was fitted to before, (m,)."""
+        taught = np.array(find_taught(self._pool, self._known), dtype=np.intp)
+        return self._pool.first_copies(taught)
+
+    @cached_property
+    def shared(self):
+        """Mask (n,) of the items that two annotators get."""
+        return self._pool.draw_keys(self._seed, "overlap") < self._overlap * 2.0**64
+
+    @cached_property
+    def order(self):
+        """The first positions of all texts in random order, (t,).
+
+        The keys belong to the texts: what a pool gains is anywhere in the order.
+        """
+        distinct = self._pool.is_first
+        distinct[self.taught] = False
+        order = self._pool.draw_order(self._seed)
+        return order[distinct[order]]
+
+
 class Queue:
     """Chooses batches and records them.
 
     `choosing` is held while a batch is chosen; it is acquired before the lock of the
-    log. `taught` are hashes of the items that the learner was fitted to before the
+    journal. `known` are hashes of the items that the learner was fitted to before the
     session.
     """
 
-    def __init__(self, log, pool, models, choosing, taught, options):
-        self._log = log
-        self._pool = pool
+    def __init__(self, *, journal, models, choosing, known, options):
+        self._journal = journal
+        self._state = journal.state
+        self._lock = journal.lock
         self._models = models
         self._choosing = choosing
-        self._known = taught
+        self._known = known
         self._options = options
         self._front = None
         # Batches that were open are shown once more before any new one.
-        self._to_show = list(log.state.open)
+        self._to_show = list(self._state.open)
+        self.follow_pool()
+
+    def follow_pool(self):
+        """Draw from the present pool."""
+        seed, overlap = self._journal.manifest["base_seed"], self._options.overlap
+        self.draws = Draws(self._state.pool, self._known, seed, overlap)
 
     def ask(self, n_queries, annotator, refit):
         """Return the next Batch; see `LabelingSession.ask`."""
-        log = self._log
         with self._choosing:
             if (batch := self._show(annotator)) is not None:
                 return batch
             model = self._models.get(refit)
             n = n_queries or model.learner.batch_size
             while True:
-                with log.lock:
-                    seq, free = log.state.seq, self.free()
+                with self._lock:
+                    pool, seq, free = self._state.pool, self._state.seq, self.free()
                     second = self.second_opinions(annotator)[:n]
                     slots = self._audit_slots(min(n - len(second), int(free.sum())))
                 audit = self._draw(len(slots), free)
-                fixed = [*self._pool.positions(second).tolist(), *audit]
+                fixed = [*pool.positions(second).tolist(), *audit]
                 picks = self._choose(model, n - len(fixed), free, fixed)
                 for slot, position in zip(slots, audit, strict=True):
                     picks.insert(slot, position)
                 if not picks and not second:
-                    items = take_rows(self._pool.X, np.empty(0, dtype=np.intp))
+                    items = take_rows(pool.X, np.empty(0, dtype=np.intp))
                     return Batch((), items, None, annotator)
-                with log.lock:
-                    log.sync()
+                with self._lock:
+                    self._journal.sync()
                     # Another thread may have answered some in the meantime.
-                    if seq == log.state.seq or (
+                    if seq == self._state.seq or (
                         self.free()[picks].all()
                         and {*second} <= {*self.second_opinions(annotator)}
                     ):
@@ -92,71 +134,71 @@ class Queue:
 
     def show_again(self, ids):
         """Show the open batches of some items once more."""
-        for number, waiting in self._log.state.open.items():
+        for number, waiting in self._state.open.items():
             if number not in self._to_show and not waiting.keys().isdisjoint(ids):
                 self._to_show.append(number)
 
     def _show(self, annotator):
         """Return a batch that is to be shown again to an annotator, or None."""
-        with self._log.lock:
-            self._log.sync()
-            state = self._log.state
+        with self._lock:
+            self._journal.sync()
             for number in self._to_show:
-                if number in state.open and annotator == state.batches[number][1]:
+                is_open = number in self._state.open
+                if is_open and annotator == self._state.batches[number][1]:
                     self._to_show.remove(number)
-                    return self.batch(number)
+                    return self._batch(number)
         return None
 
     def _record(self, second, picks, audit, annotator, model):
-        state = self._log.state
+        state, ids = self._state, self._state.pool.ids
         number = len(state.batches) + 1
-        self._log.record(
+        self._journal.record(
             "ask",
             batch=number,
-            ids=[*second, *(self._pool.ids[pick] for pick in picks)],
+            ids=[*second, *(ids[pick] for pick in picks)],
             by=annotator,
             n_labeled=len(state.answers),
             model=model.seq,
             second=second or None,
-            audit=[self._pool.ids[position] for position in audit] or None,
+            audit=[ids[position] for position in audit] or None,
         )
-        return self.batch(number)
+        return self._batch(number)
 
-    def batch(self, number):
+    def _batch(self, number):
         """Return the open items of a batch."""
-        state = self._log.state
+        state = self._state
         ids = tuple(state.open[number])
-        items = take_rows(self._pool.X, self._pool.positions(ids))
+        items = take_rows(state.pool.X, state.pool.positions(ids))
         return Batch(ids, items, number, state.batches[number][1])
 
-    def free(self):
-        """Return a mask (n,) of the items that may be queried.
+    def open_batches(self):
+        """Return the open items of all batches, list of Batch."""
+        with self._lock:
+            return [self._batch(number) for number in sorted(self._state.open)]
 
-        Of several copies of a text, only the first may be, and only if no copy is
+    def free(self):
+        """Return a mask (n,) of the items that can be queried.
+
+        Of several copies of a text, only the first can be, and only if no copy is
         labeled, skipped, waiting, or known to the learner from before the session.
         """
-        state, pool = self._log.state, self._pool
+        state, pool = self._state, self._state.pool
         free = pool.is_first
-        free[pool.first_copies(self._taught)] = False
+        free[self.draws.taught] = False
         for ids in (state.answers, state.skipped, *state.open.values()):
             free[pool.first_copies(pool.positions(ids))] = False
         return free
 
-    @cached_property
-    def _taught(self):
-        """Positions of the items that the learner was fitted to before the session."""
-        return np.array(find_taught(self._pool, self._known), dtype=np.intp)
-
-    def follow_pool(self):
-        """Work out again what depends on the pool."""
-        for name in ("_taught", "_shared", "_order"):
-            self.__dict__.pop(name, None)
-
-    # Second opinions ------------------------------------------------------------------
+    def has_more(self, annotator):
+        """Whether an annotator has open items, or can get new ones."""
+        with self._lock:
+            return bool(
+                self._state.open or self.free().any() or self.second_opinions(annotator)
+            )
 
     def second_opinions(self, annotator):
-        """Return the ids that an annotator is to be asked after somebody else."""
-        state = self._log.state
+        """Return the ids that an annotator gets after somebody else."""
+        state = self._state
         if not self._options.overlap:
             return []
         found = []
@@ -167,45 +209,25 @@ class Queue:
                 (first,) = people
                 if given or state.waits_for(id, first):
                     found.append(id)
-        shared = self._shared[self._pool.positions(found)]
+        shared = self.draws.shared[state.pool.positions(found)]
         return [id for id, chosen in zip(found, shared, strict=True) if chosen]
 
-    @cached_property
-    def _shared(self):
-        """Mask (n,) of the items that two people are asked."""
-        keys = self._pool.draw_keys(self._seed, "overlap")
-        return keys < self._options.overlap * 2.0**64
-
-    @property
-    def _seed(self):
-        return self._log.journal.manifest["base_seed"]
-
     # The audit ------------------------------------------------------------------------
-
-    @cached_property
-    def _order(self):
-        """The first positions of all texts in random order, (t,).
-
-        The keys belong to the texts: what a pool gains is anywhere in the order.
-        """
-        distinct = self._pool.is_first
-        distinct[self._pool.first_copies(self._taught)] = False
-        order = self._pool.draw_order(self._seed)
-        return order[distinct[order]]
 
     def _audit_slots(self, n):
         """Return which of `n` new items belong to the audit."""
         every = self._options.audit_every
-        start = len(self._log.state.queried) + 1
+        start = len(self._state.queried) + 1
         return [i for i in range(n) if every and (start + i) % every == 0]
 
     def _draw(self, n, free):
         """Return the positions of the next `n` free items of the sample, a list."""
-        return self._order[free[self._order]][:n].tolist() if n else []
+        order = self.draws.order
+        return order[free[order]][:n].tolist() if n else []
 
     def audited(self):
         """Return the ids of the answered part of the sample; see `LabelingSession`."""
-        state, pool = self._log.state, self._pool
+        state, pool = self._state, self._state.pool
         if not state.audited:
             return []
         answered, skipped = (
@@ -213,7 +235,7 @@ class Queue:
             for ids in (state.answers, state.skipped)
         )
         found = []
-        for position in map(int, self._order):
+        for position in map(int, self.draws.order):
             if position in answered:
                 found.append(answered[position])
             elif position not in skipped:
@@ -228,7 +250,7 @@ class Queue:
         free[fixed] = False
         if n < 1 or not free.any():
             return []
-        learner = seeded_for(model.learner, len(self._log.state.batches) + 1)
+        learner = seeded_for(model.learner, len(self._state.batches) + 1)
         count, is_first = n, True
         while True:
             picks = self._models.choose(learner, count, free).tolist()
@@ -247,7 +269,7 @@ class Queue:
             return picks
         if not self._models.has_features([*fixed, *picks]):
             return picks
-        rows = take_rows(self._pool.X, np.array([*fixed, *picks]))
+        rows = take_rows(self._state.pool.X, np.array([*fixed, *picks]))
         features = self._fit_front(learner.estimator).transform(rows)
         similar = cosine_similarity(features) > limit
         kept = list(range(len(fixed)))
@@ -259,5 +281,5 @@ class Queue:
     def _fit_front(self, estimator):
         if self._front is None:
             front, _ = split_estimator(estimator)
-            self._front = clone(front).fit(take_rows(self._pool.X, np.arange(1)))
+            self._front = clone(front).fit(take_rows(self._state.pool.X, np.arange(1)))
         return self._front

@@ -2,31 +2,31 @@
 
 import threading
 from collections.abc import Sequence
+from contextlib import contextmanager
 from os import PathLike
 from typing import Any, Literal, Self
 
 from .._storage._fingerprint import hash_items
-from .._utils._containers import check_n_queries, take_row
+from .._utils._containers import check_n_queries
 from .._utils._sklearn import check_bool, check_count, check_option, check_path
 from .._utils._threads import synchronized
-from ..simulation._run import Run
+from ..simulation import Run
 from ._agreement import Agreement
 from ._answers import Answers
-from ._encoding import make_encoder
-from ._estimate import Estimate
+from ._background import make_encoder
 from ._format_export import export_format
 from ._import_export import ImportedLabels, export_table, predict_items
-from ._insights import Insights
+from ._insights import Estimate, Insights
 from ._journal import Journal
 from ._labels import Vocabulary, check_annotator, check_classes, find_declared
-from ._log import Bar, Log
 from ._manifest import begin_or_resume, record_pool
 from ._models import Models, check_refit, fresh_learner
 from ._pool import Batch, Pool
 from ._queue import Options, Queue
-from ._state import State, list_history
+from ._state import list_history
 
 _UNDONE = ("event", "ids", "labels", "old", "new", "added", "removed")
+_NOTHING = "Nothing was recorded."
 _Format = Literal["label-studio", "prodigy", "argilla", "doccano"]
 
 
@@ -65,11 +65,10 @@ class LabelingSession:
     annotator : str, default=None
         Name of the person who answers. It is recorded with every event.
     classes : sequence of labels, default=None
-        The allowed labels. They are kept in the folder, and None uses those, as do the
-        classes that were passed before: classes that were added or renamed in the
-        session stay. Without any, a new class that resembles a known one causes a
-        warning. They name the columns of `learner`, if that was fitted to an indicator
-        matrix.
+        The allowed labels. They are stored in the folder. When the session is reopened,
+        None uses the stored classes, including those added or renamed since. If any
+        label is allowed, a new class that resembles a known one causes a warning. The
+        classes name the columns of `learner` if it was fitted to an indicator matrix.
     multi_label : bool, default=None
         Whether each item has several classes: its label is a list of their names, in
         any number, and a single name counts as a list of one. It is kept in the folder.
@@ -80,9 +79,9 @@ class LabelingSession:
         and in a tie the last one; or that of the annotator with this name, and the
         majority where there is none.
     overlap : float, default=0.0
-        Share of the items that two annotators label: `ask` first returns such items
-        that exactly one other person was given. The items are chosen by a hash of their
-        content and the seed.
+        Share of the items that a second annotator labels, too. `ask` returns first the
+        items that exactly one other person got. The items are chosen by a hash of
+        their content and the seed.
     audit_every : int, default=None
         Every how many items one is drawn at random; see `audited`. None draws none.
     max_similarity : float, default=None
@@ -106,14 +105,10 @@ class LabelingSession:
         "multi-output".
     classes : list or None
         The allowed labels.
-    classes_of_model : list of str or None
-        The names of the columns of `newest_learner`, if labels are lists of names.
     known_classes : list
         The classes; without `classes`, those of the labels that the learner was fitted
         to, those that were added, and those of the labels so far. Empty for a
         regressor.
-    renamed_classes : dict of label to label
-        The new names of classes that were renamed.
     audited : list of ids
         The answered part of the audit, a simple random sample of the pool.
     skipped : list of ids
@@ -124,21 +119,10 @@ class LabelingSession:
         Notes on items.
     pool_ids : list of ids
         All items, in the order of the pool.
-    seq : int
-        Number of the last event in the journal.
-    open_batches : list of Batch
-        Queried items without an answer, by batch.
     learner : ActiveLearner
         The current model. With `refit=True` it is trained on all labels.
     model_age : int
         Number of items whose current label the model was not trained on.
-    newest_learner : ActiveLearner or None
-        The newest model that is trained, without waiting for another.
-    encoded : float
-        Share of the pool whose features were computed, or failed, from 0 to 1; see
-        `encode`.
-    encoding_error : Exception or None
-        The first error of these features. The next `ask` raises it, once.
     run : Run
         The answers so far as rounds, for stopping rules.
     folder : str
@@ -173,12 +157,11 @@ class LabelingSession:
     the order is that of ``seq``, not of the clock.
 
     - ``journal.jsonl``: all events, a line of JSON for each, which ends with a
-      checksum, the CRC-32 of the line without it (``"crc"``). Sessions of format
-      version 1, which has no checksums, still open. The events are "begin", "ask",
-      "tell", "skip", "release", "withdraw", "undo", "rename", "flag", "note", "refit",
-      "learner" (opened with other parameters), "pool" (with another pool), "classes"
-      (with other classes, or one was added) and "options" (with another `settle` or
-      `overlap`). ``journal.jsonl.torn`` has last lines that a kill tore, if any.
+      checksum, the CRC-32 of the line without it (``"crc"``). The events are "begin",
+      "ask", "tell", "skip", "release", "withdraw", "undo", "rename", "add", "remove",
+      "flag", "note", "refit", "learner" (opened with other parameters), "pool" (with
+      another pool), "classes" (with other classes) and "options" (with another `settle`
+      or `overlap`). ``journal.jsonl.torn`` has last lines that a kill tore, if any.
     - ``manifest.json``: format version, hash of the pool, parameters of the learner,
       strategy with distribution and version, base seed, versions.
     - ``pool.npy``: 16 bytes for each item, a hash of its id and one of its content.
@@ -261,51 +244,84 @@ class LabelingSession:
         target = find_declared(learner, multi_label, classes)
         options = Options(settle, overlap, audit_every, max_similarity)
         self._annotator = check_annotator(annotator)
-        # `_lock` guards the state. Training and choosing hold only `_choosing`, so that
-        # answers need not wait for them. `_choosing` is always acquired first.
-        self._lock, self._choosing = threading.RLock(), threading.RLock()
-        self._pool = Pool(X_pool, ids)
-        self._state = State(self._pool)
+        pool = Pool(X_pool, ids)
         self._bar: Any = None
         self._models: Any = None
+        # The lock of the journal guards the state. Training and choosing hold only
+        # `_choosing`, so that answers need not wait for them. `_choosing` is always
+        # acquired first.
+        self._choosing = threading.RLock()
         self._journal = Journal(folder)
-        self._log = Log(self._journal, self._state, self._lock)
+        self._lock = self._journal.lock
         try:
-            begin_or_resume(self._log, self._pool, learner, classes, options, target)
-            self._build(learner, refit, encode, options, classes, target)
+            begin_or_resume(self._journal, pool, learner, classes, options, target)
+            self._build(learner, refit, encode, options, target)
             if isinstance(verbose, bool):  # scikit-learn accepts it, too
                 verbose = int(verbose)
             if check_count("verbose", verbose, least=0):
-                total = n_labels or len(self._pool)
-                self._bar = Bar(self._state, self._models, total)
-                self._log.then = self._bar.update
+                self._show_bar(n_labels or len(pool))
         except BaseException:
             self.close()
             raise
 
-    def _build(self, learner, refit, encode, options, classes, target):
+    def _build(self, learner, refit, encode, options, target):
         """Make the parts that need the journal."""
-        manifest = self._journal.manifest
-        seed = manifest["base_seed"]
-        base = fresh_learner(learner, seed)
-        encoder = make_encoder(encode, learner.estimator, self._pool, seed)
+        journal, state = self._journal, self._journal.state
+        seed = journal.manifest["base_seed"]
+        self._state = state
         self._vocabulary = Vocabulary(
+            state,
             getattr(learner, "y_labeled_", None),
-            target or manifest.get("target"),
-            classes or self._state.opened_with or manifest.get("classes"),
+            target or journal.manifest.get("target"),
+            state.opened_with,
         )
-        self._answers = Answers(self._log, self._pool, self._vocabulary)
+        self._answers = Answers(state, journal.record, self._vocabulary)
         self._models = Models(
-            *(base, self._pool, self._journal, self._state, refit, self._lock),
-            *(self._vocabulary, encoder),
+            base=fresh_learner(learner, seed),
+            state=state,
+            refit=refit,
+            lock=self._lock,
+            vocabulary=self._vocabulary,
+            encoder=make_encoder(encode, learner.estimator, state.pool, seed),
         )
-        taught = hash_items(getattr(learner, "X_labeled_", ()))
         self._queue = Queue(
-            *(self._log, self._pool, self._models, self._choosing),
-            *(taught, options),
+            journal=journal,
+            models=self._models,
+            choosing=self._choosing,
+            known=hash_items(getattr(learner, "X_labeled_", ())),
+            options=options,
         )
-        self._insights = Insights(self._log, self._pool, self._models, self._queue)
+        self._insights = Insights(
+            state=state, lock=self._lock, models=self._models, queue=self._queue
+        )
         self._models.prepare()
+
+    def _show_bar(self, total):
+        """Show a progress bar of the labels, with the age of the model."""
+        from tqdm import tqdm
+
+        n_labels = len(self._state.answers)
+        self._bar = tqdm(desc="labels", total=total, initial=n_labels, unit="label")
+
+        def update():
+            self._bar.n = len(self._state.answers)
+            self._bar.set_postfix(model_age=self._models.age())
+
+        self._journal.then = update
+
+    @contextmanager
+    def _recording(self):
+        """Hold the lock while answers are recorded; an error says that none was."""
+        with self._lock:
+            self._journal.sync()
+            try:
+                yield self._answers
+            except (ValueError, TypeError) as exc:
+                message = str(exc)
+                if not message.endswith(_NOTHING):
+                    exc.args = (f"{message} {_NOTHING}",)
+                raise
+            self._models.prepare()
 
     # Queries --------------------------------------------------------------------------
 
@@ -318,11 +334,11 @@ class LabelingSession:
     ) -> Batch:
         """Choose the next items; they are in the journal before they are returned.
 
-        Items that wait for an answer are not asked again. A text that occurs several
-        times in the pool is asked once. Items that the learner was fitted to before
-        the session are not asked. After a session was opened again, the batches that
-        were open are returned once more before any new one, with their remaining
-        items. With `overlap`, items that somebody else was asked come first.
+        Items that wait for an answer are not chosen again, and neither are items that
+        the learner was fitted to before the session. Of several copies of a text, one
+        is chosen. After a session was opened again, the batches that were open are
+        returned once more before any new one, with their remaining items. With
+        `overlap`, items that somebody else got come first.
 
         Parameters
         ----------
@@ -377,14 +393,14 @@ class LabelingSession:
             If the disk is full or fails. Nothing was then added; repeat the call.
         """
         with self._choosing, self._lock:
-            self._log.sync()
-            n, grown = len(self._pool), self._pool.extended(items, ids)
+            self._journal.sync()
+            n, grown = len(self._state.pool), self._state.pool.extended(items, ids)
             record_pool(self._journal, grown)
-            self._pool.become(grown)
-            self._log.sync()
+            self._state.pool = grown
+            self._journal.sync()
             self._queue.follow_pool()
             self._models.follow_pool()
-            return list(self._pool.ids[n:])
+            return list(grown.ids[n:])
 
     def refit(self) -> Self:
         """Train on all labels now.
@@ -395,19 +411,18 @@ class LabelingSession:
         """
         with self._choosing:
             with self._lock:
-                self._log.sync()
+                self._journal.sync()
                 if not self._state.answers:
                     raise ValueError("there is no label to train on. Tell one first.")
             model = self._models.train_now()
             with self._lock:
-                self._log.sync()
-                self._log.record("refit", model=model.seq)
+                self._journal.sync()
+                self._journal.record("refit", model=model.seq)
                 self._models.use(model)
         return self
 
     # Answers --------------------------------------------------------------------------
 
-    @synchronized
     def tell(
         self,
         ids: Any,
@@ -460,11 +475,15 @@ class LabelingSession:
         UserWarning
             If a label is a new class that resembles a known one.
         """
-        self._log.sync()
-        self._answers.tell(ids, labels, self._who(annotator), unasked, seconds)
-        self._models.prepare()
+        with self._recording() as answers:
+            answers.tell(
+                ids,
+                labels,
+                annotator=self._who(annotator),
+                unasked=unasked,
+                seconds=seconds,
+            )
 
-    @synchronized
     def skip(
         self, ids: Any, *, unasked: bool = False, annotator: str | None = None
     ) -> None:
@@ -479,10 +498,9 @@ class LabelingSession:
         annotator : str, default=None
             Name of the annotator. Defaults to the annotator of the session.
         """
-        self._log.sync()
-        self._answers.skip(ids, self._who(annotator), unasked)
+        with self._recording() as answers:
+            answers.skip(ids, self._who(annotator), unasked)
 
-    @synchronized
     def release(self, ids: Any = None, *, annotator: str | None = None) -> None:
         """Return open items to the pool; they may be asked again.
 
@@ -496,10 +514,9 @@ class LabelingSession:
         annotator : str, default=None
             Name of the annotator. Defaults to the annotator of the session.
         """
-        self._log.sync()
-        self._answers.release(ids, self._who(annotator))
+        with self._recording() as answers:
+            answers.release(ids, self._who(annotator))
 
-    @synchronized
     def withdraw(self, ids: Any, *, annotator: str | None = None) -> None:
         """Remove the answers of an annotator to items, as if they were never given.
 
@@ -518,11 +535,9 @@ class LabelingSession:
             If the annotator neither labeled nor skipped an item. Nothing was then
             recorded.
         """
-        self._log.sync()
-        self._answers.withdraw(ids, self._who(annotator))
-        self._models.prepare()
+        with self._recording() as answers:
+            answers.withdraw(ids, self._who(annotator))
 
-    @synchronized
     def undo(self, *, annotator: str | None = None) -> dict[str, Any]:
         """Undo the last event by which an annotator changed answers.
 
@@ -550,32 +565,11 @@ class LabelingSession:
         ValueError
             If there is nothing to undo.
         """
-        self._log.sync()
-        last = self._answers.undo(self._who(annotator))
-        self._queue.show_again(last.get("ids", ()))
-        self._models.prepare()
+        with self._recording() as answers:
+            last = answers.undo(self._who(annotator))
+            self._queue.show_again(last.get("ids", ()))
         return {key: last[key] for key in _UNDONE if key in last}
 
-    @synchronized
-    def undoable(self, annotator: str | None = None) -> dict[str, Any] | None:
-        """Return the event that `undo` would undo.
-
-        Parameters
-        ----------
-        annotator : str, default=None
-            Name of the annotator. Defaults to the annotator of the session; without
-            either, the last event of anybody is returned.
-
-        Returns
-        -------
-        event : dict or None
-            `seq`, `event`, `ids`, and `labels` if it has any, or `old` and `new`,
-            `added` or `removed` for a class; None if there is nothing to undo.
-        """
-        last = self._state.last_undoable(self._who(annotator))
-        return last and {key: last[key] for key in ("seq", *_UNDONE) if key in last}
-
-    @synchronized
     def add_class(self, name: Any, *, annotator: str | None = None) -> None:
         """Add a class; `undo` reverses it, unless the class has labels.
 
@@ -596,30 +590,9 @@ class LabelingSession:
         TypeError
             If the class is of another kind than the others.
         """
-        self._log.sync()
-        self._answers.add_class(name, self._who(annotator))
+        with self._recording() as answers:
+            answers.add_class(name, self._who(annotator))
 
-    @synchronized
-    def remove_class(self, name: Any, *, annotator: str | None = None) -> None:
-        """Remove a class that has no labels; `undo` reverses it.
-
-        Parameters
-        ----------
-        name : str, int or bool
-            A class of the session.
-        annotator : str, default=None
-            Name of the annotator. Defaults to the annotator of the session.
-
-        Raises
-        ------
-        ValueError
-            If `name` is not a class of the session or has labels, or if fewer than two
-            classes were left. Nothing was then recorded.
-        """
-        self._log.sync()
-        self._answers.remove_class(name, self._who(annotator))
-
-    @synchronized
     def rename_class(self, old: Any, new: Any, *, annotator: str | None = None) -> None:
         """Rename a class, or merge it with another one if that has the new name.
 
@@ -642,11 +615,9 @@ class LabelingSession:
         TypeError
             If `new` is of another kind than the other classes.
         """
-        self._log.sync()
-        self._answers.rename_class(old, new, self._who(annotator))
-        self._models.prepare()
+        with self._recording() as answers:
+            answers.rename_class(old, new, self._who(annotator))
 
-    @synchronized
     def flag(
         self, ids: Any, flag: bool = True, *, annotator: str | None = None
     ) -> None:
@@ -668,10 +639,9 @@ class LabelingSession:
         TypeError
             If `flag` is neither True nor False.
         """
-        self._log.sync()
-        self._answers.flag(ids, flag, self._who(annotator))
+        with self._recording() as answers:
+            answers.flag(ids, flag, self._who(annotator))
 
-    @synchronized
     def note(self, id: str | int, text: str, *, annotator: str | None = None) -> None:
         """Write a note on an item; it replaces the previous one, see `notes`.
 
@@ -691,10 +661,9 @@ class LabelingSession:
         TypeError
             If `text` is not a str.
         """
-        self._log.sync()
-        self._answers.note(id, text, self._who(annotator))
+        with self._recording() as answers:
+            answers.note(id, text, self._who(annotator))
 
-    @synchronized
     def import_labels(
         self,
         path: str | PathLike[str],
@@ -767,20 +736,16 @@ class LabelingSession:
         classes, and none means that no class applies: open the session with
         ``multi_label=True`` to import such files.
         """
-        self._log.sync()
         check_bool("ignore_unknown", ignore_unknown)
-        columns, who = (id, label, text), self._who(annotator)
-        imported = self._answers.import_file(path, columns, format, who, ignore_unknown)
-        self._models.prepare()
-        return imported
+        with self._recording() as answers:
+            return answers.import_file(
+                path, (id, label, text), format, self._who(annotator), ignore_unknown
+            )
 
-    @synchronized
     def _mirror(self, found: dict[Any, Any], source: str) -> Any:
         """Make the answers from `source` those that are found there, by id."""
-        self._log.sync()
-        mirrored = self._answers.mirror(found, source)
-        self._models.prepare()
-        return mirrored
+        with self._recording() as answers:
+            return answers.mirror(found, source)
 
     # What is known --------------------------------------------------------------------
 
@@ -788,7 +753,7 @@ class LabelingSession:
     @synchronized
     def labels(self) -> dict[str | int, Any]:
         """The current labels, dict of id to label."""
-        return {id: answer.label for id, answer in self._state.answers.items()}
+        return self._state.labels()
 
     @property
     @synchronized
@@ -805,43 +770,30 @@ class LabelingSession:
     @property
     def classes(self) -> list[Any] | None:
         """The allowed labels, list; None allows any."""
-        return self._log.classes
+        return self._state.classes
 
     @property
     @synchronized
     def target(self) -> str:
         """The target: "single-label", "multi-label", "regression" or "multi-output"."""
-        return self._vocabulary.target(self._state)
-
-    @property
-    def classes_of_model(self) -> list[str] | None:
-        """The names of the columns of `newest_learner`, or None."""
-        model = self._models.newest()
-        return model and model.classes
+        return self._vocabulary.target
 
     @property
     @synchronized
     def known_classes(self) -> list[Any]:
         """The classes, list; without `classes`, those of the learner and the labels."""
-        return list(self._answers.known_classes())
-
-    @property
-    @synchronized
-    def renamed_classes(self) -> dict[Any, Any]:
-        """The new names of classes that were renamed, dict."""
-        return dict(self._log.state.renamed)
+        return list(self._vocabulary.collect())
 
     @property
     @synchronized
     def audited(self) -> list[str | int]:
         """The answered part of the audit, list of ids.
 
-        The texts of the pool have a fixed random order. The audit asks them in this
-        order; those that were labeled already count without being asked, and skipped
-        ones are passed over. These are the items up to the first that has no answer: a
-        simple random sample of the texts that can be labeled. After the pool has grown,
-        new texts have random places in the order, and the sample ends at the first of
-        them until the audit has asked it. Empty until the audit has asked an item.
+        The texts of the pool have a fixed random order, in which the audit draws them.
+        A text that is labeled already counts, and a skipped one is passed over. The
+        sample ends before the first text without an answer, so it is a simple random
+        sample of the texts that can be labeled. New texts of a grown pool have random
+        places in the order. Empty until the audit has drawn an item.
         """
         return self._queue.audited()
 
@@ -864,37 +816,10 @@ class LabelingSession:
         return list(self._state.skipped)
 
     @property
-    @synchronized
-    def open_batches(self) -> list[Batch]:
-        """The batches with items that wait for an answer, list of Batch."""
-        return [self._queue.batch(number) for number in sorted(self._state.open)]
-
-    @property
     def learner(self) -> Any:
         """The current model; with `refit=True` trained on all labels."""
         with self._choosing:
             return self._models.get().learner
-
-    @property
-    def newest_learner(self) -> Any:
-        """The newest model that is trained, without waiting for another; or None."""
-        model = self._models.newest()
-        return None if model is None else model.learner
-
-    @property
-    def training(self) -> bool:
-        """Whether a model is trained in the background now."""
-        return self._models.training
-
-    @property
-    def encoded(self) -> float:
-        """Share of the pool that has features, from 0 to 1; see `encode`."""
-        return self._models.encoded
-
-    @property
-    def encoding_error(self) -> Exception | None:
-        """The first error of the features that `encode` computes, or None."""
-        return self._models.encoding_error
 
     @property
     @synchronized
@@ -911,152 +836,16 @@ class LabelingSession:
         items that were never asked are rounds of their own.
         """
         rounds = [
-            {"asked": self._pool.positions(ids).tolist()}
+            {"asked": self._state.pool.positions(ids).tolist()}
             for ids in self._state.answered_by_batch()
         ]
-        return Run(rounds, info={"pool_size": len(self._pool)})
-
-    @property
-    @synchronized
-    def seq(self) -> int:
-        """Number of the last event in the journal."""
-        return len(self._journal.events)
-
-    @property
-    def annotator(self) -> str | None:
-        """The name that is recorded if a call names no annotator."""
-        return self._annotator
-
-    @property
-    def n_pool(self) -> int:
-        """Number of items in the pool."""
-        return len(self._pool)
-
-    @synchronized
-    def count_free(self, annotator: str | None = None) -> int:
-        """Return the number of items that can still be asked of an annotator.
-
-        Parameters
-        ----------
-        annotator : str, default=None
-            Name of the annotator. Defaults to the annotator of the session.
-
-        Returns
-        -------
-        n : int
-            New items, and those that `overlap` sends to a second annotator.
-        """
-        second = self._queue.second_opinions(self._who(annotator))
-        return int(self._queue.free().sum()) + len(second)
-
-    @property
-    @synchronized
-    def latest(self) -> list[str | int]:
-        """The labeled and the skipped items, list of ids, the latest first."""
-        return self._state.latest()
-
-    @synchronized
-    def answer(self, id: str | int) -> dict[str, Any] | None:
-        """Return the answer that counts for an item.
-
-        Parameters
-        ----------
-        id : str or int
-            Id of the item.
-
-        Returns
-        -------
-        answer : dict or None
-            `label`, `annotator`, `time` and `seconds`. None without a label.
-        """
-        (id,) = self._pool.read_ids([id], name="id")
-        answer = self._state.answers.get(id)
-        names = ("label", "annotator", "time", "seconds")
-        return answer and {name: getattr(answer, name) for name in names}
+        return Run(rounds, info={"pool_size": len(self._state.pool)})
 
     @property
     @synchronized
     def pool_ids(self) -> list[str | int]:
         """The ids of the pool, in its order."""
-        return list(self._pool.ids)
-
-    @synchronized
-    def item(self, id: str | int) -> Any:
-        """Return an item of the pool.
-
-        Parameters
-        ----------
-        id : str or int
-            Id of the item.
-
-        Returns
-        -------
-        item : object
-            The item as the pool holds it.
-        """
-        (id,) = self._pool.read_ids([id], name="id")
-        return take_row(self._pool.X, int(self._pool.positions([id])[0]))
-
-    @synchronized
-    def copies(self, id: str | int) -> list[str | int]:
-        """Return the ids of the items with the same text as an item.
-
-        Parameters
-        ----------
-        id : str or int
-            Id of the item.
-
-        Returns
-        -------
-        ids : list of ids
-            In the order of the pool, the item itself included. Only copies of texts
-            and pairs of texts are found.
-        """
-        (id,) = self._pool.read_ids([id], name="id")
-        return self._pool.copies_of(id)
-
-    @synchronized
-    def positions(self, ids: Any) -> list[int]:
-        """Return the positions of items in the pool.
-
-        Parameters
-        ----------
-        ids : sequence of ids
-            Ids of the pool.
-
-        Returns
-        -------
-        positions : list of int
-
-        Raises
-        ------
-        ValueError
-            If an id is unknown or occurs twice.
-        """
-        if isinstance(ids, list) and not ids:
-            return []
-        return self._pool.positions(self._pool.read_ids(ids)).tolist()
-
-    @synchronized
-    def search(self, query: str, n_items: int = 20) -> list[str | int]:
-        """Return the ids of texts that contain a string, in any case.
-
-        The texts are read in order, so a large pool needs about a second for each
-        million of them.
-
-        Parameters
-        ----------
-        query : str
-            The string.
-        n_items : int, default=20
-            Largest number of texts.
-
-        Returns
-        -------
-        ids : list of ids
-            In the order of the pool. Empty if the items are not texts.
-        """
-        return self._pool.search(query, check_count("n_items", n_items))
+        return list(self._state.pool.ids)
 
     @property
     def folder(self) -> str:
@@ -1079,8 +868,8 @@ class LabelingSession:
             "withdraw", "flag", "note"), `label`, `seconds`, `batch`, `flag` and `text`
             if there is one, `annotator`, and `undone`, whether the event was undone.
         """
-        (id,) = self._pool.read_ids([id], name="id")
-        return list_history(self._journal.events, id)
+        (id,) = self._state.pool.read_ids([id], name="id")
+        return list_history(self._state.events, id)
 
     def export(
         self,
@@ -1111,7 +900,7 @@ class LabelingSession:
             each annotator in a row of its own, and "open" the items that wait for an
             answer, with an empty `label` to fill in for `import_labels`. "pool" writes
             all items: labeled ones and their copies with their label, the others with
-            that of `newest_learner`. It has the columns `label_source` ("person" or
+            that of the newest model. It has the columns `label_source` ("person" or
             "model"), `prediction` and `probability`, too.
         format : {"label-studio", "prodigy", "argilla", "doccano"}, default=None
             The program: Label Studio (JSON), Prodigy (JSONL), Argilla (JSON records) or
@@ -1136,16 +925,19 @@ class LabelingSession:
         predictions = None
         if what == "pool" and format is None:  # answers need not wait for this
             model = self._models.newest()
-            used = (None, None) if model is None else (model.learner, model.classes)
-            predictions = predict_items(used[0], self._pool.X, used[1], self.target)
+            predictions = predict_items(
+                model.learner, self._state.pool.X, model.classes, self.target
+            )
         with self._lock:
             if not self._journal.closed:
-                self._log.sync()
+                self._journal.sync()
+            state = self._state
             if format is None:
-                export_table(path, what, self._pool, self._state, predictions)
-                return
-            place = path, what, format, self._pool, self._state
-            export_format(*place, self._journal.events, self.classes)
+                export_table(path, what, state.pool, state, predictions)
+            else:
+                export_format(
+                    path, what, format, state.pool, state, state.events, state.classes
+                )
 
     # Insights -------------------------------------------------------------------------
 
@@ -1219,12 +1011,11 @@ class LabelingSession:
         -----
         Models are trained without one fifth of the labels each. The accuracy is that of
         their predictions for the items of the audit, see `audited`; without ten of
-        them it is that for all labeled items. The predictions of these models and of
-        one with all labels for unlabeled items differ, and their calibrated
-        probabilities tell how much accuracy the missing labels cost. Accuracy is
-        taken to be a - b / n for n labels. A gain is not estimated with fewer than 40
-        labels, 10 per class or 1.5 for each label of the horizon, or if the model does
-        not beat the most frequent class.
+        them it is that for all labeled items. The gain is estimated from how much the
+        calibrated predictions for unlabeled items change when a fifth of the labels is
+        left out. Accuracy is taken to be a - b / n for n labels. A gain is not
+        estimated with fewer than 40 labels, 10 per class or 1.5 for each label of the
+        horizon, or if the model does not beat the most frequent class.
         """
         if n_labels is not None:
             check_count("n_labels", n_labels)
@@ -1261,7 +1052,7 @@ class LabelingSession:
     def __repr__(self):
         return (
             f"LabelingSession({self.folder!r}: {len(self._state.answers)} of "
-            f"{len(self._pool)} labeled)"
+            f"{len(self._state.pool)} labeled)"
         )
 
     def _who(self, annotator):

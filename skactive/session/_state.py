@@ -53,10 +53,13 @@ class State:
 
     A function of the events alone: it does not matter how many are folded at a time. An
     item is what its events that were not undone make of it. `pool` limits the ids; None
-    allows any.
+    allows any. `classes` are the allowed labels of a new session, or None.
 
     Attributes
     ----------
+    pool : Pool or None
+    events : list of dict
+        All events, also those that were not folded yet.
     answers : dict of id to Answer
         In the order in which the items were first labeled.
     skipped : dict of id to (int, int)
@@ -72,10 +75,12 @@ class State:
         Items that were drawn at random for the audit.
     flags : dict of id to None
     notes : dict of id to str
-    learner, classes : dict or None, list or None
-        The last ones in the journal.
+    learner : dict or None
+        The last one in the journal.
+    classes : list or None
+        The allowed labels; None allows any.
     opened_with : list or None
-        The last classes in the journal that came from an opening of the session.
+        The last classes that came from an opening of the session.
     added : list
         Classes that were added while any label was allowed.
     renamed : dict of label to label
@@ -88,8 +93,10 @@ class State:
         Events that were not undone, of the kinds that `undo` can undo, in order.
     """
 
-    def __init__(self, pool=None):
-        self._pool = pool
+    def __init__(self, pool=None, classes=None):
+        self.pool = pool
+        self.events = ()
+        self._first_classes = classes
         self._reset()
 
     def _reset(self):
@@ -99,7 +106,8 @@ class State:
         self.batches = {}
         self.queried = {}
         self.flags, self.notes = {}, {}
-        self.learner = self.classes = self.opened_with = None
+        self.learner = None
+        self.classes = self.opened_with = self._first_classes
         self.added = []
         self._renames = []  # those that were not undone
         self.settle, self.overlap = "majority", 0.0
@@ -123,6 +131,7 @@ class State:
 
         Raise a ValueError with the number of an event that contradicts earlier ones.
         """
+        self.events = events
         if self._busy:  # an interruption can leave an event half applied
             self._reset()
         self._busy = True
@@ -137,6 +146,16 @@ class State:
                 ) from exc
             self._folded = event["seq"]
         self._busy = False
+
+    def at(self, seq):
+        """Return the state after an event."""
+        past = State(self.pool, self._first_classes)
+        past.fold(self.events[:seq])
+        return past
+
+    def labels(self):
+        """Return the current labels, dict of id to label."""
+        return {id: answer.label for id, answer in self.answers.items()}
 
     def answered_by_batch(self):
         """Return a list of lists of labeled ids; successive ids of a batch together."""
@@ -158,6 +177,15 @@ class State:
     def waits_for(self, id, annotator):
         """Whether an item waits for the answer of an annotator."""
         return annotator in self._waits.get(id, ())
+
+    def waiting_for(self, annotator):
+        """Return the ids of the open items of an annotator, list."""
+        return [
+            id
+            for number in sorted(self.open)
+            if self.batches[number][1] == annotator
+            for id in self.open[number]
+        ]
 
     def has_answered(self, id, annotator):
         """Whether an annotator labeled or skipped an item."""
@@ -182,7 +210,7 @@ class State:
         if kind not in _APPLY:
             raise ValueError(f"the kind {kind!r} is not known")
         for id in event.get("ids", ()):
-            if self._pool is not None and id not in self._pool:
+            if self.pool is not None and id not in self.pool:
                 raise ValueError(f"no item of the pool has the id {id!r}")
         for name in {"labels", "seconds"} & event.keys():
             if len(event[name]) != len(event["ids"]):
@@ -461,7 +489,7 @@ def read_labels(folder: str | os.PathLike[str]) -> dict[str | int, Any]:
     """
     check_path("folder", folder)
     _, _, state = read_session(os.path.expanduser(folder))
-    return {id: answer.label for id, answer in state.answers.items()}
+    return state.labels()
 
 
 def read_session(folder):
@@ -473,6 +501,6 @@ def read_session(folder):
             f"which has no {MANIFEST!r}."
         )
     events, _ = read_events(folder)  # a torn last line was never acknowledged
-    state = State()
+    state = State(classes=manifest.get("classes"))
     state.fold(events)
     return manifest, events, state

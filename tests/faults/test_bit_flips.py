@@ -13,8 +13,6 @@ from skactive import ActiveLearner, LabelingSession
 from skactive.session import _manifest as manifest
 from skactive.session import read_labels
 
-from ..session._helpers import as_version_1
-
 X = np.arange(24.0).reshape(12, 2)
 
 
@@ -33,7 +31,7 @@ def folder(tmp_path, monkeypatch):
         session.tell([0, 5], ["spam", "naïve 東京"], unasked=True)
         session.ask()
     with open_session(path) as session:  # with two items more
-        session.tell(session.open_batches[0].ids[0], "J*", annotator="ann")
+        session.tell(session._queue.open_batches()[0].ids[0], "J*", annotator="ann")
         session.refit()
         session.tell(0, "ham")
         session.undo()
@@ -112,16 +110,12 @@ def test_no_flip_in_a_journal_changes_a_label(folder, read, which, capsys):
 
 
 @pytest.mark.parametrize("which", ["some bytes", pytest.param("each byte", marks=slow)])
-@pytest.mark.parametrize("version", [1, 2])
-def test_no_flip_in_a_manifest_changes_a_label(folder, version, which, capsys):
-    if version == 1:
-        as_version_1(folder)
+def test_no_flip_in_a_manifest_changes_a_label(folder, which, capsys):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore" if version == 1 else "error")
+        warnings.simplefilter("error")
         counts = flip_all(folder / "manifest.json", open_labels, which)
-    if version == 2:
-        assert set(counts) == {"refused by name"}
-    _report(capsys, which, f"manifest of version {version}", counts)
+    assert set(counts) == {"refused by name"}
+    _report(capsys, which, "manifest", counts)
 
 
 @pytest.mark.parametrize("which", ["some bytes", pytest.param("each byte", marks=slow)])

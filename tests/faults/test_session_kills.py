@@ -60,12 +60,12 @@ def step(session, refit, log):
         log(["undone", told])
     elif any(digits[id] % 2 for id in session.skipped):
         session.undo()
-    elif not session.open_batches:
+    elif not session._queue.open_batches():
         if refit is False and session.model_age:
             session.refit()
         return bool(session.ask())
     else:
-        id, *others = session.open_batches[0].ids
+        id, *others = session._queue.open_batches()[0].ids
         events = [event["event"] for event in session.history(id)]
         if digits[id] % 11 == 3 and "skip" not in events:
             session.skip(id)
@@ -134,7 +134,7 @@ def finish(path, refit, log_path):
     seconds = time.perf_counter() - start
     with open_session(path, refit) as session:
         proba = session.learner.predict_proba(make_pool()[0])
-        state = session.labels, session.skipped, session.open_batches, proba
+        state = session.labels, session.skipped, session._queue.open_batches(), proba
     return state, seconds
 
 

@@ -96,3 +96,9 @@ const done = arguments[0];
 axe.run().then(({ violations }) => done(violations.map(
   ({ id, nodes }) => [id, nodes.map((node) => node.failureSummary + node.html)])));
 """)
+
+
+def text_of(session, id):
+    """Return the text of an item."""
+    pool = session._state.pool
+    return pool.texts(pool.positions([id]))[0]

@@ -18,7 +18,7 @@ from selenium.webdriver.common.keys import Keys
 
 from skactive.labeling._server import PAGE, LabelingServer
 
-from ._helpers import TOKEN, Page, find_violations
+from ._helpers import TOKEN, Page, find_violations, text_of
 
 pytestmark = pytest.mark.browser
 KEYS = {"disaster": "1", "other": "2"}
@@ -158,7 +158,7 @@ def test_label_200_tweets_with_the_command(
 def _labels(page):
     """Return the stored labels by text."""
     session = page.desk.session
-    return {session.item(id): label for id, label in session.labels.items()}
+    return {text_of(session, id): label for id, label in session.labels.items()}
 
 
 HTML = "<img src=x onerror='document.title=\"hacked\"'><script>hacked=1</script> &amp;"
@@ -455,7 +455,7 @@ def test_flag_and_note(open_page):
     page.chord(Keys.CONTROL, Keys.ENTER)
     page.until(lambda: page.all("button.set"))
     session = page.desk.session
-    assert [session.item(id) for id in session.flags] == [text]
+    assert [text_of(session, id) for id in session.flags] == [text]
     assert list(session.notes.values()) == ["u1 /? unclear"]
     assert page.item == text
     assert session.labels == {}
@@ -746,7 +746,7 @@ def test_the_seconds_of_an_answer_are_measured(open_page):
     time.sleep(0.5)
     page.go("1")
     (id,) = page.desk.session.labels
-    assert 0.4 <= page.desk.session.answer(id)["seconds"] <= 30
+    assert 0.4 <= page.desk.session._state.answers[id].seconds <= 30
 
 
 def _resize(page, width, height, scale=1):

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner
 
-from ._helpers import find_violations
+from ._helpers import find_violations, text_of
 from .conftest import TEXTS
 
 pytestmark = pytest.mark.browser
@@ -37,7 +37,7 @@ def _answer(page, *keys):
 
 def _labels(page):
     session = page.desk.session
-    return {session.item(id): label for id, label in session.labels.items()}
+    return {text_of(session, id): label for id, label in session.labels.items()}
 
 
 def test_keys_check_classes_and_enter_saves(open_page):

@@ -289,7 +289,7 @@ def test_an_answer_that_is_not_stored_is_an_error(
     def fail(*args, **kwargs):
         raise error
 
-    monkeypatch.setattr(desk.session, "tell", fail)
+    monkeypatch.setattr(desk.session._answers, "tell", fail)
     with caplog.at_level(logging.CRITICAL):
         response = _post(client, "answer", id="3", label="yes", client="tab")
     assert response.status_code == status
@@ -322,14 +322,14 @@ def test_changes_are_sent_and_the_stream_ends_with_the_server(server, desk):
 
 
 def test_an_answer_in_flight_is_acknowledged_before_the_server_stops(server, desk):
-    tell, begun = desk.session.tell, threading.Event()
+    tell, begun = desk.session._answers.tell, threading.Event()
 
     def tell_slowly(*args, **kwargs):
         begun.set()
         time.sleep(1)
         tell(*args, **kwargs)
 
-    desk.session.tell = tell_slowly
+    desk.session._answers.tell = tell_slowly
     replies = []
 
     def answer():

@@ -15,6 +15,8 @@ from textual.widgets._footer import FooterKey
 from skactive import ActiveLearner
 from skactive.labeling._terminal import LabelingApp
 
+from ._helpers import text_of
+
 
 def _drive(desk, play, size=(100, 30)):
     """Run the app of a desk with a function of its pilot."""
@@ -51,10 +53,10 @@ def test_keys_answer_and_show_the_next_text(desk):
         assert "1  yes  (3)" in _shown(app, "list")
 
     _drive(desk, play)
-    labels = {desk.session.item(id): x for id, x in desk.session.labels.items()}
+    labels = {text_of(desk.session, id): x for id, x in desk.session.labels.items()}
     assert labels == {text: {"1": "yes", "2": "no"}[key] for text, key in texts}
-    answers = [desk.session.answer(id) for id in desk.session.labels]
-    assert all(answer["seconds"] >= 0 for answer in answers)
+    answers = [desk.session._state.answers[id] for id in desk.session.labels]
+    assert all(answer.seconds >= 0 for answer in answers)
 
 
 def test_skip_undo_and_correct(desk):
@@ -71,7 +73,11 @@ def test_skip_undo_and_correct(desk):
 
 def test_accept_the_prediction(desk):
     for id in range(12):
-        desk.answer(id, "yes" if "good" in desk.session.item(id) else "no", "other")
+        desk.answer(
+            id,
+            "yes" if "good" in text_of(desk.session, id) else "no",
+            "other",
+        )
     desk.session.refit()
 
     async def play(app, pilot):
@@ -196,7 +202,7 @@ def test_check_several_classes(open_desk):
         await _press(pilot, "2", "enter")
 
     _drive(desk, play)
-    labels = {desk.session.item(id): x for id, x in desk.session.labels.items()}
+    labels = {text_of(desk.session, id): x for id, x in desk.session.labels.items()}
     assert labels == {texts[0]: ["joy", "love"], texts[1]: ["love"]}
 
 

@@ -8,7 +8,7 @@ from selenium.webdriver.common.keys import Keys
 
 from skactive.labeling import LabelingWidget
 
-from ._helpers import Page
+from ._helpers import Page, text_of
 
 
 @pytest.fixture
@@ -193,7 +193,7 @@ def test_the_widget_shows_the_interface_of_the_page(notebook, desk):
     for key in "1212":
         typed[page.go(key)] = {"1": "yes", "2": "no"}[key]
     session = desk.session
-    labels = {session.item(id): label for id, label in session.labels.items()}
+    labels = {text_of(session, id): label for id, label in session.labels.items()}
     assert labels == typed
     page.press("u")
     page.until(lambda: "3 labels" in page.text(".done"))

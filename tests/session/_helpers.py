@@ -1,4 +1,4 @@
-"""What a session has written into its folder, and what an older version wrote."""
+"""What a session has written into its folder, and what its front ends see."""
 
 import json
 from pathlib import Path
@@ -17,18 +17,19 @@ def manifest(session):
     return json.loads(Path(session.folder, "manifest.json").read_text(encoding="utf-8"))
 
 
-def as_version_1(folder):
-    """Rewrite the folder of a session as skactive 0.1.0 wrote it, without checksums."""
-    lines = []
-    for event in read_lines(folder / "journal.jsonl")[0][1:]:
-        del event["crc"]
-        event["v"] = 1
-        for key in {"seq", "of", "model"} & event.keys():
-            event[key] = max(event[key] - 1, 0)
-        lines.append(json.dumps(event, separators=(",", ":")) + "\n")
-    (folder / "journal.jsonl").write_text("".join(lines))
-    path = folder / "manifest.json"
-    manifest = json.loads(path.read_text(encoding="utf-8"))
-    del manifest["crc"]
-    manifest["format_version"] = 1
-    path.write_text(json.dumps(manifest, indent=1))
+def undoable(session, annotator=None):
+    """Return the event that `undo` would undo, without its time and annotator."""
+    last = session._state.last_undoable(annotator or session._annotator)
+    hidden = {"v", "t", "by", "unasked", "seconds", "was", "classes", "source"}
+    return last and {key: last[key] for key in last if key not in hidden}
+
+
+def remove_class(session, name, annotator=None):
+    """Remove a class as a desk does."""
+    with session._recording() as answers:
+        answers.remove_class(name, annotator)
+
+
+def get_item(session, id):
+    pool = session._state.pool
+    return pool.X[int(pool.positions(pool.read_ids([id], name="id"))[0])]

@@ -14,10 +14,8 @@ import pytest
 from sklearn.base import clone
 
 from skactive import LabelingSession
-from skactive._storage._files import LockedError
+from skactive._storage._files import LineWriter, LockedError, read_lines
 from skactive.session import read_labels
-
-from ._helpers import as_version_1
 
 
 @pytest.fixture
@@ -54,35 +52,34 @@ def test_a_torn_last_line_is_moved_aside_and_reported(open_session, journal):
 
 
 @pytest.mark.parametrize(
-    ("damage", "match"),
+    ("line", "change", "match"),
     [
-        (lambda b: b.replace(b'"ham"', b'"ham', 1), "line 2 .* is damaged: it must be"),
-        (lambda b: b.replace(b"\n", b"", 1), "line 1 .* is damaged"),
-        (lambda b: b"\0" * 9 + b[9:], "line 1 .* is damaged"),
-        (lambda b: b.split(b"\n", 1)[1], "line 1 .*is event 2, where event 1 belongs"),
-        (lambda b: b.split(b"\n", 1)[0] + b"\n" + b, "line 2 .*is event 1, where eve"),
-        (lambda b: b"\n" + b, "line 1 .* is damaged"),
-        (lambda b: b"[1]\n" + b, "line 1 .* must be an event with"),
-        (lambda b: b.replace(b'"v":1', b'"v":3', 1), "line 1 .*format version 3"),
-        (lambda b: b.replace(b'"v":1', b'"v":2', 1), "line 1 .*has no checksum"),
-        (
-            lambda b: b.replace(b'"tell"', b'"shout"', 1),
-            "line 2 .*'shout' is not known",
-        ),
-        (lambda b: b.replace(b'"batch":1', b'"batch":3'), "line 1 .*batch 3 follows"),
-        (lambda b: b.replace(b'"of":3', b'"of":1'), "line 4 .*no event 1 to take back"),
-        (lambda b: b.replace(b'["eggs"]', b"[]"), "line 3 .*contradicts earlier lines"),
-        (lambda b: b.replace(b'"ids":[', b'"ids":[999,', 1), "line 1 .*the id 999"),
-        (lambda b: b.replace(b',"labels":["eggs"]', b""), "line 3 .*KeyError"),
-        (lambda b: b.replace(b'"of":3', b'"on":3'), "line 4 .*KeyError: 'of'"),
-        (lambda b: b.replace(b'"tell"', b'"begin"', 1), "line 2 .*first event"),
+        (3, {"event": "shout"}, "line 3 .*'shout' is not known"),
+        (2, {"batch": 3}, "line 2 .*batch 3 follows"),
+        (5, {"of": 1}, "line 5 .*no event 1 to take back"),
+        (4, {"ids": []}, "line 4 .*contradicts earlier lines"),
+        (3, {"ids": [999]}, "line 3 .*the id 999"),
+        (4, {"labels": None}, "line 4 .*KeyError"),
+        (5, {"of": None}, "line 5 .*KeyError: 'of'"),
+        (3, {"event": "begin"}, "line 3 .*first event"),
+        (2, {"v": 3}, "line 2 .*has the format version 3"),
+        (4, {"seq": 9}, "line 4 .*has the number 9; expected 4"),
+        (4, {"t": None}, "line 4 .*must be an event with"),
     ],
 )
-def test_damage_of_version_1_names_the_line(open_session, journal, damage, match):
+def test_a_line_that_contradicts_the_others_is_named(
+    open_session, journal, line, change, match
+):
     write_some(open_session)
-    as_version_1(journal.parent)
-    damaged = damage(journal.read_bytes())
-    journal.write_bytes(damaged)
+    events = read_lines(journal)[0]
+    changed = events[line - 1] | change
+    events[line - 1] = {k: v for k, v in changed.items() if v is not None}
+    journal.write_bytes(b"")
+    with LineWriter(journal, checksums=True) as writer:
+        for event in events:
+            del event["crc"]
+            writer.write(event)
+    damaged = journal.read_bytes()
     with pytest.raises(ValueError, match=match):
         open_session()
     assert journal.read_bytes() == damaged  # nothing guessed, nothing changed
@@ -97,10 +94,9 @@ def test_damage_of_version_1_names_the_line(open_session, journal, damage, match
         (lambda b: b.replace(b"}", b" }", 1), "line 1 .*checksum must be at the end"),
         (lambda b: b.replace(b'"crc"', b'"CRC"', 1), "line 1 .*has no checksum"),
         (lambda b: b.replace(b"\n", b"", 1), "line 1 .* is damaged"),
-        (lambda b: b.split(b"\n", 1)[1], "line 1 .*is event 2, where event 1 belongs"),
+        (lambda b: b.split(b"\n", 1)[1], "line 1 .*has the number 2; expected 1"),
         (lambda b: b[:-1] + b"\v", "line 5 .* is damaged"),
         (lambda b: b[:-1] + b"J", "line 5 .* is damaged"),
-        (lambda b: b + b'{"v":1,"seq":6,"t":"","event":"ask"}\n', "none after a newer"),
     ],
 )
 def test_damage_names_the_line(open_session, journal, damage, match):
@@ -113,12 +109,9 @@ def test_damage_names_the_line(open_session, journal, damage, match):
     assert not journal.with_name("journal.jsonl.torn").exists()
 
 
-@pytest.mark.parametrize("version", [1, 2])
-def test_a_last_line_that_only_lacks_its_newline_counts(open_session, journal, version):
+def test_a_last_line_that_only_lacks_its_newline_counts(open_session, journal):
     with open_session() as session:
         session.tell(3, "ham", unasked=True)
-    if version == 1:
-        as_version_1(journal.parent)
     whole = journal.read_bytes()
     journal.write_bytes(whole[:-1])
     assert read_labels(journal.parent) == {3: "ham"}
@@ -127,32 +120,16 @@ def test_a_last_line_that_only_lacks_its_newline_counts(open_session, journal, v
     assert journal.read_bytes() == whole
 
 
-@pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(b"")])
 def test_a_journal_that_was_deleted_or_emptied_is_refused(
-    open_session, journal, version, damage
+    open_session, journal, damage
 ):
     write_some(open_session)
-    if version == 1:
-        as_version_1(journal.parent)
     damage(journal)
     with pytest.raises(ValueError, match=r"journal\.jsonl' must hold the events of"):
         open_session()
     with pytest.raises(ValueError, match=r"journal\.jsonl' must hold the events of"):
         read_labels(journal.parent)
-
-
-def test_a_session_of_version_1_goes_on(open_session, journal):
-    ids = write_some(open_session)
-    as_version_1(journal.parent)
-    old = journal.read_bytes()
-    with open_session() as session:
-        assert session.labels == {ids[0]: "ham", ids[1]: "spam"}
-        session.tell(ids[2], "eggs")
-    assert journal.read_bytes().startswith(old)
-    assert b'"crc"' not in old
-    expected = {ids[0]: "ham", ids[1]: "spam", ids[2]: "eggs"}
-    assert open_session().labels == read_labels(journal.parent) == expected
 
 
 def test_a_session_that_was_killed_while_it_began_begins_again(open_session, journal):
@@ -431,7 +408,7 @@ def test_a_lost_or_newer_manifest_is_refused(open_session, journal):
     manifest = journal.with_name("manifest.json")
     content = json.loads(manifest.read_text())
     manifest.write_text(json.dumps({**content, "format_version": 3}))
-    with pytest.raises(ValueError, match=r"version 3; this version .* reads 1 and 2"):
+    with pytest.raises(ValueError, match=r"version 3; this version .* reads 2"):
         open_session()
     manifest.unlink()
     with pytest.raises(ValueError, match=r"holds a 'journal\.jsonl' and no 'manifest"):
@@ -510,17 +487,3 @@ def test_a_label_that_is_no_finite_number_is_refused(open_session, label):
     with pytest.raises(ValueError, match="Nothing was recorded"):
         session.tell([1, 2], [1.0, label], unasked=True)
     assert not session.labels
-
-
-@pytest.mark.parametrize("ids", [{1, 2}, {1: 0}, {}])
-def test_positions_need_an_order(open_session, ids):
-    with pytest.raises(TypeError, match="'ids' must be an id or a sequence of ids"):
-        open_session().positions(ids)
-
-
-def test_positions_of_unknown_ids_are_refused(open_session):
-    session = open_session()
-    with pytest.raises(ValueError, match="'ids' must be ids of the pool, got 'a'"):
-        session.positions(["a"])
-    assert session.positions([3, 1]) == [3, 1]
-    assert session.positions([]) == []

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from skactive import LabelingSession
 from skactive.session import read_labels
 
-from ._helpers import events
+from ._helpers import events, remove_class, undoable
 
 
 def test_a_class_can_be_added_to_closed_ones(open_session):
@@ -18,7 +18,7 @@ def test_a_class_can_be_added_to_closed_ones(open_session):
         session.add_class("eggs")
         assert session.classes == ["ham", "spam", "eggs"]
         session.tell(3, "eggs", unasked=True)
-        assert session.undoable()["event"] == "tell"  # classes are no answers
+        assert undoable(session)["event"] == "tell"  # classes are no answers
     for classes in (None, ["ham", "spam"]):  # the same call goes on
         with open_session(classes=classes) as session:
             assert session.classes == session.known_classes == ["ham", "spam", "eggs"]
@@ -61,10 +61,10 @@ def test_a_class_can_be_added_where_any_label_is_allowed(open_session):
 def test_bad_names_of_classes_are_refused(open_session, classes, call, error, match):
     session = open_session(classes=classes)
     session.tell([3, 4], ["ham", "spam"], unasked=True)
-    seq = session.seq
+    seq = session._state.seq
     with pytest.raises(error, match=match):
         call(session)
-    assert session.seq == seq
+    assert session._state.seq == seq
 
 
 def test_a_list_is_not_the_name_of_a_class(open_session):
@@ -86,11 +86,11 @@ def test_a_renamed_class_has_its_new_name_everywhere(open_session, tmp_path):
         assert session.answers == renamed
         assert session.labels == {3: "spam", 4: "bacon", 5: "bacon"}
         assert session.classes == ["bacon", "spam", "eggs"]
-        assert session.renamed_classes == {"ham": "bacon"}
+        assert session._state.renamed == {"ham": "bacon"}
         match = r"got 'ham' for 6\. It was renamed to 'bacon'"
         with pytest.raises(ValueError, match=match):
             session.tell(6, "ham", unasked=True)
-        assert session.undoable("bob") == {
+        assert undoable(session, "bob") == {
             "seq": 4,
             "event": "rename",
             "old": "ham",
@@ -138,7 +138,7 @@ def test_names_can_go_round(open_session):
         session.rename_class(old, new)
     assert session.labels == {1: "b", 2: "a"}
     assert session.classes == ["b", "a"]
-    assert session.renamed_classes == {"x": "b"}
+    assert session._state.renamed == {"x": "b"}
     session.tell(3, "a", unasked=True)
     with pytest.raises(ValueError, match=r"'x' for 4\. It was renamed to 'b'"):
         session.tell(4, "x", unasked=True)
@@ -178,7 +178,7 @@ def test_an_added_class_and_a_removed_one_are_undone_in_order(open_session, clas
     session = reopen()
     session.tell([0, 1], ["a", "b"], unasked=True)
     session.add_class("c")
-    session.remove_class("c")
+    remove_class(session, "c")
     session.add_class("d")
     session.tell(2, "d", unasked=True)
     for expected in (["a", "b", "d"], ["a", "b"], ["a", "b", "c"], ["a", "b"]):
@@ -196,14 +196,14 @@ def test_an_added_class_with_labels_stays(open_session):
     session.tell(0, "c", unasked=True, annotator="bob")
     assert session.undo(annotator="ann")["added"] == "c"
     assert session.classes == ["a", "b", "c"]
-    assert session.undoable("ann") is None
+    assert undoable(session, "ann") is None
 
 
 def test_a_class_added_in_0_2_0_is_not_undone(open_session):
     session = open_session(classes=["a", "b"], refit=False)
     session.tell(0, "a", unasked=True)
-    session._log.record("classes", classes=["a", "b", "c"], added="c")
-    assert session.undoable()["event"] == "tell"
+    session._journal.record("classes", classes=["a", "b", "c"], added="c")
+    assert undoable(session)["event"] == "tell"
     session.undo()
     assert session.classes == ["a", "b", "c"]
 
@@ -212,18 +212,18 @@ def test_only_classes_without_labels_are_removed(open_session, data, learner):
     X, y = data
     session = open_session(learner=learner.fit(X[:20], y[:20]), refit=False)
     with pytest.raises(ValueError, match="'name' must be a class without labels"):
-        session.remove_class("ham")
+        remove_class(session, "ham")
     session.add_class("tofu")
     with pytest.raises(ValueError, match=r"must be a class of the session, .* got 'x'"):
-        session.remove_class("x")
-    session.remove_class("tofu")
+        remove_class(session, "x")
+    remove_class(session, "tofu")
     assert session.known_classes == ["eggs", "ham", "spam"]
 
 
 def test_two_classes_stay(open_session):
     session = open_session(classes=["a", "b"])
     with pytest.raises(ValueError, match="'name' must leave two classes, got 'b'"):
-        session.remove_class("b")
+        remove_class(session, "b")
 
 
 STEPS = st.lists(
@@ -249,7 +249,7 @@ def test_every_label_is_one_of_the_classes(learner, tmp_path_factory, steps):
     pool, options = [[float(i)] for i in range(6)], {"refit": False}
 
     def summarize(session):
-        return session.labels, session.answers, session.classes, session.undoable()
+        return session.labels, session.answers, session.classes, undoable(session)
 
     with LabelingSession(
         learner, pool, folder, classes=["a", "b"], **options
@@ -260,21 +260,21 @@ def test_every_label_is_one_of_the_classes(learner, tmp_path_factory, steps):
             if kind == "tell" and first in classes:
                 session.tell(id, first, unasked=True, annotator=who)
             elif kind == "rename" and first in classes and first != second:
-                before[session.seq + 1] = session.labels, classes
+                before[session._state.seq + 1] = session.labels, classes
                 session.rename_class(first, second, annotator=who)
             elif kind == "add" and first not in classes:
-                before[session.seq + 1] = session.labels, classes
+                before[session._state.seq + 1] = session.labels, classes
                 session.add_class(first, annotator=who)
             elif kind == "remove" and len(classes) > 2 and first in classes:
                 given = [a.values() for a in session.answers.values()]
                 if any(first in labels for labels in given):
                     with pytest.raises(ValueError, match="a class without labels"):
-                        session.remove_class(first, annotator=who)
+                        remove_class(session, first, annotator=who)
                 else:
-                    before[session.seq + 1] = session.labels, classes
-                    session.remove_class(first, annotator=who)
-            elif kind == "undo" and (last := session.undoable(who)):
-                at_once = last["seq"] == session.seq and last["seq"] in before
+                    before[session._state.seq + 1] = session.labels, classes
+                    remove_class(session, first, annotator=who)
+            elif kind == "undo" and (last := undoable(session, who)):
+                at_once = last["seq"] == session._state.seq and last["seq"] in before
                 session.undo(annotator=who)
                 if at_once:
                     assert (session.labels, session.classes) == before[last["seq"]]

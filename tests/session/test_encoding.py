@@ -53,7 +53,7 @@ def learner():
 def _wait_until_encoded(session):
     SlowFeatures.gate.set()
     session._models._encoder._thread.join(10)
-    assert session.encoded == 1
+    assert session._models.encoded == 1
 
 
 def test_the_first_items_need_no_features(open_session, learner, texts):
@@ -61,8 +61,8 @@ def test_the_first_items_need_no_features(open_session, learner, texts):
         texts, learner=learner, refit="background", encode="background"
     )
     assert len(session.ask()) == 4
-    assert (session.encoded, SlowFeatures.seen) == (0, {})
-    assert session.newest_learner is None
+    assert (session._models.encoded, SlowFeatures.seen) == (0, {})
+    assert session._models.newest().learner is None
     SlowFeatures.gate.set()
 
 
@@ -84,10 +84,10 @@ def test_labels_of_the_learner_need_no_waiting_either(open_session, learner, tex
         texts, learner=learner, refit="background", encode="background"
     )
     assert len(session.ask()) == 4
-    assert session.newest_learner is None
+    assert session._models.newest().learner is None
     _wait_until_encoded(session)
     session._models._trainer.wait()
-    assert session.newest_learner.predict(texts[:1]).tolist() == ["a"]
+    assert session._models.newest().learner.predict(texts[:1]).tolist() == ["a"]
 
 
 def test_items_are_chosen_by_the_strategy_once_all_have_features(
@@ -100,7 +100,9 @@ def test_items_are_chosen_by_the_strategy_once_all_have_features(
     plain = open_session(texts, folder=tmp_path / "plain", learner=learner)
     plain.tell(labels, unasked=True)
     assert session.ask().ids == plain.ask().ids
-    assert session.newest_learner.predict(["aaaaaa text 9", " text 9"]).tolist() == [
+    assert session._models.newest().learner.predict(
+        ["aaaaaa text 9", " text 9"]
+    ).tolist() == [
         "b",
         "a",
     ]
@@ -164,8 +166,8 @@ def test_an_error_of_the_features_is_known_at_once_and_raised_once(
         texts, learner=learner, refit="background", encode="background"
     )
     session._models._encoder._thread.join(10)
-    assert str(session.encoding_error) == "a bad text"
-    assert session.encoded == 1
+    assert str(session._models.encoding_error) == "a bad text"
+    assert session._models.encoded == 1
     with pytest.raises(ValueError, match="a bad text") as caught:
         session.ask(3)
     assert "No label is lost" in caught.value.__notes__[0]
@@ -202,7 +204,7 @@ def test_features_of_a_pipeline_that_is_trained_are_not_computed(open_session):
     plain = ActiveLearner(LogisticRegression())
     session = open_session(learner=plain, encode="background")
     assert session._models._encoder is None
-    assert session.encoded == 1
+    assert session._models.encoded == 1
 
 
 def test_another_value_is_refused(open_session):
@@ -218,7 +220,7 @@ def test_items_that_are_added_are_encoded_too(open_session, learner, texts, when
     if when == "after":
         _wait_until_encoded(session)
     session.add(["the last", "the very last"])
-    assert session.encoded < 1 or when == "after"
+    assert session._models.encoded < 1 or when == "after"
     _wait_until_encoded(session)
     assert {*texts, "the last", "the very last"} <= SlowFeatures.seen.keys()
     assert len(session.ask(302)) == 302

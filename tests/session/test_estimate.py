@@ -6,7 +6,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from skactive import ActiveLearner
 from skactive.session import Estimate
-from skactive.session._estimate import minutes_left
+from skactive.session._insights import minutes_left
 from skactive.stopping._estimates import estimate_accuracy, wilson_interval
 from skactive.stopping._out_of_fold import out_of_fold
 
@@ -61,9 +61,9 @@ def test_the_accuracy_is_from_the_audit(open_session, many):
     X, y = many
     session = open_session(X, audit_every=3, n_labels=200)
     label(session, y, 90, seconds=20)
-    seq = session.seq
+    seq = session._state.seq
     found = session.estimate(horizon=40)
-    assert session.seq == seq
+    assert session._state.seq == seq
     assert found.n_labels == 90
     assert found.n_audited == len(session.audited) >= 25
     # The same from the parts.

@@ -8,7 +8,8 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from skactive import ActiveLearner
-from skactive.session._models import BackgroundTrainer, Model, TrainingData
+from skactive.session._background import BackgroundTrainer
+from skactive.session._models import Model, TrainingData
 
 WAIT = 120.0
 
@@ -184,7 +185,7 @@ def test_training_that_fails_loses_no_label(open_session, slow, data):
             session.ask()
         assert "ask(refit=False) uses it" in "".join(caught.value.__notes__)
     assert len(session.labels) == 3
-    assert [batch.number for batch in session.open_batches] == [first.number]
+    assert [batch.number for batch in session._queue.open_batches()] == [first.number]
     assert session.ask(refit=False)
 
 
@@ -231,7 +232,7 @@ def test_a_model_that_is_ready_is_not_trained_again():
         return Model(None, task.seq)
 
     trainer = BackgroundTrainer(train)
-    task = TrainingData(3, 1, {})
+    task = TrainingData(None, 3)
     trainer.submit(task)
     trainer.wait()
     trainer.submit(task)  # ended, and nobody has taken it yet

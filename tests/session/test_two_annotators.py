@@ -14,6 +14,7 @@ from skactive import LabelingSession
 from skactive.session import read_labels
 from skactive.session._state import read_session
 
+from ._helpers import undoable
 from .test_state import oracle
 from .test_threads import in_threads
 
@@ -34,7 +35,9 @@ OPTIONS = {"refit": False, "overlap": 0.5, "audit_every": 3}
 
 def act(session, kind, who, number, label):
     """Do what a person wishes, if the session allows it."""
-    mine = [id for b in session.open_batches if b.annotator == who for id in b.ids]
+    mine = [
+        id for b in session._queue.open_batches() if b.annotator == who for id in b.ids
+    ]
     id = mine[number % len(mine)] if mine else number
     if kind == "ask":
         session.ask(1 + number % 3, annotator=who)
@@ -44,7 +47,7 @@ def act(session, kind, who, number, label):
         session.skip(id, unasked=True, annotator=who)
     elif kind == "release" and mine:
         session.release(id, annotator=who)
-    elif kind == "undo" and session.undoable(who):
+    elif kind == "undo" and undoable(session, who):
         session.undo(annotator=who)
     elif kind == "rename" and label != CLASSES[number % 3]:
         if label in session.known_classes:
@@ -64,14 +67,14 @@ def check(session):
     assert session.flags == expected["flags"]
     assert session.notes == expected["notes"]
     where = {}
-    for batch in session.open_batches:
+    for batch in session._queue.open_batches():
         for id in batch.ids:
             where.setdefault(id, {})[batch.annotator] = batch.number
     assert where == expected["where"]
     for who in ("ann", "bob"):
         own = [e["seq"] for e in expected["undoable"] if e.get("by") == who]
-        undoable = session.undoable(who)
-        assert own[-1:] == ([undoable["seq"]] if undoable else [])
+        last = undoable(session, who)
+        assert own[-1:] == ([last["seq"]] if last else [])
 
 
 @settings(
@@ -140,18 +143,28 @@ def test_every_kind_of_event_in_threads_leaves_a_sound_journal(learner, tmp_path
     def look():
         while not done.is_set():
             session.labels, session.audited, session.known_classes, session.history(3)
-            for batch in session.open_batches:
+            for batch in session._queue.open_batches():
                 assert len(batch.ids) == len(batch.items)
 
     in_threads(lambda: work("ann"), lambda: work("bob"), look)
     check(session)
-    found = session.labels, session.answers, session.open_batches, session.flags
+    found = (
+        session.labels,
+        session.answers,
+        session._queue.open_batches(),
+        session.flags,
+    )
     session.close()
     lines = Path(folder, "journal.jsonl").read_text("utf-8").splitlines()
     seqs = [json.loads(line)["seq"] for line in lines]
     assert seqs == list(range(1, len(lines) + 1))
     session = LabelingSession(learner, X, folder, **OPTIONS)
     assert found == (
-        *(session.labels, session.answers, session.open_batches, session.flags),
+        *(
+            session.labels,
+            session.answers,
+            session._queue.open_batches(),
+            session.flags,
+        ),
     )
     session.close()

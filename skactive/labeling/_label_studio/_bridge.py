@@ -232,11 +232,10 @@ class Bridge:
 
     def export(self):
         """Write the answers, with the other data of their tasks; return the file."""
-        path, session = self.folder / "answers.csv", self.session
+        path, state = self.folder / "answers.csv", self.session._state
 
         def write(path):
-            place = session._pool, session._state
-            export_table(path, "answers", *place, more=self._rest)
+            export_table(path, "answers", state.pool, state, more=self._rest)
 
         with self._lock:
             write_listed(path, write)
@@ -326,7 +325,7 @@ class Bridge:
 
     def _waiting(self):
         """Return the ids that wait for an answer, in order, and the last batch."""
-        batches = self.session.open_batches
+        batches = self.session._queue.open_batches()
         ids = [id for batch in batches for id in batch.ids]
         return ids, max((batch.number for batch in batches), default=0)
 
@@ -369,12 +368,14 @@ class Bridge:
         classes per text the smallest margin between a class and its absence. Without a
         model, the results are empty. `learner` defaults to the newest model.
         """
-        learner = self.session.newest_learner if learner is None else learner
+        newest = self.session._models.newest()
+        learner = newest.learner if learner is None else learner
         if not hasattr(learner, "estimator_") or not texts:
             return [([], 0.0) for _ in texts]
         if self.question.multiple:
-            classes = self.session.classes_of_model
-            labels, scores, _ = predict_labels(learner, texts, classes, "multi-label")
+            labels, scores, _ = predict_labels(
+                learner, texts, newest.classes, "multi-label"
+            )
             margins = [2 * (score or 0.5) - 1 for score in scores]
         else:
             proba = learner.predict_proba(texts)
@@ -390,7 +391,7 @@ class Bridge:
         """Train on all labels; the version changes."""
         with self._lock:
             self.session.refit()
-            self.version = f"skactive-{self._key}-m{self.session.seq}"
+            self.version = f"skactive-{self._key}-m{self.session._state.seq}"
 
     def run(
         self, n=None, *, every=None, interval=5.0, stop=None, say=lambda message: None

@@ -1,7 +1,6 @@
 """What a person may do in a session: the one class behind every front end."""
 
 import os
-import threading
 import time
 import zlib
 from collections import Counter
@@ -9,15 +8,16 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from .._utils._containers import take_row
 from .._utils._labels import key_of, list_classes, predict_labels
 from .._utils._sklearn import check_count
 from .._utils._threads import lower_priority, synchronized
-from ..session._ids import fold
 from ._arguments import checked
 from ._doubts import Doubts, compare_suggestions
+from ._ids import fold
 
 KEYS = "123456789abcdeghijklmopqrtvwxyz"  # s, u, f and n are commands
-_STALE_SECONDS = 90.0  # a front end that was silent for so long gives its items back
+_STALE_SECONDS = 90.0  # of inactivity, after which items are released
 _MOST_CLIENTS = 1000  # front ends that are remembered
 _MOST_ANNOTATORS = 100  # people who have texts waiting for them
 
@@ -83,6 +83,8 @@ class Desk:
         given: Iterable[Any] = (),
     ) -> None:
         self.session = session
+        self._state, self._models = session._state, session._models
+        self._queue, self._lock = session._queue, session._lock
         self._check_words = check_words or (lambda kind, text: None)
         self.n_labels = None if n_labels is None else check_count("n_labels", n_labels)
         self._suggestions = dict(suggestions or {})
@@ -92,7 +94,6 @@ class Desk:
         }
         self._source = os.path.basename(session.folder) if source is None else source
         self._given = list_classes(given)
-        self._lock = threading.RLock()
         self._leases: dict[Any, str] = {}  # (annotator, id) -> its front end
         self._seen: dict[str, float] = {}  # front end -> time of its last call
         self._jobs: dict[Any, Any] = {}  # what runs in the background, by its name
@@ -127,36 +128,39 @@ class Desk:
             agreement with the suggestions, the estimate in one line, and what `undo`
             would undo.
         """
-        session = self.session
-        labels = session.labels
-        undo = session.undoable(annotator)
-        learner = session.newest_learner
+        state, models, who = self._state, self._models, self._who(annotator)
+        labels, learner = self.session.labels, models.newest().learner
         self._estimate_later(len(labels))
+        undo = state.last_undoable(who)
         return {
             "source": self._source,
-            "annotator": annotator or session.annotator,
+            "annotator": who,
             "version": self.version(),
-            "seq": session.seq,
+            "seq": state.seq,
             "target": self.target,
             "classes": self._describe_classes(labels.values()),
-            "closed": session.classes is not None,
+            "closed": state.classes is not None,
             "n_labeled": len(labels),
             "n_labels": self.n_labels,
-            "n_pool": session.n_pool,
-            "n_skipped": len(session.skipped),
-            "n_flagged": len(session.flags),
+            "n_pool": len(state.pool),
+            "n_skipped": len(state.skipped),
+            "n_flagged": len(state.flags),
             "n_checked": self._doubts.n_labels,
             "model": {
                 "n_labels": 0 if learner is None else len(learner.y_labeled_),
-                "training": session.training,
-                "encoded": session.encoded,
+                "training": models.training,
+                "encoded": models.encoded,
                 "error": self._find_error(),
             },
             "suggestions": compare_suggestions(labels, self._suggestions),
             "estimate": self._estimate,
             "undo": undo and _describe_event(undo),
-            "done": not session.open_batches and not session.count_free(annotator),
+            "done": not self._queue.has_more(who),
         }
+
+    def _who(self, annotator):
+        """Return the name of an annotator; None and "" stand for the session's."""
+        return annotator or self.session._annotator
 
     def version(self) -> int:
         """Return a number that changes whenever `state` does.
@@ -166,12 +170,10 @@ class Desk:
         version : int
         """
         self._check_later()
-        session = self.session
-        learner = session.newest_learner
         stamp = (
-            session.seq,
-            id(learner),
-            round(session.encoded, 2),
+            self._state.seq,
+            id(self._models.newest().learner),
+            round(self._models.encoded, 2),
             self._estimate,
             self._doubts.n_labels,
             self._find_error(),
@@ -221,11 +223,12 @@ class Desk:
         items : list of dict
             Empty when no item is left.
         """
+        who = self._who(annotator)
         while True:
-            ids, n_waiting = self._lease(client, annotator, n_queries)
+            ids, n_waiting = self._lease(client, who, n_queries)
             if n_waiting < n_queries + 5:
-                self._check_annotators(annotator)
-                job = self._in_background(("ask", annotator), self._ask, annotator)
+                self._check_annotators(who)
+                job = self._in_background(("ask", who), self._ask, who)
                 if not ids and job.result():  # new items came
                     continue
             return self._items(ids)
@@ -233,17 +236,12 @@ class Desk:
     @synchronized
     def _lease(self, client, annotator, n_queries):
         """Return at most `n_queries` ids, and the number the annotator has."""
-        now, who = self._hear(client), annotator or self.session.annotator
-        waiting = [
-            (who, id)
-            for batch in self.session.open_batches
-            if batch.annotator == who
-            for id in batch.ids
-        ]
+        now = self._hear(client)
+        waiting = [(annotator, id) for id in self._state.waiting_for(annotator)]
         self._leases = {
             key: owner
             for key, owner in self._leases.items()
-            if (key in waiting or key[0] != who)
+            if (key in waiting or key[0] != annotator)
             and (owner == client or now - self._seen.get(owner, -1e9) < _STALE_SECONDS)
         }
         own = [key for key in waiting if self._leases.get(key) == client]
@@ -262,8 +260,8 @@ class Desk:
 
     def _check_annotators(self, annotator):
         """Raise an error if texts wait for very many other annotators."""
-        waiting = {batch.annotator for batch in self.session.open_batches}
-        if len(waiting - {annotator or self.session.annotator}) >= _MOST_ANNOTATORS:
+        waiting = {self._state.batches[number][1] for number in [*self._state.open]}
+        if len(waiting - {annotator}) >= _MOST_ANNOTATORS:
             raise ValueError(
                 f"'annotator' must be a known annotator, got {annotator!r:.100}: "
                 f"texts wait for {_MOST_ANNOTATORS} annotators already. Answer or "
@@ -273,7 +271,7 @@ class Desk:
     def _ask(self, annotator):
         """Choose items in the background; return whether there were any."""
         try:
-            before = {batch.number for batch in self.session.open_batches}
+            before = {*self._state.open}
             while batch := self.session.ask(annotator=annotator):
                 if batch.number not in before:
                     return True
@@ -299,15 +297,17 @@ class Desk:
 
     def _items(self, ids, predicted=None):
         """Return items; by default the model predicts all of them at once."""
-        texts = [self.session.item(id) for id in ids]
-        flags, notes = set(self.session.flags), self.session.notes
-        items = []
+        state = self._state
+        with self._lock:
+            ids = state.pool.read_ids(ids, name="id") if ids else []
+            rows = state.pool.positions(ids).tolist()
+            texts = [take_row(state.pool.X, row) for row in rows]
         held_out = predicted is not None
         if not held_out:
             predicted = zip(*self._predict(texts), strict=True)
-        for id, text, found in zip(ids, texts, predicted, strict=True):
-            label, score, top = found
-            answer = self.session.answer(id) or {}
+        items = []
+        for id, text, (label, score, top) in zip(ids, texts, predicted, strict=True):
+            answer = state.answers.get(id)
             items.append(
                 {
                     "id": id,
@@ -317,11 +317,11 @@ class Desk:
                     "top": top,
                     "held_out": held_out,
                     "suggestion": self._suggestions.get(id),
-                    "label": answer.get("label"),
-                    "annotator": answer.get("annotator"),
-                    "time": answer.get("time"),
-                    "flag": id in flags,
-                    "note": notes.get(id, ""),
+                    "label": answer and answer.label,
+                    "annotator": answer and answer.annotator,
+                    "time": answer and answer.time,
+                    "flag": id in state.flags,
+                    "note": state.notes.get(id, ""),
                 }
             )
         return items
@@ -346,16 +346,17 @@ class Desk:
         page : dict
             "total", the number of items, and "items".
         """
-        found = self.session.latest
+        with self._lock:
+            pool, latest = self._state.pool, self._state.latest()
         if query:
             wanted, labels = query.casefold(), self.session.labels
-            found = [
+            texts = pool.texts(pool.positions(latest))
+            latest = [
                 id
-                for id in found
-                if wanted in fold(self.session.item(id))
-                or wanted in str(labels.get(id, "")).casefold()
+                for id, text in zip(latest, texts, strict=True)
+                if wanted in fold(text) or wanted in str(labels.get(id, "")).casefold()
             ]
-        return self._page(found, start, n_items)
+        return self._page(latest, start, n_items)
 
     @checked
     def search(self, query: str, start: int = 0, n_items: int = 20) -> dict[str, Any]:
@@ -375,7 +376,7 @@ class Desk:
         page : dict
             "total", the number of items, and "items".
         """
-        found = self.session.search(query, self.session.n_pool) if query else []
+        found = self._state.pool.search(query) if query else []
         return self._page(found, start, n_items)
 
     def _page(self, ids, start, n_items):
@@ -467,33 +468,21 @@ class Desk:
         OSError
             If the disk is full or fails. Nothing was then recorded.
         """
-        label = self._check_label(label)
-        who = annotator or self.session.annotator
+        who = self._who(annotator)
         given = self.session.answers.get(id, {})
-        if who not in given or key_of(given[who]) != key_of(label):
-            place = ([id], [label]) if isinstance(label, list) else (id, label)
-            about = {"annotator": annotator, "seconds": seconds}
-            self.session.tell(*place, unasked=True, **about)
-        else:
+        if who in given and key_of(given[who]) == key_of(label):
             self._doubts.confirm(id, label)
-        return self._after(id, client, annotator)
-
-    def _check_label(self, label):
-        """Return a label that the session can record."""
-        if self.target == "regression":
-            if isinstance(label, bool) or not isinstance(label, int | float):
-                raise ValueError(
-                    f"'label' must be a number, got {label!r}. Nothing was recorded."
+        else:
+            with self.session._recording() as answers:
+                answers.tell(
+                    [id],
+                    [label],
+                    annotator=who,
+                    unasked=True,
+                    seconds=seconds,
+                    allows_new=False,
                 )
-            return label
-        parts = label if isinstance(label, list) else [label]
-        known = set(map(key_of, self.session.known_classes))
-        if new := [part for part in parts if key_of(part) not in known]:
-            raise ValueError(
-                f"'label' must be one of the classes, got {new[0]!r}. Add the class "
-                "first. Nothing was recorded."
-            )
-        return list(dict.fromkeys(parts)) if self.target == "multi-label" else label
+        return self._after(id, client, who)
 
     @checked
     def skip(
@@ -515,14 +504,14 @@ class Desk:
         state : dict
             The same as `state` returns.
         """
-        if id not in self.session.skipped:
-            self.session.skip(id, unasked=True, annotator=annotator)
+        if id not in self._state.skipped:
+            self.session.skip(id, unasked=True, annotator=self._who(annotator))
         return self._after(id, client, annotator)
 
     def _after(self, id, client, annotator):
         with self._lock:
             self._hear(client)
-            self._leases.pop((annotator or self.session.annotator, id), None)
+            self._leases.pop((self._who(annotator), id), None)
         return self.state(annotator)
 
     @checked
@@ -552,18 +541,18 @@ class Desk:
             was faster.
         """
         with self._lock:
-            last = self.session.undoable(annotator)
+            who = self._who(annotator)
+            last = self._state.last_undoable(who)
             if last is None or last["seq"] != seq:
                 raise ValueError(
                     f"'seq' must be the number of the last event, got {seq!r}. "
                     "Something else was answered or undone since. Nothing was changed."
                 )
-            undone = self.session.undo(annotator=annotator)
-            ids = undone.get("ids", ())
+            ids = self.session.undo(annotator=who).get("ids", ())
             if len(ids) != 1:
                 return None
-            self._leases[annotator or self.session.annotator, ids[0]] = client
-            return self.item(ids[0])
+            self._leases[who, ids[0]] = client
+        return self.item(ids[0])
 
     @checked
     def flag(
@@ -584,7 +573,7 @@ class Desk:
         -------
         item : dict
         """
-        self.session.flag(id, on, annotator=annotator)
+        self.session.flag(id, on, annotator=self._who(annotator))
         return self.item(id)
 
     @checked
@@ -604,7 +593,7 @@ class Desk:
         -------
         item : dict
         """
-        self.session.note(id, text, annotator=annotator)
+        self.session.note(id, text, annotator=self._who(annotator))
         return self.item(id)
 
     @checked
@@ -629,7 +618,7 @@ class Desk:
             If the class exists, or its name is empty.
         """
         name = name.strip() if isinstance(name, str) else name
-        self.session.add_class(name, annotator=annotator)
+        self.session.add_class(name, annotator=self._who(annotator))
         return self.state(annotator)
 
     @checked
@@ -650,7 +639,7 @@ class Desk:
         state : dict
             The same as `state` returns.
         """
-        self.session.rename_class(old, new, annotator=annotator)
+        self.session.rename_class(old, new, annotator=self._who(annotator))
         return self.state(annotator)
 
     @checked
@@ -674,7 +663,8 @@ class Desk:
         ValueError
             If the class has labels, or fewer than two classes were left.
         """
-        self.session.remove_class(name, annotator=annotator)
+        with self.session._recording() as answers:
+            answers.remove_class(name, self._who(annotator))
         return self.state(annotator)
 
     @checked
@@ -706,7 +696,7 @@ class Desk:
     def _describe_classes(self, labels):
         if self.target == "regression":
             return []
-        renamed, described = self.session.renamed_classes, []
+        renamed, described = self._state.renamed, []
         given = [renamed.get(name, name) for name in self._given]
         counts = Counter(map(key_of, [*list_classes(labels), *given]))
         for place, label in enumerate(self.session.known_classes):
@@ -725,15 +715,14 @@ class Desk:
 
     def _predict(self, texts):
         """Return labels, scores and best classes, as `predict_labels` does."""
-        session = self.session
-        learner = session.newest_learner
-        if self.target != "regression" and len(session.known_classes) < 2:
-            learner = None  # one class is no choice
+        model = self._models.newest()
+        learner, names = model.learner, model.classes
         try:
-            names = session.classes_of_model
-            known = getattr(learner, "classes_", None) if names is None else names
-            if self.target != "regression" and known is not None and len(known) < 2:
-                learner = None  # a prediction would choose among one class
+            if self.target != "regression":
+                known = getattr(learner, "classes_", None) if names is None else names
+                n_known = len(self.session.known_classes)
+                if n_known < 2 or (known is not None and len(known) < 2):
+                    learner = None  # a prediction would choose among one class
             return predict_labels(learner, texts, names, self.target)
         except Exception as exc:  # a model that fails must not keep people from working
             self._note_error(exc)
@@ -741,14 +730,14 @@ class Desk:
 
     def _note_error(self, exc):
         message = f"{type(exc).__name__}: {exc}"
-        self._error = message, self.session.newest_learner
+        self._error = message, self._models.newest().learner
 
     def _find_error(self):
         """Return why features, the last training or the last query failed, or None."""
-        if (exc := self.session.encoding_error) is not None:
+        if (exc := self._models.encoding_error) is not None:
             return f"no features of some texts: {type(exc).__name__}: {exc}"
         message, learner = self._error
-        return message if learner is self.session.newest_learner else None
+        return message if learner is self._models.newest().learner else None
 
     def _estimate_later(self, n_labeled):
         """Estimate in the background after every few labels."""
@@ -756,9 +745,10 @@ class Desk:
             return
         is_due = n_labeled - self._estimated >= max(10, n_labeled // 20)
         is_due = is_due and n_labeled >= 20 and not self._doubts.is_behind
-        if is_due and self.session.encoded == 1:
-            job = "estimate", self._compute_estimate, n_labeled
-            self._in_background(*job, worker=self._slow_worker)
+        if is_due and self._models.encoded == 1:
+            self._in_background(
+                "estimate", self._compute_estimate, n_labeled, worker=self._slow_worker
+            )
 
     def _compute_estimate(self, n_labeled):
         self._estimated = n_labeled
