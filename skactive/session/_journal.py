@@ -117,7 +117,7 @@ class Journal:
             ) from exc
 
     def follow(self, state):
-        """Let a state follow from the events."""
+        """Keep a state up to date with the events, from the first on."""
         self.state = state
         state.fold(self.events)
 
