@@ -22,7 +22,7 @@ texts, y = load_docstrings(max_per_library=50, return_X_y=True)
 models = {}
 for name, freeze in [("freeze=0", 0), ("freeze=3", 3), ('freeze="all"', "all")]:
     model = BertClassifier(
-        get_model_path(), freeze=freeze, max_epochs=3, random_state=0
+        get_model_path(), freeze=freeze, max_epochs=3, batch_size=16, random_state=0
     )
     models[name] = model.fit(texts[:60], y[:60])
     seconds = model.history_[-1]["seconds_total"]
