@@ -22,6 +22,12 @@ def format_number(value, digits=4):
     return f"{value:.0f}" if large else f"{value:.{digits}g}"
 
 
+def list_some(values, shown=5, show=str):
+    """Return the first values as text, and the number of the others."""
+    more = f" and {len(values) - shown} more" if len(values) > shown else ""
+    return ", ".join(map(show, values[:shown])) + more
+
+
 def format_table(header, rows, style="numbers"):
     """Return a table, a line for each row.
 

@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from ._containers import as_container, refuse_unordered
+from ._format import list_some
 from ._sklearn import num_samples
 
 _INDICATOR = (
@@ -72,7 +73,7 @@ def as_labels(y, n_samples, *, name="y", items="X"):
 
 def _from_objects(values, name):
     """Return an object array of labels in its proper dtype, if there is one."""
-    missing = [i for i, value in enumerate(values) if _is_missing(value)]
+    missing = [i for i, value in enumerate(values) if is_missing(value)]
     if missing:
         _refuse_missing(missing, name)
     if any(isinstance(v, list | tuple | np.ndarray) for v in values):
@@ -101,13 +102,6 @@ def _from_objects(values, name):
     return labels
 
 
-def _is_missing(value):
-    if isinstance(value, float | np.floating):
-        return np.isnan(value)
-    # pandas.NA and NaT, without importing pandas.
-    return value is None or type(value).__name__ in ("NAType", "NaTType")
-
-
 def _family(value):
     if isinstance(value, str):
         return "str"
@@ -122,11 +116,10 @@ def kind_of(y):
 
 
 def _refuse_missing(positions, name):
-    shown = ", ".join(map(str, positions[:5]))
-    more = f" and {len(positions) - 5} more" if len(positions) > 5 else ""
     raise ValueError(
-        f"{name!r} has no label at positions {shown}{more} (None, NaN, infinity or an "
-        "empty string). Pass only the items that have one; the pool goes to query."
+        f"{name!r} has no label at positions {list_some(positions)} (None, NaN, "
+        "infinity or an empty string). Pass only the items that have one; the pool "
+        "goes to query."
     )
 
 
@@ -359,8 +352,9 @@ def is_missing(label):
     """Whether a value stands for no label: None, NaN, NA, NaT or an empty string."""
     if label is None or isinstance(label, str):
         return not label
+    # pandas.NA and NaT, without importing pandas.
     is_na = type(label).__name__ in ("NAType", "NaTType")
-    return is_na or (isinstance(label, float) and math.isnan(label))
+    return is_na or (isinstance(label, float | np.floating) and math.isnan(label))
 
 
 def predict_labels(model, X, classes, target):

@@ -13,6 +13,7 @@ from ._containers import (
     refuse_unordered,
     take_rows,
 )
+from ._format import list_some
 from ._sklearn import explain_unreadable, num_samples
 
 _HINT = "Pass a sequence of str, or of (str, str) pairs."
@@ -163,10 +164,9 @@ def refuse_surrogates(texts, *, name="X"):
 
     bad = [i for i, text in enumerate(texts) if is_broken(text)]
     if bad:
-        more = f" and {len(bad) - 5} more" if len(bad) > 5 else ""
         raise ValueError(
             f"{name!r} must hold valid Unicode, got unpaired surrogates at positions: "
-            f"{', '.join(map(str, bad[:5]))}{more}. Read the file with the encoding it "
+            f"{list_some(bad)}. Read the file with the encoding it "
             "was written in, or drop them: text.encode(errors='ignore').decode()."
         )
 
@@ -197,12 +197,10 @@ def _items(X, name):
         )
     if isinstance(X, list | tuple):
         return list(X)
-    if hasattr(X, "to_pylist"):  # pyarrow
-        return X.to_pylist()
-    if hasattr(X, "to_list"):  # pandas and polars series
-        return X.to_list()
-    if isinstance(X, np.ndarray):
-        return X.tolist()
+    # Of pandas and polars, pyarrow and NumPy.
+    for name_of_list in ("to_list", "to_pylist", "tolist"):
+        if hasattr(X, name_of_list):
+            return getattr(X, name_of_list)()
     if hasattr(X, "batches"):  # a TextPool
         return [text for texts in X.batches() for text in texts]
     if hasattr(X, "__len__") and hasattr(X, "__getitem__") and not isinstance(X, dict):
@@ -231,10 +229,9 @@ def _pairs(items, name):
 def _refuse(items, name, is_good, expected):
     """Raise a TypeError that names the first positions of wrong items."""
     bad = [i for i, item in enumerate(items) if not is_good(item)]
-    shown = ", ".join(f"{i} ({type(items[i]).__name__})" for i in bad[:5])
-    more = f" and {len(bad) - 5} more" if len(bad) > 5 else ""
+    shown = list_some(bad, show=lambda i: f"{i} ({type(items[i]).__name__})")
     raise TypeError(
         f"every item of {name!r} must be {expected}, or every item a pair of str; got "
-        f"something else at {len(bad)} of {len(items)} positions: {shown}{more}. "
+        f"something else at {len(bad)} of {len(items)} positions: {shown}. "
         "Drop or fill missing texts; an empty string is allowed."
     )

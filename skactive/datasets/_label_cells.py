@@ -4,7 +4,8 @@ import json
 
 import numpy as np
 
-from ._reader import is_missing_label, is_untyped, shorten_places
+from .._utils._format import list_some
+from ._reader import is_missing_label, is_untyped
 
 JOIN = "|"  # joins names where the table has no separator of its own
 _PAIRS = (  # cells of a class that does not apply, and of one that does
@@ -76,7 +77,7 @@ class LabelCells:
             if names and len(set(map(str, names))) < len(names)
         ]
         if len(kinds) > 1 or not kinds <= {str, int} or odd:
-            where = f" at {place} {shorten_places(odd)}" if odd else ""
+            where = f" at {place} {list_some(odd)}" if odd else ""
             raise ValueError(
                 f"column {label!r} of {str(self._path)!r} must hold lists of different "
                 f"names of classes, got {', '.join(sorted(x.__name__ for x in kinds))}"

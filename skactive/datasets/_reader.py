@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 
+from .._utils._format import list_some
+
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")  # always fits into 64 bits
 _NUMBER = re.compile(r"[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?")
 
@@ -44,7 +46,7 @@ def read_columns(path, *, texts, label=None, missing_labels="raise", merge=None)
                 advice = "Fill these rows, or pass missing_labels='drop' or 'keep'."
             raise ValueError(
                 f"column {column!r} of {str(path)!r} has no value at {len(missing)} "
-                f"of {len(values)} rows: {place} {shorten_places(missing)}. {advice}"
+                f"of {len(values)} rows: {place} {list_some(missing)}. {advice}"
             )
     for column in texts:
         other = [
@@ -56,7 +58,7 @@ def read_columns(path, *, texts, label=None, missing_labels="raise", merge=None)
             first = columns[column][places.index(other[0])]
             raise ValueError(
                 f"column {column!r} of {str(path)!r} must hold text, got "
-                f"{type(first).__name__} at {place} {shorten_places(other)}. Name "
+                f"{type(first).__name__} at {place} {list_some(other)}. Name "
                 "a column of texts."
             )
     if label is not None and names is None:
@@ -372,12 +374,6 @@ def check_finite(labels, column, path, places, place):
                 f"column {column!r} of {str(path)!r} must hold finite numbers, got "
                 f"{value} at {place.removesuffix('s')} {at}. Correct this cell."
             )
-
-
-def shorten_places(places, shown=5):
-    """Return the first places as text, and the number of the others."""
-    more = f" and {len(places) - shown} more" if len(places) > shown else ""
-    return ", ".join(map(str, places[:shown])) + more
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from .._storage._fingerprint import find_changes, hash_ids
 from .._storage._mapped import FileRows, NoRoomError, map_file
 from .._utils._chunks import LARGE, chunk_size, chunks
 from .._utils._containers import as_list, take_rows
+from .._utils._format import list_some
 from .._utils._sklearn import HasMethods, fit_context, tag_text_transformer
 from ._folder import hash_texts
 from ._vectors import open_vectors
@@ -210,8 +211,6 @@ class PrecomputedFeatures(
     def _encode(self, X, opened, rows, unknown):
         """Return features of items some of which are not in the source, (n, d)."""
         if self.encoder is None or opened.recipe is None:
-            shown = ", ".join(map(str, unknown[:5]))
-            more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
             advice = (
                 "Pass 'encoder', the transformer that wrote the folder, to encode them."
                 if opened.recipe is not None
@@ -219,7 +218,7 @@ class PrecomputedFeatures(
             )
             raise ValueError(
                 f"'X' must hold items whose features are in {str(self.source)!r}, got "
-                f"{len(unknown)} others, at positions: {shown}{more}. {advice}"
+                f"{len(unknown)} others, at positions: {list_some(unknown)}. {advice}"
             )
         self._check_encoder(opened)
         if self.key is not None and hasattr(X, "columns"):

@@ -19,14 +19,7 @@ CLASSES = frozenset({"single-label", "multi-label"})
 
 # Names in `requires` that describe one class per item.
 OF_CLASSES = frozenset(
-    {
-        "proba",
-        "class_scores",
-        "draws",
-        "gradients",
-        "boundary",
-        "embedding_gradients",
-    }
+    {"proba", "class_scores", "draws", "gradients", "boundary", "embedding_gradients"}
 )
 
 

@@ -299,10 +299,7 @@ class TypiClust(Strategy):
     optional = frozenset({"labeled"})
 
     def __init__(
-        self,
-        n_neighbors: int = 20,
-        max_clusters: int = 500,
-        min_cluster_size: int = 5,
+        self, n_neighbors: int = 20, max_clusters: int = 500, min_cluster_size: int = 5
     ) -> None:
         self.n_neighbors = n_neighbors
         self.max_clusters = max_clusters

@@ -120,10 +120,7 @@ class Committee(PointwiseStrategy):
     requires = frozenset({"features", "labeled"})
 
     def __init__(
-        self,
-        estimators: Any = None,
-        n_members: int = 5,
-        measure: str = "auto",
+        self, estimators: Any = None, n_members: int = 5, measure: str = "auto"
     ) -> None:
         self.estimators = estimators
         self.n_members = n_members

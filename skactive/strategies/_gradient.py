@@ -73,10 +73,7 @@ class EGL(PointwiseStrategy):
     targets = TARGETS
 
     def __init__(
-        self,
-        squared: bool = False,
-        intercept: bool | str = "auto",
-        n_draws: int = 50,
+        self, squared: bool = False, intercept: bool | str = "auto", n_draws: int = 50
     ) -> None:
         self.squared = squared
         self.intercept = intercept

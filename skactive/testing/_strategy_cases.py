@@ -18,11 +18,7 @@ from sklearn.base import (
 from .._utils._plugins import validate
 from ..learner import ActiveLearner
 from ..registry import get_strategy, resolve
-from ..strategies import (
-    FunctionStrategy,
-    PointwiseStrategy,
-    find_requirements,
-)
+from ..strategies import FunctionStrategy, PointwiseStrategy, find_requirements
 from ..view import PoolView
 from ._common import ensure
 

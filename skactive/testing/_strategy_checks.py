@@ -133,10 +133,7 @@ def check_asking_twice(subject):
     """A strategy, or a learner, that is queried twice gives the same answer."""
     strategy, case = subject.make(), subject.make_case()
     learner = case.learner(subject)
-    for answer in (
-        lambda: ask(strategy, case, 6),
-        lambda: learner.query(case.X, 6),
-    ):
+    for answer in (lambda: ask(strategy, case, 6), lambda: learner.query(case.X, 6)):
         first, second = answer(), answer()
         ensure(
             np.array_equal(first, second),

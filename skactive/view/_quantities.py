@@ -290,9 +290,7 @@ CAPABILITIES = {
         "a classifier with predict_proba or decision_function",
     ),
     "draws": Capability(
-        "posterior draws",
-        "draws(n_draws) (n, t, k)",
-        check=_check_draws,
+        "posterior draws", "draws(n_draws) (n, t, k)", check=_check_draws
     ),
     "features": Capability(
         "numeric features",
@@ -308,9 +306,7 @@ CAPABILITIES = {
         check=check_gradient_factors,
     ),
     "boundary": Capability(
-        "distances to the decision boundary",
-        "boundary (n,)",
-        check=check_boundary,
+        "distances to the decision boundary", "boundary (n,)", check=check_boundary
     ),
     "embedding_gradients": Capability(
         "gradients of word embeddings",
