@@ -18,7 +18,7 @@ from ..datasets._writer import WRITERS, free_name, write_table
 from ..labeling._project import Project
 from ..labeling._record import PREDICTED, show, write_output
 from ..learner import ActiveLearner
-from ..session._import_export import escape
+from ..session import escape
 from ._large import (
     add_encoder,
     is_large,

@@ -3,7 +3,7 @@
 from .._utils._labels import is_missing, predict_labels
 from ..datasets import open_pool
 from ..datasets._parts import find_files, open_part
-from ..session._import_export import PAIR
+from ..session import PAIR
 from ._project import Project
 from ._record import make_folder, plain_folder
 from ._result import COLUMNS, Rows

@@ -21,9 +21,7 @@ from ..datasets._parts import find_files
 from ..datasets._reader import find_delimiter, read_cells
 from ..datasets._writer import find_unwritable, free_name
 from ..persistence import save
-from ..session import Desk, LabelingSession
-from ..session._journal import read_manifest
-from ..session._manifest import PoolChangedError
+from ..session import Desk, LabelingSession, PoolChangedError, read_manifest
 from ._record import (
     LABELED,
     check_record,

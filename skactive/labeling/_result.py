@@ -8,7 +8,7 @@ from collections import Counter
 from .._utils._labels import is_names, list_classes
 from ..datasets._reader import is_untyped
 from ..datasets._writer import write_table
-from ..session._import_export import escape
+from ..session import escape
 
 COLUMNS = (
     *("label_source", "prediction", "probability", "annotator", "seconds"),

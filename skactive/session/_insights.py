@@ -20,13 +20,13 @@ from .._utils._sklearn import num_samples
 from .._utils._threads import one_blas_thread
 from ..linear_model import calibrate
 from ..semi_supervised import SelfTraining
-from ..stopping._estimates import (
+from ..stopping import (
     estimate_accuracy,
     gain_of_labels,
     is_rich,
     n_for_gain,
+    out_of_fold,
 )
-from ..stopping._out_of_fold import out_of_fold
 from ._agreement import measure_agreement
 
 _Interval = tuple[float, float]

@@ -16,9 +16,7 @@ from ..._storage._files import write_atomic
 from ..._storage._fingerprint import hash_item
 from ..._storage._outputs import write_listed
 from ..._utils._labels import predict_labels
-from ...session import LabelingSession, read_labels
-from ...session._import_export import export_table
-from ...session._mirror import Mirrored
+from ...session import LabelingSession, Mirrored, export_table, read_labels
 from ._client import RefusedError, UnavailableError
 from ._config import read_question
 

@@ -4,10 +4,14 @@ import json
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
-from ...session._format_export import FileAnswer, write_result
-from ...session._format_import import keep_latest, read_values
-from ...session._import_export import PAIR
-from ...session._mirror import Mirrored
+from ...session import (
+    PAIR,
+    FileAnswer,
+    Mirrored,
+    keep_latest,
+    read_values,
+    write_result,
+)
 
 _TEXTS = ("Text", "HyperText")
 
