@@ -50,18 +50,9 @@ def _run(check, subject):
         ) from exc
 
 
-def changed_names(before, contents, after):
-    """Return the names whose values differ; `contents` are hashes of those before."""
-    changed = [
-        name
-        for name in sorted(before.keys() | after.keys())
-        if name not in before or name not in after or before[name] is not after[name]
-    ]
-    return changed or [
-        name
-        for name, content in hash_values(after).items()
-        if content != contents[name]
-    ]
+def changed_names(before, after):
+    """Return the names whose values differ in two results of `hash_values`."""
+    return sorted({name for name, _ in before.items() ^ after.items()})
 
 
 def hash_values(values):
@@ -71,7 +62,7 @@ def hash_values(values):
         try:
             hashes[name] = joblib.hash(value)
         except Exception:  # such as a lambda, which has no content to hash
-            hashes[name] = None
+            hashes[name] = id(value)
     return hashes
 
 
