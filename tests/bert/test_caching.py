@@ -142,7 +142,7 @@ def test_a_killed_process_is_resumed_by_another(tiny_bert, tmp_path, counter):
         "_features.encode = encode_or_die\n"
         "texts = [f'text {i}' for i in range(40)]\n"
         "b = BertFeatures(sys.argv[1], cache=sys.argv[2], batch_tokens=1,\n"
-        "                 precision='float32')\n"
+        "                 precision='float32', normalize=False)\n"
         "b.transform(texts)\n"
     )
 

@@ -279,7 +279,7 @@ def test_model_by_name_from_the_hub_cache(tmp_path, hub_home, exact):
     script = (
         "from skactive.bert import BertFeatures\n"
         "import numpy as np, sys\n"
-        "b = BertFeatures('someone/tiny', precision='float32')\n"
+        "b = BertFeatures('someone/tiny', precision='float32', normalize=False)\n"
         "np.save(sys.argv[1], b.transform(['the film is a joy']))\n"
     )
     target = tmp_path / "out.npy"

@@ -138,7 +138,7 @@ def test_auto_reads_the_modules_of_a_model_from_the_hub(tmp_path):
         "import numpy as np, sys\n"
         "from skactive.bert import BertFeatures\n"
         "features = BertFeatures('someone/sentences', pooling='auto', "
-        "precision='float32')\n"
+        "precision='float32', normalize=False)\n"
         "np.save(sys.argv[1], features.transform(sys.argv[2:]))\n"
     )
     home = str(tmp_path / "home")

@@ -124,7 +124,12 @@ def encode_and_log(self, texts, bounds, out):
 
 module.EncodingRun.encode_blocks = encode_and_log
 bert = module.BertFeatures(
-    model, precision="float32", batch_tokens=64, n_jobs=int(n_jobs), verbose=0
+    model,
+    normalize=False,
+    precision="float32",
+    batch_tokens=64,
+    n_jobs=int(n_jobs),
+    verbose=0,
 )
 bert.transform_to(TEXTS, folder, block_rows=20)
 """

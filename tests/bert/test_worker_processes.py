@@ -15,7 +15,7 @@ from skactive.bert import BertFeatures
 from skactive.bert._features import EncodingRun, _call, _process, count_workers, spread
 
 from ..conftest import TEXTS, absent, save_encoder
-from ._helpers import run_python, uncached
+from ._helpers import PLAIN, run_python, uncached
 
 pytestmark = pytest.mark.usefixtures("fresh_cache", "parts_of_two")
 
@@ -150,7 +150,7 @@ def mortal(tmp_path, monkeypatch):
         (folder / "lives").mkdir()
         for life in range(n_lives):
             (folder / "lives" / str(life)).touch()
-        return BertFeatures(folder, precision="float32", **params)
+        return BertFeatures(folder, **PLAIN, **params)
 
     return make
 
