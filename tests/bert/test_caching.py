@@ -152,9 +152,7 @@ def test_a_killed_process_is_resumed_by_another(tiny_bert, tmp_path, counter):
         return done.returncode, done.stderr
 
     assert run(19) == (-signal.SIGKILL, "")
-    features = BertFeatures(
-        tiny_bert, cache=tmp_path, batch_tokens=1, precision="float32"
-    )
+    features = uncached(tiny_bert, cache=tmp_path, batch_tokens=1)
     texts = [f"text {i}" for i in range(40)]
     got = features.transform(texts)
     assert counter.take() == 40 - 16
