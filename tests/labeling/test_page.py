@@ -212,12 +212,12 @@ def test_pairs_of_texts_are_both_shown(open_page):
 def test_a_full_disk_is_shown_and_answers_are_kept_until_they_are_stored(open_page):
     page = open_page(noise=["507"])
     session, typed = page.desk.session, {}
-    tell = session.tell
+    tell = session._answers.tell
 
     def fail(*args, **kwargs):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    session.tell = fail
+    session._answers.tell = fail
     for key in "12":
         typed[page.go(key)] = {"1": "yes", "2": "no"}[key]
     assert "No space left on device" in page.text(".fault")
@@ -225,7 +225,7 @@ def test_a_full_disk_is_shown_and_answers_are_kept_until_they_are_stored(open_pa
     assert session.labels == {}
     page.driver.refresh()  # the answers are in the storage of the browser
     page.until(lambda: "2 answers kept" in page.text(".fault"))
-    session.tell = tell
+    session._answers.tell = tell
     page.until(lambda: len(session.labels) == 2 and not page.text(".fault"))
     assert _labels(page) == typed
     assert page.wait() not in typed
@@ -235,16 +235,16 @@ def test_a_full_disk_is_shown_and_answers_are_kept_until_they_are_stored(open_pa
 def test_an_answer_that_is_refused_is_said_and_asked_again(open_page):
     page = open_page(noise=["400"])
     text, desk = page.item, page.desk
-    refuse = desk.session.tell
+    tell = desk.session._answers.tell
 
     def fail(*args, **kwargs):
         raise ValueError("not this label")
 
-    desk.session.tell = fail
+    desk.session._answers.tell = fail
     page.press("1")
     page.until(lambda: "not this label" in page.text(".warning"))
     assert page.item == text
-    desk.session.tell = refuse
+    desk.session._answers.tell = tell
     page.go("1")
     assert _labels(page) == {text: "yes"}
 
