@@ -490,15 +490,15 @@ def session(folder):
         path = folder / f"session{next(counter)}"
         opened = LabelingSession(_learner(), POOL, path, ids, refit=False)
         opened.ask(4)
-        opened.tell(opened.open_batches[0].ids[:2], ["ham", "spam"])
+        opened.tell(opened._queue.open_batches()[0].ids[:2], ["ham", "spam"])
         return opened
 
     def state(opened):
-        batches = [batch.ids for batch in opened.open_batches]
+        batches = [batch.ids for batch in opened._queue.open_batches()]
         return opened.labels, batches, opened.skipped
 
     def waiting(opened):
-        return list(opened.open_batches[0].ids)
+        return list(opened._queue.open_batches()[0].ids)
 
     first = open_new()
     open_ids = waiting(first)
@@ -507,7 +507,7 @@ def session(folder):
     first.close()
     who = {"annotator": "ann"}
     calls = {
-        "ask": {"n": 2, "refit": False, **who},
+        "ask": {"n_queries": 2, "refit": False, **who},
         "tell": {"ids": open_ids, "labels": ["ham", "spam"], "unasked": False, **who},
         "skip": {"ids": open_ids, "unasked": False, **who},
         "release": {"ids": open_ids, "annotator": None},
@@ -547,7 +547,7 @@ def session(folder):
         "LabelingSession",
         lambda: {
             **{"learner": _learner(), "X_pool": POOL.copy(), "ids": list(ids)},
-            **{"path": folder / f"new{next(counter)}", "refit": True},
+            **{"folder": folder / f"new{next(counter)}", "refit": True},
             **{"annotator": None, "verbose": 0},
         },
         open_with,
