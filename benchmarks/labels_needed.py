@@ -132,13 +132,13 @@ def play(name, data, change, seed, args):
     scored = budgets(name, args)
     asks = change in ("strategy", *OTHERS)
     counts = schedule(name, args) if asks else scored
-    rounds, asked, seconds = [], [], 0.0
+    rounds, queried, seconds = [], [], 0.0
     with threadpool_limits(limits=1):
         for n in counts:
             start = process_time()
-            batch = learner.query(X, n - len(asked), candidates=unlabeled)
+            batch = learner.query(X, n - len(queried), candidates=unlabeled)
             unlabeled[batch] = False
-            asked += batch.tolist()
+            queried += batch.tolist()
             pool = {"X_unlabeled": X[unlabeled]} if takes_pool else {}
             learner.teach(X[batch], y[batch], **pool)
             seconds += process_time() - start
@@ -150,7 +150,7 @@ def play(name, data, change, seed, args):
         "change": change,
         "seed": seed,
         "rounds": rounds,
-        "asked": asked,
+        "queried": queried,
     }
 
 
@@ -161,7 +161,7 @@ def make_bert(name, seed):
     )
 
 
-def fine_tune(name, texts, asked, seed, args):
+def fine_tune(name, texts, queried, seed, args):
     """Train the encoder on the first labels of a run; the record of a run."""
     X, y, X_test, y_test = texts
     rounds = []
@@ -171,7 +171,7 @@ def fine_tune(name, texts, asked, seed, args):
             if args.smoke:
                 model.set_params(max_epochs=1)
             start = process_time()
-            model.fit(X[asked[:n]], y[asked[:n]])
+            model.fit(X[queried[:n]], y[queried[:n]])
             seconds = process_time() - start
             scores = score(model.predict_proba(X_test), model.classes_, y_test)
             rounds.append({"n_labeled": n, **scores, "seconds": seconds})
@@ -220,10 +220,10 @@ def run(name, args):
     worker = Parallel(n_jobs=args.n_jobs, return_as="generator_unordered")
     for record in worker(delayed(play)(name, data, *job, args) for job in jobs):
         keep(record)
-    asked = {r["seed"]: r["asked"] for r in done if r["change"] == "strategy"}
+    queried = {r["seed"]: r["queried"] for r in done if r["change"] == "strategy"}
     texts = data["texts"]
     for record in worker(
-        delayed(fine_tune)(name, texts, asked[s], s, args) for s in tuned
+        delayed(fine_tune)(name, texts, queried[s], s, args) for s in tuned
     ):
         keep(record)
     return done
@@ -305,7 +305,7 @@ def as_runs(records):
         Run(
             [
                 {
-                    "asked": [],
+                    "queried": [],
                     "n_labeled": each["n_labeled"],
                     "scores": {"accuracy": each["accuracy"]},
                 }
@@ -394,7 +394,7 @@ def main():
             records = [record for record in kept if record["data"] == name]
         else:
             records = run(name, args)
-            kept += [{k: v for k, v in r.items() if k != "asked"} for r in records]
+            kept += [{k: v for k, v in r.items() if k != "queried"} for r in records]
         print(report(name, records, args), end="\n\n")
         tables[name] = labels_needed(as_runs(records), "baseline", args.at)
         print(f"```\n{tables[name]}\n```", end="\n\n")

@@ -174,25 +174,25 @@ def run(name, seed, pool, test, budgets):
     model = OneVsRestClassifier(LogisticRegression(class_weight="balanced"))
     learner = ActiveLearner(model, make_strategy(name), random_state=seed)
     first = np.random.default_rng(seed).choice(len(X), budgets[0], replace=False)
-    asked, seconds, scores = first.tolist(), 0.0, []
+    queried, seconds, scores = first.tolist(), 0.0, []
     with threadpool_limits(1):
         learner.teach(X[first], Y[first])
         for budget in budgets:
-            while len(asked) < budget:
+            while len(queried) < budget:
                 free = np.ones(len(X), dtype=bool)
-                free[asked] = False
+                free[queried] = False
                 begun = time.perf_counter()
-                n = min(AT_ONCE, budget - len(asked))
+                n = min(AT_ONCE, budget - len(queried))
                 picks = learner.query(X, n, candidates=free)
                 seconds += time.perf_counter() - begun
-                asked += picks.tolist()
+                queried += picks.tolist()
                 learner.teach(X[picks], Y[picks])
             proba = learner.predict_proba(X_test)
             scores.append(score(Y_test, learner.predict(X_test), proba))
     return {
         "strategy": name,
         "seed": seed,
-        "asked": asked,
+        "queried": queried,
         "seconds": seconds,
         "scores": scores,
     }
@@ -215,9 +215,9 @@ def fine_tune(record, n, pool, test):
         thresholds="auto",
         random_state=record["seed"],
     )
-    asked = record["asked"][:n]
+    queried = record["queried"][:n]
     with threadpool_limits(1):
-        model.fit(texts[asked], Y[asked])
+        model.fit(texts[queried], Y[queried])
         proba = model.predict_proba(test_texts)
         found = score(Y_test, model.predict(test_texts), proba)
     name = f"{record['strategy']}, fine-tuned"

@@ -178,7 +178,7 @@ def run_all(settings):
     found = work(delayed(run)(c, pythons[c.library], settings) for c in cells)
     kept = []
     for cell, record in zip(cells, found, strict=True):
-        record.pop("asked", None)
+        record.pop("queried", None)
         kept.append({"setting": cell.setting, **record})
     return kept
 

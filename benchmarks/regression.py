@@ -191,7 +191,7 @@ def run(data, arrays, name, seed, args):
             short: [abs_error(short, r["scores"][metric]) for r in found.rounds]
             for short, metric in METRICS.items()
         },
-        "asked": found.asked.tolist(),
+        "queried": found.queried.tolist(),
         "seconds": float(np.mean([r["query_seconds"] for r in found.rounds[1:]])),
     }
 

@@ -171,14 +171,14 @@ def kept_between_rounds(name, X, y, rounds, **params):
     seconds, same = np.zeros((rounds, 2)), 0
     for i in range(rounds):
         fresh = deepcopy(learner)  # which keeps nothing
-        asked = []
+        queried = []
         for j, side in enumerate((learner, fresh)):
             start = process_time()
-            asked.append(side.query(X, 1, candidates=rest))
+            queried.append(side.query(X, 1, candidates=rest))
             seconds[i, j] = process_time() - start
-        same += np.array_equal(*asked)
-        rest[asked[0]] = False
-        learner.teach(X[asked[0]], y[asked[0]])
+        same += np.array_equal(*queried)
+        rest[queried[0]] = False
+        learner.teach(X[queried[0]], y[queried[0]])
     kept, anew = 1e3 * np.median(seconds[1:], axis=0)
     print(
         f"{name:8s} anew {anew:8.1f} ms a query, with what the learner keeps "

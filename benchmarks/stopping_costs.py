@@ -49,12 +49,12 @@ def label_all(X, y, n_pool, seed):
     rules = {cost: CostRule(1, cost).start() for cost in ERROR_COSTS}
     rest, run, found, stops = list(range(n_pool)), Run(info={"seed": seed}), [], {}
     while rest:
-        asked = learner.query(X[pool], candidates=rest)
-        rest = sorted({*rest} - {*asked.tolist()})
-        learner.teach(X[pool[asked]], y[pool[asked]])
-        run.append({"asked": asked})
+        queried = learner.query(X[pool], candidates=rest)
+        rest = sorted({*rest} - {*queried.tolist()})
+        learner.teach(X[pool[queried]], y[pool[queried]])
+        run.append({"queried": queried})
         wrong = 0 if not rest else (learner.predict(X[pool[rest]]) != y[pool[rest]])
-        found.append((len(run.asked), np.sum(wrong), learner.score(X[test], y[test])))
+        found.append((len(run.queried), np.sum(wrong), learner.score(X[test], y[test])))
         for cost, rule in rules.items():
             # All have the same estimates: if this rule goes on, the next ones do.
             if cost not in stops and rule.check(run, learner, X[pool]):

@@ -156,19 +156,19 @@ def play(data, name, arm, seed, args):
     )
     unlabeled = np.ones(len(X), dtype=bool)
     names, places = np.unique(y, return_inverse=True)
-    rounds, asked, seconds = [], [], 0.0
+    rounds, queried, seconds = [], [], 0.0
     for n in [n for n in COUNTS if n <= args.most]:
         begin = process_time()
-        batch = learner.query(X, n - len(asked), candidates=unlabeled)
+        batch = learner.query(X, n - len(queried), candidates=unlabeled)
         seconds += process_time() - begin
         unlabeled[batch] = False
-        asked += batch.tolist()
+        queried += batch.tolist()
         learner.teach(X[batch], y[batch], X_unlabeled=X[unlabeled])
         if n not in SCORED:
             continue
         scores = score(learner.predict_proba(X_test), learner.classes_, y_test)
         scores["f1"] = f1_score(y_test, learner.predict(X_test), average="macro")
-        shares = np.bincount(places[asked], minlength=len(names)) / n
+        shares = np.bincount(places[queried], minlength=len(names)) / n
         distance = np.abs(shares - np.bincount(places) / len(y)).sum() / 2
         scores |= {"shift": distance, "found": int((shares > 0).sum())}
         rounds.append({"n_labeled": n, **scores, "query_seconds": seconds})

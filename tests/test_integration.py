@@ -123,7 +123,7 @@ def test_pairs_of_texts_in_a_data_frame(shared_data, minilm):
         X_test=pairs,
         y_test=frame["label"],
     )
-    assert np.unique(run.asked).size == 90
+    assert np.unique(run.queried).size == 90
     assert run.scores[-1] > 0.5
     # The same pairs as tuples are the same texts.
     again = simulate(
@@ -133,7 +133,7 @@ def test_pairs_of_texts_in_a_data_frame(shared_data, minilm):
         n_initial=30,
         n_rounds=2,
     )
-    np.testing.assert_array_equal(again.asked, run.asked)
+    np.testing.assert_array_equal(again.queried, run.queried)
 
 
 def test_long_reviews_are_cut_with_a_warning(shared_data, minilm):
@@ -156,7 +156,7 @@ learner = ActiveLearner(
     make_pipeline(BertFeatures({minilm!r}, cache={str(tmp_path)!r}),
                   LogisticRegression()),
     strategy="entropy", batch_size=7, random_state=3)
-print(simulate(learner, X, y, n_initial=10, n_rounds=3).asked.tolist())
+print(simulate(learner, X, y, n_initial=10, n_rounds=3).queried.tolist())
 """
     answers = [
         subprocess.run(

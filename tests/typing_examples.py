@@ -54,11 +54,11 @@ def loop(texts: Sequence[str], labels: NDArray[Any]) -> float:
         LogisticRegression(), strategy="margin", batch_size=20, random_state=0
     )
     learner = learner.fit(texts[:10], labels[:10])
-    asked = learner.query(texts, 5, candidates=np.ones(len(texts), dtype=bool))
+    queried = learner.query(texts, 5, candidates=np.ones(len(texts), dtype=bool))
     picks, scores = learner.query(texts, return_scores=True)
     learner.teach([texts[i] for i in picks], labels[picks], refit=False).refit()
     learner.set_params(estimator=BertClassifier("bert-base-uncased", freeze=3))
-    print(asked.shape, scores.shape, learner.predict(texts))
+    print(queried.shape, scores.shape, learner.predict(texts))
     return float(learner.score(texts, labels))
 
 
@@ -118,11 +118,11 @@ def analyze(margin: list[Run], random: list[Run], pool: NDArray[np.float64]) -> 
     assert_type(labels_to_reach(curve, 0.9), float | None)
     print(area_under_curve(curve, start=10) - area_under_curve(random[0]))
     print(mean_jaccard(margin, random).mean, describe_batches(margin[0], pool))
-    groups = group_runs([*margin, *random], by=("learner", "strategy"))
-    assert_type(labels_needed(groups, random, 500, metric="f1"), LabelsNeeded)
-    print(equal_time(groups, [10, 60]), equal_time(margin, phases=["acquisition"]))
+    groups = group_runs([*margin, *random], groupby=("learner", "strategy"))
+    assert_type(labels_needed(groups, random, 500, scoring="f1"), LabelsNeeded)
+    print(equal_time(groups, [10, 60]), equal_time(margin, phases=["query"]))
     print(welch_t([0.8, 0.9], np.array([0.7, 0.8])).p_value.is_integer())
-    verdict = diagnose(margin, random, features=pool, y=["ham", "spam"], by="end")
+    verdict = diagnose(margin, random, features=pool, y=["ham", "spam"], groupby="end")
     assert_type(verdict, Diagnosis)
     return str(verdict)
 
@@ -133,7 +133,7 @@ def draw(runs: dict[str, list[Run]], model: BertClassifier) -> None:
     assert_type(display.plot(score_name="accuracy"), ActiveLearningCurveDisplay)
     OverlapDisplay.from_runs(runs, "random", line_kw={"alpha": 0.5})
     LabelsNeededDisplay.from_runs(runs, "random", 500, log=True).plot(log=False)
-    LedgerDisplay.from_runs(runs, phases=["retraining"], log=True)
+    LedgerDisplay.from_runs(runs, phases=["fit"], log=True)
     ScoreTimeDisplay.from_runs(runs, budgets=[10, 60]).plot(xscale="log")
     ScoreTimeDisplay.from_history({"all layers": model})
     LayerChangeDisplay.from_estimator(model).plot(log=True)
@@ -145,7 +145,7 @@ def read(folder: str) -> int:
     table = load_table("pairs.csv", text=("first", "second"), label="y")
     print(texts, labels, table.data)
     runs = [Run(info={"strategy": "margin"})]
-    print(format_report({"data": summarize_runs(runs, metric="accuracy")}))
+    print(format_report({"data": summarize_runs(runs, scoring="accuracy")}))
     text, written = write_report(folder)
     print(text, [path.name for path in written])
     return main(["report", folder])

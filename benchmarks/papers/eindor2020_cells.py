@@ -156,7 +156,7 @@ def run_cell(settings, open_pair, *, data, scenario, strategy, seed, **sizes):
         "n_labeled": run.n_labeled.tolist(),
         **{k: run.curve(k).round(4).tolist() for k in ("accuracy", "f1")},
         **{k: measured[k][1:].round(5).tolist() for k in MEASURES},
-        "wanted": float(y[run.asked[len(begun.positions) :]].mean()),
+        "wanted": float(y[run.queried[len(begun.positions) :]].mean()),
         "wanted_first": float(y[looked_at].mean()),
         "wanted_pool": float(y.mean()),
         "fit_seconds": [round(r["fit_seconds"], 3) for r in run.rounds],

@@ -195,7 +195,7 @@ def _busy(records):
 def as_run(record, metric):
     """Make the Run that a record is left of; it no longer knows what was asked."""
     rounds = [
-        {"asked": [], "n_labeled": n, "scores": {metric: score}}
+        {"queried": [], "n_labeled": n, "scores": {metric: score}}
         for n, score in zip(record["n_labeled"], record[metric], strict=True)
     ]
     return Run(rounds, info={"seed": record["seed"], "data": record["data"]})

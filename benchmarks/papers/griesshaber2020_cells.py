@@ -87,7 +87,7 @@ def run_loop(settings, data, data_sets, seed, *, strategy, freeze, schedule):
         y_test=y_test,
         scoring=score,
         # A short loop that was killed is run again, so that its seconds are whole.
-        checkpoint=folder if settings.scale == "paper" else None,
+        folder=folder if settings.scale == "paper" else None,
         **schedule,
     )
     return {

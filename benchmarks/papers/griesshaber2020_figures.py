@@ -28,7 +28,7 @@ def loops(records, data, strategy="bald", freeze=0):
 def as_run(n_labeled, scores, seed):
     """Make a Run of a curve; it does not know what was asked."""
     rounds = [
-        {"asked": [], "n_labeled": n, "scores": {"accuracy": score}}
+        {"queried": [], "n_labeled": n, "scores": {"accuracy": score}}
         for n, score in zip(n_labeled, scores, strict=True)
     ]
     return Run(rounds, info={"seed": seed})

@@ -85,7 +85,7 @@ def run_cell(settings, *, protocol, data, strategy, encoder, final, seed, **cell
         options["final_estimator"] = make_tuned(final, settings)
     if protocol == "AL+FT":  # the one that takes long
         name = f"{data}-{strategy}-{encoder}-{seed}"
-        options["checkpoint"] = settings.out / "al-ft" / name
+        options["folder"] = settings.out / "al-ft" / name
     play = {"AL+LR": al_lr, "PRepAL": prepal, "AL+FT": al_ft, "Transfer": transfer}
     start = perf_counter(), process_time()
     run = play[protocol](learner, X, y, **options)

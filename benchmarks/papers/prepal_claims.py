@@ -178,7 +178,7 @@ def _claims_of_loops(records, data):
     tuned = {r["seed"]: r for r in whole_runs(records, data, "AL+FT", "entropy")}
     spent, totals = (
         [_seconds(runs.values(), phases) for runs in (light, tuned)]
-        for phases in (["retraining"], PHASES)
+        for phases in (["fit"], PHASES)
     )
     # Each AL+FT against the mean of PRepAL, as not all seeds are timed in both.
     ratios, totals = (each[1] / each[0].mean() for each in (spent, totals))

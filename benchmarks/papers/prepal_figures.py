@@ -40,7 +40,7 @@ def as_run(record, scores=None, ledger=None, final_score=None):
     """Make the Run that a record is left of; it no longer knows what was asked."""
     scores = record["scores"] if scores is None else scores
     rounds = [
-        {"asked": [], "n_labeled": n, "scores": {"accuracy": score}}
+        {"queried": [], "n_labeled": n, "scores": {"accuracy": score}}
         for n, score in zip(record["n_labeled"], scores, strict=True)
     ]
     score = record["final_score"] if final_score is None else final_score
@@ -88,7 +88,7 @@ def tuned_points(records, data, strategy, encoder="first", batch_size=None):
     runs = []
     for seed, scores in sorted(points.items()):
         rounds = [
-            {"asked": [], "n_labeled": n, "scores": {"accuracy": score}}
+            {"queried": [], "n_labeled": n, "scores": {"accuracy": score}}
             for n, score in sorted(scores)
         ]
         runs.append(Run(rounds, info={"seed": seed}))
@@ -172,7 +172,7 @@ def _draw_loops(records, data, strategy, above, below):
 
 def _end(record):
     """Make a Run of the model that was fine-tuned in the end alone."""
-    ends = {"n_labeled": record["n_labeled"][-1], "asked": []}
+    ends = {"n_labeled": record["n_labeled"][-1], "queried": []}
     score = {"accuracy": record["final_score"]}
     return Run([{**ends, "scores": score}], info={"seed": record["seed"]})
 

@@ -44,7 +44,7 @@ PAPER = {
     ],
 }
 PROTOCOLS = ("AL+LR", "PRepAL", "AL+FT")
-PHASES = ("precomputation", "retraining", "acquisition", "final_training")
+PHASES = ("precomputation", "fit", "query", "final_training")
 PAPER_LEDGER = {
     "AL+LR": ("261", "5", "356", "0.9", "0.5K"),
     "PRepAL": ("261", "5", "356", "7K", "7.5K"),

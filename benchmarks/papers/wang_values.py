@@ -24,7 +24,7 @@ LARGE = ("MNLI", "QQP", "QNLI", "SST-2")
 SMALL = ("CoLA", "STS-B", "MRPC", "RTE")
 AT_HAND = ("mnli", "qnli", "sst2", "cola", "stsb", "mrpc", "rte")
 POINT = 1.0
-PHASES = ("precomputation", "retraining")
+PHASES = ("precomputation", "fit")
 # Training ends after so many epochs in a row that gain less than this.
 PATIENCE, TOL = 2, 1e-3
 
@@ -193,7 +193,7 @@ def savings(records, settings, data, n_last, kept=False):
 def make_run(record, seconds, setup):
     """Write the epochs of one training as rounds of a run, for the analysis."""
     rounds = [
-        {"asked": [i], "scores": {"score": score, "valid": valid}, "fit_seconds": s}
+        {"queried": [i], "scores": {"score": score, "valid": valid}, "fit_seconds": s}
         for i, (score, valid, s) in enumerate(
             zip(record["epoch_scores"], record["valid_scores"], seconds, strict=True)
         )

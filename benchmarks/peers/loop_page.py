@@ -36,7 +36,7 @@ def to_run(record):
     before, rounds = 0, []
     for n, score in record["curve"]:
         scores = {"accuracy": score}
-        rounds.append({"asked": range(n - before), "scores": scores})
+        rounds.append({"queried": range(n - before), "scores": scores})
         before = n
     # A phase that a library does not have takes microseconds.
     ledger = {phase: x if x > 1e-4 else 0.0 for phase, x in record["cpu"].items()}

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from time import perf_counter, process_time
 
-PHASES = ("precomputation", "retraining", "acquisition", "final_training")
+PHASES = ("precomputation", "fit", "query", "final_training")
 
 
 @dataclass

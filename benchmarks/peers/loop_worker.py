@@ -77,14 +77,14 @@ def play(loop, problem, seed, path=None):
     while True:
         new = np.r_[known, picks].astype(int)  # after a kill, new is all that is known
         known = []
-        with ledger.phase("retraining"):
+        with ledger.phase("fit"):
             loop.train(new, labels[new])
         asked += picks.tolist()
         curve.append([len(asked), score()])
         print(*curve[-1], round(sum(ledger.cpu.values())), file=sys.stderr)
         if len(curve) > problem.rounds:
             break
-        with ledger.phase("acquisition"):
+        with ledger.phase("query"):
             picks = np.asarray(loop.ask(problem.batch))
         if path is not None:
             write({**describe(), "picks": picks.tolist()}, path)

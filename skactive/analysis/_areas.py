@@ -12,14 +12,14 @@ from ._curves import LearningCurve, known_points
 
 @validate_params(
     {
-        "metric": [str, None],
+        "scoring": [str, None],
         "start": [Real, None],
         "stop": [Real, None],
     }
 )
 def area_under_curve(
     curve: Run | LearningCurve,
-    metric: str | None = None,
+    scoring: str | None = None,
     *,
     start: float | None = None,
     stop: float | None = None,
@@ -33,7 +33,7 @@ def area_under_curve(
     ----------
     curve : Run or LearningCurve
         Points without a score are ignored.
-    metric : str or None, default=None
+    scoring : str or None, default=None
         Metric of a run. Defaults to the first.
     start, stop : float or None, default=None
         Label counts to integrate between, interpolated linearly. Default to the first
@@ -52,12 +52,12 @@ def area_under_curve(
     --------
     >>> from skactive.analysis import area_under_curve
     >>> from skactive.simulation import Run
-    >>> run = Run([{"asked": range(10), "scores": {"accuracy": 0.5}},
-    ...            {"asked": range(10), "scores": {"accuracy": 0.75}}])
+    >>> run = Run([{"queried": range(10), "scores": {"accuracy": 0.5}},
+    ...            {"queried": range(10), "scores": {"accuracy": 0.75}}])
     >>> area_under_curve(run)
     0.625
     """
-    n_labeled, scores = known_points(curve, metric)
+    n_labeled, scores = known_points(curve, scoring)
     start = n_labeled[0] if start is None else start
     stop = n_labeled[-1] if stop is None else stop
     if not n_labeled[0] <= start < stop <= n_labeled[-1]:
@@ -75,14 +75,14 @@ def area_under_curve(
 @validate_params(
     {
         "score": [Real],
-        "metric": [str, None],
+        "scoring": [str, None],
         "interpolate": ["boolean"],
     }
 )
 def labels_to_reach(
     curve: Run | LearningCurve,
     score: float,
-    metric: str | None = None,
+    scoring: str | None = None,
     *,
     interpolate: bool = False,
 ) -> float | None:
@@ -94,7 +94,7 @@ def labels_to_reach(
         A single run may reach a score by chance, so a mean curve is preferable.
     score : float
         The score to reach. Higher is better.
-    metric : str or None, default=None
+    scoring : str or None, default=None
         Metric of a run. Defaults to the first.
     interpolate : bool, default=False
         Whether to interpolate linearly between two points. If False, the label count of
@@ -109,14 +109,14 @@ def labels_to_reach(
     --------
     >>> from skactive.analysis import labels_to_reach
     >>> from skactive.simulation import Run
-    >>> run = Run([{"asked": range(10), "scores": {"accuracy": 0.5}},
-    ...            {"asked": range(10), "scores": {"accuracy": 0.75}}])
+    >>> run = Run([{"queried": range(10), "scores": {"accuracy": 0.5}},
+    ...            {"queried": range(10), "scores": {"accuracy": 0.75}}])
     >>> labels_to_reach(run, 0.7), labels_to_reach(run, 0.7, interpolate=True)
     (20, 18.0)
     >>> labels_to_reach(run, 0.8) is None
     True
     """
-    n_labeled, scores = known_points(curve, metric)
+    n_labeled, scores = known_points(curve, scoring)
     labels, places = find_crossings(n_labeled, scores[np.newaxis], np.array([score]))
     (i,) = places
     if i == len(n_labeled):

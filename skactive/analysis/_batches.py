@@ -19,7 +19,7 @@ from ._curves import as_runs
 
 
 @validate_params({"n_jobs": [Integral, None]})
-def diversity(batch: ArrayLike, pool: Any, *, n_jobs: int | None = 1) -> float:
+def diversity(queried: ArrayLike, pool: Any, *, n_jobs: int | None = 1) -> float:
     """Compute how well a batch covers the pool.
 
     This is the inverse of the mean distance of the items of the pool to the nearest
@@ -29,7 +29,7 @@ def diversity(batch: ArrayLike, pool: Any, *, n_jobs: int | None = 1) -> float:
 
     Parameters
     ----------
-    batch : array-like of int, or bool mask
+    queried : array-like of int, or bool mask
         Positions of the batch in `pool`.
     pool : ndarray or sparse matrix of shape (n, d)
         Features of the unlabeled items, including those of the batch.
@@ -55,33 +55,33 @@ def diversity(batch: ArrayLike, pool: Any, *, n_jobs: int | None = 1) -> float:
     >>> diversity([0, 2], pool)  # distances 0, 1, 0 and 2
     1.3333333333333333
     """
-    positions, rows = _check(batch, pool)
+    positions, rows = _check(queried, pool)
     return _diversity(positions, rows, n_jobs)
 
 
-def _diversity(batch, pool, n_jobs=1):
-    distances, _ = nearest(pool, pool[batch], 1, n_jobs=n_jobs)
+def _diversity(queried, pool, n_jobs=1):
+    distances, _ = nearest(pool, pool[queried], 1, n_jobs=n_jobs)
     return _invert(distances.mean(dtype=np.float64))
 
 
-@validate_params({"k": [Integral], "n_jobs": [Integral, None]})
+@validate_params({"n_neighbors": [Integral], "n_jobs": [Integral, None]})
 def representativeness(
-    batch: ArrayLike, pool: Any, k: int = 10, *, n_jobs: int | None = 1
+    queried: ArrayLike, pool: Any, n_neighbors: int = 10, *, n_jobs: int | None = 1
 ) -> float:
     """Compute the KNN density of the pool around the items of a batch.
 
-    This is the inverse of the mean distance of the items of the batch to their k
-    nearest neighbors in the pool [1]_. An item is not its own neighbor, but its
-    duplicates are neighbors. Distances are averaged before they are inverted, as in
-    the published code: the result is the harmonic mean of the items' densities.
+    This is the inverse of the mean distance of the items of the batch to their
+    `n_neighbors` nearest neighbors in the pool [1]_. An item is not its own neighbor,
+    but its duplicates are neighbors. Distances are averaged before they are inverted,
+    as in the published code: the result is the harmonic mean of the items' densities.
 
     Parameters
     ----------
-    batch : array-like of int, or bool mask
+    queried : array-like of int, or bool mask
         Positions of the batch in `pool`.
     pool : ndarray or sparse matrix of shape (n, d)
         Features of the unlabeled items, including those of the batch.
-    k : int, default=10
+    n_neighbors : int, default=10
         Number of neighbors. If the pool has fewer other items, all of them are used.
     n_jobs : int, default=1
         Number of threads.
@@ -94,9 +94,9 @@ def representativeness(
 
     Notes
     -----
-    The harmonic mean stays finite if an item has k duplicates, at distance 0. A single
-    outlier lowers it much; the arithmetic mean of the densities would hide the
-    outlier.
+    The harmonic mean stays finite if an item has that many duplicates, at distance
+    0. A single outlier lowers it much; the arithmetic mean of the densities would
+    hide the outlier.
 
     The published code of [1]_ counts the item itself as an eleventh neighbor, at
     distance 0. Its values are 11/10 of those returned here.
@@ -112,30 +112,32 @@ def representativeness(
     >>> import numpy as np
     >>> from skactive.analysis import representativeness
     >>> pool = np.array([[0.0], [1.0], [4.0], [6.0]])
-    >>> representativeness([0], pool, k=2)  # distances 1 and 4
+    >>> representativeness([0], pool, n_neighbors=2)  # distances 1 and 4
     0.4
     """
-    batch, pool = _check(batch, pool)
-    if k < 1:
-        raise ValueError(f"'k' must be an int of at least 1, got {k}.")
+    queried, pool = _check(queried, pool)
+    if n_neighbors < 1:
+        raise ValueError(
+            f"'n_neighbors' must be an int of at least 1, got {n_neighbors}."
+        )
     if pool.shape[0] == 1:
         raise ValueError("'pool' must hold at least two items, got 1.")
-    return _representativeness(batch, pool, k, n_jobs)
+    return _representativeness(queried, pool, n_neighbors, n_jobs)
 
 
-def _representativeness(batch, pool, k, n_jobs=1):
+def _representativeness(queried, pool, n_neighbors, n_jobs=1):
     if pool.shape[0] == 1:
         return float("nan")
     # nearest leaves out row i for row i, so the batch goes first.
-    others = np.setdiff1d(np.arange(pool.shape[0]), batch)
-    ordered = pool[np.concatenate([batch, others])]
+    others = np.setdiff1d(np.arange(pool.shape[0]), queried)
+    ordered = pool[np.concatenate([queried, others])]
     distances, _ = nearest(
-        ordered[: batch.size], ordered, k, exclude_self=True, n_jobs=n_jobs
+        ordered[: queried.size], ordered, n_neighbors, exclude_self=True, n_jobs=n_jobs
     )
     return _invert(distances.mean(dtype=np.float64))
 
 
-def redundancy(batch: ArrayLike, pool: Any) -> float:
+def redundancy(queried: ArrayLike, pool: Any) -> float:
     """Compute how similar the items of a batch are to each other.
 
     This is the cosine similarity of an item to the most similar other item of the
@@ -145,7 +147,7 @@ def redundancy(batch: ArrayLike, pool: Any) -> float:
 
     Parameters
     ----------
-    batch : array-like of int, or bool mask
+    queried : array-like of int, or bool mask
         Positions of the batch in `pool`.
     pool : ndarray or sparse matrix of shape (n, d)
         Features.
@@ -163,14 +165,14 @@ def redundancy(batch: ArrayLike, pool: Any) -> float:
     >>> round(redundancy([0, 1, 2], pool), 6)  # 0.6, 0.8 and 0.8
     0.733333
     """
-    return _redundancy(*_check(batch, pool))
+    return _redundancy(*_check(queried, pool))
 
 
-def _redundancy(batch, pool):
-    n = batch.size
+def _redundancy(queried, pool):
+    n = queried.size
     if n == 1:
         return float("nan")
-    rows = normalize(pool[batch])
+    rows = normalize(pool[queried])
     most = np.empty(n)
     for part in chunks(n, chunk_size(8 * n)):
         similarity = safe_sparse_dot(rows[part], rows.T, dense_output=True)
@@ -183,9 +185,13 @@ def _redundancy(batch, pool):
 _MEASURES = ("diversity", "representativeness", "redundancy")
 
 
-@validate_params({"measures": [list, tuple, None], "k": [Integral]})
+@validate_params({"measures": [list, tuple, None], "n_neighbors": [Integral]})
 def describe_batches(
-    run: Run, features: Any, *, measures: Sequence[str] | None = None, k: int = 10
+    run: Run,
+    features: Any,
+    *,
+    measures: Sequence[str] | None = None,
+    n_neighbors: int = 10,
 ) -> dict[str, NDArray[np.float64]]:
     """Measure each batch of a run against the items that were unlabeled at that time.
 
@@ -199,7 +205,7 @@ def describe_batches(
         The measures to compute: "diversity", "representativeness" and "redundancy".
         Defaults to all three. The first two compute distances over the whole pool in
         every round.
-    k : int, default=10
+    n_neighbors : int, default=10
         Number of neighbors for "representativeness".
 
     Returns
@@ -213,7 +219,7 @@ def describe_batches(
     >>> from skactive.analysis import describe_batches
     >>> from skactive.simulation import Run
     >>> pool = np.array([[1.0], [2.0], [5.0], [9.0]])
-    >>> run = Run([{"asked": [0]}, {"asked": [1]}, {"asked": [3]}])
+    >>> run = Run([{"queried": [0]}, {"queried": [1]}, {"queried": [3]}])
     >>> describe_batches(run, pool, measures=["diversity"])["diversity"].round(4)
     array([0.3077, 0.3   , 0.5   ])
     """
@@ -225,26 +231,28 @@ def describe_batches(
                 f"'measures' must be among {list(_MEASURES)}, got {name!r}."
             )
     measured = {name: np.full(len(run.rounds), np.nan) for name in measures}
-    if not run.asked.size:
+    if not run.queried.size:
         return measured
-    _, features = _check(run.asked, features, "run.asked", "features")
+    _, features = _check(run.queried, features, "run.queried", "features")
     unlabeled = np.ones(features.shape[0], dtype=bool)
     for i, record in enumerate(run.rounds):
-        asked = np.array(record["asked"], dtype=np.intp)
-        if asked.size:
+        queried = np.array(record["queried"], dtype=np.intp)
+        if queried.size:
             left = np.flatnonzero(unlabeled)
-            pool, batch = features[left], np.searchsorted(left, asked)
+            pool, rows = features[left], np.searchsorted(left, queried)
             if "diversity" in measured:
-                measured["diversity"][i] = _diversity(batch, pool)
+                measured["diversity"][i] = _diversity(rows, pool)
             if "representativeness" in measured:
-                measured["representativeness"][i] = _representativeness(batch, pool, k)
+                measured["representativeness"][i] = _representativeness(
+                    rows, pool, n_neighbors
+                )
             if "redundancy" in measured:
-                measured["redundancy"][i] = _redundancy(batch, pool)
-            unlabeled[asked] = False
+                measured["redundancy"][i] = _redundancy(rows, pool)
+            unlabeled[queried] = False
     return measured
 
 
-def _check(batch, pool, batch_name="batch", pool_name="pool"):
+def _check(queried, pool, batch_name="queried", pool_name="pool"):
     try:
         pool = as_floats(pool)
     except (TypeError, ValueError) as exc:
@@ -262,7 +270,7 @@ def _check(batch, pool, batch_name="batch", pool_name="pool"):
         raise ValueError(
             f"{pool_name!r} holds NaN or infinity. Fill or leave out those rows."
         )
-    return as_positions(batch, pool.shape[0], name=batch_name), pool
+    return as_positions(queried, pool.shape[0], name=batch_name), pool
 
 
 def _invert(mean):

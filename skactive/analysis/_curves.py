@@ -36,16 +36,16 @@ class LearningCurve:
         Pointwise limits of the band. NaN for a single run.
     scores : ndarray of shape (n_runs, r)
         The scores of the runs.
-    metric, method : str
-    confidence : float
+    scoring, method : str
+    confidence_level : float
 
     Examples
     --------
     >>> from skactive.analysis import learning_curve
     >>> from skactive.simulation import Run
     >>> runs = [
-    ...     Run([{"asked": range(10), "scores": {"accuracy": first}},
-    ...          {"asked": range(10), "scores": {"accuracy": second}}])
+    ...     Run([{"queried": range(10), "scores": {"accuracy": first}},
+    ...          {"queried": range(10), "scores": {"accuracy": second}}])
     ...     for first, second in [(0.5, 0.7), (0.6, 0.8), (0.55, 0.9)]
     ... ]
     >>> curve = learning_curve(runs)
@@ -61,9 +61,9 @@ class LearningCurve:
     low: np.ndarray
     high: np.ndarray
     scores: np.ndarray = field(repr=False)
-    metric: str
+    scoring: str
     method: str
-    confidence: float
+    confidence_level: float
 
     @property
     def n_runs(self) -> int:
@@ -82,15 +82,15 @@ class LearningCurve:
                 self.n_labeled, self.mean, self.low, self.high, strict=True
             )
         ]
-        title = f"{self.metric}, {self.n_runs} runs, band: {self.method}"
+        title = f"{self.scoring}, {self.n_runs} runs, band: {self.method}"
         if self.method != "std":
-            title += f" {self.confidence:.0%}"
+            title += f" {self.confidence_level:.0%}"
         return f"{title}\n{format_table(['labels', 'mean', 'low', 'high'], rows)}"
 
 
-@validate_params({"metric": [str, None]})
+@validate_params({"scoring": [str, None]})
 def align_runs(
-    runs: Runs, metric: str | None = None, *, grid: ArrayLike | None = None
+    runs: Runs, scoring: str | None = None, *, grid: ArrayLike | None = None
 ) -> tuple[NDArray[Any], NDArray[np.float64]]:
     """Interpolate the scores of runs at the same numbers of labels.
 
@@ -104,7 +104,7 @@ def align_runs(
     ----------
     runs : Run or sequence of Run
         The runs to align.
-    metric : str or None, default=None
+    scoring : str or None, default=None
         Defaults to the first metric of the first run.
     grid : array-like of shape (r,) or None, default=None
         Label counts to interpolate at, within the common range. Defaults to the grid
@@ -127,10 +127,10 @@ def align_runs(
     >>> from skactive.analysis import align_runs
     >>> from skactive.simulation import Run
     >>> runs = [
-    ...     Run([{"asked": range(10), "scores": {"accuracy": 0.5}},
-    ...          {"asked": range(10), "scores": {"accuracy": 0.75}}]),
-    ...     Run([{"asked": range(15), "scores": {"accuracy": 0.625}},
-    ...          {"asked": range(10), "scores": {"accuracy": 0.875}}]),
+    ...     Run([{"queried": range(10), "scores": {"accuracy": 0.5}},
+    ...          {"queried": range(10), "scores": {"accuracy": 0.75}}]),
+    ...     Run([{"queried": range(15), "scores": {"accuracy": 0.625}},
+    ...          {"queried": range(10), "scores": {"accuracy": 0.875}}]),
     ... ]
     >>> n_labeled, scores = align_runs(runs)
     >>> for n, column in zip(n_labeled, scores.T):
@@ -139,8 +139,8 @@ def align_runs(
     20 labels: [0.75, 0.75]
     """
     runs = as_runs(runs)
-    metric = name_metric(runs, metric)
-    points = [known_points(run, metric) for run in runs]
+    scoring = name_metric(runs, scoring)
+    points = [known_points(run, scoring) for run in runs]
     start = max(n_labeled[0] for n_labeled, _ in points)
     stop = min(n_labeled[-1] for n_labeled, _ in points)
     if start > stop:
@@ -176,17 +176,17 @@ def _as_grid(grid, start, stop) -> NDArray[Any]:
 
 @validate_params(
     {
-        "metric": [str, None],
+        "scoring": [str, None],
         "method": [str],
         "random_state": ["random_state"],
     }
 )
 def learning_curve(
     runs: Runs,
-    metric: str | None = None,
+    scoring: str | None = None,
     *,
     grid: ArrayLike | None = None,
-    confidence: float = 0.95,
+    confidence_level: float = 0.95,
     method: str = "bootstrap",
     n_resamples: int = 9999,
     random_state: int | np.random.RandomState | None = 0,
@@ -197,17 +197,17 @@ def learning_curve(
     ----------
     runs : Run or sequence of Run
         Runs of one strategy with several seeds. They are aligned by `align_runs`.
-    metric : str or None, default=None
+    scoring : str or None, default=None
         Defaults to the first metric of the first run.
     grid : array-like or None, default=None
         Label counts to interpolate at. Defaults to those of the runs.
-    confidence : float, default=0.95
+    confidence_level : float, default=0.95
         Level of the band; "std" does not use it.
     method : {"bootstrap", "t", "std", "percentile"}, default="bootstrap"
         "bootstrap": interval of the mean, from percentiles of resampled runs that are
         widened for few runs [1]_. "t": mean ± t s / sqrt(n), by Student's t
         with n - 1 degrees of freedom. "std": mean ± s, the spread of single runs.
-        "percentile": the range of the middle `confidence` of the runs.
+        "percentile": the range of the middle `confidence_level` of the runs.
     n_resamples : int, default=9999
         Number of bootstrap samples, at most 1,000,000.
     random_state : int, RandomState instance or None, default=0
@@ -234,8 +234,8 @@ def learning_curve(
     >>> from skactive.analysis import learning_curve
     >>> from skactive.simulation import Run
     >>> runs = [
-    ...     Run([{"asked": range(10), "scores": {"accuracy": first}},
-    ...          {"asked": range(10), "scores": {"accuracy": second}}])
+    ...     Run([{"queried": range(10), "scores": {"accuracy": first}},
+    ...          {"queried": range(10), "scores": {"accuracy": second}}])
     ...     for first, second in [(0.5, 0.7), (0.6, 0.8), (0.55, 0.9)]
     ... ]
     >>> print(learning_curve(runs, method="t"))
@@ -245,9 +245,9 @@ def learning_curve(
     20       0.8  0.5516   1.048
     """
     runs = as_runs(runs)
-    metric = name_metric(runs, metric)
-    n_labeled, scores = align_runs(runs, metric, grid=grid)
-    low, high = find_band(scores, method, confidence, n_resamples, random_state)
+    scoring = name_metric(runs, scoring)
+    n_labeled, scores = align_runs(runs, scoring, grid=grid)
+    low, high = find_band(scores, method, confidence_level, n_resamples, random_state)
     single = len(runs) == 1
     return LearningCurve(
         n_labeled=n_labeled,
@@ -256,24 +256,24 @@ def learning_curve(
         low=low,
         high=high,
         scores=scores,
-        metric=metric,
+        scoring=scoring,
         method=method,
-        confidence=confidence,
+        confidence_level=confidence_level,
     )
 
 
 @validate_params(
     {
-        "metric": [str, None],
+        "scoring": [str, None],
         "method": [str],
         "random_state": ["random_state"],
     }
 )
 def band_width(
     runs: Runs,
-    metric: str | None = None,
+    scoring: str | None = None,
     *,
-    confidence: float = 0.95,
+    confidence_level: float = 0.95,
     method: str = "bootstrap",
     n_resamples: int = 9999,
     random_state: int | np.random.RandomState | None = 0,
@@ -289,7 +289,7 @@ def band_width(
     ----------
     runs : sequence of Run
         At least two.
-    metric, confidence, method, n_resamples, random_state
+    scoring, confidence_level, method, n_resamples, random_state
         As in `learning_curve`.
 
     Returns
@@ -307,8 +307,8 @@ def band_width(
     >>> from skactive.analysis import band_width
     >>> from skactive.simulation import Run
     >>> runs = [
-    ...     Run([{"asked": range(10), "scores": {"accuracy": first}},
-    ...          {"asked": range(10), "scores": {"accuracy": second}}])
+    ...     Run([{"queried": range(10), "scores": {"accuracy": first}},
+    ...          {"queried": range(10), "scores": {"accuracy": second}}])
     ...     for first, second in [(0.5, 0.7), (0.6, 0.8), (0.55, 0.9)]
     ... ]
     >>> round(band_width(runs), 6)  # the mean of 0.6 - 0.5 and 0.9 - 0.7
@@ -319,8 +319,8 @@ def band_width(
         raise ValueError("'runs' must hold at least two runs, got one. Run more seeds.")
     curve = learning_curve(
         runs,
-        metric,
-        confidence=confidence,
+        scoring,
+        confidence_level=confidence_level,
         method=method,
         n_resamples=n_resamples,
         random_state=random_state,
@@ -353,9 +353,9 @@ def as_runs(runs, name="runs") -> list[Run]:
     return runs
 
 
-@validate_params({"by": [str, list, tuple]})
+@validate_params({"groupby": [str, list, tuple]})
 def group_runs(
-    runs: Groups, by: str | Sequence[str] = "strategy"
+    runs: Groups, groupby: str | Sequence[str] = "strategy"
 ) -> dict[str, list[Run]]:
     """Group runs by their `info`.
 
@@ -363,7 +363,7 @@ def group_runs(
     ----------
     runs : dict of str to list of Run, or sequence of Run
         A dict is returned as the groups.
-    by : str or sequence of str, default="strategy"
+    groupby : str or sequence of str, default="strategy"
         One or several keys of `info`.
 
     Returns
@@ -387,7 +387,7 @@ def group_runs(
     ... ]
     >>> {name: len(group) for name, group in group_runs(runs).items()}
     {'margin': 2, 'random': 1}
-    >>> list(group_runs(runs, by=("learner", "strategy")))
+    >>> list(group_runs(runs, groupby=("learner", "strategy")))
     ['lr, margin', 'lr, random']
     """
     if isinstance(runs, Mapping):
@@ -397,44 +397,45 @@ def group_runs(
         if not groups:
             raise ValueError("'runs' is empty: pass at least one Run.")
         return groups
-    keys = _as_keys(by)
+    keys = _as_keys(groupby)
     groups = {}
     for i, run in enumerate(as_runs(runs)):
         missing = [key for key in keys if run.info.get(key) is None]
         if missing:
             raise ValueError(
-                f"'by' must name keys that all runs hold in `info`; the run at {i} of "
-                f"'runs' has no {missing[0]!r}. Pass a dict from name to runs."
+                "'groupby' must name keys that all runs hold in `info`; the run at "
+                f"{i} of 'runs' has no {missing[0]!r}. Pass a dict from name to runs."
             )
         name = ", ".join(str(run.info[key]) for key in keys)
         groups.setdefault(name, []).append(run)
     return groups
 
 
-def _as_keys(by):
-    keys = (by,) if isinstance(by, str) else tuple(by)
+def _as_keys(groupby):
+    keys = (groupby,) if isinstance(groupby, str) else tuple(groupby)
     if not keys or not all(isinstance(key, str) for key in keys):
         raise ValueError(
-            f"'by' must be a key of `info`, or a sequence of several; got {by!r}."
+            "'groupby' must be a key of `info`, or a sequence of several; got "
+            f"{groupby!r}."
         )
     return keys
 
 
-def sort_runs(runs, by="strategy"):
+def sort_runs(runs, groupby="strategy"):
     """Group runs, and raise an error if a group mixes data sets or learners."""
-    groups = group_runs(runs, by)
+    groups = group_runs(runs, groupby)
     if isinstance(runs, Mapping):
         return groups
     for name, group in groups.items():
         for key in ("data", "learner", "strategy", "protocol"):
             found = {json.dumps(run.info.get(key), default=str) for run in group}
-            if key not in _as_keys(by) and len(found) > 1:
+            if key not in _as_keys(groupby) and len(found) > 1:
                 values = ", ".join(sorted(found))
                 raise ValueError(
                     f"'runs' under {name!r} differ in {key!r}: {values}. Their mean "
                     "would mix these. Pass the runs of one, name several keys as "
-                    f"'by', such as ({key!r}, 'strategy'), or pass a dict from name "
-                    "to runs."
+                    f"'groupby', such as ({key!r}, 'strategy'), or pass a dict from "
+                    "name to runs."
                 )
     return groups
 
@@ -479,31 +480,31 @@ def pair_runs(runs_a, runs_b):
     return [(i, places[key]) for i, key in enumerate(keys_a)]
 
 
-def name_metric(runs, metric=None):
+def name_metric(runs, scoring=None):
     """Return the metric: the given one, or the first of the first run."""
-    if metric is None:
-        if not runs[0].metrics:
+    if scoring is None:
+        if not runs[0].score_names:
             raise ValueError(
                 "'runs' hold no scores. Pass X_test and y_test when you simulate."
             )
-        metric = runs[0].metrics[0]
+        scoring = runs[0].score_names[0]
     for i, run in enumerate(runs):
-        if metric not in run.metrics:
+        if scoring not in run.score_names:
             raise ValueError(
-                f"'metric' must be a metric of all runs, got {metric!r}. The run at "
-                f"{i} has {run.metrics}."
+                f"'scoring' must be a metric of all runs, got {scoring!r}. The run at "
+                f"{i} has {run.score_names}."
             )
-    return metric
+    return scoring
 
 
-def known_points(curve, metric=None):
+def known_points(curve, scoring=None):
     """Read the label counts at which a score is known.
 
     Returns `n_labeled` (p,), `scores` (p,).
     """
     if isinstance(curve, Run):
-        metric = name_metric([curve], metric)
-        n_labeled, scores = curve.n_labeled, curve.curve(metric)
+        scoring = name_metric([curve], scoring)
+        n_labeled, scores = curve.n_labeled, curve.curve(scoring)
     elif hasattr(curve, "n_labeled") and hasattr(curve, "mean"):
         n_labeled, scores = np.asarray(curve.n_labeled), np.asarray(curve.mean)
     else:
@@ -531,19 +532,19 @@ def known_points(curve, metric=None):
 METHODS = ("bootstrap", "t", "std", "percentile")
 
 
-def find_band(values, method, confidence, n_resamples, random_state):
+def find_band(values, method, confidence_level, n_resamples, random_state):
     """Find the limits of a band around the mean over runs.
 
     Returns `low, high` (r,).
     """
-    check_options(confidence, n_resamples)
+    check_options(confidence_level, n_resamples)
     if method not in METHODS:
         raise ValueError(f"'method' must be one of {METHODS}, got {method!r}.")
     if len(values) == 1:
         return np.full((2, values.shape[1]), np.nan)
     if method == "bootstrap":
-        return bootstrap_mean(values, confidence, n_resamples, random_state)
-    tail = (1 - confidence) / 2
+        return bootstrap_mean(values, confidence_level, n_resamples, random_state)
+    tail = (1 - confidence_level) / 2
     if method == "percentile":
         return np.quantile(values, [tail, 1 - tail], axis=0)
     half = values.std(axis=0, ddof=1)
@@ -553,7 +554,7 @@ def find_band(values, method, confidence, n_resamples, random_state):
     return np.stack([mean - half, mean + half])
 
 
-def bootstrap_mean(values, confidence, n_resamples, random_state):
+def bootstrap_mean(values, confidence_level, n_resamples, random_state):
     """Percentile bootstrap interval of the mean over runs.
 
     Whole runs are resampled, so the points of one curve stay together. The levels of
@@ -562,10 +563,10 @@ def bootstrap_mean(values, confidence, n_resamples, random_state):
     Returns `low, high` (r,).
     """
     weights = draw_weights(len(values), n_resamples, check_random_state(random_state))
-    return _percentiles([(weights, values)], confidence, len(values))
+    return _percentiles([(weights, values)], confidence_level, len(values))
 
 
-def bootstrap_difference(a, b, confidence, n_resamples, random_state):
+def bootstrap_difference(a, b, confidence_level, n_resamples, random_state):
     """Percentile bootstrap interval of the difference of two means over runs.
 
     Each group is resampled separately. The levels are widened as for the smaller one.
@@ -577,7 +578,7 @@ def bootstrap_difference(a, b, confidence, n_resamples, random_state):
         (draw_weights(len(a), n_resamples, rng), a),
         (draw_weights(len(b), n_resamples, rng), -b),
     ]
-    return _percentiles(parts, confidence, min(len(a), len(b)))
+    return _percentiles(parts, confidence_level, min(len(a), len(b)))
 
 
 def t_test(a, b, paired):
@@ -589,13 +590,13 @@ def t_test(a, b, paired):
         return stats.ttest_ind(a, b, equal_var=False)
 
 
-def widened_tail(confidence, n):
+def widened_tail(confidence_level, n):
     """Probability to cut off at each end of a bootstrap distribution.
 
     The plain percentiles of the mean of n values are too narrow by a factor of
     sqrt((n - 1) / n), and use z instead of t. This corrects both.
     """
-    t = stats.t.isf((1 - confidence) / 2, n - 1)
+    t = stats.t.isf((1 - confidence_level) / 2, n - 1)
     return float(stats.norm.sf(t * np.sqrt(n / (n - 1))))
 
 
@@ -604,8 +605,8 @@ def draw_weights(n, n_resamples, rng):
     return rng.multinomial(n, np.full(n, 1 / n), size=n_resamples) / n
 
 
-def _percentiles(parts, confidence, n):
-    tail = widened_tail(confidence, n)
+def _percentiles(parts, confidence_level, n):
+    tail = widened_tail(confidence_level, n)
     r = parts[0][1].shape[1]
     limits = np.empty((2, r))
     # Differences to the mean, so that equal values give an interval of width 0.
@@ -619,11 +620,11 @@ def _percentiles(parts, confidence, n):
     return mean + limits
 
 
-def check_options(confidence, n_resamples):
+def check_options(confidence_level, n_resamples):
     """Raise an error if the confidence or the number of resamples is invalid."""
-    if not isinstance(confidence, Real) or not 0 < confidence < 1:
+    if not isinstance(confidence_level, Real) or not 0 < confidence_level < 1:
         raise ValueError(
-            "'confidence' must be between 0 and 1, such as 0.95 for 95%; got "
-            f"{confidence!r}."
+            "'confidence_level' must be between 0 and 1, such as 0.95 for 95%; got "
+            f"{confidence_level!r}."
         )
     check_count("n_resamples", n_resamples, most=MOST)

@@ -46,7 +46,7 @@ class Diagnosis:
     verdict : {"pays", "does not pay", "undecided: more seeds needed"}
     reason : str
         The reason in a few words.
-    metric, baseline : str
+    scoring, baseline : str
         The metric, and the name of the baseline.
     n_runs, n_baseline_runs : int
         Number of runs.
@@ -54,7 +54,7 @@ class Diagnosis:
         Whether runs with the same seed were compared in pairs.
     labels : tuple of (int, int)
         The first and the last label count of the comparison.
-    by, confidence, worthwhile : str, float, float
+    criterion, confidence_level, worthwhile : str, float, float
         The parameters that were passed.
     gap, gap_interval : float and tuple of (float, float) or None
         Mean score over the curve minus that of the baseline, and its interval. The
@@ -83,7 +83,7 @@ class Diagnosis:
     >>> from skactive.analysis import diagnose
     >>> from skactive.simulation import Run
     >>> def make(seed, *scores):
-    ...     rounds = [{"asked": range(50), "scores": {"f1": s}} for s in scores]
+    ...     rounds = [{"queried": range(50), "scores": {"f1": s}} for s in scores]
     ...     return Run(rounds, info={"seed": seed})
     >>> random = [make(s, 0.5 + s / 100, 0.6, 0.7) for s in range(6)]
     >>> margin = [make(s, 0.5 + s / 100, 0.7 + s / 50, 0.75) for s in range(6)]
@@ -94,14 +94,14 @@ class Diagnosis:
 
     verdict: str
     reason: str
-    metric: str
+    scoring: str
     baseline: str
     n_runs: int
     n_baseline_runs: int
     paired: bool
     labels: tuple
-    by: str
-    confidence: float
+    criterion: str
+    confidence_level: float
     worthwhile: float
     gap: float
     gap_interval: tuple | None
@@ -130,10 +130,10 @@ class Diagnosis:
             if self.verdict != UNDECIDED
             else self.verdict.capitalize(),
             self.reason,
-            f"{self.metric} over {start} to {stop} labels, less {self.baseline}'s: "
+            f"{self.scoring} over {start} to {stop} labels, less {self.baseline}'s: "
             f"{self._with_interval(self.gap, self.gap_interval)}; {runs}"
             + (", paired by seed" if self.paired else ""),
-            f"{self.metric} at {stop} labels, less {self.baseline}'s: "
+            f"{self.scoring} at {stop} labels, less {self.baseline}'s: "
             f"{self._with_interval(self.gap_end, self.gap_end_interval)}",
             self._describe_target(),
         ]
@@ -156,11 +156,12 @@ class Diagnosis:
         if interval is None:
             return f"{gap:+.4f}"
         low, high = interval
-        return f"{gap:+.4f} ({self.confidence:.0%} interval {low:+.4f} to {high:+.4f})"
+        level = f"{self.confidence_level:.0%}"
+        return f"{gap:+.4f} ({level} interval {low:+.4f} to {high:+.4f})"
 
     def _describe_target(self):
         theirs = self.baseline_labels_to_target
-        text = f"{self.baseline}'s last {self.metric}, {self.target:.4f}: "
+        text = f"{self.baseline}'s last {self.scoring}, {self.target:.4f}: "
         if self.labels_to_target is None:
             return f"{text}not reached; {self.baseline} after {theirs:.0f} labels"
         saved = self.labels_saved
@@ -185,8 +186,8 @@ class Diagnosis:
 
 @validate_params(
     {
-        "metric": [str, None],
-        "by": [str],
+        "scoring": [str, None],
+        "criterion": [str],
         "random_state": ["random_state"],
     }
 )
@@ -194,12 +195,12 @@ def diagnose(
     runs: Runs,
     baseline_runs: Runs,
     *,
-    metric: str | None = None,
+    scoring: str | None = None,
     features: Any = None,
     y: ArrayLike | None = None,
-    by: str = "curve",
+    criterion: str = "curve",
     worthwhile: float = 0.005,
-    confidence: float = 0.95,
+    confidence_level: float = 0.95,
     n_resamples: int = 9999,
     random_state: int | np.random.RandomState | None = 0,
 ) -> Diagnosis:
@@ -221,7 +222,7 @@ def diagnose(
     baseline_runs : sequence of Run
         Runs of random sampling on the same data. If both groups have the same seeds in
         `info`, runs are compared in pairs, which gives a narrower interval.
-    metric : str or None, default=None
+    scoring : str or None, default=None
         A metric for which higher is better. Defaults to the first metric of the first
         run.
     features : ndarray or sparse matrix of shape (n, d) or None, default=None
@@ -229,12 +230,12 @@ def diagnose(
     y : array-like of shape (n,) or None, default=None
         True labels of the pool, to compare the classes that were found. An indicator
         matrix (n, k) for several labels per item; numbers are ignored.
-    by : {"curve", "end"}, default="curve"
+    criterion : {"curve", "end"}, default="curve"
         The gap that decides. Use "curve" if the number of labels is not known yet, and
         "end" if it is fixed. Both gaps are shown.
     worthwhile : float, default=0.005
         The smallest gain in the score that matters.
-    confidence : float, default=0.95
+    confidence_level : float, default=0.95
         Level of the interval.
     n_resamples : int, default=9999
         Number of bootstrap samples, at most 1,000,000.
@@ -268,7 +269,7 @@ def diagnose(
     >>> from skactive.analysis import diagnose
     >>> from skactive.simulation import Run
     >>> def make(seed, *scores):
-    ...     rounds = [{"asked": range(50), "scores": {"accuracy": s}} for s in scores]
+    ...     rounds = [{"queried": range(50), "scores": {"accuracy": s}} for s in scores]
     ...     return Run(rounds, info={"seed": seed, "strategy": "random"})
     >>> random = [make(s, 0.5 + s / 100, 0.6, 0.7) for s in range(6)]
     >>> margin = [make(s, 0.5 + s / 100, 0.7 + s / 50, 0.75) for s in range(6)]
@@ -282,35 +283,37 @@ def diagnose(
     runs, baseline_runs = as_runs(runs), as_runs(baseline_runs, "baseline_runs")
     if not isinstance(worthwhile, Real) or not worthwhile >= 0:
         raise ValueError(f"'worthwhile' must be at least 0, got {worthwhile!r}.")
-    if by not in WHERE:
-        raise ValueError(f"'by' must be one of {list(WHERE)}, got {by!r}.")
-    check_options(confidence, n_resamples)
-    metric = name_metric([*runs, *baseline_runs], metric)
-    grid, scores = align_runs([*runs, *baseline_runs], metric)
+    if criterion not in WHERE:
+        raise ValueError(
+            f"'criterion' must be one of {list(WHERE)}, got {criterion!r}."
+        )
+    check_options(confidence_level, n_resamples)
+    scoring = name_metric([*runs, *baseline_runs], scoring)
+    grid, scores = align_runs([*runs, *baseline_runs], scoring)
     ours, theirs = scores[: len(runs)], scores[len(runs) :]
     pairs = pair_runs(runs, baseline_runs)
-    options = confidence, n_resamples, random_state
+    options = confidence_level, n_resamples, random_state
     gaps, intervals = _compare(
         _summarize(ours, grid), _summarize(theirs, grid), pairs, options
     )
     n = min(len(runs), len(baseline_runs))
     baseline = str(baseline_runs[0].info.get("strategy") or "the baseline")
-    verdict, reason = _judge(n, intervals, by, worthwhile, baseline)
+    verdict, reason = _judge(n, intervals, criterion, worthwhile, baseline)
     curve, baseline_curve = (
-        learning_curve(group, metric, grid=grid, method="std")
+        learning_curve(group, scoring, grid=grid, method="std")
         for group in (runs, baseline_runs)
     )
     return Diagnosis(
         verdict=verdict,
         reason=reason,
-        metric=metric,
+        scoring=scoring,
         baseline=baseline,
         n_runs=len(runs),
         n_baseline_runs=len(baseline_runs),
         paired=pairs is not None,
         labels=(int(grid[0]), int(grid[-1])),
-        by=by,
-        confidence=float(confidence),
+        criterion=criterion,
+        confidence_level=float(confidence_level),
         worthwhile=float(worthwhile),
         gap=gaps["curve"],
         gap_interval=intervals and intervals["curve"],
@@ -318,7 +321,12 @@ def diagnose(
         gap_end_interval=intervals and intervals["end"],
         **count_labels(curve, baseline_curve),
         seeds_needed=_count_seeds(
-            n, gaps[by], intervals and intervals[by], worthwhile, verdict, confidence
+            n,
+            gaps[criterion],
+            intervals and intervals[criterion],
+            worthwhile,
+            verdict,
+            confidence_level,
         ),
         coverage=None if y is None else compare_coverage(runs, baseline_runs, y),
         redundancy=None
@@ -356,13 +364,13 @@ def _compare(ours, theirs, pairs, options):
     return gaps, dict(zip(WHERE, limits, strict=True))
 
 
-def _judge(n, intervals, by, worthwhile, baseline):
+def _judge(n, intervals, criterion, worthwhile, baseline):
     if n < FEWEST:
         few = "one run is" if n == 1 else f"{n} runs are"
         return UNDECIDED, f"{few} too few: it takes {FEWEST} at least".capitalize()
-    beside = "end" if by == "curve" else "curve"
-    place, other = WHERE[by], WHERE[beside]
-    (low, high), (other_low, other_high) = intervals[by], intervals[beside]
+    beside = "end" if criterion == "curve" else "curve"
+    place, other = WHERE[criterion], WHERE[beside]
+    (low, high), (other_low, other_high) = intervals[criterion], intervals[beside]
     if high < worthwhile or high < 0:
         if high < 0:
             reason = f"The score {place} lies below {baseline}'s"
@@ -381,7 +389,7 @@ def _judge(n, intervals, by, worthwhile, baseline):
     return UNDECIDED, f"The interval holds no gain as well as one of {worthwhile:g}"
 
 
-def _count_seeds(n, gap, interval, worthwhile, verdict, confidence):
+def _count_seeds(n, gap, interval, worthwhile, verdict, confidence_level):
     """Estimate how many runs decide, as intervals shrink by 1 / sqrt(n)."""
     if verdict != UNDECIDED or n < FEWEST:
         return None
@@ -391,7 +399,7 @@ def _count_seeds(n, gap, interval, worthwhile, verdict, confidence):
         return None
     # With half the width as the distance, every second interval would decide.
     half = (high - low) / 2
-    half *= 1 + stats.norm.isf(1 - POWER) / stats.norm.isf((1 - confidence) / 2)
+    half *= 1 + stats.norm.isf(1 - POWER) / stats.norm.isf((1 - confidence_level) / 2)
     return max(n + 1, math.ceil(n * (half / distance) ** 2))
 
 

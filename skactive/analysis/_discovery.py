@@ -35,7 +35,7 @@ class ClassCoverage:
 
     >>> from skactive.analysis import class_coverage
     >>> from skactive.simulation import Run
-    >>> run = Run([{"asked": [0, 1]}, {"asked": [3, 4]}])
+    >>> run = Run([{"queried": [0, 1]}, {"queried": [3, 4]}])
     >>> coverage = class_coverage(run, ["ham", "ham", "spam", "ham", "spam"])
     >>> coverage.first
     {'ham': 1, 'spam': 4}
@@ -98,7 +98,7 @@ def class_coverage(run: Run, y: ArrayLike) -> ClassCoverage:
     --------
     >>> from skactive.analysis import class_coverage
     >>> from skactive.simulation import Run
-    >>> run = Run([{"asked": [0, 1]}, {"asked": [3, 4]}])
+    >>> run = Run([{"queried": [0, 1]}, {"queried": [3, 4]}])
     >>> coverage = class_coverage(run, ["ham", "ham", "spam", "ham", "spam"])
     >>> print(coverage)
     labels  classes  ham  spam
@@ -109,11 +109,11 @@ def class_coverage(run: Run, y: ArrayLike) -> ClassCoverage:
     """
     (run,) = as_runs(run, "run")
     classes, holds = list_classes(y)
-    asked = run.asked
-    if asked.size:
-        asked = as_positions(asked, len(holds), name="run.asked")
-    holds = holds[asked]
-    sizes = [len(record["asked"]) for record in run.rounds]
+    queried = run.queried
+    if queried.size:
+        queried = as_positions(queried, len(holds), name="run.queried")
+    holds = holds[queried]
+    sizes = [len(record["queried"]) for record in run.rounds]
     seen = np.cumsum(holds, axis=0)
     seen = np.concatenate([np.zeros((1, len(classes)), dtype=int), seen])
     n_labeled = np.cumsum(sizes, dtype=int)

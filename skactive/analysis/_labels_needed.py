@@ -58,16 +58,16 @@ class LabelsNeeded:
         Number of labels of the baseline.
     target : float
         Mean score of the baseline with `at` labels.
-    baseline, metric : str
+    baseline, scoring : str
     n_baseline_runs : int
-    confidence : float
+    confidence_level : float
 
     Examples
     --------
     >>> from skactive.analysis import labels_needed
     >>> from skactive.simulation import Run
     >>> runs = [
-    ...     Run([{"asked": range(50), "scores": {"accuracy": s}} for s in scores],
+    ...     Run([{"queried": range(50), "scores": {"accuracy": s}} for s in scores],
     ...         info={"strategy": strategy})
     ...     for strategy, scores in [("random", (0.5, 0.6)), ("margin", (0.5, 0.7))]
     ... ]
@@ -91,9 +91,9 @@ class LabelsNeeded:
     at: float
     target: float
     baseline: str
-    metric: str
+    scoring: str
     n_baseline_runs: int
-    confidence: float
+    confidence_level: float
 
     @property
     def ratio(self) -> NDArray[np.float64]:
@@ -128,9 +128,9 @@ class LabelsNeeded:
 
     def __str__(self):
         title = (
-            f"labels needed for the {self.metric} of {self.baseline} with "
+            f"labels needed for the {self.scoring} of {self.baseline} with "
             f"{format_number(self.at, 8)} labels, {self.target:.4f}; "
-            f"{self.confidence:.0%} interval"
+            f"{self.confidence_level:.0%} interval"
         )
         header = ["", "labels", "low", "high", "ratio", "runs", "not reached"]
         rows = [
@@ -163,8 +163,8 @@ class LabelsNeeded:
 @validate_params(
     {
         "at": [Real],
-        "metric": [str, None],
-        "by": [str, list, tuple],
+        "scoring": [str, None],
+        "groupby": [str, list, tuple],
         "random_state": ["random_state"],
     }
 )
@@ -173,9 +173,9 @@ def labels_needed(
     baseline: str | Runs,
     at: float,
     *,
-    metric: str | None = None,
-    by: str | Sequence[str] = "strategy",
-    confidence: float = 0.95,
+    scoring: str | None = None,
+    groupby: str | Sequence[str] = "strategy",
+    confidence_level: float = 0.95,
     n_resamples: int = 9999,
     random_state: int | np.random.RandomState | None = 0,
 ) -> LabelsNeeded:
@@ -194,12 +194,12 @@ def labels_needed(
         The name of one of the groups, or other runs.
     at : float
         Number of labels of the baseline, within the range that all its runs cover.
-    metric : str or None, default=None
+    scoring : str or None, default=None
         A metric for which higher is better. Defaults to the first metric of the first
         run.
-    by : str or sequence of str, default="strategy"
+    groupby : str or sequence of str, default="strategy"
         One or several keys of `info` that a sequence is grouped by.
-    confidence : float, default=0.95
+    confidence_level : float, default=0.95
         Level of the intervals.
     n_resamples : int, default=9999
         Number of bootstrap samples, at most 1,000,000.
@@ -248,7 +248,7 @@ def labels_needed(
     >>> from skactive.simulation import Run
     >>> def make(strategy, seed, *scores):
     ...     return Run(
-    ...         [{"asked": range(50), "scores": {"accuracy": s}} for s in scores],
+    ...         [{"queried": range(50), "scores": {"accuracy": s}} for s in scores],
     ...         info={"strategy": strategy, "seed": seed},
     ...     )
     >>> runs = []
@@ -262,22 +262,22 @@ def labels_needed(
     margin    103.4   100  106.6   0.69     5            0
     entropy    >150  >150   >150     >1     5            5
     """
-    check_options(confidence, n_resamples)
+    check_options(confidence_level, n_resamples)
     name, baseline_runs, groups = split_groups(
-        sort_runs(runs, by), baseline, "baseline"
+        sort_runs(runs, groupby), baseline, "baseline"
     )
     members = [run for group in groups.values() for run in group]
-    metric = name_metric([*members, *baseline_runs], metric)
+    scoring = name_metric([*members, *baseline_runs], scoring)
     _check_data([*members, *baseline_runs])
-    theirs = _scores_at(baseline_runs, metric, at)
+    theirs = _scores_at(baseline_runs, scoring, at)
     target = np.sort(theirs).mean()
     found, run_labels, run_reached, paired = [], [], [], []
     for group in groups.values():
-        grid, ours = align_runs(group, metric)
+        grid, ours = align_runs(group, scoring)
         pairs = pair_runs(group, baseline_runs)
-        options = confidence, n_resamples, random_state
+        options = confidence_level, n_resamples, random_state
         found.append(_find_needed(grid, ours, theirs, target, pairs, options))
-        labels, reached = _find_of_runs(group, metric, target)
+        labels, reached = _find_of_runs(group, scoring, target)
         run_labels.append(labels)
         run_reached.append(reached)
         paired.append(pairs is not None)
@@ -290,9 +290,9 @@ def labels_needed(
         at=float(at),
         target=float(target),
         baseline=name or str(baseline_runs[0].info.get("strategy") or "the baseline"),
-        metric=metric,
+        scoring=scoring,
         n_baseline_runs=len(baseline_runs),
-        confidence=float(confidence),
+        confidence_level=float(confidence_level),
     )
 
 
@@ -306,9 +306,9 @@ def _check_data(runs):
         )
 
 
-def _scores_at(runs, metric, at):
+def _scores_at(runs, scoring, at):
     """Return the scores of runs (n,) with `at` labels."""
-    grid, scores = align_runs(runs, metric)
+    grid, scores = align_runs(runs, scoring)
     if not grid[0] <= at <= grid[-1]:
         raise ValueError(
             f"'at' must lie in [{grid[0]}, {grid[-1]}], the range that all runs of the "
@@ -317,11 +317,11 @@ def _scores_at(runs, metric, at):
     return np.array([np.interp(at, grid, row) for row in scores])
 
 
-def _find_of_runs(runs, metric, target):
+def _find_of_runs(runs, scoring, target):
     """Return the labels of each run (n,), and whether it reaches the target (n,)."""
     labels, reached = [], []
     for run in runs:
-        n_labeled, scores = known_points(run, metric)
+        n_labeled, scores = known_points(run, scoring)
         (count,), (place,) = find_crossings(
             n_labeled, scores[np.newaxis], np.array([target])
         )
@@ -357,11 +357,11 @@ def _find_needed(grid, ours, theirs, target, pairs, options):
     if n == 1:
         nothing = dict.fromkeys(["low", "high"], np.nan)
         return found | nothing | dict.fromkeys(["low_reached", "high_reached"], True)
-    confidence, n_resamples, random_state = options
+    confidence_level, n_resamples, random_state = options
     counts, reached = _resample(
         grid, ours, theirs, pairs is not None, n_resamples, random_state
     )
-    tail = widened_tail(confidence, n)
+    tail = widened_tail(confidence_level, n)
     low, high = np.quantile(counts, [tail, 1 - tail])
     missed = 1 - reached.mean()
     return found | {

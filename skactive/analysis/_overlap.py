@@ -47,8 +47,8 @@ def jaccard(
     --------
     >>> from skactive.analysis import jaccard
     >>> from skactive.simulation import Run
-    >>> a = Run([{"asked": [0]}, {"asked": [1, 2]}, {"asked": [3, 4]}])
-    >>> b = Run([{"asked": [0]}, {"asked": [2, 5]}, {"asked": [1, 3]}])
+    >>> a = Run([{"queried": [0]}, {"queried": [1, 2]}, {"queried": [3, 4]}])
+    >>> b = Run([{"queried": [0]}, {"queried": [2, 5]}, {"queried": [1, 3]}])
     >>> jaccard(a, b).round(3)
     array([  nan, 0.333, 0.6  ])
     """
@@ -66,8 +66,8 @@ def jaccard(
         if not cumulative:
             seen_a, seen_b = set(), set()
         if i > 0 or include_initial:
-            seen_a.update(round_a["asked"])
-            seen_b.update(round_b["asked"])
+            seen_a.update(round_a["queried"])
+            seen_b.update(round_b["queried"])
         shared = len(seen_a & seen_b)
         union = len(seen_a) + len(seen_b) - shared
         similarity.append(shared / union if union else np.nan)
@@ -96,11 +96,11 @@ class Overlap:
     >>> from skactive.analysis import mean_jaccard
     >>> from skactive.simulation import Run
     >>> def make(*batches):
-    ...     return Run([{"asked": [0]}, *({"asked": b} for b in batches)],
+    ...     return Run([{"queried": [0]}, *({"queried": b} for b in batches)],
     ...                info={"pool_size": 5})
     >>> overlap = mean_jaccard([make([1, 2]), make([3, 4])],
     ...                        [make([2, 1]), make([4, 2])])
-    >>> print(f"{overlap.mean[1]:.2f}, and {overlap.chance[1]:.2f} by chance")
+    >>> print(f"{overlap.mean[1]:.2f}, and {overlap.chance[1]:.2f} groupby chance")
     0.67, and 0.39 by chance
     """
 
@@ -163,7 +163,7 @@ def mean_jaccard(
     >>> from skactive.analysis import mean_jaccard
     >>> from skactive.simulation import Run
     >>> def make(*batches):
-    ...     return Run([{"asked": [0]}, *({"asked": b} for b in batches)],
+    ...     return Run([{"queried": [0]}, *({"queried": b} for b in batches)],
     ...                info={"pool_size": 5})
     >>> print(mean_jaccard([make([1, 2]), make([3, 4])], [make([2, 1]), make([4, 2])]))
     Jaccard similarity, 2 pairs of runs
@@ -211,7 +211,7 @@ def _chance(pairs, rounds, cumulative, include_initial):
         n_pool = run_a.info.get("pool_size")
         if n_pool is None or n_pool != run_b.info.get("pool_size"):
             return None
-        initial_a, initial_b = (set(r.rounds[0]["asked"]) for r in (run_a, run_b))
+        initial_a, initial_b = (set(r.rounds[0]["queried"]) for r in (run_a, run_b))
         if initial_a == initial_b and not include_initial:
             n_pool -= len(initial_a)  # neither could choose them
         sizes = [
@@ -223,7 +223,7 @@ def _chance(pairs, rounds, cumulative, include_initial):
 
 
 def _set_sizes(run, rounds, cumulative, include_initial):
-    sizes = [len(record["asked"]) for record in run.rounds[:rounds]]
+    sizes = [len(record["queried"]) for record in run.rounds[:rounds]]
     if not include_initial:
         sizes[0] = 0
     return np.cumsum(sizes) if cumulative else np.array(sizes)

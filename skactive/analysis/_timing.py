@@ -12,12 +12,12 @@ from .._utils._sklearn import validate_params
 from ..simulation._run import Run
 from ._curves import Groups, as_runs, group_runs, name_metric
 
-PHASES = ("precomputation", "retraining", "acquisition")
+PHASES = ("precomputation", "fit", "query")
 
 
-@validate_params({"metric": [str, None], "phases": [str, list, tuple]})
+@validate_params({"scoring": [str, None], "phases": [str, list, tuple]})
 def score_against_time(
-    run: Run, metric: str | None = None, *, phases: Sequence[str] = ("retraining",)
+    run: Run, scoring: str | None = None, *, phases: Sequence[str] = ("fit",)
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the score of each round, and the seconds until its model was trained.
 
@@ -25,10 +25,10 @@ def score_against_time(
     ----------
     run : Run
         The run to read.
-    metric : str or None, default=None
+    scoring : str or None, default=None
         Defaults to the first metric of the run.
-    phases : sequence of str, default=("retraining",)
-        The phases whose seconds are counted. "retraining" and "acquisition" are summed
+    phases : sequence of str, default=("fit",)
+        The phases whose seconds are counted. "fit" and "query" are summed
         over the rounds; "precomputation" is counted in full from the first round.
 
     Returns
@@ -43,19 +43,19 @@ def score_against_time(
     >>> from skactive.analysis import score_against_time
     >>> from skactive.simulation import Run
     >>> run = Run([
-    ...     {"asked": [0], "scores": {"accuracy": 0.5}, "fit_seconds": 2.0},
-    ...     {"asked": [1], "scores": {"accuracy": 0.75}, "fit_seconds": 3.0},
+    ...     {"queried": [0], "scores": {"accuracy": 0.5}, "fit_seconds": 2.0},
+    ...     {"queried": [1], "scores": {"accuracy": 0.75}, "fit_seconds": 3.0},
     ... ])
     >>> score_against_time(run)
     (array([2., 5.]), array([0.5 , 0.75]))
     """
     (run,) = as_runs(run, "run")
     phases = _as_phases(phases, PHASES)
-    scores = run.curve(name_metric([run], metric))
+    scores = run.curve(name_metric([run], scoring))
     seconds = np.zeros(len(run.rounds))
-    if "retraining" in phases:
+    if "fit" in phases:
         seconds += np.cumsum([record["fit_seconds"] for record in run.rounds])
-    if "acquisition" in phases:
+    if "query" in phases:
         seconds += np.cumsum([record["query_seconds"] for record in run.rounds])
     if "precomputation" in phases:
         seconds += run.ledger["precomputation"]
@@ -85,7 +85,7 @@ class EqualTime:
     scores : ndarray of shape (s, t)
         The score of the best model of a run within each budget, averaged over runs. NaN
         if a run has no model yet.
-    metric : str
+    scoring : str
 
     Examples
     --------
@@ -94,7 +94,7 @@ class EqualTime:
     >>> from skactive.analysis import equal_time
     >>> from skactive.simulation import Run
     >>> def make(seconds, *scores):
-    ...     return Run([{"asked": [i], "scores": {"accuracy": score},
+    ...     return Run([{"queried": [i], "scores": {"accuracy": score},
     ...                  "fit_seconds": seconds} for i, score in enumerate(scores)])
     >>> runs = {"all layers": [make(4, 0.7, 0.9)], "last 3": [make(2, 0.6, 0.8, 0.85)]}
     >>> table = equal_time(runs, [4, 8])
@@ -105,7 +105,7 @@ class EqualTime:
     names: list
     seconds: np.ndarray
     scores: np.ndarray
-    metric: str
+    scoring: str
 
     def to_frame(self) -> Any:
         """Return a pandas.DataFrame with a row per budget and a column per name."""
@@ -113,7 +113,7 @@ class EqualTime:
         return make_frame({"seconds": self.seconds, **columns})
 
     def __str__(self):
-        header = [self.metric, *(f"{format_number(s, 6)} s" for s in self.seconds)]
+        header = [self.scoring, *(f"{format_number(s, 6)} s" for s in self.seconds)]
         rows = [
             [name, *map(format_number, scores)]
             for name, scores in zip(self.names, self.scores, strict=True)
@@ -123,7 +123,7 @@ class EqualTime:
 
 @validate_params(
     {
-        "metric": [str, None],
+        "scoring": [str, None],
         "chosen_by": [str, None],
         "phases": [str, list, tuple],
     }
@@ -131,10 +131,10 @@ class EqualTime:
 def equal_time(
     runs: Groups,
     seconds: ArrayLike | None = None,
-    metric: str | None = None,
+    scoring: str | None = None,
     *,
     chosen_by: str | None = None,
-    phases: Sequence[str] = ("retraining",),
+    phases: Sequence[str] = ("fit",),
 ) -> EqualTime:
     """Compare strategies or protocols at equal time.
 
@@ -145,13 +145,13 @@ def equal_time(
     seconds : array-like of shape (t,) or None, default=None
         Time budgets. Defaults to five budgets, evenly spaced up to the time of the
         slowest run.
-    metric : str or None, default=None
+    scoring : str or None, default=None
         Defaults to the first metric of the first run.
     chosen_by : str or None, default=None
         Metric that selects the best model so far, such as the score on validation
-        texts; among equal models, the first one. Defaults to `metric`, which is
+        texts; among equal models, the first one. Defaults to `scoring`, which is
         optimistic if that is a test score.
-    phases : sequence of str, default=("retraining",)
+    phases : sequence of str, default=("fit",)
         The phases whose seconds are counted, as in `score_against_time`.
 
     Returns
@@ -164,7 +164,7 @@ def equal_time(
     >>> from skactive.analysis import equal_time
     >>> from skactive.simulation import Run
     >>> def make(seconds, *scores):
-    ...     return Run([{"asked": [i], "scores": {"accuracy": score},
+    ...     return Run([{"queried": [i], "scores": {"accuracy": score},
     ...                  "fit_seconds": seconds} for i, score in enumerate(scores)])
     >>> runs = {"all layers": [make(4, 0.7, 0.9)], "last 3": [make(2, 0.6, 0.8, 0.85)]}
     >>> print(equal_time(runs, [2, 4, 8]))
@@ -174,10 +174,10 @@ def equal_time(
     """
     groups = group_runs(runs)
     members = [run for group in groups.values() for run in group]
-    metric = name_metric(members, metric)
-    chosen_by = metric if chosen_by is None else name_metric(members, chosen_by)
+    scoring = name_metric(members, scoring)
+    chosen_by = scoring if chosen_by is None else name_metric(members, chosen_by)
     curves = {
-        name: [_candidates(run, metric, chosen_by, phases) for run in group]
+        name: [_candidates(run, scoring, chosen_by, phases) for run in group]
         for name, group in groups.items()
     }
     spent = [
@@ -201,13 +201,13 @@ def equal_time(
         np.mean([_best_within(seconds, *curve) for curve in group], axis=0)
         for group in curves.values()
     ]
-    return EqualTime(list(groups), seconds, np.stack(scores), metric)
+    return EqualTime(list(groups), seconds, np.stack(scores), scoring)
 
 
-def _candidates(run, metric, chosen_by, phases):
+def _candidates(run, scoring, chosen_by, phases):
     """Return seconds, scores and merits of the models that have both."""
-    times, scores = score_against_time(run, metric, phases=phases)
-    merits = run.curve(chosen_by)[~np.isnan(run.curve(metric))]
+    times, scores = score_against_time(run, scoring, phases=phases)
+    merits = run.curve(chosen_by)[~np.isnan(run.curve(scoring))]
     known = ~np.isnan(merits)
     return times[known], scores[known], merits[known]
 
@@ -229,7 +229,7 @@ class LedgerTable:
     names : list of str
         Strategies or protocols.
     phases : list of str
-        Some of "precomputation", "retraining", "acquisition", "final_training".
+        Some of "precomputation", "fit", "query", "final_training".
     mean, std : ndarray of shape (s, n_phases)
         Seconds per run. `std` divides by n - 1 and is NaN for a single run.
     n_runs : list of int
@@ -238,7 +238,7 @@ class LedgerTable:
     --------
     >>> from skactive.analysis import ledger_table
     >>> from skactive.simulation import Run
-    >>> run = Run([{"asked": [0], "fit_seconds": 2.0, "query_seconds": 0.5}],
+    >>> run = Run([{"queried": [0], "fit_seconds": 2.0, "query_seconds": 0.5}],
     ...           ledger={"precomputation": 30.0}, info={"strategy": "margin"})
     >>> table = ledger_table([run])
     >>> for phase, seconds in zip(table.phases, table.mean[0]):
@@ -296,7 +296,7 @@ def ledger_table(runs: Groups, *, phases: Sequence[str] | None = None) -> Ledger
     --------
     >>> from skactive.analysis import ledger_table
     >>> from skactive.simulation import Run
-    >>> run = Run([{"asked": [0], "fit_seconds": 2.0, "query_seconds": 0.5}],
+    >>> run = Run([{"queried": [0], "fit_seconds": 2.0, "query_seconds": 0.5}],
     ...           ledger={"precomputation": 30.0}, info={"strategy": "margin"})
     >>> print(ledger_table([run]))
     seconds  precomputation  retraining  acquisition  final_training  total  runs

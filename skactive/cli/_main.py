@@ -336,7 +336,7 @@ def _add_report(commands):
     )
     report.add_argument("folder", metavar="FOLDER", type=Path)
     report.add_argument(
-        "--metric", metavar="NAME", help="the score to report (default: the first)"
+        "--scoring", metavar="NAME", help="the score to report (default: the first)"
     )
     report.set_defaults(run=("_report", "run_report"))
 

@@ -32,7 +32,7 @@ from ..simulation._run import plain
 BASELINE = "random"
 UNDECIDED = "undecided"
 # Precomputation is shared by all runs, so it is not a cost of a strategy.
-_OF_A_RUN = ("retraining", "acquisition", "final_training")
+_OF_A_RUN = ("fit", "query", "final_training")
 _CAPTIONS = {
     "curves": "Learning curves",
     "ledger": "Seconds of a run",
@@ -42,20 +42,20 @@ _CAPTIONS = {
 
 def run_report(args):
     """Run the command `report`."""
-    return print_report(args.folder, args.metric)
+    return print_report(args.folder, args.scoring)
 
 
-def print_report(folder, metric=None):
+def print_report(folder, scoring=None):
     """Write the report of a folder and print it."""
-    text, written = write_report(folder, metric=metric)
+    text, written = write_report(folder, scoring=scoring)
     print(text)
     print(f"Written: {', '.join(map(str, written))}")
     return 0
 
 
-@validate_params({"metric": [str, None], "baseline": [str]})
+@validate_params({"scoring": [str, None], "baseline": [str]})
 def summarize_runs(
-    runs: Groups, *, metric: str | None = None, baseline: str = BASELINE
+    runs: Groups, *, scoring: str | None = None, baseline: str = BASELINE
 ) -> dict[str, Any]:
     """Compare strategies with a baseline, for one learner and one data set.
 
@@ -63,7 +63,7 @@ def summarize_runs(
     ----------
     runs : dict of str to list of Run, or sequence of Run
         Runs of several strategies and seeds. A sequence is grouped by `info`.
-    metric : str or None, default=None
+    scoring : str or None, default=None
         Defaults to the first metric of the first run.
     baseline : str, default="random"
         The strategy to compare with, if the runs include it.
@@ -71,7 +71,7 @@ def summarize_runs(
     Returns
     -------
     summary : dict
-        Plain values: "metric", "baseline", "n_labeled" (label counts that all runs
+        Plain values: "scoring", "baseline", "n_labeled" (label counts that all runs
         cover), "precomputation_seconds" (of the slowest run, because an experiment
         encodes once and every run records it) and "strategies". The strategies are
         sorted by their last score in descending order. Each has "n_runs", "mean" and
@@ -92,7 +92,7 @@ def summarize_runs(
     >>> from skactive.cli import summarize_runs
     >>> from skactive.simulation import Run
     >>> runs = [
-    ...     Run([{"asked": [0], "scores": {"accuracy": score + s / 100}}],
+    ...     Run([{"queried": [0], "scores": {"accuracy": score + s / 100}}],
     ...         info={"strategy": name, "seed": s})
     ...     for name, score in [("random", 0.5), ("margin", 0.75)] for s in range(2)
     ... ]
@@ -103,9 +103,11 @@ def summarize_runs(
     """
     groups = sort_runs(runs)
     members = [run for group in groups.values() for run in group]
-    metric = name_metric(members, metric)
-    grid, _ = align_runs(members, metric)
-    curves = {name: average(group, metric, grid=grid) for name, group in groups.items()}
+    scoring = name_metric(members, scoring)
+    grid, _ = align_runs(members, scoring)
+    curves = {
+        name: average(group, scoring, grid=grid) for name, group in groups.items()
+    }
     ledger = ledger_table(groups, phases=_OF_A_RUN)
     strategies = {}
     for name in sorted(groups, key=lambda name: -curves[name].mean[-1]):
@@ -120,13 +122,13 @@ def summarize_runs(
         }
         if baseline in groups and name != baseline:
             pair = groups[name], groups[baseline]
-            found["diagnosis"] = diagnose(*pair, metric=metric).to_dict()
+            found["diagnosis"] = diagnose(*pair, scoring=scoring).to_dict()
             test = _test(*pair, curve.scores[:, -1], curves[baseline].scores[:, -1])
             if test is not None:
                 found["test"] = test
     _correct([found["test"] for found in strategies.values() if "test" in found])
     return {
-        "metric": metric,
+        "scoring": scoring,
         "baseline": baseline,
         "n_labeled": grid.tolist(),
         "precomputation_seconds": max(run.ledger["precomputation"] for run in members),
@@ -181,7 +183,7 @@ def format_report(summaries: Mapping[str, Any]) -> str:
     >>> from skactive.cli import format_report, summarize_runs
     >>> from skactive.simulation import Run
     >>> runs = [
-    ...     Run([{"asked": [0], "scores": {"accuracy": score + s / 100}}],
+    ...     Run([{"queried": [0], "scores": {"accuracy": score + s / 100}}],
     ...         info={"strategy": name, "seed": s})
     ...     for name, score in [("random", 0.5), ("margin", 0.75)] for s in range(2)
     ... ]
@@ -207,7 +209,7 @@ def format_report(summaries: Mapping[str, Any]) -> str:
 def _format(heading, summary):
     strategies, counts = summary["strategies"], summary["n_labeled"]
     shown = sorted({0, len(counts) // 2, len(counts) - 1})
-    baseline, metric = _escape(summary["baseline"]), _escape(summary["metric"])
+    baseline, scoring = _escape(summary["baseline"]), _escape(summary["scoring"])
     n_runs = sorted({found["n_runs"] for found in strategies.values()})
     runs = " to ".join(map(str, dict.fromkeys([n_runs[0], n_runs[-1]])))
     compared = any("diagnosis" in found for found in strategies.values())
@@ -219,7 +221,7 @@ def _format(heading, summary):
     rows = [_row(name, found, shown, compared) for name, found in strategies.items()]
     parts = [
         f"## {_escape(heading)}",
-        f"{metric}, mean ± standard deviation of {runs} run{'s' * (runs != '1')}.",
+        f"{scoring}, mean ± standard deviation of {runs} run{'s' * (runs != '1')}.",
         format_table(head, rows, "markdown"),
     ]
     if compared:
@@ -242,7 +244,7 @@ def _row(name, found, shown, compared):
     if compared:
         cells += _compare(found)
     seconds = found["seconds"]
-    return [*cells, *(f"{seconds[p]:.1f}" for p in ("retraining", "acquisition"))]
+    return [*cells, *(f"{seconds[p]:.1f}" for p in ("fit", "query"))]
 
 
 def _compare(found):
@@ -283,7 +285,7 @@ def _explain(summary):
     diagnosis = next(f["diagnosis"] for f in found if "diagnosis" in f)
     text = (
         f"The verdict compares the mean score over the curve with that of "
-        f"{_escape(summary['baseline'])}, with a {diagnosis['confidence']:.0%} "
+        f"{_escape(summary['baseline'])}, with a {diagnosis['confidence_level']:.0%} "
         f"interval over runs: a strategy *pays* if the interval is above 0, and *does "
         f"not pay* if the interval is below {diagnosis['worthwhile']:g}. It is not "
         "corrected for the number of strategies."
@@ -304,9 +306,9 @@ def _explain(summary):
     )
 
 
-@validate_params({"folder": [str, os.PathLike], "metric": [str, None]})
+@validate_params({"folder": [str, os.PathLike], "scoring": [str, None]})
 def write_report(
-    folder: str | os.PathLike[str], *, metric: str | None = None
+    folder: str | os.PathLike[str], *, scoring: str | None = None
 ) -> tuple[str, list[Path]]:
     """Write report.md, report.json and pictures of the runs in a folder.
 
@@ -317,7 +319,7 @@ def write_report(
     ----------
     folder : str or path-like
         The `folder` of :func:`skactive.simulation.run_experiment`.
-    metric : str or None, default=None
+    scoring : str or None, default=None
         Defaults to the first metric of the first run of each table.
 
     Returns
@@ -365,7 +367,7 @@ def write_report(
         )
     sections = _split(runs)
     summaries = {
-        heading: summarize_runs(group, metric=metric)
+        heading: summarize_runs(group, scoring=scoring)
         for heading, group in sections.items()
     }
     text = format_report(summaries)
@@ -406,7 +408,7 @@ def _draw(runs, summary):
 
     Figure = import_figure()
     groups = group_runs(runs)
-    metric, encoding = summary["metric"], summary["precomputation_seconds"]
+    scoring, encoding = summary["scoring"], summary["precomputation_seconds"]
 
     def draw_seconds(ax):
         LedgerDisplay.from_runs(groups, phases=_OF_A_RUN, ax=ax)
@@ -415,7 +417,7 @@ def _draw(runs, summary):
 
     pictures = {
         "curves": lambda ax: ActiveLearningCurveDisplay.from_runs(
-            groups, metric=metric, ax=ax
+            groups, scoring=scoring, ax=ax
         )
     }
     if any(any(found["seconds"].values()) for found in summary["strategies"].values()):

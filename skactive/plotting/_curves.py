@@ -57,8 +57,8 @@ class ActiveLearningCurveDisplay:
     >>> from skactive.plotting import ActiveLearningCurveDisplay
     >>> from skactive.simulation import Run
     >>> runs = [
-    ...     Run([{"asked": range(10), "scores": {"accuracy": first}},
-    ...          {"asked": range(10), "scores": {"accuracy": second}}],
+    ...     Run([{"queried": range(10), "scores": {"accuracy": first}},
+    ...          {"queried": range(10), "scores": {"accuracy": second}}],
     ...         info={"strategy": "margin"})
     ...     for first, second in [(0.5, 0.75), (0.25, 1.0)]
     ... ]
@@ -82,7 +82,7 @@ class ActiveLearningCurveDisplay:
     @classmethod
     @validate_params(
         {
-            "metric": [str, None],
+            "scoring": [str, None],
             "band": [str, None],
             "baseline": [str, None],
             "score_name": [str, None],
@@ -94,10 +94,10 @@ class ActiveLearningCurveDisplay:
         cls,
         runs: Groups,
         *,
-        metric: str | None = None,
-        by: str | Sequence[str] = "strategy",
+        scoring: str | None = None,
+        groupby: str | Sequence[str] = "strategy",
         band: str | None = "bootstrap",
-        confidence: float = 0.95,
+        confidence_level: float = 0.95,
         reference: float | Mapping[str, float] | None = None,
         baseline: str | None = "random",
         ax: Any = None,
@@ -111,14 +111,14 @@ class ActiveLearningCurveDisplay:
         ----------
         runs : dict of str to list of Run, or sequence of Run
             A list is grouped by the `info` of the runs.
-        metric : str or None, default=None
+        scoring : str or None, default=None
             A metric of all runs. Defaults to the first metric of the first run.
-        by : str or sequence of str, default="strategy"
+        groupby : str or sequence of str, default="strategy"
             One or several keys of `info` that a list is grouped by.
         band : {"bootstrap", "t", "std", "percentile"} or None, default="bootstrap"
             The band around the mean, as `method` of
             :func:`skactive.analysis.learning_curve`. None draws no band.
-        confidence : float, default=0.95
+        confidence_level : float, default=0.95
             Level of the band; "std" does not use it.
         reference, baseline
             As in the class.
@@ -140,11 +140,11 @@ class ActiveLearningCurveDisplay:
                 f"'band' must be one of {list(_BANDS)} or None, got {band!r}."
             )
         curves = {}
-        for name, group in sort_runs(runs, by).items():
+        for name, group in sort_runs(runs, groupby).items():
             curves[name] = learning_curve(
-                group, metric, method=band or "std", confidence=confidence
+                group, scoring, method=band or "std", confidence_level=confidence_level
             )
-            metric = curves[name].metric
+            scoring = curves[name].scoring
         display = cls(curves=curves, reference=reference, baseline=baseline)
         return display.plot(
             ax,
@@ -208,7 +208,7 @@ class ActiveLearningCurveDisplay:
         }
 
         first = next(iter(curves.values()))
-        label_axes(ax, "labels", score_name or first.metric.replace("_", " "))
+        label_axes(ax, "labels", score_name or first.scoring.replace("_", " "))
         self.legend_ = add_legend(
             ax,
             [self.lines_[name] for name in order],
@@ -225,11 +225,11 @@ class ActiveLearningCurveDisplay:
                 "'curves' must be a dict from name to LearningCurve that is not empty, "
                 f"got {curves!r}."
             )
-        metrics = list(dict.fromkeys(curve.metric for curve in curves.values()))
-        if len(metrics) > 1:
+        score_names = list(dict.fromkeys(curve.scoring for curve in curves.values()))
+        if len(score_names) > 1:
             raise ValueError(
-                f"'curves' must have the same metric, got {metrics}. Draw one display "
-                "per metric."
+                f"'curves' must have the same scoring, got {score_names}. Draw one "
+                "display per score."
             )
         return {str(name): curve for name, curve in curves.items()}
 
@@ -294,6 +294,6 @@ def _describe(curves, has_bands, at_end):
     text = f"mean of {n_runs} runs"
     if not has_bands:
         return text
-    bands = {_BANDS[curve.method].format(curve.confidence) for curve in curves}
+    bands = {_BANDS[curve.method].format(curve.confidence_level) for curve in curves}
     end = "\nat the end" if at_end else ""
     return f"{text},\n{' or '.join(sorted(bands))}{end}"

@@ -53,7 +53,7 @@ class LabelsNeededDisplay:
     >>> from skactive.plotting import LabelsNeededDisplay
     >>> from skactive.simulation import Run
     >>> runs = [
-    ...     Run([{"asked": range(50), "scores": {"accuracy": s}} for s in scores],
+    ...     Run([{"queried": range(50), "scores": {"accuracy": s}} for s in scores],
     ...         info={"strategy": strategy})
     ...     for strategy, scores in [("random", (0.5, 0.6)), ("margin", (0.5, 0.7))]
     ... ]
@@ -73,9 +73,9 @@ class LabelsNeededDisplay:
         baseline: str | Runs,
         at: float,
         *,
-        metric: str | None = None,
-        by: str | Sequence[str] = "strategy",
-        confidence: float = 0.95,
+        scoring: str | None = None,
+        groupby: str | Sequence[str] = "strategy",
+        confidence_level: float = 0.95,
         log: bool = False,
         ax: Any = None,
     ) -> Self:
@@ -89,12 +89,12 @@ class LabelsNeededDisplay:
             The name of one of the groups, or other runs.
         at : float
             Number of labels of the baseline.
-        metric : str or None, default=None
+        scoring : str or None, default=None
             A metric for which higher is better. Defaults to the first metric of the
             first run.
-        by : str or sequence of str, default="strategy"
+        groupby : str or sequence of str, default="strategy"
             One or several keys of `info` that a list is grouped by.
-        confidence : float, default=0.95
+        confidence_level : float, default=0.95
             Level of the intervals.
         log, ax
             As in :meth:`plot`.
@@ -109,7 +109,12 @@ class LabelsNeededDisplay:
             If :func:`skactive.analysis.labels_needed` raises it.
         """
         table = labels_needed(
-            runs, baseline, at, metric=metric, by=by, confidence=confidence
+            runs,
+            baseline,
+            at,
+            scoring=scoring,
+            groupby=groupby,
+            confidence_level=confidence_level,
         )
         return cls(table=table).plot(ax, log=log)
 
@@ -144,7 +149,7 @@ class LabelsNeededDisplay:
         names = [textwrap.fill(name, 30) for name in table.names]
         ax.set_yticks(range(n), names, parse_math=False)
         ax.set_ylim(n - 0.5, -0.5)  # the first one on top
-        score = f"{table.metric.replace('_', ' ')} {table.target:.3f}"
+        score = f"{table.scoring.replace('_', ' ')} {table.target:.3f}"
         label_axes(ax, f"labels needed for {score}", "")
         ax.grid(visible=False, axis="y")
         ax.tick_params(axis="y", length=0)
@@ -207,7 +212,7 @@ class LabelsNeededDisplay:
         small = {**dot, "markersize": 4, "linestyle": "none"}
         mean = "mean curve"
         if any(self.intervals_.values()):
-            mean += f", {table.confidence:.0%} interval"
+            mean += f", {table.confidence_level:.0%} interval"
         entries = {
             mean: Line2D([], [], linewidth=2.2 * (mean != "mean curve"), **dot),
             "single run": Line2D([], [], **small),

@@ -46,11 +46,11 @@ class LedgerDisplay:
     --------
     >>> from skactive.plotting import LedgerDisplay
     >>> from skactive.simulation import Run
-    >>> run = Run([{"asked": [0], "fit_seconds": 2.0, "query_seconds": 0.5}],
+    >>> run = Run([{"queried": [0], "fit_seconds": 2.0, "query_seconds": 0.5}],
     ...           ledger={"precomputation": 30.0}, info={"strategy": "margin"})
     >>> display = LedgerDisplay.from_runs([run])
     >>> list(display.bars_)
-    ['precomputation', 'retraining', 'acquisition']
+    ['precomputation', 'fit', 'query']
     >>> display.texts_[0].get_text()
     '32.5 s'
     """
@@ -64,7 +64,7 @@ class LedgerDisplay:
         cls,
         runs: Groups,
         *,
-        by: str | Sequence[str] = "strategy",
+        groupby: str | Sequence[str] = "strategy",
         phases: Sequence[str] | None = None,
         log: bool = False,
         ax: Any = None,
@@ -75,7 +75,7 @@ class LedgerDisplay:
         ----------
         runs : dict of str to list of Run, or sequence of Run
             A list is grouped by the `info` of the runs.
-        by : str or sequence of str, default="strategy"
+        groupby : str or sequence of str, default="strategy"
             One or several keys of `info` that a list is grouped by, such as "protocol".
         phases : sequence of str or None, default=None
             The phases to draw, as in :func:`skactive.analysis.ledger_table`. Defaults
@@ -92,7 +92,7 @@ class LedgerDisplay:
         ValueError
             If there are no runs.
         """
-        table = ledger_table(sort_runs(runs, by), phases=phases)
+        table = ledger_table(sort_runs(runs, groupby), phases=phases)
         return cls(table=table).plot(ax, log=log)
 
     def plot(self, ax: Any = None, *, log: bool = False) -> Self:

@@ -52,8 +52,11 @@ class OverlapDisplay:
     >>> from skactive.plotting import OverlapDisplay
     >>> from skactive.simulation import Run
     >>> runs = {
-    ...     "PRepAL": [Run([{"asked": [0]}, {"asked": [1, 2]}, {"asked": [3, 4]}])],
-    ...     "AL+FT": [Run([{"asked": [0]}, {"asked": [2, 5]}, {"asked": [1, 3]}])],
+    ...     name: [Run([{"queried": batch} for batch in batches])]
+    ...     for name, batches in {
+    ...         "PRepAL": ([0], [1, 2], [3, 4]),
+    ...         "AL+FT": ([0], [2, 5], [1, 3]),
+    ...     }.items()
     ... }
     >>> display = OverlapDisplay.from_runs(runs, "AL+FT")
     >>> for n_labeled, similarity in display.lines_["PRepAL"].get_xydata():
@@ -88,7 +91,7 @@ class OverlapDisplay:
         runs: Groups,
         reference: str | Runs,
         *,
-        by: str | Sequence[str] = "strategy",
+        groupby: str | Sequence[str] = "strategy",
         cumulative: bool = True,
         include_initial: bool = False,
         baseline: str | None = "random",
@@ -105,7 +108,7 @@ class OverlapDisplay:
         reference : str, Run or list of Run
             The name of one of the groups, or other runs. Runs are paired with those of
             the reference by their seed.
-        by : str or sequence of str, default="strategy"
+        groupby : str or sequence of str, default="strategy"
             One or several keys of `info` that a list is grouped by.
         cumulative, include_initial : bool
             As in :func:`skactive.analysis.jaccard`.
@@ -125,7 +128,7 @@ class OverlapDisplay:
             paired by their seed.
         """
         name, against, groups = split_groups(
-            sort_runs(runs, by), reference, "reference"
+            sort_runs(runs, groupby), reference, "reference"
         )
         overlaps = {}
         for other, group in groups.items():
@@ -182,9 +185,9 @@ class OverlapDisplay:
         self.lines_, self.bands_ = {}, {}
         chances: dict[Any, Any] = {}
         for number, (name, overlap) in enumerate(overlaps.items()):
-            asked = ~np.isnan(overlap.mean)
+            queried = ~np.isnan(overlap.mean)
             x, mean, std = (
-                values[asked]
+                values[queried]
                 for values in (overlap.n_labeled, overlap.mean, overlap.std)
             )
             line = draw_line(ax, x, mean, name, styles[name], number, **(line_kw or {}))
@@ -195,7 +198,7 @@ class OverlapDisplay:
                 ax, x, *limits, line.get_color(), **(band_kw or {})
             )
             if overlap.chance is not None:
-                chance = overlap.chance[asked]
+                chance = overlap.chance[queried]
                 chances.setdefault((tuple(x), tuple(chance.round(12))), (x, chance))
         self.chance_ = [
             ax.plot(*points, color=GRAY, linewidth=1.2, linestyle=":", zorder=1.5)[0]

@@ -136,7 +136,7 @@ class ScoreTimeDisplay:
     @classmethod
     @validate_params(
         {
-            "metric": [str, None],
+            "scoring": [str, None],
             "phases": [str, list, tuple],
             "baseline": [str, None],
             "xscale": [str],
@@ -146,9 +146,9 @@ class ScoreTimeDisplay:
         cls,
         runs: Groups,
         *,
-        metric: str | None = None,
-        by: str | Sequence[str] = "strategy",
-        phases: Sequence[str] = ("retraining",),
+        scoring: str | None = None,
+        groupby: str | Sequence[str] = "strategy",
+        phases: Sequence[str] = ("fit",),
         baseline: str | None = "random",
         budgets: Iterable[float] | None = None,
         ax: Any = None,
@@ -164,13 +164,13 @@ class ScoreTimeDisplay:
         ----------
         runs : dict of str to list of Run, or sequence of Run
             A list is grouped by the `info` of the runs.
-        metric : str or None, default=None
+        scoring : str or None, default=None
             A metric of all runs. Defaults to the first metric of the first run.
-        by : str or sequence of str, default="strategy"
+        groupby : str or sequence of str, default="strategy"
             One or several keys of `info` that a list is grouped by.
-        phases : sequence of str, default=("retraining",)
-            The phases whose seconds are counted: "precomputation", "retraining",
-            "acquisition".
+        phases : sequence of str, default=("fit",)
+            The phases whose seconds are counted: "precomputation", "fit",
+            "query".
         baseline
             As in the class.
         budgets, ax, xscale
@@ -186,9 +186,9 @@ class ScoreTimeDisplay:
             If there are no runs, or they lack the metric.
         """
         curves, finals = {}, {}
-        for name, group in sort_runs(runs, by).items():
-            metric = _first_metric(group, name) if metric is None else metric
-            points = [score_against_time(run, metric, phases=phases) for run in group]
+        for name, group in sort_runs(runs, groupby).items():
+            scoring = _first_metric(group, name) if scoring is None else scoring
+            points = [score_against_time(run, scoring, phases=phases) for run in group]
             length = min(len(seconds) for seconds, _ in points)
             if not length:
                 raise ValueError(
@@ -200,21 +200,21 @@ class ScoreTimeDisplay:
                 for part in zip(*points, strict=True)
             )
             training = [run.ledger["final_training"] for run in group]
-            scores = [run.final_scores.get(metric) for run in group]
+            scores = [run.final_scores.get(scoring) for run in group]
             if any(training) and None not in scores:
                 last = np.mean([seconds[-1] for seconds, _ in points])
                 finals[name] = (last + np.mean(training), np.mean(scores))
         phases = list(phases)
         if not phases:
             raise ValueError(
-                "'phases' must hold at least one of 'precomputation', 'retraining' and "
-                "'acquisition', got none."
+                "'phases' must hold at least one of 'precomputation', 'fit' and "
+                "'query', got none."
             )
         what = [*phases, *(["final training"] if finals else [])]
         display = cls(
             curves=curves,
             finals=finals,
-            score_name=str(metric).replace("_", " "),
+            score_name=str(scoring).replace("_", " "),
             time_name=f"seconds of {_enumerate(what)}",
             baseline=baseline,
         )
@@ -307,12 +307,12 @@ class ScoreTimeDisplay:
 
 
 def _first_metric(group, name):
-    if not group[0].metrics:
+    if not group[0].score_names:
         raise ValueError(
             f"the runs of {name!r} hold no scores. Pass X_test and y_test when you "
             "simulate."
         )
-    return group[0].metrics[0]
+    return group[0].score_names[0]
 
 
 def _choose_scale(curves, finals):

@@ -836,7 +836,7 @@ class LabelingSession:
         items that were never asked are rounds of their own.
         """
         rounds = [
-            {"asked": self._state.pool.positions(ids).tolist()}
+            {"queried": self._state.pool.positions(ids).tolist()}
             for ids in self._state.answered_by_batch()
         ]
         return Run(rounds, info={"pool_size": len(self._state.pool)})

@@ -83,7 +83,7 @@ def al_lr(
     ... )
     >>> test = {"X_test": X[1::2], "y_test": y[1::2]}
     >>> run = al_lr(learner, X[::2], y[::2], n_initial=20, n_rounds=4, **test)
-    >>> print(f"{len(run.asked)} labels: accuracy {run.final_scores['accuracy']:.2f}")
+    >>> print(f"{len(run.queried)} labels: accuracy {run.final_scores['accuracy']:.2f}")
     40 labels: accuracy 0.96
     """
     return _keep("AL+LR", learner, estimator, X, y, options)
@@ -132,7 +132,7 @@ def al_ft(
     ...     learner, texts, ["weather", "sport"] * 3, n_initial=4, n_rounds=1,
     ...     X_test=["a storm", "our team"], y_test=["weather", "sport"],
     ... )
-    >>> print(f"{len(run.asked)} labels: accuracy {run.final_scores['accuracy']:.1f}")
+    >>> print(f"{len(run.queried)} labels: accuracy {run.final_scores['accuracy']:.1f}")
     6 labels: accuracy 1.0
     """
     return _keep("AL+FT", learner, estimator, X, y, options)

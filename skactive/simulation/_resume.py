@@ -20,11 +20,11 @@ class RunRecorder:
     (stopped_by, final_scores, seconds).
     """
 
-    def __init__(self, checkpoint=None):
+    def __init__(self, folder=None):
         self.run = Run()
         self.ended = False
         self._precomputation = 0.0
-        self._folder = None if checkpoint is None else ResumeFolder(checkpoint)
+        self._folder = None if folder is None else ResumeFolder(folder)
 
     def choose_seed(self, seed):
         """Return the seed of the simulation in the folder, `seed` for a new one."""
@@ -109,7 +109,7 @@ class ResumeFolder:
                 self._check_manifest(plan, seed)
             elif has_log:
                 raise ValueError(
-                    f"'checkpoint' {self._path!r} holds rounds but no manifest.json, "
+                    f"'folder' {self._path!r} holds rounds but no manifest.json, "
                     "which says what was simulated. Choose another folder."
                 )
             else:
@@ -155,12 +155,12 @@ class ResumeFolder:
         except (ValueError, KeyError, TypeError) as exc:
             raise ValueError(
                 f"{self._manifest!r} is no manifest of a simulation ({exc}). Restore "
-                "it, or choose another folder as 'checkpoint'."
+                "it, or choose another folder as 'folder'."
             ) from exc
         if known != (_FORMAT, _VERSION):
             raise ValueError(
                 f"{self._manifest!r} has the format {known}, and this skactive reads "
-                f"{(_FORMAT, _VERSION)}. Choose another folder as 'checkpoint'."
+                f"{(_FORMAT, _VERSION)}. Choose another folder as 'folder'."
             )
         return content
 
@@ -169,7 +169,7 @@ class ResumeFolder:
         old = {"seed": str(manifest["seed"]), **manifest["plan"]}
         if changes := find_changes(old, {"seed": str(seed), **plan}):
             raise ValueError(
-                f"'checkpoint' {self._path!r} holds another simulation: {changes}. "
+                f"'folder' {self._path!r} holds another simulation: {changes}. "
                 "Pass the same arguments, or choose another folder."
             )
         installed = collect_versions(_VERSIONED)
@@ -191,7 +191,7 @@ class ResumeFolder:
                 raise ValueError(
                     f"line {number} of {self._log!r} does not follow from the lines "
                     f"before it: {exc}. Restore the file, or choose another folder as "
-                    "'checkpoint'."
+                    "'folder'."
                 ) from exc
 
 

@@ -16,7 +16,7 @@ from .._utils._sklearn import HasMethods, validate_params
 
 _FORMAT = "skactive.Run"
 _VERSION = 1
-_PHASES = ("precomputation", "retraining", "acquisition", "final_training")
+_PHASES = ("precomputation", "fit", "query", "final_training")
 _FIELDS = ("rounds", "info", "ledger", "final_scores", "stopped_by")
 
 
@@ -29,16 +29,16 @@ class Run:
     Parameters
     ----------
     rounds : sequence of dict, default=()
-        One record for the initial labels and one for each round: `asked` (queried
+        One record for the initial labels and one for each round: `queried` (their
         positions, best first), `n_labeled` (labels so far), `scores` (metric to value
         after training on them, None if unknown; empty without test data),
-        `fit_seconds` (retraining) and `query_seconds` (acquisition). Only `asked` is
+        `fit_seconds` (retraining) and `query_seconds` (acquisition). Only `queried` is
         required.
     info : dict or None, default=None
         Description of the run as plain JSON values, such as strategy, seed and data.
     ledger : dict or None, default=None
         Seconds spent outside the rounds: "precomputation" and "final_training".
-        "retraining" and "acquisition" default to the sums over the rounds.
+        "fit" and "query" default to the sums over the rounds.
     final_scores : dict or None, default=None
         Metric to value of the final model, if one was trained after the loop.
     stopped_by : str or None, default=None
@@ -56,8 +56,8 @@ class Run:
     >>> from skactive.simulation import Run
     >>> run = Run(
     ...     [
-    ...         {"asked": [3, 1], "scores": {"accuracy": 0.5}, "fit_seconds": 1.0},
-    ...         {"asked": [0], "scores": {"accuracy": 0.8}, "fit_seconds": 2.0},
+    ...         {"queried": [3, 1], "scores": {"accuracy": 0.5}, "fit_seconds": 1.0},
+    ...         {"queried": [0], "scores": {"accuracy": 0.8}, "fit_seconds": 2.0},
     ...     ],
     ...     info={"strategy": "margin"},
     ... )
@@ -65,7 +65,7 @@ class Run:
     ...     print(f"{n} labels: {score}")
     2 labels: 0.5
     3 labels: 0.8
-    >>> print("training took", run.ledger["retraining"], "s")
+    >>> print("training took", run.ledger["fit"], "s")
     training took 3.0 s
     """
 
@@ -109,10 +109,10 @@ class Run:
     def _add(self, record):
         before = self.rounds[-1]["n_labeled"] if self.rounds else 0
         try:
-            asked = [operator.index(position) for position in record["asked"]]
+            queried = [operator.index(position) for position in record["queried"]]
             entry = {
-                "asked": asked,
-                "n_labeled": int(record.get("n_labeled", before + len(asked))),
+                "queried": queried,
+                "n_labeled": int(record.get("n_labeled", before + len(queried))),
                 "scores": dict(record.get("scores") or {}),
                 "fit_seconds": float(record.get("fit_seconds", 0.0)),
                 "query_seconds": float(record.get("query_seconds", 0.0)),
@@ -120,7 +120,7 @@ class Run:
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as exc:
             raise ValueError(
                 "'record', or an entry of 'rounds', must be a dict with the positions "
-                f"'asked', as int; got {record!r} ({type(exc).__name__}: {exc})."
+                f"'queried', as int; got {record!r} ({type(exc).__name__}: {exc})."
             ) from exc
         self.rounds.append(entry)
 
@@ -130,13 +130,13 @@ class Run:
         return np.array([record["n_labeled"] for record in self.rounds], dtype=int)
 
     @property
-    def asked(self) -> NDArray:
+    def queried(self) -> NDArray:
         """Queried positions in their order, ndarray of int."""
-        asked = [position for record in self.rounds for position in record["asked"]]
-        return np.array(asked, dtype=int)
+        queried = [position for record in self.rounds for position in record["queried"]]
+        return np.array(queried, dtype=int)
 
     @property
-    def metrics(self) -> list[str]:
+    def score_names(self) -> list[str]:
         """Names of the scores, list of str; the first is the primary one."""
         return list(
             dict.fromkeys(name for record in self.rounds for name in record["scores"])
@@ -147,41 +147,42 @@ class Run:
         """Primary score after each round, ndarray of shape (r,); NaN where unknown."""
         return self.curve()
 
-    @validate_params({"metric": [str, None]})
-    def curve(self, metric: str | None = None) -> NDArray:
+    @validate_params({"scoring": [str, None]})
+    def curve(self, scoring: str | None = None) -> NDArray:
         """Return one metric after each round.
 
         Parameters
         ----------
-        metric : str or None, default=None
-            One of `metrics`. Defaults to the first.
+        scoring : str or None, default=None
+            One of `score_names`. Defaults to the first.
 
         Returns
         -------
         scores : ndarray of shape (r,)
             NaN where the score is unknown: without test data or a model.
         """
-        metrics = self.metrics
-        if metric is None:
-            metric = metrics[0] if metrics else None
-        elif metric not in metrics:
+        score_names = self.score_names
+        if scoring is None:
+            scoring = score_names[0] if score_names else None
+        elif scoring not in score_names:
             raise ValueError(
-                f"'metric' must be one that the run holds, {metrics}; got {metric!r}."
+                f"'scoring' must be one that the run holds, {score_names}; got "
+                f"{scoring!r}."
             )
-        values = [record["scores"].get(metric) for record in self.rounds]
+        values = [record["scores"].get(scoring) for record in self.rounds]
         return np.array([math.nan if v is None else v for v in values], dtype=float)
 
     @property
     def ledger(self) -> dict[str, float]:
         """Seconds of each phase, dict.
 
-        "precomputation" (representations of the pool, once), "retraining" and
-        "acquisition" (over all rounds) and "final_training".
+        "precomputation" (representations of the pool, once), "fit" and
+        "query" (over all rounds) and "final_training".
         """
         sums = {
             "precomputation": 0.0,
-            "retraining": sum(record["fit_seconds"] for record in self.rounds),
-            "acquisition": sum(record["query_seconds"] for record in self.rounds),
+            "fit": sum(record["fit_seconds"] for record in self.rounds),
+            "query": sum(record["query_seconds"] for record in self.rounds),
             "final_training": 0.0,
         }
         return {phase: float(self._ledger.get(phase, sums[phase])) for phase in _PHASES}
@@ -207,8 +208,8 @@ class Run:
         parts = [f"{len(self.rounds)} rounds"]
         if self.rounds:
             parts.append(f"{self.rounds[-1]['n_labeled']} labels")
-            if self.metrics:
-                parts.append(f"{self.metrics[0]}={self.scores[-1]:.4g}")
+            if self.score_names:
+                parts.append(f"{self.score_names[0]}={self.scores[-1]:.4g}")
         for key in ("strategy", "seed", "data"):
             if self.info.get(key) is not None:
                 parts.append(f"{key}={self.info[key]}")
@@ -221,7 +222,7 @@ class Run:
         -------
         frame : pandas.DataFrame
             One row per round: `round`, `n_labeled`, each metric, `fit_seconds`,
-            `query_seconds` and `asked` (a list).
+            `query_seconds` and `queried` (a list).
 
         Raises
         ------
@@ -238,9 +239,9 @@ class Run:
         columns: dict[str, Any] = {
             "round": np.arange(len(self.rounds)),
             "n_labeled": self.n_labeled,
-            **{metric: self.curve(metric) for metric in self.metrics},
+            **{scoring: self.curve(scoring) for scoring in self.score_names},
         }
-        for key in ("fit_seconds", "query_seconds", "asked"):
+        for key in ("fit_seconds", "query_seconds", "queried"):
             columns[key] = [record[key] for record in self.rounds]
         return pd.DataFrame(columns)
 

@@ -46,7 +46,7 @@ CONSTRAINTS = {
         **CONSTRAINTS,
         "learner": [HasMethods(["query", "teach", "get_params"])],
         "precompute": ["boolean"],
-        "checkpoint": [str, os.PathLike, None],
+        "folder": [str, os.PathLike, None],
     },
     prefer_skip_nested_validation=False,
 )
@@ -67,7 +67,7 @@ def simulate(
     stopping: Any = None,
     final_estimator: BaseEstimator | None = None,
     precompute: bool = True,
-    checkpoint: str | os.PathLike | None = None,
+    folder: str | os.PathLike | None = None,
     verbose: int | str = 0,
 ) -> Run:
     """Run the active-learning loop on labeled data, with `y` in place of a person.
@@ -119,7 +119,7 @@ def simulate(
         Whether steps of a pipeline that need no fit and cache their output, such as
         :class:`skactive.bert.BertFeatures`, encode pool and test items before the loop,
         so that the ledger counts this separately. No other result changes.
-    checkpoint : str, path-like or None, default=None
+    folder : str, path-like or None, default=None
         A folder that keeps each round. If the process was killed, call `simulate` with
         the same arguments again: it continues after the last finished round, and the
         run equals that of an uninterrupted loop. One process at a time.
@@ -136,7 +136,7 @@ def simulate(
     ValueError
         If a number is negative, `n_initial` exceeds the size of the pool, `y` does not
         hold at least two classes of several items, `y_test` does not fit `X_test` and
-        `y`, or `checkpoint` holds another simulation.
+        `y`, or `folder` holds another simulation.
     TypeError
         If `y_test` holds labels of another kind than `y`, such as numbers instead of
         strings.
@@ -151,9 +151,9 @@ def simulate(
     The ledger of the run counts encoding as "precomputation" only if the first step of
     the pipeline caches its output. Cached features take almost no time.
     The activations of frozen layers that :class:`skactive.bert.BertClassifier` caches
-    are part of "retraining". Scoring is not counted.
+    are part of "fit". Scoring is not counted.
 
-    If a simulation with a `checkpoint` continues, the model of the last finished round
+    If a simulation with a `folder` continues, the model of the last finished round
     is trained again; with a stopping rule, the models of all finished rounds, because
     the rule may depend on them. Functions among the arguments are compared by name.
 
@@ -187,7 +187,7 @@ def simulate(
     X, y = _take_pool(X, y, pool_size)
     rule = _start_rule(stopping)
     score = Scores(learner, X_test, y_test, scoring)
-    recorder = RunRecorder(checkpoint)
+    recorder = RunRecorder(folder)
     seed = recorder.choose_seed(base_seed(learner.random_state))
     queried = choose_initial(initial, n_initial, y, round_rng(seed, 0, "initial"))
     oracle = Oracle(y, noise, seed)
@@ -235,7 +235,7 @@ def run_loop(
         # No rule looks at the earlier models and none depends on the previous one, so a
         # single training replaces those of an earlier process.
         first = n_done
-        unlabeled[run.asked] = False
+        unlabeled[run.queried] = False
         _take_over(learner, X, oracle, run, unlabeled)
 
     seen = Run(info=run.info, ledger={"precomputation": run.ledger["precomputation"]})
@@ -271,7 +271,7 @@ def run_loop(
                 recorder.record(
                     "round",
                     round=number,
-                    asked=queried.tolist(),
+                    queried=queried.tolist(),
                     n_labeled=int(unlabeled.size - unlabeled.sum()),
                     fit_seconds=fit_seconds,
                     query_seconds=query_seconds,
@@ -290,11 +290,11 @@ def run_loop(
 def _take_over(learner, X, oracle, run, unlabeled):
     """Train `learner` on the labels of all rounds of `run`, as its last round did."""
     rounds = [_positions(record) for record in run.rounds]
-    labels = [oracle.label(asked, number) for number, asked in enumerate(rounds)]
+    labels = [oracle.label(queried, number) for number, queried in enumerate(rounds)]
     labels = [part for part in labels if len(part)]
     if labels:
         pool = _pool_for(learner, X, unlabeled)
-        X = take_rows(X, run.asked)
+        X = take_rows(X, run.queried)
         learner._resume(X, np.concatenate(labels), len(rounds) - 1, **pool)
 
 
@@ -306,7 +306,7 @@ def _pool_for(learner, X, unlabeled):
 
 
 def _positions(record):
-    return np.array(record["asked"], dtype=np.intp)
+    return np.array(record["queried"], dtype=np.intp)
 
 
 def _train_final(learner, estimator, X, run, score):
@@ -315,7 +315,7 @@ def _train_final(learner, estimator, X, run, score):
         return {"final_scores": {}, "seconds": 0.0}
     start = perf_counter()
     unlabeled = np.ones(count_items(X), dtype=bool)
-    unlabeled[run.asked] = False
+    unlabeled[run.queried] = False
     learner.set_params(estimator=clone(estimator))
     learner.refit(**_pool_for(learner, X, unlabeled))
     seconds = perf_counter() - start

@@ -51,7 +51,7 @@ class StoppingRule(BaseEstimator, ABC):
     ...     learner, X[::2], y[::2], n_initial=10, n_rounds=6, stopping=GoodEnough(),
     ...     X_test=X[1::2], y_test=y[1::2],
     ... )
-    >>> print(f"stopped with {len(run.asked)} of {len(y[::2])} labels")
+    >>> print(f"stopped with {len(run.queried)} of {len(y[::2])} labels")
     stopped with 20 of 75 labels
     """
 
@@ -269,8 +269,8 @@ class AnyOf(_Combined):
     ... )
     >>> rule = LabelBudget(30) | TimeBudget(600)
     >>> run = simulate(learner, X, y, n_rounds=10, n_initial=10, stopping=rule)
-    >>> print(f"{len(run.asked)} labels, by {run.stopped_by}")
-    30 labels, by LabelBudget(n=30)
+    >>> print(f"{len(run.queried)} labels, by {run.stopped_by}")
+    30 labels, by LabelBudget(n_labels=30)
     """
 
     _sign = " | "
@@ -313,7 +313,7 @@ class AllOf(_Combined):
     ... )
     >>> rule = LabelBudget(40) & KappaAverage(1, threshold=0.5)
     >>> run = simulate(learner, X, y, n_rounds=10, n_initial=10, stopping=rule)
-    >>> print(f"stopped with {len(run.asked)} of {len(y)} labels")
+    >>> print(f"stopped with {len(run.queried)} of {len(y)} labels")
     stopped with 40 of 150 labels
     """
 

@@ -107,7 +107,7 @@ class _RuleCallback:
         scorer = None if self.y is None else check_scoring(estimator, self.scoring)
         from ..simulation._run import Run
 
-        self._fits[id(estimator)] = rule, scorer, Run([{"asked": []}])
+        self._fits[id(estimator)] = rule, scorer, Run([{"queried": []}])
 
     def teardown(self, estimator, context):
         """Forget the fit."""
@@ -132,5 +132,5 @@ class _RuleCallback:
         scores = {}
         if scorer is not None and fitted_estimator is not None:
             scores = {"score": float(scorer(fitted_estimator, self.X, self.y))}
-        run.append({"asked": [], "scores": scores})
+        run.append({"queried": [], "scores": scores})
         return should_stop(rule, run, fitted_estimator, self.X)

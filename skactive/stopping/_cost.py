@@ -87,7 +87,7 @@ class CostRule(StoppingRule):
     >>> run = simulate(
     ...     learner, X / 16, y, n_rounds=30, n_initial=25, stopping=CostRule(10, 30)
     ... )
-    >>> print(f"stopped with {len(run.asked)} of {len(y)} labels")
+    >>> print(f"stopped with {len(run.queried)} of {len(y)} labels")
     stopped with 250 of 1797 labels
     """
 

@@ -58,7 +58,7 @@ def get_stopping_rule(name: str, **params: Any) -> StoppingRule:
     >>> learner = ActiveLearner(LogisticRegression(max_iter=500), batch_size=10)
     >>> rule = get_stopping_rule("label_budget", n=50)
     >>> run = simulate(learner, X, y, n_initial=10, n_rounds=9, stopping=rule)
-    >>> print(len(run.asked), "labels")
+    >>> print(len(run.queried), "labels")
     50 labels
     """
     if not isinstance(name, str):

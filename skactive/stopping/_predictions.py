@@ -79,14 +79,14 @@ class StopSetRule(StoppingRule):
 
 def mask_unlabeled(run, n):
     """Return an (n,) mask of the positions that `run` has not queried."""
-    asked = run.asked
-    if asked.size and asked.max() >= n:
+    queried = run.queried
+    if queried.size and queried.max() >= n:
         raise ValueError(
-            f"'X' holds {n} items, and the run asked for position {asked.max()}. Pass "
-            "the pool that was asked about."
+            f"'X' holds {n} items, and the run queried position {queried.max()}. Pass "
+            "the pool of that run."
         )
     unlabeled = np.ones(n, dtype=bool)
-    unlabeled[asked] = False
+    unlabeled[queried] = False
     return unlabeled
 
 
@@ -152,7 +152,7 @@ class ClassificationChange(StopSetRule):
     ...     learner, X, y, n_rounds=14, n_initial=10,
     ...     stopping=ClassificationChange(threshold=0.01),
     ... )
-    >>> print(f"stopped with {len(run.asked)} of {len(y)} labels")
+    >>> print(f"stopped with {len(run.queried)} of {len(y)} labels")
     stopped with 50 of 150 labels
     """
 
@@ -246,7 +246,7 @@ class KappaAverage(StopSetRule):
     >>> run = simulate(
     ...     learner, X, y, n_rounds=20, n_initial=5, stopping=KappaAverage()
     ... )
-    >>> print(f"stopped with {len(run.asked)} of {len(y)} labels")
+    >>> print(f"stopped with {len(run.queried)} of {len(y)} labels")
     stopped with 25 of 150 labels
     """
 
@@ -336,7 +336,7 @@ class OverallUncertainty(StopSetRule):
     >>> run = simulate(
     ...     learner, X, y, n_rounds=20, n_initial=5, stopping=OverallUncertainty(0.15)
     ... )
-    >>> print(f"stopped with {len(run.asked)} of {len(y)} labels")
+    >>> print(f"stopped with {len(run.queried)} of {len(y)} labels")
     stopped with 25 of 150 labels
     """
 
@@ -446,7 +446,7 @@ class SelectedAccuracy(StoppingRule):
     >>> run = simulate(
     ...     learner, X, y, n_rounds=20, n_initial=5, stopping=SelectedAccuracy()
     ... )
-    >>> print(f"stopped with {len(run.asked)} of {len(y)} labels")
+    >>> print(f"stopped with {len(run.queried)} of {len(y)} labels")
     stopped with 15 of 150 labels
     """
 
@@ -472,21 +472,21 @@ class SelectedAccuracy(StoppingRule):
         """Compute the accuracy of the previous model on the items of the last round."""
         known = knows_classes(learner, type(self).__name__)
         before, self._model = self._model, learner.estimator_ if known else None
-        asked = run.rounds[-1]["asked"] if run.rounds else []
-        if before is None or not len(asked):
+        queried = run.rounds[-1]["queried"] if run.rounds else []
+        if before is None or not len(queried):
             return False
-        labels = learner.y_labeled_[-len(asked) :]
-        predicted = np.asarray(before.predict(take_rows(X, np.asarray(asked))))
+        labels = learner.y_labeled_[-len(queried) :]
+        predicted = np.asarray(before.predict(take_rows(X, np.asarray(queried))))
         if predicted.shape != labels.shape or predicted.ndim != 1:
             raise ValueError(
-                f"SelectedAccuracy compares one class for each of the {len(asked)} "
+                f"SelectedAccuracy compares one class for each of the {len(queried)} "
                 f"items of the last round: the model predicts {predicted.shape}, and "
                 f"the learner's last labels have the shape {labels.shape}. Check the "
                 "rule after each teach, with the run of this learner."
             )
         right = int(np.sum(predicted == labels))
-        self._counts.append((right, len(asked)))
-        self.accuracies_.append(right / len(asked))
+        self._counts.append((right, len(queried)))
+        self.accuracies_.append(right / len(queried))
         window = np.array(self._counts[-self.n_rounds :])
         share = window[:, 0].sum() / window[:, 1].sum()
         return len(window) == self.n_rounds and share >= self.threshold

@@ -11,13 +11,13 @@ from ._base import StoppingRule
 
 
 class LabelBudget(StoppingRule):
-    """Stop when there are at least `n` labels, including the initial ones.
+    """Stop when there are at least `n_labels` labels, including the initial ones.
 
     Batches are never cut, so the last one may exceed the budget.
 
     Parameters
     ----------
-    n : int
+    n_labels : int
         Number of labels.
 
     Examples
@@ -30,27 +30,27 @@ class LabelBudget(StoppingRule):
     >>> learner = ActiveLearner(LogisticRegression(max_iter=500), batch_size=10)
     >>> rule = LabelBudget(35)
     >>> run = simulate(learner, X, y, n_initial=10, n_rounds=9, stopping=rule)
-    >>> print(len(run.asked), "labels")
+    >>> print(len(run.queried), "labels")
     40 labels
     """
 
-    _parameter_constraints = {"n": [Interval(Integral, 1, None, closed="left")]}
+    _parameter_constraints = {"n_labels": [Interval(Integral, 1, None, closed="left")]}
     requires = frozenset({"labels"})
 
-    def __init__(self, n: int):
-        self.n = n
+    def __init__(self, n_labels: int):
+        self.n_labels = n_labels
 
     def decide(self, run: Any, learner: Any, X: Any) -> bool:
         """Compare the number of labels."""
-        return bool(run.rounds) and run.rounds[-1]["n_labeled"] >= self.n
+        return bool(run.rounds) and run.rounds[-1]["n_labeled"] >= self.n_labels
 
 
 class RoundBudget(StoppingRule):
-    """Stop after `n` rounds. The initial labels are not a round.
+    """Stop after `n_rounds` rounds. The initial labels are not a round.
 
     Parameters
     ----------
-    n : int
+    n_rounds : int
         Number of rounds.
 
     Examples
@@ -66,14 +66,14 @@ class RoundBudget(StoppingRule):
     [10, 20, 30]
     """
 
-    _parameter_constraints = {"n": [Interval(Integral, 1, None, closed="left")]}
+    _parameter_constraints = {"n_rounds": [Interval(Integral, 1, None, closed="left")]}
 
-    def __init__(self, n: int):
-        self.n = n
+    def __init__(self, n_rounds: int):
+        self.n_rounds = n_rounds
 
     def decide(self, run: Any, learner: Any, X: Any) -> bool:
         """Compare the number of rounds."""
-        return len(run.rounds) - 1 >= self.n
+        return len(run.rounds) - 1 >= self.n_rounds
 
 
 class TimeBudget(StoppingRule):
@@ -105,7 +105,7 @@ class TimeBudget(StoppingRule):
     >>> rule = TimeBudget(3600, clock=lambda: now[0]).start()
     >>> for minutes in [30, 59, 61]:
     ...     now[0] = minutes * 60
-    ...     stop = rule.check(Run([{"asked": [0]}]), None, None)
+    ...     stop = rule.check(Run([{"queried": [0]}]), None, None)
     ...     print(minutes, "minutes:", "stop" if stop else "go on")
     30 minutes: go on
     59 minutes: go on
@@ -143,8 +143,8 @@ class Plateau(StoppingRule):
 
     Parameters
     ----------
-    metric : str or None, default=None
-        One of the run's `metrics`. Defaults to the primary metric.
+    scoring : str or None, default=None
+        One of the run's `score_names`. Defaults to the primary metric.
     patience : int, default=3
         Number of consecutive rounds without an improvement after which to stop.
     min_delta : float, default=0.0
@@ -166,14 +166,14 @@ class Plateau(StoppingRule):
     >>> from skactive.simulation import Run
     >>> from skactive.stopping import Plateau
     >>> scores = [0.6, 0.8, 0.79, 0.8, 0.9]
-    >>> rounds = [{"asked": [i], "scores": {"f1": s}} for i, s in enumerate(scores)]
+    >>> rounds = [{"queried": [i], "scores": {"f1": s}} for i, s in enumerate(scores)]
     >>> rule = Plateau(patience=2)
     >>> [n for n in range(1, 6) if rule.check(Run(rounds[:n]), None, None)]
     [4]
     """
 
     _parameter_constraints = {
-        "metric": [str, None],
+        "scoring": [str, None],
         "patience": [Interval(Integral, 1, None, closed="left")],
         "min_delta": [Interval(Real, 0, None, closed="left")],
     }
@@ -181,24 +181,24 @@ class Plateau(StoppingRule):
 
     def __init__(
         self,
-        metric: str | None = None,
+        scoring: str | None = None,
         *,
         patience: int = 3,
         min_delta: float = 0.0,
     ):
-        self.metric = metric
+        self.scoring = scoring
         self.patience = patience
         self.min_delta = min_delta
 
     def decide(self, run: Any, learner: Any, X: Any) -> bool:
         """Count the rounds since the last improvement."""
-        if run.rounds and not run.metrics:
+        if run.rounds and not run.score_names:
             raise ValueError(
                 "Plateau needs scores, and the run holds none. Give the loop test data "
                 "(X_test and y_test), or stop by KappaAverage, which needs no labels."
             )
         best, n_without = -math.inf, 0
-        for score in run.curve(self.metric):
+        for score in run.curve(self.scoring):
             if math.isnan(score):
                 continue
             if score > best + self.min_delta:

@@ -23,12 +23,12 @@ def loop_diversity(batch, pool):
     )
 
 
-def loop_representativeness(batch, pool, k):
+def loop_representativeness(batch, pool, n_neighbors):
     means = []
     for b in batch:
         others = sorted(
             math.dist(pool[b], x) for i, x in enumerate(pool) if i != b
-        )[:k]  # fmt: skip
+        )[:n_neighbors]  # fmt: skip
         means.append(sum(others) / len(others))
     return 1 / (sum(means) / len(means))
 
@@ -65,11 +65,11 @@ def test_diversity_by_a_double_loop(kind):
 
 
 @each_kind
-@pytest.mark.parametrize("k", [1, 10, 500])
-def test_representativeness_by_a_double_loop(kind, k):
+@pytest.mark.parametrize("n_neighbors", [1, 10, 500])
+def test_representativeness_by_a_double_loop(kind, n_neighbors):
     pool = draw()
-    found = representativeness(BATCH, KINDS[kind](pool), k)
-    expected = loop_representativeness(BATCH, pool.tolist(), k)
+    found = representativeness(BATCH, KINDS[kind](pool), n_neighbors)
+    expected = loop_representativeness(BATCH, pool.tolist(), n_neighbors)
     assert_allclose(found, expected, rtol=1e-6)
 
 
@@ -89,8 +89,8 @@ def test_ten_neighbors_by_default():
 
 def test_the_item_itself_is_no_neighbor_and_its_duplicate_is():
     pool = np.array([[0.0], [0.0], [3.0], [7.0]])
-    assert representativeness([0], pool, k=2) == 1 / 1.5  # 0 and 3
-    assert representativeness([0, 1], pool, k=1) == math.inf
+    assert representativeness([0], pool, n_neighbors=2) == 1 / 1.5  # 0 and 3
+    assert representativeness([0, 1], pool, n_neighbors=1) == math.inf
 
 
 def test_a_batch_may_be_a_mask_and_its_order_does_not_matter():
@@ -129,10 +129,10 @@ def test_redundancy_in_chunks(monkeypatch):
 @pytest.mark.parametrize(
     ("batch", "pool", "message"),
     [
-        ([4], draw(4), r"'batch' must lie in \[0, 4\)"),
-        ([1, 1], draw(4), "'batch' names 1 positions more than once"),
-        ([], draw(4), "'batch' is empty"),
-        (draw(2), draw(4), "'batch' must be positions in X"),
+        ([4], draw(4), r"'queried' must lie in \[0, 4\)"),
+        ([1, 1], draw(4), "'queried' names 1 positions more than once"),
+        ([], draw(4), "'queried' is empty"),
+        (draw(2), draw(4), "'queried' must be positions in X"),
         ([0], [1.0, 2.0], r"'pool' must be features of shape \(n, d\)"),
         ([0], [[np.nan], [1.0]], "'pool' holds NaN"),
         ([0], [[1.0]], "at least two items"),
@@ -144,8 +144,8 @@ def test_what_cannot_be_measured_is_refused(batch, pool, message):
 
 
 def test_k_below_one_is_refused():
-    with pytest.raises(ValueError, match="'k' must be an int of at least 1"):
-        representativeness([0], draw(4), k=0)
+    with pytest.raises(ValueError, match="'n_neighbors' must be an int of at least 1"):
+        representativeness([0], draw(4), n_neighbors=0)
 
 
 # Runs
@@ -155,7 +155,9 @@ def test_rounds_are_measured_among_what_was_left():
     pool = draw(30)
     order = np.random.default_rng(1).permutation(30).tolist()
     batches = [order[:5], order[5:12], [], order[12:13], order[13:20]]
-    measured = describe_batches(Run([{"asked": b} for b in batches]), pool, k=3)
+    measured = describe_batches(
+        Run([{"queried": b} for b in batches]), pool, n_neighbors=3
+    )
     done = []
     for i, batch in enumerate(batches):
         left = [p for p in range(30) if p not in done]
@@ -176,19 +178,19 @@ def test_rounds_are_measured_among_what_was_left():
 
 
 def test_a_pool_that_is_used_up():
-    measured = describe_batches(Run([{"asked": [1, 0]}, {"asked": [2]}]), draw(3))
+    measured = describe_batches(Run([{"queried": [1, 0]}, {"queried": [2]}]), draw(3))
     assert math.isnan(measured["representativeness"][1])
     assert measured["diversity"][1] == math.inf
 
 
 def test_only_what_is_asked_for():
-    run = Run([{"asked": [0, 1]}])
+    run = Run([{"queried": [0, 1]}])
     assert set(describe_batches(run, draw(4), measures=["redundancy"])) == {
         "redundancy"
     }
     with pytest.raises(ValueError, match=r"'measures' must be among .* got 'entropy'"):
         describe_batches(run, draw(4), measures=["entropy"])
-    with pytest.raises(ValueError, match=r"'run.asked' must lie in \[0, 1\)"):
+    with pytest.raises(ValueError, match=r"'run.queried' must lie in \[0, 1\)"):
         describe_batches(run, draw(1))
     assert len(describe_batches(Run(), draw(4))["diversity"]) == 0
 
@@ -198,7 +200,9 @@ def test_only_what_is_asked_for():
 
 def test_class_coverage_by_hand():
     y = ["b", "a", "a", "c", "b", "a", "d"]
-    run = Run([{"asked": [1, 2]}, {"asked": []}, {"asked": [0, 5]}, {"asked": [3]}])
+    run = Run(
+        [{"queried": [1, 2]}, {"queried": []}, {"queried": [0, 5]}, {"queried": [3]}]
+    )
     coverage = class_coverage(run, y)
     assert coverage.classes.tolist() == ["a", "b", "c", "d"]
     assert coverage.counts.tolist() == [
@@ -214,18 +218,18 @@ def test_class_coverage_by_hand():
 
 
 def test_class_coverage_of_numbers_bools_and_nothing():
-    run = Run([{"asked": [2, 0]}])
+    run = Run([{"queried": [2, 0]}])
     assert class_coverage(run, np.array([5, 5, 7])).first == {5: 2, 7: 1}
     assert class_coverage(run, [False, False, True]).first == {False: 2, True: 1}
-    coverage = class_coverage(Run([{"asked": []}]), [0, 1])
+    coverage = class_coverage(Run([{"queried": []}]), [0, 1])
     assert coverage.counts.tolist() == [[0, 0]]
     assert coverage.first == {0: None, 1: None}
     assert class_coverage(Run(), [0, 1]).counts.shape == (0, 2)
 
 
 def test_class_coverage_refuses_another_pools_labels():
-    run = Run([{"asked": [2, 0]}])
-    with pytest.raises(ValueError, match=r"'run.asked' must lie in \[0, 2\)"):
+    run = Run([{"queried": [2, 0]}])
+    with pytest.raises(ValueError, match=r"'run.queried' must lie in \[0, 2\)"):
         class_coverage(run, [0, 1])
     with pytest.raises(TypeError, match="an indicator matrix of 0 and 1, got"):
         class_coverage(run, np.full((3, 2), 2))
@@ -233,6 +237,6 @@ def test_class_coverage_refuses_another_pools_labels():
 
 def test_class_coverage_as_a_frame():
     pytest.importorskip("pandas")
-    frame = class_coverage(Run([{"asked": [2, 0]}]), ["a", "a", "b"]).to_frame()
+    frame = class_coverage(Run([{"queried": [2, 0]}]), ["a", "a", "b"]).to_frame()
     assert list(frame) == ["n_labeled", "n_seen", "a", "b"]
     assert frame.iloc[0].tolist() == [2, 2, 1, 1]

@@ -22,8 +22,8 @@ from skactive.analysis._curves import (
 from skactive.simulation import Run
 
 
-def make(scores, step=10, start=10, metric="accuracy", **info):
-    rounds = [{"asked": [], "n_labeled": start + step * i, "scores": {metric: score}}
+def make(scores, step=10, start=10, scoring="accuracy", **info):
+    rounds = [{"queried": [], "n_labeled": start + step * i, "scores": {scoring: score}}
               for i, score in enumerate(scores)]  # fmt: skip
     return Run(rounds, info=info)
 
@@ -39,7 +39,11 @@ def test_means_and_standard_deviations():
     assert_array_equal(curve.n_labeled, [10, 20, 30])
     assert_allclose(curve.mean, [0.55, 0.8, 0.8])
     assert_allclose(curve.std, [0.05, 0.1, 0], atol=1e-15)
-    assert (curve.n_runs, curve.metric, curve.confidence) == (3, "accuracy", 0.95)
+    assert (curve.n_runs, curve.scoring, curve.confidence_level) == (
+        3,
+        "accuracy",
+        0.95,
+    )
     assert_array_equal(curve.scores, [run.scores for run in THREE])
 
 
@@ -50,7 +54,7 @@ def test_band_of_one_standard_deviation():
 
 
 def test_band_by_student():
-    curve = learning_curve(THREE, method="t", confidence=0.9)
+    curve = learning_curve(THREE, method="t", confidence_level=0.9)
     # t(0.95, 2) = 2.919986; s / sqrt(3) = 0.0288675 and 0.0577350
     assert_allclose(curve.high - curve.mean, [0.084293, 0.168585, 0], atol=1e-6)
     assert_allclose(curve.mean - curve.low, [0.084293, 0.168585, 0], atol=1e-6)
@@ -58,7 +62,7 @@ def test_band_by_student():
 
 def test_band_by_percentiles_of_the_runs():
     runs = [make([i / 100]) for i in range(101)]
-    curve = learning_curve(runs, method="percentile", confidence=0.8)
+    curve = learning_curve(runs, method="percentile", confidence_level=0.8)
     assert_allclose([curve.low, curve.high], [[0.1], [0.9]])
 
 
@@ -167,7 +171,7 @@ def test_the_global_generator_is_not_used():
 
 def test_another_metric():
     run = Run(
-        [{"asked": [i], "scores": {"accuracy": 0.5, "f1": i / 4}} for i in range(3)]
+        [{"queried": [i], "scores": {"accuracy": 0.5, "f1": i / 4}} for i in range(3)]
     )
     assert_array_equal(learning_curve(run, "f1").mean, [0, 0.25, 0.5])
     with pytest.raises(ValueError, match=r"metric of all runs, got 'auc'. .* at 0"):
@@ -209,7 +213,7 @@ def test_of_equal_counts_the_last_model_counts():
         ([], {}, "'runs' is empty"),
         ("run", {}, "'runs' must be a Run or a list of them, got a str"),
         ([{"rounds": []}], {}, "hold Run objects, got a dict at 0"),
-        ([Run([{"asked": [0]}])], {}, "'runs' hold no scores. Pass X_test"),
+        ([Run([{"queried": [0]}])], {}, "'runs' hold no scores. Pass X_test"),
         ([make([None])], {}, "has no scores"),
         (
             [make([0.1]), make([0.1], start=20)],
@@ -220,7 +224,7 @@ def test_of_equal_counts_the_last_model_counts():
         (THREE, {"grid": [5, 20]}, r"'grid' must lie in \[10, 30\]"),
         (THREE, {"grid": [20, 20]}, "'grid' must be increasing"),
         (THREE, {"grid": [[20]]}, r"shape \(1, 1\)"),
-        (THREE, {"confidence": 95}, "'confidence' must be between 0 and 1"),
+        (THREE, {"confidence_level": 95}, "'confidence_level' must be between 0 and 1"),
         (THREE, {"method": "normal"}, "'method' must be one of"),
         (THREE, {"n_resamples": 0}, "'n_resamples' must be an int from 1"),
     ],
@@ -251,7 +255,7 @@ def test_band_width_needs_two_runs():
 
 def test_area_by_hand():
     run = Run(
-        [{"asked": [], "n_labeled": n, "scores": {"accuracy": s}}
+        [{"queried": [], "n_labeled": n, "scores": {"accuracy": s}}
          for n, s in [(10, 0.2), (20, 0.4), (50, 1.0)]]
     )  # fmt: skip
     # (10 x 0.3 + 30 x 0.7) / 40

@@ -14,7 +14,7 @@ RISE = np.array([0.5, 0.6, 0.7, 0.75])
 
 
 def make(scores, strategy="random", **info):
-    rounds = [{"asked": [], "n_labeled": n, "scores": {"accuracy": float(s)}}
+    rounds = [{"queried": [], "n_labeled": n, "scores": {"accuracy": float(s)}}
               for n, s in zip(LABELS, scores, strict=True)]  # fmt: skip
     return Run(rounds, info={"strategy": strategy, **info})
 
@@ -176,13 +176,13 @@ def test_the_verdict_at_the_end_can_differ():
 
 def test_the_end_may_decide():
     late = [make([0.2, 0.3, 0.5, 0.9], "margin", seed=s) for s in range(6)]
-    found = diagnose(late, draw_random(6), by="end")
+    found = diagnose(late, draw_random(6), criterion="end")
     assert found.verdict == "pays"
     assert found.reason == (
         "The gain at the end is above 0; yet there is a loss over the curve"
     )
     noisy = draw(6, gain=0.01, noise=0.1), draw_random(6, noise=0.1)
-    found = diagnose(*noisy, by="end")
+    found = diagnose(*noisy, criterion="end")
     low, high = found.gap_end_interval
     distance = max(found.gap_end, 0.005 - found.gap_end)
     half = (high - low) / 2 * (1.959964 + 0.841621) / 1.959964
@@ -199,7 +199,7 @@ def test_labels_that_are_never_reached_or_more():
 
 
 def test_runs_of_other_lengths_are_compared_where_both_are():
-    more = {"asked": [], "n_labeled": 900, "scores": {"accuracy": 0.1}}
+    more = {"queried": [], "n_labeled": 900, "scores": {"accuracy": 0.1}}
     longer = [Run([*r.rounds, more], info=r.info) for r in draw(6, gain=0.05)]
     assert diagnose(longer, draw_random(6)).labels == (50, 300)
 
@@ -220,7 +220,7 @@ Y = ["a", "a", "b", "b", "b", "c", "a", "b"]
 
 def make_picks(batches, score, **info):
     return Run(
-        [{"asked": b, "scores": {"accuracy": score}} for b in batches], info=info
+        [{"queried": b, "scores": {"accuracy": score}} for b in batches], info=info
     )
 
 
@@ -279,11 +279,14 @@ def test_the_diagnosis_is_reproducible():
     [
         ({"worthwhile": -1}, "'worthwhile' must be at least 0"),
         ({"worthwhile": "much"}, "'worthwhile' must be at least 0"),
-        ({"by": "area"}, r"'by' must be one of \['curve', 'end'\], got 'area'"),
-        ({"confidence": 1.0}, "'confidence' must be between 0 and 1"),
+        (
+            {"criterion": "area"},
+            r"'criterion' must be one of \['curve', 'end'\], got 'area'",
+        ),
+        ({"confidence_level": 1.0}, "'confidence_level' must be between 0 and 1"),
         ({"n_resamples": 0}, "'n_resamples' must be an int from 1"),
-        ({"metric": "f1"}, "metric of all runs, got 'f1'"),
-        ({"features": POOL[:2]}, r"'run.asked' must lie in \[0, 2\)"),
+        ({"scoring": "f1"}, "metric of all runs, got 'f1'"),
+        ({"features": POOL[:2]}, r"'run.queried' must lie in \[0, 2\)"),
     ],
 )
 def test_bad_options(options, message):
@@ -298,7 +301,7 @@ def test_no_baseline():
 
 
 def find_some(queried, **info):
-    rounds = [{"asked": a, "scores": {"f1": 0.5 + i}} for i, a in enumerate(queried)]
+    rounds = [{"queried": a, "scores": {"f1": 0.5 + i}} for i, a in enumerate(queried)]
     return Run(rounds, info=info)
 
 

@@ -10,9 +10,9 @@ from skactive.simulation import Run
 COUNTS = (50, 100, 200, 300)
 
 
-def make(scores, strategy="margin", counts=COUNTS, metric="accuracy", **info):
+def make(scores, strategy="margin", counts=COUNTS, scoring="accuracy", **info):
     rounds = [
-        {"asked": [], "n_labeled": n, "scores": {metric: s}}
+        {"queried": [], "n_labeled": n, "scores": {scoring: s}}
         for n, s in zip(counts, scores, strict=True)
     ]
     return Run(rounds, info={"strategy": strategy, **info})
@@ -57,7 +57,7 @@ def test_lines_cross_where_they_must(slope, at, expected):
     assert_allclose(table.target, 0.5 + 0.1 * at / 100)
     assert_allclose(table.run_labels, [[expected]])
     assert table.reached.tolist() == [True]
-    assert (table.baseline, table.metric, table.at) == ("random", "accuracy", at)
+    assert (table.baseline, table.scoring, table.at) == ("random", "accuracy", at)
 
 
 def test_runs_and_mean_curves_match_a_walk_in_small_steps():
@@ -254,7 +254,7 @@ def test_a_group_does_not_depend_on_the_others():
 
 
 def test_baseline_runs_without_a_name():
-    run = Run([{"asked": [0, 1], "scores": {"accuracy": 0.5}}])
+    run = Run([{"queried": [0, 1], "scores": {"accuracy": 0.5}}])
     assert labels_needed({"a": run}, run, 2).baseline == "the baseline"
 
 
@@ -262,15 +262,15 @@ def test_another_metric():
     def both(slope, strategy):
         return Run(
             [
-                {"asked": range(10), "scores": {"accuracy": 0.5, "f1": slope * i}}
+                {"queried": range(10), "scores": {"accuracy": 0.5, "f1": slope * i}}
                 for i in range(5)
             ],
             info={"strategy": strategy},
         )
 
     runs = [both(0.2, "margin"), both(0.1, "random")]
-    table = labels_needed(runs, "random", 50, metric="f1")
-    assert (table.metric, table.n_labeled.tolist()) == ("f1", [30])
+    table = labels_needed(runs, "random", 50, scoring="f1")
+    assert (table.scoring, table.n_labeled.tolist()) == ("f1", [30])
 
 
 def test_a_frame_has_a_row_for_each_strategy():
@@ -301,11 +301,11 @@ def test_at_must_lie_within_the_curve_of_the_baseline(at):
 
 
 def test_runs_must_share_a_metric():
-    runs = [line(0.1), line(0.1, "random", metric="f1")]
-    with pytest.raises(ValueError, match="'metric' must be a metric of all runs"):
+    runs = [line(0.1), line(0.1, "random", scoring="f1")]
+    with pytest.raises(ValueError, match="'scoring' must be a metric of all runs"):
         labels_needed(runs, "random", 100)
     with pytest.raises(ValueError, match="hold no scores"):
-        labels_needed({"a": Run([{"asked": [0]}])}, Run([{"asked": [0]}]), 1)
+        labels_needed({"a": Run([{"queried": [0]}])}, Run([{"queried": [0]}]), 1)
 
 
 def test_runs_must_share_the_data():
@@ -319,9 +319,9 @@ def test_runs_must_share_the_data():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"confidence": 95}, "'confidence' must be between 0 and 1"),
+        ({"confidence_level": 95}, "'confidence_level' must be between 0 and 1"),
         ({"n_resamples": 0}, "'n_resamples' must be an int from 1"),
-        ({"by": ()}, "'by' must be a key"),
+        ({"groupby": ()}, "'groupby' must be a key"),
     ],
 )
 def test_invalid_options(options, message):

@@ -10,7 +10,7 @@ from skactive.simulation import Run
 
 
 def make(*batches, **info):
-    return Run([{"asked": batch} for batch in batches], info=info)
+    return Run([{"queried": batch} for batch in batches], info=info)
 
 
 def draw(number, /, n_pool=60, initial=5, sizes=(4, 7, 1, 9), **info):
@@ -31,7 +31,7 @@ def test_cumulative_sets_by_plain_loops(include_initial):
     first = 0 if include_initial else 1
     expected = []
     for i in range(5):
-        sets = [[p for r in run.rounds[first : i + 1] for p in r["asked"]]
+        sets = [[p for r in run.rounds[first : i + 1] for p in r["queried"]]
                 for run in (a, b)]  # fmt: skip
         expected.append(count_shared(*sets))
     found = jaccard(a, b, include_initial=include_initial)
@@ -42,7 +42,7 @@ def test_cumulative_sets_by_plain_loops(include_initial):
 
 def test_single_batches_by_plain_loops():
     a, b = draw(0), draw(3)
-    expected = [count_shared(x["asked"], y["asked"])
+    expected = [count_shared(x["queried"], y["queried"])
                 for x, y in zip(a.rounds, b.rounds, strict=True)]  # fmt: skip
     found = jaccard(a, b, cumulative=False, include_initial=True)
     assert_array_equal(found, expected)

@@ -15,7 +15,12 @@ from skactive.simulation import Run
 
 def make(fit, query, scores, precomputation=0.0, final=0.0, **info):
     rounds = [
-        {"asked": [i], "scores": {"accuracy": s}, "fit_seconds": f, "query_seconds": q}
+        {
+            "queried": [i],
+            "scores": {"accuracy": s},
+            "fit_seconds": f,
+            "query_seconds": q,
+        }
         for i, (f, q, s) in enumerate(zip(fit, query, scores, strict=True))
     ]
     ledger = {"precomputation": precomputation, "final_training": final}
@@ -28,10 +33,10 @@ RUN = make([2, 3, 5], [0, 1, 1], [0.5, 0.8, 0.7], precomputation=10, final=40)
 @pytest.mark.parametrize(
     ("phases", "expected"),
     [
-        (["retraining"], [2, 5, 10]),
-        (["acquisition"], [0, 1, 2]),
-        (["retraining", "acquisition"], [2, 6, 12]),
-        (["precomputation", "retraining", "acquisition"], [12, 16, 22]),
+        (["fit"], [2, 5, 10]),
+        (["query"], [0, 1, 2]),
+        (["fit", "query"], [2, 6, 12]),
+        (["precomputation", "fit", "query"], [12, 16, 22]),
         ([], [0, 0, 0]),
     ],
 )
@@ -47,7 +52,7 @@ def test_rounds_without_a_score_cost_time_and_show_no_point():
     assert_array_equal(scores, [0.8])
 
 
-@pytest.mark.parametrize("phases", ["retraining", ["cooking"], ["final_training"]])
+@pytest.mark.parametrize("phases", ["fit", ["cooking"], ["final_training"]])
 def test_phases_that_are_none(phases):
     with pytest.raises(ValueError, match="'phases' must be a sequence of names among"):
         score_against_time(RUN, phases=phases)
@@ -70,7 +75,7 @@ def test_equal_time_by_hand():
 def make_chosen(seconds, scores, merits):
     return Run(
         [
-            {"asked": [i], "scores": {"test": s, "valid": v}, "fit_seconds": t}
+            {"queried": [i], "scores": {"test": s, "valid": v}, "fit_seconds": t}
             for i, (t, s, v) in enumerate(zip(seconds, scores, merits, strict=True))
         ]
     )
@@ -82,7 +87,7 @@ def test_equal_time_of_the_model_that_validation_chooses():
     run = make_chosen([2, 2, 2, 2], [0.5, 0.9, 0.8, 0.3], [0.6, 0.5, 0.6, 0.7])
     table = equal_time({"a": run}, [1, 2, 4, 6, 8], "test", chosen_by="valid")
     assert_allclose(table.scores, [[np.nan, 0.5, 0.5, 0.5, 0.3]])
-    assert table.metric == "test"
+    assert table.scoring == "test"
     best = equal_time({"a": run}, [1, 2, 4, 6, 8], "test")
     assert_allclose(best.scores, [[np.nan, 0.5, 0.9, 0.9, 0.9]])
 
@@ -140,7 +145,7 @@ def test_ledger_by_hand():
     table = ledger_table(runs)
     assert table.names == ["margin", "random"]
     assert table.phases == [
-        "precomputation", "retraining", "acquisition", "final_training"
+        "precomputation", "fit", "query", "final_training"
     ]  # fmt: skip
     assert_allclose(table.mean, [[15, 7, 1.5, 45], [0, 1, 0, 0]])
     assert_allclose(table.std[0] ** 2, [50, 8, 0.5, 50])
@@ -160,7 +165,7 @@ def test_groups():
     assert group_runs({"x": runs[0]}) == {"x": [runs[0]]}
     with pytest.raises(
         ValueError,
-        match=r"'by' must name keys that all runs .* at 0 of 'runs' has no 'data'",
+        match=r"'groupby' must name keys that all runs .* at 0 of 'runs' has no 'data'",
     ):
         group_runs(runs, "data")
     with pytest.raises(ValueError, match="'runs' is empty"):
@@ -175,15 +180,17 @@ def test_groups_by_several_keys():
         for s in ("a", "b")
         for learner in ("lr", "nb")
     ]
-    groups = group_runs(runs, by=("learner", "strategy"))
+    groups = group_runs(runs, groupby=("learner", "strategy"))
     assert list(groups) == ["lr, a", "nb, a", "lr, b", "nb, b"]
-    with pytest.raises(ValueError, match="'by' must be a key of `info`, or a sequence"):
-        group_runs(runs, by=[])
+    with pytest.raises(
+        ValueError, match="'groupby' must be a key of `info`, or a sequence"
+    ):
+        group_runs(runs, groupby=[])
 
 
 def test_phases_of_a_ledger_by_name():
-    table = ledger_table({"a": RUN}, phases=["acquisition"])
-    assert (table.phases, table.mean.shape) == (["acquisition"], (1, 1))
+    table = ledger_table({"a": RUN}, phases=["query"])
+    assert (table.phases, table.mean.shape) == (["query"], (1, 1))
     with pytest.raises(ValueError, match="'phases' must be a sequence of names among"):
         ledger_table({"a": RUN}, phases=["asking"])
 

@@ -18,7 +18,7 @@ def make_runs(scores, data="table"):
         Run(
             [
                 {
-                    "asked": range(10),
+                    "queried": range(10),
                     "scores": {"accuracy": s + r / 10},
                     "fit_seconds": 1,
                 }
@@ -45,7 +45,7 @@ def test_strategies_are_sorted_by_their_last_score():
     margin = summary["strategies"]["margin"]
     assert margin["mean"] == pytest.approx([0.62, 0.72, 0.82])
     assert margin["area"] == pytest.approx(0.72)
-    assert margin["seconds"]["retraining"] == 3
+    assert margin["seconds"]["fit"] == 3
 
 
 def test_runs_that_share_seeds_are_tested_in_pairs():
@@ -219,7 +219,7 @@ def test_the_seconds_of_the_picture_leave_encoding_out(tmp_path, monkeypatch):
     write_runs(tmp_path, RUNS)
     monkeypatch.setattr(LedgerDisplay, "from_runs", draw)
     write_report(tmp_path)
-    assert list(drawn[0].bars_) == ["retraining"]
+    assert list(drawn[0].bars_) == ["fit"]
     label = drawn[0].ax_.get_xlabel()
     assert label == "seconds of a run; encoding, once for all: 2.0 s"
 

@@ -81,7 +81,7 @@ def test_a_simulation_reports_continues_and_keeps_its_settings(
     assert names >= pictures | {"runs.jsonl", "report.md", "report.json", "features"}
     for name in ("random", "margin", "coreset"):
         assert f"| {name} |" in first.out
-    assert main(["report", str(tmp_path / "out"), "--metric", "f1_macro"]) == 0
+    assert main(["report", str(tmp_path / "out"), "--scoring", "f1_macro"]) == 0
     assert "f1_macro, mean" in capsys.readouterr().out
 
     journal = tmp_path / "out" / "runs.jsonl"

@@ -47,7 +47,7 @@ def play(folder=None):
             scoring=["accuracy", "neg_log_loss"],
             noise=0.1,
             final_estimator=GaussianNB(),
-            checkpoint=folder,
+            folder=folder,
         )
 
 
@@ -105,8 +105,10 @@ def kill(seed, tmp_path, n_kills):
             code = os.waitstatus_to_exitcode(status)
             assert code in (0, -signal.SIGKILL)
             done = rounds_on_disk(folder)
-            asked = [event["asked"] for event in done]
-            assert asked == [record["asked"] for record in expected.rounds[: len(done)]]
+            queried = [event["queried"] for event in done]
+            assert queried == [
+                record["queried"] for record in expected.rounds[: len(done)]
+            ]
             if code == 0:
                 break
             kills += 1

@@ -175,8 +175,8 @@ def strategies(folder):
 def simulations(folder):
     data = {"X": X, "y": Y, "X_test": POOL, "y_test": Y[:12]}
 
-    def simulated(subject, checkpoint=None, **arguments):
-        return simulate(**arguments, checkpoint=checkpoint).asked
+    def simulated(subject, folder=None, **arguments):
+        return simulate(**arguments, folder=folder).queried
 
     yield Target(
         "simulate",
@@ -186,7 +186,7 @@ def simulations(folder):
             **{"n_initial": 4, "n_rounds": 2, "scoring": "accuracy"},
             **{"initial": "stratified", "batch_size": 2, "pool_size": 12},
             **{"noise": 0.1, "stopping": "plateau", "precompute": True, "verbose": 0},
-            **{"final_estimator": LogisticRegression(), "checkpoint": None},
+            **{"final_estimator": LogisticRegression(), "folder": None},
         },
         simulated,
         ordered=("X", "y", "X_test", "y_test", "initial"),
@@ -234,7 +234,7 @@ def simulations(folder):
     )
     trained = _fitted(X, Y)()
     run = simulate(_learner(), **data, n_initial=4, n_rounds=2)
-    required = {"label_budget": {"n": 5}, "round_budget": {"n": 5}}
+    required = {"label_budget": {"n_labels": 5}, "round_budget": {"n_rounds": 5}}
     required["cost_rule"] = {"label_cost": 1.0, "error_cost": 2.0}
     required |= {"time_budget": {"seconds": 5.0}}
     for name in RULES:
@@ -271,7 +271,7 @@ def _runs():
         Run(
             [
                 {
-                    "asked": list(range(10 * i, 10 * i + 10)),
+                    "queried": list(range(10 * i, 10 * i + 10)),
                     "scores": {"accuracy": 0.5 + 0.1 * i + 0.02 * seed, "f1": 0.4},
                     "fit_seconds": 0.1,
                     "query_seconds": 0.1,
@@ -289,49 +289,60 @@ def summaries(folder):
     a, b = _runs()[:3], _runs()[3:]
     features = _RNG.normal(size=(40, 3))
     labels = np.array(["ham", "spam"] * 20)
-    seeded = {"confidence": 0.9, "n_resamples": 99, "random_state": 0}
-    curve = {"runs": a, "metric": "accuracy", "grid": [10, 20], "method": "bootstrap"}
-    batch = {"batch": [0, 3, 5], "pool": features}
+    seeded = {"confidence_level": 0.9, "n_resamples": 99, "random_state": 0}
+    curve = {"runs": a, "scoring": "accuracy", "grid": [10, 20], "method": "bootstrap"}
+    batch = {"queried": [0, 3, 5], "pool": features}
     two = {"runs_a": a, "runs_b": b, "cumulative": True, "include_initial": False}
-    against = {"runs": b, "baseline_runs": a, "metric": "accuracy"}
-    shown = {"by": "strategy", "ax": None}
+    against = {"runs": b, "baseline_runs": a, "scoring": "accuracy"}
+    shown = {"groupby": "strategy", "ax": None}
     changes = {"layer": ["0", "linear"], "part": ["encoder", "head"]}
     changes |= {"mean": [0.1, 0.2], "variance": [0.1, 0.1]}
     calls = {
-        "align_runs": {"runs": a, "metric": "accuracy", "grid": [10, 20]},
-        "area_under_curve": {"curve": a[0], "metric": "f1", "start": 10, "stop": 20},
-        "band_width": {"runs": a, "metric": "f1", "method": "t", **seeded},
+        "align_runs": {"runs": a, "scoring": "accuracy", "grid": [10, 20]},
+        "area_under_curve": {"curve": a[0], "scoring": "f1", "start": 10, "stop": 20},
+        "band_width": {"runs": a, "scoring": "f1", "method": "t", **seeded},
         "holm": {"p_values": [0.1, 0.2]},
         "class_coverage": {"run": a[0], "y": labels},
         "describe_batches": {
             "run": a[0],
             "features": features,
             "measures": None,
-            "k": 3,
+            "n_neighbors": 3,
         },
         "diagnose": {
             **against,
             **seeded,
-            **{"features": features, "y": labels, "by": "curve", "worthwhile": 0.005},
+            **{
+                "features": features,
+                "y": labels,
+                "criterion": "curve",
+                "worthwhile": 0.005,
+            },
         },
         "diversity": {**batch, "n_jobs": 1},
         "redundancy": batch,
-        "representativeness": {**batch, "k": 3, "n_jobs": 1},
+        "representativeness": {**batch, "n_neighbors": 3, "n_jobs": 1},
         "equal_time": {
-            **{"runs": {"m": b, "random": a}, "seconds": [1.0], "metric": "f1"},
-            **{"chosen_by": None, "phases": ("retraining",)},
+            **{"runs": {"m": b, "random": a}, "seconds": [1.0], "scoring": "f1"},
+            **{"chosen_by": None, "phases": ("fit",)},
         },
-        "group_runs": {"runs": a + b, "by": "strategy"},
+        "group_runs": {"runs": a + b, "groupby": "strategy"},
         "jaccard": {"run_a": a[0], "run_b": b[0], "cumulative": True},
         "labels_needed": {
-            **{"runs": b, "baseline": a, "at": 12, "metric": "f1", "by": "strategy"},
-            **{"confidence": 0.9, **seeded},
+            **{
+                "runs": b,
+                "baseline": a,
+                "at": 12,
+                "scoring": "f1",
+                "groupby": "strategy",
+            },
+            **{"confidence_level": 0.9, **seeded},
         },
-        "labels_to_reach": {"curve": a[0], "score": 0.6, "metric": "accuracy"},
+        "labels_to_reach": {"curve": a[0], "score": 0.6, "scoring": "accuracy"},
         "learning_curve": {**curve, **seeded},
         "ledger_table": {"runs": a + b},
         "mean_jaccard": two,
-        "score_against_time": {"run": a[0], "metric": "f1", "phases": ["retraining"]},
+        "score_against_time": {"run": a[0], "scoring": "f1", "phases": ["fit"]},
         **{
             n: {"a": [0.1, 0.5, 0.6], "b": [0.2, 0.4, 0.9]}
             for n in ("paired_t", "welch_t")
@@ -343,14 +354,19 @@ def summaries(folder):
         yield Target(name, partial(copy.copy, valid), function, repeats=True)
     plots = {
         "ActiveLearningCurveDisplay.from_runs": {
-            **{"runs": a + b, "metric": "f1", "band": "bootstrap", "confidence": 0.9},
+            **{
+                "runs": a + b,
+                "scoring": "f1",
+                "band": "bootstrap",
+                "confidence_level": 0.9,
+            },
             **{"reference": None, "baseline": "random", "score_name": None},
             **{"line_kw": None, "band_kw": None},
             **shown,
         },
         "LabelsNeededDisplay.from_runs": {
-            **{"runs": b, "baseline": a, "at": 12, "metric": "f1", "log": False},
-            **{"confidence": 0.9, **shown},
+            **{"runs": b, "baseline": a, "at": 12, "scoring": "f1", "log": False},
+            **{"confidence_level": 0.9, **shown},
         },
         "LayerChangeDisplay.from_changes": {"changes": changes, "log": False},
         "LedgerDisplay.from_runs": {"runs": a + b, "log": False, **shown},
@@ -359,7 +375,7 @@ def summaries(folder):
             **{"baseline": "random", "line_kw": None, **shown},
         },
         "ScoreTimeDisplay.from_runs": {
-            **{"runs": a + b, "metric": "f1", "phases": ("retraining",), **shown},
+            **{"runs": a + b, "scoring": "f1", "phases": ("fit",), **shown},
             **{"baseline": "random", "budgets": [1.0], "xscale": "auto"},
         },
     }
@@ -367,7 +383,7 @@ def summaries(folder):
         display, method = name.split(".")
         function = _closing(getattr(getattr(plotting, display), method))
         yield Target(name, partial(copy.copy, valid), function)
-    text = {"metric": "accuracy", "baseline": "random"}
+    text = {"scoring": "accuracy", "baseline": "random"}
     yield Target(
         "summarize_runs",
         lambda: {"runs": a + b, **text},
@@ -376,7 +392,7 @@ def summaries(folder):
     )
     yield Target(
         "write_report",
-        lambda: {"folder": _experiment(folder), "metric": None},
+        lambda: {"folder": _experiment(folder), "scoring": None},
         _closing(cli.write_report),
     )
 
@@ -604,12 +620,19 @@ def files(folder):
         "Run": (
             Run,
             {
-                **{"rounds": [{"asked": [1, 2]}], "info": {"seed": 1}, "ledger": None},
+                **{
+                    "rounds": [{"queried": [1, 2]}],
+                    "info": {"seed": 1},
+                    "ledger": None,
+                },
                 **{"final_scores": {"f1": 0.5}, "stopped_by": None},
             },
         ),
-        "Run.append": (_runs()[0].append, {"record": {"asked": [1, 2], "scores": {}}}),
-        "Run.curve": (_runs()[0].curve, {"metric": "f1"}),
+        "Run.append": (
+            _runs()[0].append,
+            {"record": {"queried": [1, 2], "scores": {}}},
+        ),
+        "Run.curve": (_runs()[0].curve, {"scoring": "f1"}),
         "Run.from_dict": (Run.from_dict, {"record": record}),
         "Run.from_json": (Run.from_json, {"path": str(folder / "run.json")}),
         "Run.to_json": (_runs()[0].to_json, {"path": str(folder / "out.json")}),

@@ -71,10 +71,10 @@ STRATEGIES = ["margin", "random", "coreset", "badge", "embedding_kmeans"]
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_the_picks_are_those_of_a_list_and_few_texts_are_read(pool, n_read, strategy):
     given, expected = make(strategy), make(strategy)
-    asked = np.arange(0, 60, 3)
-    rest = np.setdiff1d(np.arange(N), asked)
-    given.fit(pool[asked], LABELS[asked])
-    expected.fit([TEXTS[i] for i in asked], LABELS[asked])
+    queried = np.arange(0, 60, 3)
+    rest = np.setdiff1d(np.arange(N), queried)
+    given.fit(pool[queried], LABELS[queried])
+    expected.fit([TEXTS[i] for i in queried], LABELS[queried])
     for candidates in (None, rest, rest[::7]):
         picks = given.query(pool, 20, candidates=candidates)
         assert_array_equal(picks, expected.query(TEXTS, 20, candidates=candidates))
@@ -103,25 +103,25 @@ def test_a_pool_of_labeled_texts_alone_is_refused(pool):
 @pytest.mark.parametrize("n_initial", [0, 20])
 def test_simulations_are_those_of_a_list(pool, n_read, n_initial, tmp_path):
     plan = {"n_initial": n_initial, "n_rounds": 3, "pool_size": 18_000}
-    run = simulate(make(), pool, LABELS, **plan, checkpoint=tmp_path)
+    run = simulate(make(), pool, LABELS, **plan, folder=tmp_path)
     assert sum(n_read) < 100
     expected = simulate(make(), TEXTS, LABELS, **plan)
-    assert_array_equal(run.asked, expected.asked)
+    assert_array_equal(run.queried, expected.queried)
     # The folder belongs to the texts, in whatever file they are.
     same = open_pool(ds.dataset(pa.table({"text": TEXTS})), "text")
-    again = simulate(make(), same, LABELS, **plan, checkpoint=tmp_path)
-    assert_array_equal(again.asked, run.asked)
+    again = simulate(make(), same, LABELS, **plan, folder=tmp_path)
+    assert_array_equal(again.queried, run.queried)
     with pytest.raises(ValueError, match="holds another simulation: data: X was"):
-        simulate(make(), pool[::-1], LABELS, **plan, checkpoint=tmp_path)
+        simulate(make(), pool[::-1], LABELS, **plan, folder=tmp_path)
 
 
 def test_unlabeled_texts_are_not_listed(pool, n_read):
     final = SelfTraining(LogisticRegression(), random_state=0)
-    asked = np.arange(0, 80, 2) + np.arange(40) % 2
-    given = make(final=final).fit(pool[asked], LABELS[asked], X_unlabeled=pool)
+    queried = np.arange(0, 80, 2) + np.arange(40) % 2
+    given = make(final=final).fit(pool[queried], LABELS[queried], X_unlabeled=pool)
     assert sum(n_read) < 100
-    texts = [TEXTS[i] for i in asked]
-    listed = make(final=final).fit(texts, LABELS[asked], X_unlabeled=TEXTS)
+    texts = [TEXTS[i] for i in queried]
+    listed = make(final=final).fit(texts, LABELS[queried], X_unlabeled=TEXTS)
     assert_array_equal(given.predict_proba(pool[:9]), listed.predict_proba(TEXTS[:9]))
 
 

@@ -88,4 +88,4 @@ def test_a_simulation_ends_where_only_repeats_are_left():
         n_rounds=9,
         initial=[0, 1],
     )
-    assert sorted(run.asked) == [0, 1, 2, 3, 4, 5]
+    assert sorted(run.queried) == [0, 1, 2, 3, 4, 5]

@@ -213,8 +213,8 @@ def test_strategies_of_every_kind_use_it(k):
     learner = ActiveLearner(FewLabelClassifier(random_state=0), random_state=0)
     learner.fit(X[:30], y[:30])
     for strategy in ("margin", "badge", "egl", "dfal", "coreset"):
-        asked = learner.set_params(strategy=strategy).query(X[30:], 5)
-        assert len(set(asked)) == 5
+        queried = learner.set_params(strategy=strategy).query(X[30:], 5)
+        assert len(set(queried)) == 5
     with pytest.raises(TypeError, match=r"FewLabelClassifier.*LogisticRegression"):
         sample_proba(learner.estimator_, X, 3, X_train=X[:30])
 

@@ -95,10 +95,10 @@ def test_a_simulation_that_goes_on_is_that_of_one_go(tmp_path, stop_after):
     scoring.__qualname__ = "scoring"
     given["scoring"] = scoring
     with pytest.raises(Exception):  # noqa: B017, PT011
-        simulate(learner, X, y, checkpoint=tmp_path, **given)
+        simulate(learner, X, y, folder=tmp_path, **given)
     calls = iter(range(100))
-    resumed = simulate(learner, X, y, checkpoint=tmp_path, **given)
-    np.testing.assert_array_equal(resumed.asked, whole.asked)
+    resumed = simulate(learner, X, y, folder=tmp_path, **given)
+    np.testing.assert_array_equal(resumed.queried, whole.queried)
     np.testing.assert_array_equal(resumed.scores, whole.scores)
 
 

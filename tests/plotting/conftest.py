@@ -8,19 +8,19 @@ mpl.use("Agg")
 from skactive.simulation import Run
 
 
-def _make_run(scores, *, asked=None, batch=10, **info):
+def _make_run(scores, *, queried=None, batch=10, **info):
     """A run with these scores, one second of training and a half of asking a round."""
-    asked = asked or [range(i * batch, (i + 1) * batch) for i in range(len(scores))]
+    queried = queried or [range(i * batch, (i + 1) * batch) for i in range(len(scores))]
     rounds = [
         {
-            "asked": batch,
+            "queried": batch,
             "scores": {}
             if score is None
             else {"accuracy": score, "f1_macro": score / 2},
             "fit_seconds": 1.0,
             "query_seconds": 0.5 * (i > 0),
         }
-        for i, (batch, score) in enumerate(zip(asked, scores, strict=True))
+        for i, (batch, score) in enumerate(zip(queried, scores, strict=True))
     ]
     return Run(rounds, info=info)
 

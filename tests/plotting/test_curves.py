@@ -49,8 +49,8 @@ def test_bands_are_one_deviation_to_each_side(three_strategies, ax):
 
 @pytest.mark.parametrize("band", ["bootstrap", "t", "percentile"])
 def test_bands_are_those_of_the_analysis(three_strategies, ax, band):
-    display = _draw(three_strategies, ax, band=band, confidence=0.8)
-    curve = learning_curve(three_strategies[:3], method=band, confidence=0.8)
+    display = _draw(three_strategies, ax, band=band, confidence_level=0.8)
+    curve = learning_curve(three_strategies[:3], method=band, confidence_level=0.8)
     assert_allclose(_limits(display.bands_["margin"]), [curve.low, curve.high])
     assert "80%" in display.legend_.get_title().get_text()
 
@@ -99,14 +99,14 @@ def test_labels_of_the_axes(three_strategies, ax):
 
 
 def test_a_metric_by_name(three_strategies, ax):
-    display = _draw(three_strategies, ax, metric="f1_macro")
+    display = _draw(three_strategies, ax, scoring="f1_macro")
     assert ax.get_ylabel() == "f1 macro"
     assert_allclose(display.lines_["margin"].get_ydata(), [0.25, 0.375, 0.375])
 
 
 def test_the_primary_metric_is_one_for_all(ax):
     def make(*names):
-        return Run([{"asked": [0], "scores": {name: len(name) for name in names}}])
+        return Run([{"queried": [0], "scores": {name: len(name) for name in names}}])
 
     display = _draw({"a": make("f1", "accuracy"), "b": make("accuracy", "f1")}, ax)
     assert ax.get_ylabel() == "f1"
@@ -197,7 +197,7 @@ def test_by_another_key(three_strategies, ax):
     for run in three_strategies:
         run.info["protocol"] = "AL+LR"
     one = [run for run in three_strategies if run.info["strategy"] == "margin"]
-    assert list(_draw(one, ax, by="protocol").lines_) == ["AL+LR"]
+    assert list(_draw(one, ax, groupby="protocol").lines_) == ["AL+LR"]
 
 
 def test_a_list_that_mixes_data_sets_is_refused(make_run):
@@ -221,13 +221,13 @@ def test_no_runs(runs):
 
 def test_no_scores():
     with pytest.raises(ValueError, match=r"hold no scores\. Pass X_test and y_test"):
-        _draw({"margin": Run([{"asked": [0]}])})
+        _draw({"margin": Run([{"queried": [0]}])})
     assert plt.get_fignums() == []
 
 
 def test_an_unknown_metric(three_strategies):
     with pytest.raises(ValueError, match=r"metric of all runs, got 'auc'.*f1_macro"):
-        _draw(three_strategies, metric="auc")
+        _draw(three_strategies, scoring="auc")
     assert plt.get_fignums() == []
 
 
@@ -238,10 +238,10 @@ def test_an_unknown_band(three_strategies):
 
 def test_curves_of_two_metrics_have_no_axis_in_common(three_strategies):
     curves = {
-        metric: learning_curve(three_strategies[:3], metric)
-        for metric in ("accuracy", "f1_macro")
+        scoring: learning_curve(three_strategies[:3], scoring)
+        for scoring in ("accuracy", "f1_macro")
     }
-    with pytest.raises(ValueError, match="'curves' must have the same metric"):
+    with pytest.raises(ValueError, match="'curves' must have the same scoring"):
         ActiveLearningCurveDisplay(curves=curves).plot()
     assert plt.get_fignums() == []
 

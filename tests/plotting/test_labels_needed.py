@@ -72,7 +72,9 @@ def test_lower_bounds_have_no_face_and_an_arrow(runs, ax):
 
 def test_the_legend_names_baseline_and_interval(runs, ax):
     few = [run for run in runs if run.info["strategy"] in ("margin", "random")]
-    display = LabelsNeededDisplay.from_runs(few, "random", 30, confidence=0.9, ax=ax)
+    display = LabelsNeededDisplay.from_runs(
+        few, "random", 30, confidence_level=0.9, ax=ax
+    )
     texts = [text.get_text() for text in display.legend_.get_texts()]
     assert texts == ["mean curve, 90% interval", "single run", "random, 30 labels"]
 

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from skactive.plotting import LedgerDisplay
 from skactive.simulation import Run
 
-PHASES = ["precomputation", "retraining", "acquisition", "final_training"]
+PHASES = ["precomputation", "fit", "query", "final_training"]
 
 
 def _run(*seconds, **info):
@@ -35,8 +35,8 @@ def _widths(display):
 
 MEANS = {
     "precomputation": [40, 40, 0],
-    "retraining": [3, 3, 30_000],
-    "acquisition": [1, 1, 200],
+    "fit": [3, 3, 30_000],
+    "query": [1, 1, 200],
     "final_training": [0, 500, 0],
 }
 
@@ -79,9 +79,9 @@ def test_on_a_logarithmic_axis_bars_stand_side_by_side(runs, ax):
 
 def test_phases_that_took_no_time_are_left_out(ax):
     display = LedgerDisplay.from_runs({"a": _run(0, 2, 1, 0)}, ax=ax)
-    assert list(display.bars_) == ["retraining", "acquisition"]
+    assert list(display.bars_) == ["fit", "query"]
     texts = [text.get_text() for text in display.legend_.get_texts()]
-    assert texts == ["retraining", "acquisition"]
+    assert texts == ["fit", "query"]
 
 
 def test_phases_differ_without_colors(runs, ax):
@@ -91,7 +91,7 @@ def test_phases_differ_without_colors(runs, ax):
 
 def test_a_phase_has_one_look_whatever_else_is_there(runs, ax):
     both = [
-        LedgerDisplay.from_runs(each, ax=ax).bars_["retraining"][0]
+        LedgerDisplay.from_runs(each, ax=ax).bars_["fit"][0]
         for each in (runs, {"a": _run(0, 2, 1, 0)})
     ]
     assert both[0].get_hatch() == both[1].get_hatch()
@@ -100,7 +100,7 @@ def test_a_phase_has_one_look_whatever_else_is_there(runs, ax):
 
 def test_a_list_by_protocol(ax):
     runs = [_run(1, 1, 1, 0, protocol=name) for name in ("AL+LR", "AL+LR", "PRepAL")]
-    LedgerDisplay.from_runs(runs, by="protocol", ax=ax)
+    LedgerDisplay.from_runs(runs, groupby="protocol", ax=ax)
     assert [t.get_text() for t in ax.get_yticklabels()] == ["AL+LR", "PRepAL"]
 
 

@@ -22,20 +22,20 @@ def runs(make_run):
     return [
         make_run(
             [0.5] * 3,
-            asked=asked,
+            queried=queried,
             protocol=name,
             strategy="margin",
             seed=seed,
             pool_size=10,
         )
         for name, seeds in ASKED.items()
-        for seed, asked in enumerate(seeds)
+        for seed, queried in enumerate(seeds)
         for name, strategy in [(name, name)]
     ]
 
 
 def _draw(runs, reference="AL+FT", **options):
-    return OverlapDisplay.from_runs(runs, reference, by="protocol", **options)
+    return OverlapDisplay.from_runs(runs, reference, groupby="protocol", **options)
 
 
 def test_lines_are_mean_similarities(runs, ax):

@@ -28,7 +28,7 @@ def _history(seconds, *scores):
 def _run(seconds, *scores, final=None, training=0.0, **info):
     rounds = [
         {
-            "asked": [i],
+            "queried": [i],
             "scores": {"accuracy": score},
             "fit_seconds": seconds,
             "query_seconds": 10.0 * (i > 0),
@@ -80,17 +80,17 @@ def test_scores_of_rounds_are_means_of_seconds_and_scores(ax):
     runs = {"margin": [_run(2, 0.5, 0.75), _run(4, 0.25, 0.5)]}
     display = ScoreTimeDisplay.from_runs(runs, ax=ax)
     assert_allclose(display.lines_["margin"].get_xydata(), [[3, 0.375], [6, 0.625]])
-    assert ax.get_xlabel() == "seconds of retraining"
+    assert ax.get_xlabel() == "seconds of fit"
     assert ax.get_ylabel() == "accuracy"
 
 
 @pytest.mark.parametrize(
     ("phases", "name", "expected"),
     [
-        (["acquisition"], "seconds of acquisition", [0, 10]),
+        (["query"], "seconds of query", [0, 10]),
         (
-            ["precomputation", "retraining", "acquisition"],
-            "seconds of precomputation, retraining and acquisition",
+            ["precomputation", "fit", "query"],
+            "seconds of precomputation, fit and query",
             [102, 114],
         ),
     ],
@@ -120,11 +120,11 @@ def test_a_final_model_comes_after_the_rounds(ax):
     display = ScoreTimeDisplay.from_runs(runs, ax=ax)
     assert list(display.finals_) == ["PRepAL"]
     line = display.finals_["PRepAL"]
-    # (2 + 6) / 2 seconds of retraining, then (50 + 70) / 2 of training
+    # (2 + 6) / 2 seconds of fit, then (50 + 70) / 2 of training
     assert_allclose(line.get_xydata(), [[4, 0.75], [64, 0.875]])
     assert line.get_markevery() == [1]
     assert line.get_marker() == display.lines_["PRepAL"].get_marker()
-    assert ax.get_xlabel() == "seconds of retraining and final training"
+    assert ax.get_xlabel() == "seconds of fit and final training"
     texts = [text.get_text() for text in display.legend_.get_texts()]
     assert texts == ["AL+LR", "PRepAL", "final model"]
 
@@ -205,9 +205,9 @@ def test_bad_histories(histories, error, message):
     ("runs", "message"),
     [
         ([], "'runs' is empty"),
-        ({"a": Run([{"asked": [0]}])}, "the runs of 'a' hold no scores"),
+        ({"a": Run([{"queried": [0]}])}, "the runs of 'a' hold no scores"),
         (
-            {"a": Run([{"asked": [0], "scores": {"auc": None}}])},
+            {"a": Run([{"queried": [0], "scores": {"auc": None}}])},
             "no round with a score",
         ),
         ({"a": _run(1, 0.5), "b": Run()}, "metric of all runs, got 'accuracy'"),

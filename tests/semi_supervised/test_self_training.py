@@ -387,7 +387,7 @@ def test_a_simulation_passes_the_rest_of_the_pool(monkeypatch):
     X, y = TEXTS + POOL, LABELS + ["pos"] * 24 + ["neg"] * 24
     run = simulate(learner, X, y, n_initial=8, n_rounds=2, final_estimator=of_texts())
     assert sizes == [(8, 60), (12, 56), (16, 52), (16, 52)]
-    assert len(run.asked) == 16
+    assert len(run.queried) == 16
     sizes.clear()
     SimulatedLearner(learner, n_initial=8, n_rounds=1).fit(X, y)
     assert sizes == [(8, 60), (12, 56)]

@@ -60,17 +60,17 @@ def test_runs_are_simulations_in_order():
         y_test=y[1::2], scoring=["f1_macro", "accuracy"], noise=0.1,
     )  # fmt: skip
     run = runs[7]
-    assert run.rounds[1]["asked"] == alone.rounds[1]["asked"]
+    assert run.rounds[1]["queried"] == alone.rounds[1]["queried"]
     assert_array_equal(run.curve("f1_macro"), alone.curve("f1_macro"))
     assert run.info == {**alone.info, "data": "one", "learner": "nb"}
-    assert runs[8].metrics == []
+    assert runs[8].score_names == []
 
 
 def test_strategies_of_a_seed_begin_alike():
     starts = {}
     for run in experiment():
         key = run.info["data"], run.info["seed"]
-        starts.setdefault(key, set()).add(tuple(run.rounds[0]["asked"]))
+        starts.setdefault(key, set()).add(tuple(run.rounds[0]["queried"]))
     assert [len(start) for start in starts.values()] == [1] * 4
     assert len(set.union(*starts.values())) > 1
 

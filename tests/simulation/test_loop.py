@@ -28,14 +28,17 @@ def test_the_record_is_the_loop_written_out():
     learner = make().fit(X[36:44], y[36:44])
     unlabeled = np.ones(80, dtype=bool)
     unlabeled[36:44] = False
-    scores, asked = [learner.score(X, y)], []
+    scores, queried = [learner.score(X, y)], []
     for _ in range(4):
         ask = learner.query(X, candidates=unlabeled)
         learner.teach(X[ask], y[ask])
         unlabeled[ask] = False
-        asked.append(ask.tolist())
+        queried.append(ask.tolist())
         scores.append(learner.score(X, y))
-    assert [record["asked"] for record in run.rounds] == [list(range(36, 44)), *asked]
+    assert [record["queried"] for record in run.rounds] == [
+        list(range(36, 44)),
+        *queried,
+    ]
     assert_array_equal(run.scores, scores)
     assert_array_equal(run.n_labeled, [8, 13, 18, 23, 28])
     assert run.rounds[0]["query_seconds"] == 0
@@ -44,7 +47,7 @@ def test_the_record_is_the_loop_written_out():
 
 def test_nothing_is_asked_twice_and_the_end_of_the_pool_ends_it():
     run = simulate(make(batch_size=30), X, y, n_initial=10, n_rounds=9)
-    assert_array_equal(np.sort(run.asked), np.arange(80))
+    assert_array_equal(np.sort(run.queried), np.arange(80))
     assert_array_equal(run.n_labeled, [10, 40, 70, 80])
     assert np.isnan(run.scores).all()
 
@@ -52,10 +55,10 @@ def test_nothing_is_asked_twice_and_the_end_of_the_pool_ends_it():
 def test_it_is_seeded_and_leaves_the_learner_alone():
     learner = make("random")
     first, second = (simulate(learner, X, y, n_initial=5, n_rounds=2) for _ in range(2))
-    assert_array_equal(first.asked, second.asked)
+    assert_array_equal(first.queried, second.queried)
     assert not hasattr(learner, "estimator_")
     other = simulate(learner.set_params(random_state=1), X, y, n_initial=5, n_rounds=2)
-    assert not np.array_equal(first.asked, other.asked)
+    assert not np.array_equal(first.queried, other.queried)
 
 
 def test_progress_goes_to_stderr(capsys):
@@ -72,7 +75,7 @@ def test_strategies_begin_with_the_same_items():
     runs = [
         simulate(make(s), X, y, n_initial=6, n_rounds=1) for s in ("random", "margin")
     ]
-    assert runs[0].rounds[0]["asked"] == runs[1].rounds[0]["asked"]
+    assert runs[0].rounds[0]["queried"] == runs[1].rounds[0]["queried"]
 
 
 def test_a_loop_without_initial_labels():
@@ -88,7 +91,7 @@ def test_scoring_by_name():
 
 
 @pytest.mark.parametrize(
-    ("scoring", "metrics"),
+    ("scoring", "score_names"),
     [
         (None, ["accuracy"]),
         ("f1_macro", ["f1_macro"]),
@@ -101,15 +104,15 @@ def test_scoring_by_name():
         (lambda learner, X, y: {"a": 1, "b": 2}, ["a", "b"]),
     ],
 )
-def test_several_scores(scoring, metrics):
+def test_several_scores(scoring, score_names):
     learner = make()
     run = simulate(
         learner, X, y, n_initial=8, n_rounds=2, X_test=X, y_test=y, scoring=scoring
     )
-    assert run.metrics == metrics
-    assert_array_equal(run.scores, run.curve(metrics[0]))
+    assert run.score_names == score_names
+    assert_array_equal(run.scores, run.curve(score_names[0]))
     assert not np.isnan(run.scores).any()
-    if "accuracy" in metrics:
+    if "accuracy" in score_names:
         plain = simulate(make(), X, y, n_initial=8, n_rounds=2, X_test=X, y_test=y)
         assert_array_equal(run.curve("accuracy"), plain.scores)
 
@@ -118,7 +121,7 @@ def test_what_own_scores_are_called():
     def called(estimator):
         learner = ActiveLearner(estimator, "random", random_state=0)
         run = simulate(learner, X, y == "yes", n_rounds=0, X_test=X, y_test=y == "yes")
-        return run.metrics
+        return run.score_names
 
     assert called(make_pipeline(StandardScaler(), LogisticRegression())) == ["accuracy"]
     assert called(Ridge()) == ["r2"]
@@ -169,9 +172,9 @@ def test_the_record_is_json():
 
 def test_initial_sets_by_name():
     first = simulate(make(), X, y, n_initial=4, n_rounds=0, initial="first")
-    assert_array_equal(first.asked, range(4))
+    assert_array_equal(first.queried, range(4))
     fair = simulate(make(), X, y, n_initial=6, n_rounds=0, initial="stratified")
-    assert_array_equal(np.unique(y[fair.asked], return_counts=True)[1], [3, 3])
+    assert_array_equal(np.unique(y[fair.queried], return_counts=True)[1], [3, 3])
     assert fair.info["initial"] == "stratified"
     assert simulate(make(), X, y, n_rounds=0, initial=[1]).info["initial"] == "given"
 
@@ -179,12 +182,12 @@ def test_initial_sets_by_name():
 def test_single_labels():
     run = simulate(make(), X, y, n_initial=4, n_rounds=76, batch_size=1)
     assert_array_equal(run.n_labeled, range(4, 81))
-    assert_array_equal(np.sort(run.asked), range(80))
+    assert_array_equal(np.sort(run.queried), range(80))
 
 
 def test_a_pool_of_the_first_items():
     run = simulate(make(), X, y, n_initial=4, pool_size=30, batch_size=9)
-    assert_array_equal(np.sort(run.asked), range(30))
+    assert_array_equal(np.sort(run.queried), range(30))
     assert simulate(make(), X, y, n_rounds=1, pool_size=999).info["pool_size"] == 80
 
 
@@ -209,9 +212,9 @@ def test_a_final_model():
     options = {"n_initial": 8, "n_rounds": 3, "X_test": X, "y_test": y}
     run = simulate(make(), X, y, final_estimator=GaussianNB(), **options)
     plain = simulate(make(), X, y, **options)
-    model = GaussianNB().fit(X[plain.asked], y[plain.asked])
+    model = GaussianNB().fit(X[plain.queried], y[plain.queried])
     assert run.final_scores == {"accuracy": model.score(X, y)}
-    assert run.rounds[-1]["asked"] == plain.rounds[-1]["asked"]
+    assert run.rounds[-1]["queried"] == plain.rounds[-1]["queried"]
     assert run.ledger["final_training"] > 0
     assert plain.final_scores == {}
     assert run.info["final_estimator"] == "GaussianNB()"
@@ -244,7 +247,7 @@ def test_a_grid_search_compares_strategies_at_one_budget():
     ).fit(X, y)
     scores = search.cv_results_["mean_test_score"]
     assert len(set(scores)) > 1, "the strategy makes no difference"
-    assert len(search.best_estimator_.run_.asked) == 6 + 3 * 5
+    assert len(search.best_estimator_.run_.queried) == 6 + 3 * 5
     parallel = GridSearchCV(
         simulated,
         {"estimator__strategy": ["random", "margin", "entropy"]},

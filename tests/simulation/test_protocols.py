@@ -40,7 +40,7 @@ def make(estimator=light):
 def test_the_model_in_the_loop_is_kept(protocol, name):
     run = protocol(make(), X, y, estimator=heavy, **OPTIONS)
     alone = simulate(make(heavy), X, y, **OPTIONS)
-    assert_array_equal(run.asked, alone.asked)
+    assert_array_equal(run.queried, alone.queried)
     assert_array_equal(run.scores, alone.scores)
     assert run.final_scores == {"accuracy": run.scores[-1]}
     assert run.info == {**alone.info, "protocol": name}
@@ -58,11 +58,11 @@ def test_labels_are_handed_over(protocol, name):
     learner = make(heavy)
     run = protocol(learner, X, y, estimator=light, final_estimator=heavy, **OPTIONS)
     # Algorithm 1 of PRepAL, written out.
-    loop = make(light).fit(X[run.rounds[0]["asked"]], y[run.rounds[0]["asked"]])
+    loop = make(light).fit(X[run.rounds[0]["queried"]], y[run.rounds[0]["queried"]])
     for record in run.rounds[1:]:
-        unlabeled = ~np.isin(np.arange(120), run.asked[: record["n_labeled"] - 5])
+        unlabeled = ~np.isin(np.arange(120), run.queried[: record["n_labeled"] - 5])
         ask = loop.query(X, candidates=unlabeled)
-        assert ask.tolist() == record["asked"]
+        assert ask.tolist() == record["queried"]
         loop.teach(X[ask], y[ask])
         assert record["scores"] == {"accuracy": loop.score(X, y)}
     loop.set_params(estimator=heavy).refit()
@@ -106,7 +106,7 @@ def test_encoders(tiny_bert):
     options = {"n_initial": 6, "n_rounds": 2, "X_test": texts, "y_test": labels}
     prepared = prepal(make(features), texts, labels, final_estimator=tune, **options)
     tuned = al_ft(make(features), texts, labels, estimator=tune, **options)
-    assert prepared.metrics == tuned.metrics == ["accuracy"]
+    assert prepared.score_names == tuned.score_names == ["accuracy"]
     assert set(prepared.final_scores) == {"accuracy"}
     assert min(prepared.ledger.values()) > 0
     assert tuned.ledger["precomputation"] == 0
@@ -116,10 +116,10 @@ def test_encoders(tiny_bert):
 
 def test_a_protocol_can_be_interrupted(tmp_path):
     options = {**OPTIONS, "final_estimator": heavy}
-    run = prepal(make(), X, y, checkpoint=tmp_path, **options)
+    run = prepal(make(), X, y, folder=tmp_path, **options)
     path = tmp_path / "rounds.jsonl"
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-2]))
-    assert prepal(make(), X, y, checkpoint=tmp_path, **options) == run
+    assert prepal(make(), X, y, folder=tmp_path, **options) == run
 
 
 class AskedFor(BaseEstimator):
@@ -176,4 +176,4 @@ def test_simulations_of_schedules(name):
     assert run.n_labeled[0] == first
     assert run.info["pool_size"] == pool
     if name == "GRIESSHABER":
-        assert_array_equal(run.asked, range(910))
+        assert_array_equal(run.queried, range(910))

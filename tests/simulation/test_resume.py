@@ -43,7 +43,7 @@ class Changes(BaseEstimator):
 
     def check(self, run, learner, X):
         self.n_checks_ += 1
-        assert len(run.rounds) == self.n_checks_ + (len(run.rounds[0]["asked"]) == 0)
+        assert len(run.rounds) == self.n_checks_ + (len(run.rounds[0]["queried"]) == 0)
         now = learner.predict(X)
         if self.before_ is not None:
             self.n_ += int((now != self.before_).sum())
@@ -59,11 +59,11 @@ def make(strategy="margin", **params):
     )
 
 
-def play(checkpoint=None, learner=None, data=(X, y), **options):
+def play(folder=None, learner=None, data=(X, y), **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # 20 iterations are too few
         learner = make() if learner is None else learner
-        return simulate(learner, *data, checkpoint=checkpoint, **{**OPTIONS, **options})
+        return simulate(learner, *data, folder=folder, **{**OPTIONS, **options})
 
 
 class Interrupting(ActiveLearner):
@@ -218,7 +218,7 @@ def test_parameters_inside_are_compared(finished, tmp_path):
         (2, "3", "line 3 of .* does not follow"),
         (3, None, "line 4 of .* expected round 2, got 3"),
         (-1, '{"event": "party"}', "there is no event 'party'"),
-        (1, '{"event": "round", "round": 0}', "line 2 of .* 'asked'"),
+        (1, '{"event": "round", "round": 0}', "line 2 of .* 'queried'"),
         (2, '{"event": "end", "stopped_by": null, "final_scores": {}, "seconds": 0}',
          "line 4 of .* the simulation had ended"),
     ],
@@ -275,7 +275,7 @@ def test_other_versions_are_warned_of(finished, tmp_path):
     manifest["versions"]["numpy"] = "0.1"
     path.write_text(json.dumps(manifest))
     with pytest.warns(UserWarning, match=r"began with .*'numpy': '0\.1'"):
-        simulate(make(), X, y, checkpoint=tmp_path / "it", **OPTIONS)
+        simulate(make(), X, y, folder=tmp_path / "it", **OPTIONS)
 
 
 def test_two_at_a_time_are_refused(tmp_path):

@@ -13,16 +13,16 @@ from skactive.simulation import Run
 def make(**changes):
     params = {
         "rounds": [
-            {"asked": [], "n_labeled": 0, "scores": {"accuracy": None, "f1": None}},
+            {"queried": [], "n_labeled": 0, "scores": {"accuracy": None, "f1": None}},
             {
-                "asked": [4, 2],
+                "queried": [4, 2],
                 "n_labeled": 2,
                 "scores": {"accuracy": 0.5, "f1": 0.25},
                 "fit_seconds": 1.0,
                 "query_seconds": 0.5,
             },
             {
-                "asked": [0],
+                "queried": [0],
                 "n_labeled": 3,
                 "scores": {"accuracy": 0.75, "f1": 0.5},
                 "fit_seconds": 2.0,
@@ -40,9 +40,9 @@ def make(**changes):
 def test_columns():
     run = make()
     assert_array_equal(run.n_labeled, [0, 2, 3])
-    assert_array_equal(run.asked, [4, 2, 0])
-    assert run.asked.dtype == run.n_labeled.dtype == int
-    assert run.metrics == ["accuracy", "f1"]
+    assert_array_equal(run.queried, [4, 2, 0])
+    assert run.queried.dtype == run.n_labeled.dtype == int
+    assert run.score_names == ["accuracy", "f1"]
     assert_array_equal(run.scores, [np.nan, 0.5, 0.75])
     assert_array_equal(run.curve("f1"), [np.nan, 0.25, 0.5])
 
@@ -50,19 +50,19 @@ def test_columns():
 def test_the_ledger_sums_the_rounds():
     assert make().ledger == {
         "precomputation": 7.0,
-        "retraining": 3.0,
-        "acquisition": 0.75,
+        "fit": 3.0,
+        "query": 0.75,
         "final_training": 9.0,
     }
-    assert make(ledger={"retraining": 4}).ledger["retraining"] == 4
+    assert make(ledger={"fit": 4}).ledger["fit"] == 4
     with pytest.raises(ValueError, match=r"'ledger' must hold .* got 'cooking'"):
         make(ledger={"cooking": 1.0})
 
 
 def test_what_is_left_out_is_filled_in():
-    run = Run([{"asked": np.array([5, 1])}, {"asked": (0,)}])
+    run = Run([{"queried": np.array([5, 1])}, {"queried": (0,)}])
     assert_array_equal(run.n_labeled, [2, 3])
-    assert run.metrics == []
+    assert run.score_names == []
     assert_array_equal(run.scores, [np.nan, np.nan])
     assert run.final_scores == {}
     assert run.stopped_by is None
@@ -70,8 +70,8 @@ def test_what_is_left_out_is_filled_in():
 
 def test_a_run_without_rounds():
     run = Run()
-    assert len(run.n_labeled) == len(run.scores) == len(run.asked) == 0
-    assert run.asked.dtype == int
+    assert len(run.n_labeled) == len(run.scores) == len(run.queried) == 0
+    assert run.queried.dtype == int
     assert repr(run) == "<Run: 0 rounds>"
 
 
@@ -94,7 +94,7 @@ def test_seconds_make_no_difference():
         {"final_scores": {}},
         {"stopped_by": None},
         {"rounds": make().rounds[:2]},
-        {"rounds": [{**r, "asked": r["asked"][::-1]} for r in make().rounds]},
+        {"rounds": [{**r, "queried": r["queried"][::-1]} for r in make().rounds]},
         {"rounds": [{**r, "scores": {"accuracy": 0.5}} for r in make().rounds]},
     ],
 )
@@ -141,10 +141,11 @@ def test_files_that_hold_no_run(tmp_path, text, message):
 def test_the_frame_has_a_row_for_each_round():
     frame = make().to_frame()
     assert list(frame) == [
-        "round", "n_labeled", "accuracy", "f1", "fit_seconds", "query_seconds", "asked",
-    ]  # fmt: skip
+        *("round", "n_labeled", "accuracy", "f1"),
+        *("fit_seconds", "query_seconds", "queried"),
+    ]
     assert_array_equal(frame["f1"], [np.nan, 0.25, 0.5])
-    assert frame["asked"].tolist() == [[], [4, 2], [0]]
+    assert frame["queried"].tolist() == [[], [4, 2], [0]]
 
 
 def test_a_frame_without_pandas(monkeypatch):
@@ -167,9 +168,9 @@ def test_the_repr_shows_the_end():
         (lambda path: Run(final_scores=[1]), "final_scores"),
         (lambda path: Run(stopped_by=5), "stopped_by"),
         (lambda path: Run().append(5), "record"),
-        (lambda path: Run().append({"asked": [0.5]}), "record"),
-        (lambda path: Run().append({"asked": [1], "scores": 5}), "record"),
-        (lambda path: Run().curve(["f1"]), "metric"),
+        (lambda path: Run().append({"queried": [0.5]}), "record"),
+        (lambda path: Run().append({"queried": [1], "scores": 5}), "record"),
+        (lambda path: Run().curve(["f1"]), "scoring"),
         (lambda path: Run().to_json(5), "path"),
         (lambda path: Run().to_json(path / "none" / "run.json"), "path"),
         (lambda path: Run().to_json(path), "path"),
@@ -183,7 +184,7 @@ def test_a_wrong_argument_is_named(tmp_path, call, name):
 
 
 def test_a_record_that_is_refused_is_not_kept():
-    run = Run([{"asked": [1]}])
+    run = Run([{"queried": [1]}])
     with pytest.raises(ValueError, match="'record'"):
-        run.append({"asked": [2], "fit_seconds": "long"})
-    assert run.asked.tolist() == [1]
+        run.append({"queried": [2], "fit_seconds": "long"})
+    assert run.queried.tolist() == [1]

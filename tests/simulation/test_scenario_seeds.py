@@ -257,9 +257,9 @@ def test_a_simulation_begins_with_a_seed(seed):
         scoring=scoring,
     )
     assert (y == before).all()
-    assert run.rounds[0]["asked"] == begin.positions.tolist()
+    assert run.rounds[0]["queried"] == begin.positions.tolist()
     assert labels[0].tolist() == [1] * 10 + [0] * 10
-    assert labels[-1][20:].tolist() == y[run.asked[20:]].tolist()  # true from here on
+    assert labels[-1][20:].tolist() == y[run.queried[20:]].tolist()  # true from here on
 
 
 @pytest.mark.shared_data

@@ -66,10 +66,10 @@ def test_what_is_no_rule(rule):
 def test_the_library_s_own_rules():
     run = simulate(make(), X, y, **OPTIONS, stopping=LabelBudget(20))
     assert run.n_labeled[-1] >= 20 > run.n_labeled[-2]
-    assert run.stopped_by == "LabelBudget(n=20)"
+    assert run.stopped_by == "LabelBudget(n_labels=20)"
     rule = LabelBudget(50) | RoundBudget(2)
     run = simulate(make(), X, y, **OPTIONS, stopping=rule)
-    assert (len(run.rounds), run.stopped_by) == (3, "RoundBudget(n=2)")
+    assert (len(run.rounds), run.stopped_by) == (3, "RoundBudget(n_rounds=2)")
     # Looking at the models changes nothing of what is asked.
     full = simulate(make(), X, y, **OPTIONS)
     run = simulate(make(), X, y, **OPTIONS, stopping=ClassificationChange())
@@ -86,4 +86,4 @@ def test_a_rule_by_its_name(monkeypatch):
     rules = {"label_budget": LabelBudget(20)}
     monkeypatch.setattr("skactive.simulation._simulate.get_stopping_rule", rules.get)
     run = simulate(make(), X, y, **OPTIONS, stopping="label_budget")
-    assert run.stopped_by == "LabelBudget(n=20)"
+    assert run.stopped_by == "LabelBudget(n_labels=20)"

@@ -104,14 +104,14 @@ def test_a_regressor_takes_targets_that_it_has_not_seen():
     run = simulate(
         learner, X, np.arange(80), **OPTIONS, X_test=X, y_test=np.arange(80.0)
     )
-    assert run.metrics == ["r2"]
+    assert run.score_names == ["r2"]
 
 
 def test_an_argument_of_the_wrong_type_is_named_by_simulate():
     with pytest.raises(ValueError, match="The 'learner' parameter of simulate must be"):
         simulate(LogisticRegression(), X, y)
-    with pytest.raises(ValueError, match="The 'checkpoint' parameter of simulate must"):
-        simulate(make(), X, y, checkpoint=5)
+    with pytest.raises(ValueError, match="The 'folder' parameter of simulate must"):
+        simulate(make(), X, y, folder=5)
     with pytest.raises(ValueError, match=r"'scoring' must be a metric.* got 'acc'"):
         simulate(make(), X, y, X_test=X, y_test=y, scoring="acc")
 
@@ -145,7 +145,7 @@ def test_several_labels_are_scored_by_name(model, form):
         scoring=form([*KNOWN, "f1_micro"]),
         final_estimator=model,
     )
-    learner.fit(X[run.asked], SEVERAL[run.asked])
+    learner.fit(X[run.queried], SEVERAL[run.queried])
     ranking, loss, f1 = run.rounds[-1]["scores"].values()
     assert 0.5 < ranking <= 1
     assert -1 < loss < 0
@@ -179,7 +179,7 @@ def test_numbers_are_scored_by_the_correlation_of_ranks():
     options |= {"initial": "stratified", "noise": 0.2, "n_rounds": 2}
     several = ["neg_root_mean_squared_error", "spearman"]
     run = simulate(learner, X, numbers, scoring=several, n_initial=9, **options)
-    assert run.metrics == several
+    assert run.score_names == several
     assert run.n_labeled.tolist() == [9, 14, 19]
 
 

@@ -30,7 +30,7 @@ class Scripted:
 
 def _run(n_rounds=1, **info):
     """A run that has asked for nothing yet."""
-    return Run([{"asked": []} for _ in range(n_rounds)], info=info)
+    return Run([{"queried": []} for _ in range(n_rounds)], info=info)
 
 
 def _decisions(rule, answers, **params):

@@ -117,8 +117,8 @@ def test_kappa_average_in_a_simulation_is_that_of_its_models(data):
     whole = _simulate(data, None)
     answers, kappas = [], []
     for i in range(len(whole.rounds)):
-        asked = whole.asked[: whole.n_labeled[i]]
-        model = _learner().fit(X[asked], y[asked])
+        queried = whole.queried[: whole.n_labeled[i]]
+        model = _learner().fit(X[queried], y[queried])
         answers.append(model.predict(X[stop_set]))
         if i:
             kappas.append(cohen_kappa_score(*answers[-2:]))

@@ -152,7 +152,7 @@ def test_a_callback_can_be_pickled(steps):
         (Plateau(), (), ValueError, "'X' and 'y' are needed by Plateau"),
         (5, (), TypeError, "'rule' must be a stopping rule, got 5"),
         (Plateau, (), TypeError, "'rule' must be a stopping rule"),
-        (RoundBudget(0), (), ValueError, "The 'n' parameter of RoundBudget"),
+        (RoundBudget(0), (), ValueError, "The 'n_rounds' parameter of RoundBudget"),
     ],
 )
 def test_a_rule_that_cannot_watch_training_is_refused(rule, given, error, message):

@@ -43,10 +43,10 @@ def label_all(X, y, strategy, error_costs, n_future=0, seed=0):
     rules = {cost: CostRule(1.0, cost, n_future=n_future) for cost in error_costs}
     run, rest, errors, stops = Run(info={"seed": seed}), np.arange(n), [], {}
     while len(rest):
-        asked = learner.query(X[:n], candidates=rest)
-        learner.teach(X[asked], y[asked])
-        rest = np.setdiff1d(rest, asked)
-        run.append({"asked": asked})
+        queried = learner.query(X[:n], candidates=rest)
+        learner.teach(X[queried], y[queried])
+        rest = np.setdiff1d(rest, queried)
+        run.append({"queried": queried})
         errors.append(sum(learner.predict(X[rest]) != y[rest]) if len(rest) else 0)
         if n_future:
             errors[-1] += n_future * np.mean(learner.predict(X[n:]) != y[n:])
@@ -60,7 +60,7 @@ def label_all(X, y, strategy, error_costs, n_future=0, seed=0):
 def test_it_compares_the_errors_prevented_with_the_labels(pool):
     X, y = pool
     learner = _learner().fit(X[:160], y[:160])
-    run = Run([{"asked": range(160)}], info={"seed": 3})
+    run = Run([{"queried": range(160)}], info={"seed": 3})
     found = out_of_fold(LogisticRegression(), X[:160], y[:160], X[160:], seed=3)
     gain, interval = gain_of_labels(found, 100)
     assert gain > 0
@@ -84,7 +84,7 @@ def test_only_the_last_labels_tell_what_a_query_prevents():
     y = (X[:, 0] > 0).astype(int)
     y[300:500] = rng.integers(2, size=200)
     learner = _learner().fit(X[:500], y[:500])
-    run, rule = Run([{"asked": range(500)}]), CostRule(1.0, 1.0)
+    run, rule = Run([{"queried": range(500)}]), CostRule(1.0, 1.0)
     rule.check(run, learner, X)
     assert 0.4 < rule.prevented_[0] < 0.6
 
@@ -134,9 +134,9 @@ def test_the_labels_of_other_items_do_not_matter(pool):
     run = run_until(CostRule(1.0, 3.5), pool)
     assert 160 < run.n_labeled[-1] < 520
     other = np.where(y == "a", "b", "a")
-    other[run.asked] = y[run.asked]
+    other[run.queried] = y[run.queried]
     again = run_until(CostRule(1.0, 3.5), (X, other))
-    assert again.asked.tolist() == run.asked.tolist()
+    assert again.queried.tolist() == run.queried.tolist()
 
 
 def test_it_does_not_stop_before_it_can_tell(pool):
@@ -149,16 +149,16 @@ def test_it_does_not_stop_before_it_can_tell(pool):
 
     learner = _learner().fit(X[:149], y[:149])
     learner.estimator = Untrainable()
-    assert not rule.check(Run([{"asked": range(149)}]), learner, X)
+    assert not rule.check(Run([{"queried": range(149)}]), learner, X)
     shuffled = np.random.default_rng(0).permutation(y)
     learner = _learner().fit(X[:200], shuffled[:200])
-    assert not rule.check(Run([{"asked": range(200)}]), learner, X)
+    assert not rule.check(Run([{"queried": range(200)}]), learner, X)
     learner = _learner().fit(X[:890], y[:890])
-    assert not rule.check(Run([{"asked": range(890)}]), learner, X)
-    assert not rule.check(Run([{"asked": range(900)}]), learner, X)
+    assert not rule.check(Run([{"queried": range(890)}]), learner, X)
+    assert not rule.check(Run([{"queried": range(900)}]), learner, X)
     assert rule.gains_ == []
     one = _learner().fit(X[:200], ["a"] * 200)
-    assert not rule.check(Run([{"asked": range(200)}]), one, X)
+    assert not rule.check(Run([{"queried": range(200)}]), one, X)
 
 
 def test_a_shorter_horizon_needs_fewer_labels(pool):

@@ -71,7 +71,7 @@ def test_start_forgets_the_loop_before(data, rule):
     def answers():
         run = Run(info={"seed": 1})
         for i in range(4):
-            run.append({"asked": range(10 * i, 10 * i + 10), "scores": {"f1": 0.5}})
+            run.append({"queried": range(10 * i, 10 * i + 10), "scores": {"f1": 0.5}})
             yield rule.check(run, learner, X)
 
     first = list(answers())
@@ -129,7 +129,7 @@ def test_a_resumed_simulation_stops_where_an_uninterrupted_one_does(
             raise KeyboardInterrupt
         return learner.score(X, y)
 
-    params = {"scoring": {"accuracy": scoring}, "checkpoint": tmp_path / "kept"}
+    params = {"scoring": {"accuracy": scoring}, "folder": tmp_path / "kept"}
     with pytest.raises(KeyboardInterrupt):
         _simulate(data, rule, **params)
     assert _simulate(data, rule, **params) == whole

@@ -27,8 +27,8 @@ PAGE = (Path(__file__).parents[2] / "docs/guides/when_to_stop.md").read_text("ut
 # Names
 
 BUILTIN = {
-    "label_budget": (LabelBudget, {"n": 5}),
-    "round_budget": (RoundBudget, {"n": 5}),
+    "label_budget": (LabelBudget, {"n_labels": 5}),
+    "round_budget": (RoundBudget, {"n_rounds": 5}),
     "time_budget": (TimeBudget, {"seconds": 5}),
     "classification_change": (ClassificationChange, {}),
     "cost_rule": (CostRule, {"label_cost": 1, "error_cost": 5.0}),
@@ -65,20 +65,24 @@ def test_an_unknown_name_gets_a_suggestion():
 
 
 def test_a_parameter_without_a_default_must_be_given():
-    message = r"'n' must be given: the stopping rule 'label_budget' .* n=\.\.\.\)\."
+    message = r"'n_labels' must be given: the stopping rule 'label_budget' .* n_labels="
     with pytest.raises(TypeError, match=message):
         get_stopping_rule("label_budget")
 
 
 def test_an_unknown_parameter_is_refused():
-    message = r"'m' must be a parameter of the stopping rule 'label_budget', .* 'n'"
+    message = (
+        r"'m' must be a parameter of the stopping rule 'label_budget', .* 'n_labels'"
+    )
     with pytest.raises(TypeError, match=message):
         get_stopping_rule("label_budget", m=5)
 
 
 def test_a_wrong_value_is_refused_at_once():
-    with pytest.raises(ValueError, match="The 'n' parameter of LabelBudget must be"):
-        get_stopping_rule("label_budget", n=0)
+    with pytest.raises(
+        ValueError, match="The 'n_labels' parameter of LabelBudget must be"
+    ):
+        get_stopping_rule("label_budget", n_labels=0)
 
 
 # The page
@@ -96,5 +100,5 @@ def test_the_rule_of_the_page_counts_the_next_batch():
     names = {}
     exec(block, names)
     rule = names["Affordable"](money=70)
-    assert not rule.check(Run([{"asked": range(35)}]), None, None)
-    assert rule.check(Run([{"asked": range(36)}]), None, None)
+    assert not rule.check(Run([{"queried": range(35)}]), None, None)
+    assert rule.check(Run([{"queried": range(36)}]), None, None)

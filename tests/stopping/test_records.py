@@ -12,8 +12,8 @@ from ._helpers import _run, _simulate
 # Plateau
 
 
-def _scored(scores, metric="f1"):
-    return Run([{"asked": [i], "scores": {metric: s}} for i, s in enumerate(scores)])
+def _scored(scores, scoring="f1"):
+    return Run([{"queried": [i], "scores": {scoring: s}} for i, s in enumerate(scores)])
 
 
 @pytest.mark.parametrize(
@@ -52,17 +52,17 @@ def test_plateau_is_no_record_in_the_last_rounds(scores, patience):
 
 
 def test_plateau_uses_the_given_metric():
-    run = Run([{"asked": [i], "scores": {"f1": i, "recall": 0.5}} for i in range(5)])
+    run = Run([{"queried": [i], "scores": {"f1": i, "recall": 0.5}} for i in range(5)])
     assert not Plateau().check(run, None, None)
     assert Plateau("recall").check(run, None, None)
-    with pytest.raises(ValueError, match=r"'metric' must be one .*got 'precision'"):
+    with pytest.raises(ValueError, match=r"'scoring' must be one .*got 'precision'"):
         Plateau("precision").check(run, None, None)
 
 
-@pytest.mark.parametrize("metric", [None, "f1"])
-def test_plateau_without_scores_says_what_to_do(metric):
+@pytest.mark.parametrize("scoring", [None, "f1"])
+def test_plateau_without_scores_says_what_to_do(scoring):
     with pytest.raises(ValueError, match=r"Plateau needs scores.*X_test.*KappaAverage"):
-        Plateau(metric).check(_run(), None, None)
+        Plateau(scoring).check(_run(), None, None)
 
 
 # Budgets
@@ -79,7 +79,7 @@ def test_a_budget_of_labels_stops_after_the_round_that_reaches_it(data, n, expec
 def test_a_budget_of_rounds(data, n):
     run = _simulate(data, RoundBudget(n))
     assert len(run.rounds) - 1 == min(n, 20)
-    assert run.stopped_by == (f"RoundBudget(n={n})" if n <= 20 else None)
+    assert run.stopped_by == (f"RoundBudget(n_rounds={n})" if n <= 20 else None)
 
 
 def test_a_budget_of_time_is_measured_from_the_start():

@@ -13,8 +13,8 @@ def _accuracy_decisions(rule, rounds):
     """Rounds of (asked, labels, what the model then predicts for the pool)."""
     rule.start()
     run, y, decisions = Run(), [], []
-    for asked, labels, answers in rounds:
-        run.append({"asked": asked})
+    for queried, labels, answers in rounds:
+        run.append({"queried": queried})
         y = [*y, *labels]
         learner = Scripted(answers, classes=["a", "b"], y=y)
         decisions.append(rule.check(run, learner, np.arange(6)))
@@ -59,7 +59,7 @@ def test_selected_accuracy_in_a_simulation_is_that_of_its_models(data):
     run = _simulate(data, rule := _Watched(SelectedAccuracy(1.0, n_rounds=50)))
     expected = []
     for i in range(1, len(run.rounds)):
-        known, new = run.asked[: run.n_labeled[i - 1]], run.rounds[i]["asked"]
+        known, new = run.queried[: run.n_labeled[i - 1]], run.rounds[i]["queried"]
         model = _learner().fit(X[known], y[known])
         expected.append(np.mean(model.predict(X[new]) == y[new]))
     assert rule.seen[-1].accuracies_ == pytest.approx(expected)
@@ -69,4 +69,4 @@ def test_labels_that_are_not_those_of_the_round_are_noticed():
     rule = SelectedAccuracy().start()
     rule.check(_run(), Scripted([0, 1, 1]), np.arange(3))
     with pytest.raises(ValueError, match="items of the last round: the model predicts"):
-        rule.check(Run([{"asked": [0, 1]}]), Scripted([0, 1, 1], y=[0]), np.arange(3))
+        rule.check(Run([{"queried": [0, 1]}]), Scripted([0, 1, 1], y=[0]), np.arange(3))

@@ -90,13 +90,13 @@ def test_operators_flatten_rules_of_their_kind_and_number_equal_names():
 
 def test_parameters_of_parts_are_reached_by_name():
     rule = LabelBudget(1) | (RoundBudget(3) & KappaAverage())
-    rule.set_params(all_of__kappa_average__n_rounds=7, label_budget__n=2)
+    rule.set_params(all_of__kappa_average__n_rounds=7, label_budget__n_labels=2)
     assert rule.get_params()["all_of__kappa_average__n_rounds"] == 7
-    assert rule.get_params()["label_budget"].n == 2
+    assert rule.get_params()["label_budget"].n_labels == 2
     assert rule.set_params(label_budget=Plateau()).rules[0][1].patience == 3
     twin = clone(rule)
-    twin.set_params(all_of__round_budget__n=9)
-    assert rule.get_params()["all_of__round_budget__n"] == 3
+    twin.set_params(all_of__round_budget__n_rounds=9)
+    assert rule.get_params()["all_of__round_budget__n_rounds"] == 3
 
 
 def test_the_rules_given_stay_as_they_are():
@@ -112,8 +112,10 @@ def test_the_reason_names_the_rules_that_stopped():
     rule.check(_run(), None, None)
     assert rule.reason() == "Always()"
     rule = LabelBudget(1) & (RoundBudget(1) | Plateau())
-    rule.check(Run([{"asked": [0], "scores": {"f1": 1}}, {"asked": []}]), None, None)
-    assert rule.reason() == "LabelBudget(n=1) & RoundBudget(n=1)"
+    rule.check(
+        Run([{"queried": [0], "scores": {"f1": 1}}, {"queried": []}]), None, None
+    )
+    assert rule.reason() == "LabelBudget(n_labels=1) & RoundBudget(n_rounds=1)"
     assert (
         "\n" not in KappaAverage(5, threshold=0.95, stop_set=list(range(99))).reason()
     )

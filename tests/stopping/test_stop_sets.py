@@ -31,7 +31,7 @@ def _drawn(rule, run=None, n=50):
 )
 def test_a_stop_set_is_drawn_from_the_unlabeled(kind):
     answers = np.full((50, 2), 0.5) if kind is OverallUncertainty else np.zeros(50)
-    run = Run([{"asked": range(0, 50, 2)}])
+    run = Run([{"queried": range(0, 50, 2)}])
     rule = kind(stop_set=10, random_state=3).start()
     rule.check(run, Scripted(answers), np.arange(50))
     assert len(set(rule.stop_set_.tolist())) == 10
@@ -41,14 +41,14 @@ def test_a_stop_set_is_drawn_from_the_unlabeled(kind):
 @pytest.mark.parametrize("stop_set", [None, 50, 25])
 def test_if_fewer_are_unlabeled_all_of_them_are_used(stop_set):
     rule = KappaAverage(stop_set=stop_set)
-    assert _drawn(rule, Run([{"asked": range(25)}])).tolist() == list(range(25, 50))
+    assert _drawn(rule, Run([{"queried": range(25)}])).tolist() == list(range(25, 50))
 
 
 def test_the_stop_set_is_drawn_once_for_each_loop():
     rule = KappaAverage(stop_set=5, random_state=np.random.RandomState(0)).start()
     first = _drawn(rule)
-    for asked in ([], [first[0]], range(40)):
-        rule.check(Run([{"asked": asked}]), Scripted(np.zeros(50)), np.arange(50))
+    for queried in ([], [first[0]], range(40)):
+        rule.check(Run([{"queried": queried}]), Scripted(np.zeros(50)), np.arange(50))
         assert rule.stop_set_ is first
     assert _drawn(rule).tolist() != first.tolist()  # the next loop draws again
 
@@ -71,16 +71,16 @@ def test_a_stop_set_can_be_given(given):
 
 
 def test_only_the_stop_set_is_predicted():
-    asked = []
+    queried = []
 
     class Learner(Scripted):
         def predict(self, X):
-            asked.append(np.asarray(X).tolist())
+            queried.append(np.asarray(X).tolist())
             return super().predict(X)
 
     rule = KappaAverage(stop_set=[2, 5])
     rule.check(_run(), Learner(np.zeros(50)), np.arange(50))
-    assert asked == [[2, 5]]
+    assert queried == [[2, 5]]
 
 
 def test_another_pool_is_noticed():
@@ -88,10 +88,10 @@ def test_another_pool_is_noticed():
     _drawn(rule, n=50)
     with pytest.raises(ValueError, match="'X' holds 49 items, and held 50 when"):
         rule.check(_run(), Scripted(np.zeros(49)), np.arange(49))
-    with pytest.raises(
-        ValueError, match="'X' holds 3 items, and the run asked for pos"
-    ):
-        KappaAverage().check(Run([{"asked": [3]}]), Scripted(np.zeros(3)), np.arange(3))
+    with pytest.raises(ValueError, match="'X' holds 3 items, and the run queried pos"):
+        KappaAverage().check(
+            Run([{"queried": [3]}]), Scripted(np.zeros(3)), np.arange(3)
+        )
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_a_bad_stop_set_is_refused(stop_set, message):
 
 def test_with_everything_labeled_the_stop_set_is_empty():
     rule = KappaAverage(1)
-    run = Run([{"asked": range(5)}])
+    run = Run([{"queried": range(5)}])
     for _ in range(3):
         assert not rule.check(run, Scripted(np.zeros(5)), np.arange(5))
 
@@ -150,7 +150,7 @@ def test_before_there_are_two_classes_nothing_is_judged(rule):
     learner = ActiveLearner(LogisticRegression())
     run = Run()
     for i in range(4):
-        run.append({"asked": [i]})
+        run.append({"queried": [i]})
         learner.teach(X[[i]], y[:1])
         assert not rule.check(run, learner, X)
 

@@ -30,7 +30,7 @@ def test_overall_uncertainty_on_given_probabilities(proba, expected):
 def test_overall_uncertainty_is_the_mean_over_what_is_left(data):
     X, y = data
     learner = _learner().fit(X[:20], y[:20])
-    run = Run([{"asked": range(15)}, {"asked": range(15, 20)}])
+    run = Run([{"queried": range(15)}, {"queried": range(15, 20)}])
     rule = OverallUncertainty()
     rule.check(run, learner, X)
     proba = learner.predict_proba(X[20:])
@@ -59,7 +59,7 @@ def test_items_labeled_since_the_stop_set_was_drawn_do_not_count():
     learner = Scripted([[0.5, 0.5], [0.5, 0.5], [1, 0], [1, 0]])
     rule = OverallUncertainty()
     assert not rule.check(_run(), learner, pool)
-    assert rule.check(Run([{"asked": []}, {"asked": [0, 1]}]), learner, pool)
+    assert rule.check(Run([{"queried": []}, {"queried": [0, 1]}]), learner, pool)
     assert rule.uncertainties_ == [0.5, 0.0]
 
 
@@ -71,9 +71,9 @@ def test_uncertainty_must_fall_below_the_threshold():
 
 def test_with_nothing_left_there_is_no_uncertainty():
     learner = Scripted([[0.5, 0.5]] * 2)
-    assert not OverallUncertainty().check(Run([{"asked": [0, 1]}]), learner, [0, 1])
+    assert not OverallUncertainty().check(Run([{"queried": [0, 1]}]), learner, [0, 1])
     rule = OverallUncertainty(stop_set=[0])
-    assert not rule.check(Run([{"asked": [0]}]), learner, [0, 1])
+    assert not rule.check(Run([{"queried": [0]}]), learner, [0, 1])
     assert rule.uncertainties_ == []
 
 

@@ -40,7 +40,7 @@ runs = run_experiment(
     n_rounds=3,
     batch_size=24,
 )
-display = ActiveLearningCurveDisplay.from_runs(runs, by="learner", baseline=None)
+display = ActiveLearningCurveDisplay.from_runs(runs, groupby="learner", baseline=None)
 display.ax_.set_title("random labels, five seeds")
 plt.show()
 

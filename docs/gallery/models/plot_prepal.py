@@ -58,7 +58,7 @@ runs = [
     run_protocol(prepal, final_estimator=heavy),
     run_protocol(al_ft, estimator=heavy),
 ]
-LedgerDisplay.from_runs(runs, by="protocol", log=True)
+LedgerDisplay.from_runs(runs, groupby="protocol", log=True)
 plt.show()
 
 # %%
@@ -70,8 +70,8 @@ plt.show()
 # The next picture shows accuracy against all these seconds. An open marker is a model
 # that was trained after the loop.
 
-phases = ["precomputation", "retraining", "acquisition"]
-ScoreTimeDisplay.from_runs(runs, by="protocol", phases=phases)
+phases = ["precomputation", "fit", "query"]
+ScoreTimeDisplay.from_runs(runs, groupby="protocol", phases=phases)
 plt.show()
 
 # %%

@@ -48,12 +48,12 @@ for start, seed in product(STARTS, range(16)):
             "accuracy": learner.score(X[300:], y[300:]),
             "classes found": len(np.unique(y_pool[first])),
         }
-        run.append({"asked": first[len(run.asked) :], "scores": scores})
+        run.append({"queried": first[len(run.queried) :], "scores": scores})
     runs.append(run)
 
 fig, axes = plt.subplots(2, 1, figsize=(7, 8), sharex=True, layout="constrained")
 for ax, metric in zip(axes, ["accuracy", "classes found"], strict=True):
-    ActiveLearningCurveDisplay.from_runs(runs, metric=metric, ax=ax)
+    ActiveLearningCurveDisplay.from_runs(runs, scoring=metric, ax=ax)
     ax.set_xscale("log", base=2)
     ax.set_xticks(SIZES, SIZES)
 plt.show()

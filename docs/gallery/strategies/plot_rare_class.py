@@ -47,7 +47,7 @@ for run in runs:
     coverage = class_coverage(run, y_pool)
     rare = coverage.counts[:, list(coverage.classes).index("eight")]
     records = [
-        {"asked": record["asked"], "scores": {"labels of the rare class": count}}
+        {"queried": record["queried"], "scores": {"labels of the rare class": count}}
         for record, count in zip(run.rounds, rare.tolist(), strict=True)
     ]
     counted.append(Run(records, info=run.info))
