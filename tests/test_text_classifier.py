@@ -124,7 +124,7 @@ def test_a_loop_learns_from_the_pool_and_repeats(tiny_bert):
     one, other = (
         simulate(learner, *data, n_initial=6, n_rounds=2, **test) for _ in "ab"
     )
-    assert_array_equal(one.asked, other.asked)
+    assert_array_equal(one.queried, other.queried)
     assert_array_equal(one.scores, other.scores)
     assert one.scores[-1] > 0.5
 

@@ -443,7 +443,7 @@ def test_the_accuracy_is_that_of_a_simulation(site, tmp_path, capsys):
         X_test=X_test,
         y_test=y_test,
     )
-    expected = [record["asked"] for record in run.rounds if record["asked"]]
+    expected = [record["queried"] for record in run.rounds if record["queried"]]
     assert asked == expected
     scored = [record["scores"]["accuracy"] for record in run.rounds[-n_rounds:]]
     np.testing.assert_allclose(scores, scored, rtol=0, atol=1e-12)

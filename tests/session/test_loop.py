@@ -174,7 +174,7 @@ def test_the_run_of_a_session_is_what_was_answered(open_session, data):
     tell(other, unasked=True)
     rounds = [first.ids[2::-2], second.ids, first.ids[1:2], (other,)]
     expected = [[where[id] for id in ids] for ids in rounds]
-    assert [record["asked"] for record in session.run.rounds] == expected
+    assert [record["queried"] for record in session.run.rounds] == expected
     assert session.run.n_labeled.tolist() == [2, 4, 5, 6]
     assert session.run.info["pool_size"] == len(X)
     session.undo()
@@ -197,6 +197,6 @@ def test_rules_stop_a_session_as_they_stop_a_simulation(open_session, learner, d
         n_rounds=15,
         stopping=SelectedAccuracy(0.7, n_rounds=2),
     )
-    asked = [record["asked"] for record in run.rounds if record["asked"]]
-    assert [record["asked"] for record in session.run.rounds] == asked
+    asked = [record["queried"] for record in run.rounds if record["queried"]]
+    assert [record["queried"] for record in session.run.rounds] == asked
     assert len(asked) < 15
