@@ -51,7 +51,7 @@ EXCEPTIONS = {
 OPTION_EXCEPTIONS = {"--out": "the file that a command writes"}
 OPTION_SYNONYMS = {"--pool": "--pool-size", "--session": "--folder"}
 # Names on their way out; the list may only become shorter.
-PENDING = {"key", "n", "size"}
+PENDING = {"key", "size"}
 PENDING_OPTIONS = {"--multiple", "--n", "--pool", "--session"}
 
 

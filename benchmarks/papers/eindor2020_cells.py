@@ -5,16 +5,12 @@ from time import perf_counter, process_time
 
 import numpy as np
 from common import DEVLIN, RAW, load
+from scenarios import keyword_seed, reference_seed, unbiased_seed
 
 from skactive import ActiveLearner, get_strategy, simulate
 from skactive.analysis import describe_batches
 from skactive.bert import BertClassifier, BertFeatures, clear_cache
-from skactive.simulation import (
-    keyword_seed,
-    make_imbalanced,
-    reference_seed,
-    unbiased_seed,
-)
+from skactive.simulation import make_imbalanced
 
 SCENARIOS = ("balanced", "imbalanced", "imbalanced-practical")
 
@@ -96,8 +92,8 @@ def make_seed(data, scenario, X, y, n_initial, seed):
         return reference_seed(X, n_initial["balanced"], random_state=seed)
     n = n_initial["wanted"]
     if scenario == "imbalanced":
-        return unbiased_seed(y, n, positive=1, random_state=seed)
-    return keyword_seed(X, WANTED[data][1], n, negative=0, random_state=seed)
+        return unbiased_seed(y, n, random_state=seed)
+    return keyword_seed(X, WANTED[data][1], n, random_state=seed)
 
 
 def make_opener(settings):

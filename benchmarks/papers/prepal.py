@@ -5,7 +5,7 @@
     python benchmarks/papers/prepal.py --scale paper --device cuda
     python benchmarks/papers/prepal.py --rebuild --page   # the page from its numbers
 
-Four protocols of skactive.simulation._protocols. AL+LR: logistic regression on fixed
+Four protocols, each by skactive.simulate. AL+LR: logistic regression on fixed
 representations labels and is kept. PRepAL: it labels, and an encoder is fine-tuned
 once. AL+FT: the encoder is fine-tuned in every round. Transfer: the representations of
 one encoder label, another is fine-tuned. The first two share their loop, so one run
@@ -32,7 +32,7 @@ from prepal_figures import LOOP, draw
 from prepal_page import page
 
 from skactive.analysis import mean_jaccard
-from skactive.simulation import PREPAL, Run
+from skactive.simulation import Run
 
 STRATEGIES = [
     *("random", "entropy", "variation_ratio", "bald", "batchbald"),
@@ -76,7 +76,7 @@ SCALES = {
         "data": PAPER_DATA,
         "seeds": 5,
         "sizes": {"n_pool": None, "n_test": None, "max_length": 128, "max_epochs": 3},
-        "schedule": {k: PREPAL[k] for k in ("n_initial", "n_rounds", "batch_size")},
+        "schedule": {"n_initial": 50, "n_rounds": 39, "batch_size": 50},
         # As printed: 1e-6 for the encoder, 2e-5 for the classifier.
         "training": {"lr": 1e-6, "head_lr": 2e-5, "early_stopping": True},
         "final": dict.fromkeys(PAPER_DATA, tuple(STRATEGIES)),

@@ -8,9 +8,8 @@ from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from skactive import ActiveLearner
+from skactive import ActiveLearner, simulate
 from skactive.bert import BertClassifier, BertFeatures
-from skactive.simulation import al_ft, al_lr, prepal, transfer
 
 
 def open_encoder(which, settings):
@@ -86,10 +85,11 @@ def run_cell(settings, *, protocol, data, strategy, encoder, final, seed, **cell
     if protocol == "AL+FT":  # the one that takes long
         name = f"{data}-{strategy}-{encoder}-{seed}"
         options["folder"] = settings.out / "al-ft" / name
-    play = {"AL+LR": al_lr, "PRepAL": prepal, "AL+FT": al_ft, "Transfer": transfer}
     start = perf_counter(), process_time()
-    run = play[protocol](learner, X, y, **options)
-    run.info |= {"data": data, "seed": seed}
+    run = simulate(learner, X, y, **options)
+    if not final:  # the model of the last round is kept
+        run.final_scores = dict(run.rounds[-1]["scores"])
+    run.info |= {"data": data, "seed": seed, "protocol": protocol}
     return {"run": run.to_dict(), **_seconds(start)}
 
 

@@ -11,9 +11,8 @@ import torch
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from skactive import ActiveLearner
+from skactive import ActiveLearner, simulate
 from skactive.bert import BertClassifier, BertFeatures
-from skactive.simulation import prepal
 
 
 def make_learner(problem, seed):
@@ -47,7 +46,7 @@ def make_final(problem, seed):
 
 def run_prepal(problem, seed):
     """Do in one call what `play` does with a `Loop`."""
-    return prepal(
+    return simulate(
         make_learner(problem, seed),
         np.asarray(problem.texts, dtype=object),
         problem.labels,

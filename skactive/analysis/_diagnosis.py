@@ -12,7 +12,7 @@ from scipy.integrate import trapezoid
 
 from .._utils._containers import count_items
 from .._utils._labels import as_labels
-from .._utils._sklearn import validate_params
+from .._utils._sklearn import Interval, StrOptions, validate_params
 from ._areas import labels_to_reach
 from ._batches import describe_batches
 from ._curves import (
@@ -187,7 +187,8 @@ class Diagnosis:
 @validate_params(
     {
         "scoring": [str, None],
-        "criterion": [str],
+        "criterion": [StrOptions(set(WHERE))],
+        "worthwhile": [Interval(Real, 0, None, closed="left")],
         "random_state": ["random_state"],
     }
 )
@@ -281,12 +282,6 @@ def diagnose(
     random's last accuracy, 0.7000: after 89 labels, random after 150 (61 saved)
     """  # noqa: E501
     runs, baseline_runs = as_runs(runs), as_runs(baseline_runs, "baseline_runs")
-    if not isinstance(worthwhile, Real) or not worthwhile >= 0:
-        raise ValueError(f"'worthwhile' must be at least 0, got {worthwhile!r}.")
-    if criterion not in WHERE:
-        raise ValueError(
-            f"'criterion' must be one of {list(WHERE)}, got {criterion!r}."
-        )
     check_options(confidence_level, n_resamples)
     scoring = name_metric([*runs, *baseline_runs], scoring)
     grid, scores = align_runs([*runs, *baseline_runs], scoring)

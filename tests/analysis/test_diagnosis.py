@@ -277,11 +277,11 @@ def test_the_diagnosis_is_reproducible():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"worthwhile": -1}, "'worthwhile' must be at least 0"),
-        ({"worthwhile": "much"}, "'worthwhile' must be at least 0"),
+        ({"worthwhile": -1}, "The 'worthwhile' parameter of diagnose must be"),
+        ({"worthwhile": "much"}, "The 'worthwhile' parameter of diagnose must be"),
         (
             {"criterion": "area"},
-            r"'criterion' must be one of \['curve', 'end'\], got 'area'",
+            "The 'criterion' parameter of diagnose must be a str among",
         ),
         ({"confidence_level": 1.0}, "'confidence_level' must be between 0 and 1"),
         ({"n_resamples": 0}, "'n_resamples' must be an int from 1"),

@@ -582,7 +582,6 @@ def files(folder):
     draws = {"n_draws": 4, "random_state": 0}
     train = {"X_train": X, "y_train": Y, "sample_weight": np.ones(16)}
     seeded = {"random_state": 0}
-    some = {"n": 3, "n_assumed": 2, **seeded}
     calls = {
         "load": (skactive.load, {"folder": str(place)}),
         "sample_proba": (
@@ -607,15 +606,6 @@ def files(folder):
                 **{"X": TEXTS, "y": Y, "minority": "ham", "prior": 0.2, "ratio": None},
                 **{"return_positions": False, **seeded},
             },
-        ),
-        "reference_seed": (simulation.reference_seed, {"X": X, "n": 3, **seeded}),
-        "unbiased_seed": (
-            simulation.unbiased_seed,
-            {"y": Y, "positive": "ham", "negative": "spam", **some},
-        ),
-        "keyword_seed": (
-            simulation.keyword_seed,
-            {"X": TEXTS, "pattern": "ham", "negative": "spam", **some},
         ),
         "Run": (
             Run,

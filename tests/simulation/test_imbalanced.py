@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from skactive.simulation import make_imbalanced, unbiased_seed
+from skactive.simulation import make_imbalanced
 
 from ._helpers import CLASSES as Y
 from ._helpers import ITEMS as X
@@ -151,5 +151,3 @@ def test_what_cannot_be_made_is_refused(params, message):
 def test_targets_that_are_no_classes_are_refused(y):
     with pytest.raises(TypeError, match="'y' must hold one class for each item"):
         make_imbalanced(X, y, minority=0)
-    with pytest.raises(TypeError, match="'y' must hold one class for each item"):
-        unbiased_seed(y, positive=0)

