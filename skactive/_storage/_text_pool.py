@@ -98,12 +98,12 @@ class TextPool(Sequence):
                 f"'positions' must be positions in this pool: {exc}"
             ) from exc
 
-    def batches(self, size: int = 8192) -> Iterator[list[Any]]:
+    def batches(self, batch_size: int = 8192) -> Iterator[list[Any]]:
         """Return an iterator of the texts in order, in lists.
 
         Parameters
         ----------
-        size : int, default=8192
+        batch_size : int, default=8192
             Number of texts in each list but the last.
 
         Returns
@@ -114,11 +114,11 @@ class TextPool(Sequence):
         Raises
         ------
         ValueError
-            If `size` is no int of at least 1.
+            If `batch_size` is no int of at least 1.
         """
-        check_count("size", size)
-        starts = range(0, len(self), size)
-        return (self._file.read_texts(self._rows[i : i + size]) for i in starts)
+        check_count("batch_size", batch_size)
+        starts = range(0, len(self), batch_size)
+        return (self._file.read_texts(self._rows[i : i + batch_size]) for i in starts)
 
     def __iter__(self) -> Iterator[Any]:
         for texts in self.batches():
@@ -224,10 +224,10 @@ class PoolIds(Sequence):
             return self._file.read_ids(range(rows, rows + 1))[0]
         return PoolIds(self._file, rows)
 
-    def batches(self, size=8192):
-        """Yield the ids in order, in lists of at most `size`."""
-        for start in range(0, len(self), size):
-            yield self._file.read_ids(self._rows[start : start + size])
+    def batches(self, batch_size=8192):
+        """Yield the ids in order, in lists of at most `batch_size`."""
+        for start in range(0, len(self), batch_size):
+            yield self._file.read_ids(self._rows[start : start + batch_size])
 
     def __iter__(self):
         for ids in self.batches():

@@ -40,7 +40,7 @@ class PrecomputedFeatures(
         A folder that `transform_to` wrote; a `.npy` file of shape (n, d); or files of
         Parquet or Arrow with a column of vectors: one file, a folder of them, or any
         dataset of pyarrow, such as that of Lance.
-    key : str or None, default=None
+    id : str or None, default=None
         Column of the ids in such files; `transform` then takes ids, or a data frame
         with a column of this name. With None, `transform` takes texts for a folder that
         `transform_to` wrote, and row numbers otherwise.
@@ -90,7 +90,7 @@ class PrecomputedFeatures(
 
     _parameter_constraints = {
         "source": [str, os.PathLike, HasMethods(["to_batches"])],
-        "key": [str, None],
+        "id": [str, None],
         "vectors": [str],
         "encoder": [HasMethods(["transform"]), None],
     }
@@ -99,12 +99,12 @@ class PrecomputedFeatures(
         self,
         source: Any,
         *,
-        key: str | None = None,
+        id: str | None = None,
         vectors: str = "vector",
         encoder: Any = None,
     ):
         self.source = source
-        self.key = key
+        self.id = id
         self.vectors = vectors
         self.encoder = encoder
 
@@ -132,7 +132,7 @@ class PrecomputedFeatures(
         Parameters
         ----------
         X : sequence of n texts, ids or row numbers
-            See `key`. A `TextPool` of texts is looked up without reading its texts.
+            See `id`. A `TextPool` of texts is looked up without reading its texts.
 
         Returns
         -------
@@ -196,12 +196,12 @@ class PrecomputedFeatures(
         return opened.features, rows
 
     def _open(self):
-        return open_vectors(self.source, self.key, self.vectors)
+        return open_vectors(self.source, self.id, self.vectors)
 
     def _hash_items(self, X, opened):
         """Return the keys (n,) of texts or ids."""
-        if self.key is not None and hasattr(X, "columns"):
-            X = X[self.key]
+        if self.id is not None and hasattr(X, "columns"):
+            X = X[self.id]
         if opened.recipe is not None:
             return hash_texts(X)
         if hasattr(X, "ids"):
@@ -221,8 +221,8 @@ class PrecomputedFeatures(
                 f"{len(unknown)} others, at positions: {list_some(unknown)}. {advice}"
             )
         self._check_encoder(opened)
-        if self.key is not None and hasattr(X, "columns"):
-            X = X[self.key]
+        if self.id is not None and hasattr(X, "columns"):
+            X = X[self.id]
         found = np.asarray(self.encoder.transform(take_rows(X, unknown)))
         width = opened.features.shape[1]
         if found.shape != (len(unknown), width):
@@ -276,7 +276,7 @@ def _check_row_numbers(X, n_rows):
     if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
         raise TypeError(
             f"'X' must hold row numbers of the vectors, got an array of shape "
-            f"{rows.shape} and dtype {rows.dtype}. Pass integers, or 'key' to look ids "
+            f"{rows.shape} and dtype {rows.dtype}. Pass integers, or 'id' to look ids "
             "up."
         )
     outside = np.flatnonzero((rows < 0) | (rows >= n_rows))

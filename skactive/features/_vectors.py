@@ -66,7 +66,7 @@ def _open(source, key, column):
 def _open_npy(path, key):
     if key is not None:
         raise ValueError(
-            f"'key' must be None for a .npy file, which has no columns, got {key!r}. "
+            f"'id' must be None for a .npy file, which has no columns, got {key!r}. "
             "Pass row numbers to transform."
         )
     features = open_array(path)
@@ -151,7 +151,7 @@ def _open_dataset(path):
 
 def _import(dataset, key, column, name):
     """Copy the vectors of a dataset into a temporary file, a batch at a time."""
-    for what, wanted in (("vectors", column), ("key", key)):
+    for what, wanted in (("vectors", column), ("id", key)):
         if wanted is not None and wanted not in dataset.schema.names:
             raise ValueError(
                 f"{what!r} must be a column of {name!r}, got {wanted!r}. The columns "

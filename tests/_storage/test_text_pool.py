@@ -115,7 +115,7 @@ def test_batches_are_lists_in_order(pool, size):
 
 @pytest.mark.parametrize("size", [0, -1, 2.5])
 def test_other_sizes_of_batches_are_refused(pool, size):
-    with pytest.raises(ValueError, match="'size' must be an int of at least 1"):
+    with pytest.raises(ValueError, match="'batch_size' must be an int of at least 1"):
         pool.batches(size)
 
 

@@ -120,7 +120,7 @@ def test_a_pool_is_written(tmp_path):
 def test_a_column_of_a_data_frame(folder):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"n": 1, "text": TEXTS[3:7]})
-    found = PrecomputedFeatures(folder, key="text").transform(frame)
+    found = PrecomputedFeatures(folder, id="text").transform(frame)
     assert_array_equal(found, rows_of(TEXTS[3:7]))
 
 
@@ -224,7 +224,7 @@ def test_row_numbers(file):
         ([0, 50], ValueError, r"in \[0, 50\), got 50 at position 1"),
         ([-1], ValueError, r"in \[0, 50\), got -1 at position 0"),
         ([0.5], TypeError, "must hold row numbers.*float64"),
-        (["a"], TypeError, "Pass integers, or 'key'"),
+        (["a"], TypeError, "Pass integers, or 'id'"),
         ([[1, 2]], TypeError, r"shape \(1, 2\)"),
     ],
 )
@@ -237,8 +237,8 @@ def test_files_that_hold_no_vectors(tmp_path, file):
     np.save(tmp_path / "numbers.npy", np.arange(3))
     with pytest.raises(ValueError, match=r"got int64 of shape \(3,\)"):
         PrecomputedFeatures(tmp_path / "numbers.npy").fit([0])
-    with pytest.raises(ValueError, match=r"'key' must be None for a \.npy file"):
-        PrecomputedFeatures(file, key="id").fit([0])
+    with pytest.raises(ValueError, match=r"'id' must be None for a \.npy file"):
+        PrecomputedFeatures(file, id="id").fit([0])
 
 
 # Parquet, Arrow, Lance -------------------------------------------------------------
@@ -287,7 +287,7 @@ SOURCES = ["parquet", "feather", "folder", "dataset", "table", "lance"]
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_vectors_of_other_systems(tmp_path, source):
-    stored = PrecomputedFeatures(save(tmp_path, source, make_table("fixed")), key="id")
+    stored = PrecomputedFeatures(save(tmp_path, source, make_table("fixed")), id="id")
     assert_array_equal(stored.transform(IDS), ROWS)
     assert_array_equal(stored.transform([IDS[7], IDS[2]]), ROWS[[7, 2]])
     copy = stored if source == "table" else clone(stored)  # pyarrow copies no tables
@@ -308,7 +308,7 @@ def test_types_of_vectors(tmp_path, kind, dtype):
 def test_ids_are_numbers_or_a_column(tmp_path):
     pd = pytest.importorskip("pandas")
     path = save(tmp_path, "parquet", make_table("fixed"))
-    stored = PrecomputedFeatures(path, key="n")
+    stored = PrecomputedFeatures(path, id="n")
     assert_array_equal(stored.transform(np.array([9, 4])), ROWS[[9, 4]])
     frame = pd.DataFrame({"n": [9, 4], "text": ["a", "b"]})
     assert_array_equal(stored.transform(frame), ROWS[[9, 4]])
@@ -323,7 +323,7 @@ def test_the_ids_of_a_pool(tmp_path):
     lines = "".join(f'{{"key": "{id}", "t": "text"}}\n' for id in IDS[::-1])
     (tmp_path / "p.jsonl").write_text(lines, encoding="utf-8")
     pool = open_pool(tmp_path / "p.jsonl", "t", id="key")
-    stored = PrecomputedFeatures(path, key="id")
+    stored = PrecomputedFeatures(path, id="id")
     assert_array_equal(stored.transform(pool), ROWS[::-1])
     assert_array_equal(stored.transform(pool[[3, 1]]), ROWS[[46, 48]])
 
@@ -336,10 +336,10 @@ def test_tables_that_do_not_fit(tmp_path):
 
         source = ds.dataset(pa.table(columns))
         with pytest.raises(error, match=match):
-            PrecomputedFeatures(source, key="id").fit(IDS)
+            PrecomputedFeatures(source, id="id").fit(IDS)
 
     refuse(ValueError, "'vectors' must be a column.*The columns are 'id'", id=[1])
-    refuse(ValueError, "'key' must be a column.*got 'id'", vector=[[1.0]])
+    refuse(ValueError, "'id' must be a column.*got 'id'", vector=[[1.0]])
     refuse(TypeError, "lists of floating-point numbers, got string", **two("a", "b"))
     refuse(TypeError, "floating-point numbers, got list", **two([1], [2]))
     refuse(ValueError, "must not be null, got 1 null", **two([1.0], None))

@@ -223,15 +223,6 @@ def simulations(folder):
         _function(simulation.read_runs),
         repeats=True,
     )
-    yield Target(
-        "proxy",
-        lambda: {
-            **{"learner": _learner(), "X": X, "y": Y, "n_initial": 4, "n_rounds": 1},
-            **{"final_estimator": LogisticRegression(), "estimator": None},
-        },
-        _function(simulation.proxy),
-        ordered=("X", "y"),
-    )
     trained = _fitted(X, Y)()
     run = simulate(_learner(), **data, n_initial=4, n_rounds=2)
     required = {"label_budget": {"n_labels": 5}, "round_budget": {"n_rounds": 5}}
