@@ -108,7 +108,7 @@ def pools(folder):
     pool = open_pool(path, "text")
     calls = {
         "take_rows": {"positions": [0, 3]},
-        "batches": {"size": 4},
+        "batches": {"batch_size": 4},
     }
     for name, valid in calls.items():
         yield Target(
