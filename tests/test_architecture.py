@@ -101,14 +101,19 @@ def _listed(folder):
 def _find_private_imports(path, tree):
     """Return the names that a file imports from another folder, which lists them not.
 
-    Folders whose name begins with an underscore are shared by all.
+    Folders whose name begins with an underscore are shared by all, inner ones too.
     """
     package = path.relative_to(PACKAGE).parts[:-1]
     hits = set()
     for node in _imports(tree):
         base = package[: len(package) - node.level + 1]
         parts = [*base, *(node.module.split(".") if node.module else [])]
-        if not node.level or not parts or parts[0].startswith("_"):
+        folders = [
+            PACKAGE.joinpath(*parts[: i + 1])
+            for i, part in enumerate(parts)
+            if part.startswith("_")
+        ]
+        if not node.level or not parts or any(map(Path.is_dir, folders)):
             continue
         if parts[0] != _room(path) and (PACKAGE / parts[0]).is_dir():
             names = {alias.name for alias in node.names} - _listed(parts[0])

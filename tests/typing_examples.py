@@ -122,7 +122,9 @@ def analyze(margin: list[Run], random: list[Run], pool: NDArray[np.float64]) -> 
     assert_type(labels_needed(groups, random, 500, scoring="f1"), LabelsNeeded)
     print(equal_time(groups, [10, 60]), equal_time(margin, phases=["query"]))
     print(welch_t([0.8, 0.9], np.array([0.7, 0.8])).p_value.is_integer())
-    verdict = diagnose(margin, random, features=pool, y=["ham", "spam"], groupby="end")
+    verdict = diagnose(
+        margin, random, features=pool, y=["ham", "spam"], criterion="end"
+    )
     assert_type(verdict, Diagnosis)
     return str(verdict)
 

@@ -9,7 +9,15 @@ from ._comparison import (
     welch_t,
     wilcoxon,
 )
+
+# Private names that other folders use are imported as themselves.
+from ._curves import Groups as Groups
 from ._curves import LearningCurve, align_runs, band_width, group_runs, learning_curve
+from ._curves import Runs as Runs
+from ._curves import name_metric as name_metric
+from ._curves import pair_runs as pair_runs
+from ._curves import sort_runs as sort_runs
+from ._curves import split_groups as split_groups
 from ._diagnosis import Diagnosis, diagnose
 from ._discovery import ClassCoverage, class_coverage
 from ._labels_needed import LabelsNeeded, labels_needed

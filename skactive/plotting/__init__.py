@@ -5,6 +5,8 @@ artists are attributes that can be changed. matplotlib is imported when somethin
 drawn.
 """
 
+# A private name that other folders use is imported as itself.
+from ._axes import import_figure as import_figure
 from ._curves import ActiveLearningCurveDisplay
 from ._labels_needed import LabelsNeededDisplay
 from ._layers import LayerChangeDisplay

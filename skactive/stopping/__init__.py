@@ -4,6 +4,7 @@ Call `rule.start()` before a loop and `rule.check(run, learner, X)` after each r
 """
 
 from ._base import AllOf, AnyOf, StoppingRule
+from ._base import should_stop as should_stop
 from ._callback import as_callback
 from ._cost import CostRule
 
