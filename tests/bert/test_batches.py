@@ -49,7 +49,7 @@ def test_tables_of_pairs(tiny_bert, kind, tmp_path):
     expected = uncached(tiny_bert).transform(list(zip(TEXTS, TEXTS[::-1], strict=True)))
     table = found if kind == "table" else pa.Table.from_batches([found])
     pq.write_table(table, tmp_path / "vectors.parquet")
-    stored = PrecomputedFeatures(tmp_path / "vectors.parquet", key="id")
+    stored = PrecomputedFeatures(tmp_path / "vectors.parquet", id="id")
     np.testing.assert_array_equal(stored.transform([7, 3]), expected[[7, 3]])
 
 
@@ -144,7 +144,7 @@ def test_ray_while_a_worker_dies(tiny_bert, tmp_path):
     assert [row["id"] for row in rows] == list(range(120))
     expected = expected_in_batches(tiny_bert, 10)
     np.testing.assert_array_equal(np.stack([row["vector"] for row in rows]), expected)
-    stored = PrecomputedFeatures(tmp_path / "vectors", key="id")
+    stored = PrecomputedFeatures(tmp_path / "vectors", id="id")
     np.testing.assert_array_equal(stored.transform(range(120)), expected)
 
 
@@ -174,5 +174,5 @@ def test_dask_while_a_worker_dies(tiny_bert, tmp_path):
     assert found["id"].tolist() == list(range(120))
     expected = expected_in_batches(tiny_bert, 10)
     np.testing.assert_array_equal(np.stack(found["vector"]), expected)
-    stored = PrecomputedFeatures(tmp_path / "vectors", key="id")
+    stored = PrecomputedFeatures(tmp_path / "vectors", id="id")
     np.testing.assert_array_equal(stored.transform(range(120)), expected)
