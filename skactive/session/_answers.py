@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from numbers import Real
 from pathlib import Path
 
@@ -10,11 +11,10 @@ import numpy as np
 from .._utils._containers import as_list
 from .._utils._labels import list_classes
 from .._utils._sklearn import check_bool
-from ._format_import import import_format
+from ._compare import compare
 from ._ids import shorten
-from ._import_export import import_table
+from ._import_export import ImportedLabels, read_answers
 from ._labels import rename_class, restore_class
-from ._mirror import compare
 
 
 class Answers:
@@ -58,67 +58,41 @@ class Answers:
     def import_file(self, path, columns, format, annotator, ignore_unknown):
         """Record the labels of a file; see `LabelingSession.import_labels`."""
         kind, state = self._vocabulary.kind_of_file(), self._state
-        if format is None:
-            imported, labels = import_table(
-                path, columns, state.pool, state.answers, kind, ignore_unknown
-            )
-            if labels:
-                self._tell_imported(labels, annotator, Path(path).name)
-            return imported
-        imported, answers, skips = import_format(
+        found, unknown = read_answers(
             path, columns, state.pool, state, kind, format, annotator, ignore_unknown
         )
-        self._record_imported(answers, skips, Path(path).name)
-        return imported
-
-    def _tell_imported(self, labels, annotator, source):
-        """Record labels of a file, a dict of id to label."""
-        ids = list(labels)
-        self._record(
-            "tell",
-            ids=ids,
-            labels=self._vocabulary.read(list(labels.values()), ids),
-            by=annotator,
-            unasked=self._check_queried(ids, True),
-            source=source,
+        policy = "keep labels" if format is None else "keep answers"
+        difference = compare(found, state, policy)
+        ids = [id for id, _ in difference.told]
+        labels = [answer.label for _, answer in difference.told]
+        difference.told = [
+            (id, replace(answer, label=label))
+            for (id, answer), label in zip(
+                difference.told, self._vocabulary.read(labels, ids), strict=True
+            )
+        ]
+        self._record_difference(difference, Path(path).name)
+        return ImportedLabels(
+            list(dict.fromkeys(ids)),
+            list(dict.fromkeys(difference.unchanged)),
+            difference.conflicts,
+            unknown,
         )
-
-    def _record_imported(self, answers, skipped, source):
-        """Record answers by annotator and id, and skips by annotator, of a file."""
-        checked = {  # all before any is recorded
-            annotator: self._vocabulary.read(
-                [answer.label for answer in labels.values()], list(labels)
-            )
-            for annotator, labels in answers.items()
-        }
-        for annotator, labels in answers.items():
-            seconds = [answer.seconds for answer in labels.values()]
-            self._record(
-                "tell",
-                ids=list(labels),
-                labels=checked[annotator],
-                by=annotator,
-                unasked=self._check_queried(list(labels), True),
-                seconds=None if None in seconds else seconds,
-                source=source,
-            )
-        for annotator, ids in skipped.items():
-            is_new = self._check_queried(ids, True)
-            self._record("skip", ids=ids, by=annotator, unasked=is_new, source=source)
 
     def mirror(self, found, source):
         """Record what a source says otherwise than the session; return a Difference.
 
         `found` is a dict of id to Mirrored. Answers from elsewhere stay.
         """
-        difference = compare(
-            found, self._state, self._state.events, source, self._check_label
-        )
+        difference = compare(found, self._state, "take over", source, self._check_label)
+        self._record_difference(difference, source)
+        return difference
+
+    def _record_difference(self, difference, source):
         for event, fields in difference.events():
             if event in ("tell", "skip"):
                 fields["unasked"] = self._check_queried(fields["ids"], True)
             self._record(event, source=source, **fields)
-        return difference
 
     def _check_label(self, id, label):
         """Return a checked label of one item."""

@@ -2,23 +2,25 @@
 
 import json
 import re
+from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from .._storage._fingerprint import hash_item
 from .._utils._labels import is_missing, predict_labels, same_label
-from .._utils._sklearn import check_path
+from .._utils._sklearn import check_option, check_path
 from ..datasets._reader import is_untyped, read_cells
 from ..datasets._writer import write_table
-from ._ids import shorten
+from ._compare import Mirrored
+from ._formats import FORMATS, PAIR, FileAnswer, Item, read_format
+from ._ids import is_id, shorten
 from ._manifest import read_contents
 from ._pool import assign_rows
 from ._state import read_session
 
 HASH = "content_hash"
-PAIR = ["text_1", "text_2"]
 
 
 @dataclass(frozen=True)
@@ -116,55 +118,71 @@ def _item_columns(pool, ids):
     return {name: [text[i] for text in texts] for i, name in enumerate(PAIR)}
 
 
-def import_table(path, columns, pool, answers, kind, ignore_unknown):
-    """Read labels and compare them with those of a session.
+def read_answers(path, columns, pool, state, kind, format, annotator, ignore_unknown):
+    """Return the answers in a file, dict of id to Mirrored, and the unknown items.
 
-    `columns` are the names of the columns of ids, labels and texts. Return an
-    ImportedLabels, and the labels to record as a dict. Raise a ValueError if an item
-    is unknown or has two labels.
+    `columns` are the names of the columns of ids, labels and texts, and `annotator`
+    stands for one that the file does not name. Raise a ValueError if an item is unknown
+    or has two labels of one annotator.
     """
     check_path("path", path)
-    columns = check_columns(*columns)
+    id, label, names = _check_columns(*columns)
     path = Path(path).expanduser()
-    if path.is_dir():
-        rows = _read_session(path)
+    if format is not None:
+        items = _read_format(path, format, names, label, pool, kind)
+    elif path.is_dir():
+        items = _read_session(path)
     else:
-        rows = _read_table(path, *columns, pool, kind)
-    imported, labels = ImportedLabels(), {}
-    changed, contradictory = [], []
-    found = assign_rows([(row.id, row.content) for row in rows], pool, answers)
-    for row, id in zip(rows, found, strict=True):
-        if id is None:
-            imported.unknown.append(row.text if row.id is None else row.id)
-            changed += [row.id] * (row.id in pool)
-        elif not same_label(labels.setdefault(id, row.label), row.label):
-            contradictory.append(id)
-    if imported.unknown and not ignore_unknown:
+        items = _read_table(path, id, label, names, pool, kind)
+    found, unknown, changed, contradictory = {}, [], [], []
+    for item, id in zip(items, _find_items(items, pool, state.answers), strict=True):
+        if id is None and item.answers:
+            unknown.append(item.text if item.id is None else item.id)
+            changed += [item.id] * (item.id in pool)
+            continue
+        for answer in item.answers:
+            answer = replace(answer, annotator=answer.annotator or annotator, time="")
+            given = found.setdefault(id, {})
+            before = given.get(answer.annotator)
+            if before is None or before.label is None:
+                given[answer.annotator] = answer
+            elif answer.label is not None and not same_label(
+                before.label, answer.label
+            ):
+                contradictory.append(answer.where or id)
+    if unknown and not ignore_unknown:
         note = f" The content of {shorten(changed)} differs." if changed else ""
         raise ValueError(
-            f"{str(path)!r} has labels of {len(imported.unknown)} items that are not "
-            f"in the pool: {shorten(imported.unknown)}.{note} Pass ignore_unknown=True "
-            "to ignore them. Nothing was recorded."
+            f"{str(path)!r} has labels of {len(unknown)} items that are not in the "
+            f"pool: {shorten(unknown)}.{note} Pass ignore_unknown=True to ignore them."
         )
     if contradictory:
         raise ValueError(
             f"{str(path)!r} gives {len(contradictory)} items more than one label: "
-            f"{shorten(contradictory)}. Keep one for each. Nothing was recorded."
+            f"{shorten(contradictory)}. Keep one for each."
         )
-    for id, label in list(labels.items()):
-        if id not in answers:
-            imported.added.append(id)
-            continue
-        own = answers[id].label
-        if same_label(own, label):
-            imported.unchanged.append(id)
-        else:
-            imported.conflicts.append((id, own, label))
-        del labels[id]
-    return imported, labels
+    return {id: Mirrored(tuple(x.values())) for id, x in found.items()}, unknown
 
 
-def check_columns(id, label, text):
+def _find_items(items, pool, preferred):
+    """Return the id of each item, None if the pool lacks it.
+
+    An annotator answers each of several copies of a text once, so the same text is
+    another copy when an annotator answers it again.
+    """
+    keys, seen = [], Counter()
+    for item in items:
+        same = item.id if is_id(item.id) else None, item.content
+        who = (*same, tuple(sorted(str(a.annotator) for a in item.answers)))
+        keys.append((*same, seen[who]))
+        seen[who] += 1
+    unique = list(dict.fromkeys(keys))
+    rows = [(id, content) for id, content, _ in unique]
+    ids = dict(zip(unique, assign_rows(rows, pool, preferred), strict=True))
+    return [ids[key] for key in keys]
+
+
+def _check_columns(id, label, text):
     """Return the names of the columns; those of the texts as a list."""
     texts = [] if text is None else [text] if isinstance(text, str) else text
     texts = texts if isinstance(texts, list | tuple) else [text]
@@ -177,14 +195,30 @@ def check_columns(id, label, text):
     return id, label, list(texts)
 
 
-@dataclass(frozen=True)
-class _Row:
-    """A label, and the id, hash or text of its item."""
-
-    label: object
-    id: object = None
-    content: int | None = None
-    text: object = None
+def _read_format(path, format, names, label, pool, kind):
+    if pool.kind is None:
+        check_option("format", format, tuple(FORMATS))
+        raise ValueError(
+            "'format' must be None for a pool without texts: items are found by their "
+            "texts. Import a table."
+        )
+    names = names or (["text"] if pool.kind == "text" else PAIR)
+    items = read_format(path, format, names, label, kind == "names")
+    if kind in (None, "str", "names", "str or names"):
+        return items
+    # These programs name classes by str; the session has other labels.
+    cells = [a.label for item in items for a in item.answers if a.label is not None]
+    read = find_reading(kind, [cell for cell in cells if isinstance(cell, str)], path)
+    return [
+        replace(
+            item,
+            answers=tuple(
+                replace(a, label=read(a.label)) if isinstance(a.label, str) else a
+                for a in item.answers
+            ),
+        )
+        for item in items
+    ]
 
 
 def _read_session(folder):
@@ -192,7 +226,7 @@ def _read_session(folder):
     ids = [id for id, answer in state.answers.items() if not is_missing(answer.label)]
     contents = read_contents(folder, manifest, events, ids)
     return [
-        _Row(state.answers[id].label, id, content or None)
+        Item(id, None, (FileAnswer(state.answers[id].label),), content or None)
         for id, content in zip(ids, contents, strict=True)
     ]
 
@@ -228,14 +262,14 @@ def _read_table(path, id, label, given, pool, kind):
     ]
     if is_untyped(path):
         labeled = _read_untyped(labeled, pool, kind, path)
-    rows = []
+    read = []
     for label, id, item in labeled:
         content, shown = None, item
         if item is not None:
             shown = item[0] if len(item) == 1 else item
             content = _read_content(shown, pool)
-        rows.append(_Row(label, id, content, shown))
-    return rows
+        read.append(Item(id, shown, (FileAnswer(label),), content))
+    return read
 
 
 def _read_content(item, pool):
@@ -257,8 +291,7 @@ def _read_untyped(rows, pool, kind, path):
             if len(same) > 1:
                 raise ValueError(
                     f"{str(path)!r} names the item {id}, and the ids {shorten(same)} "
-                    "of the pool look alike there. Use a .jsonl or .parquet file. "
-                    "Nothing was recorded."
+                    "of the pool look alike there. Use a .jsonl or .parquet file."
                 )
             id = same[0]
         if item is not None:
@@ -324,7 +357,7 @@ def find_reading(kind, cells, path):
         except ValueError as exc:
             raise ValueError(
                 f"{str(path)!r} has the label {cell!r}, and the session's labels are "
-                f"of the kind {kind!r}. Write them in one way. Nothing was recorded."
+                f"of the kind {kind!r}. Write them in one way."
             ) from exc
     return read
 

@@ -14,7 +14,7 @@ from ..simulation import Run
 from ._agreement import Agreement
 from ._answers import Answers
 from ._background import make_encoder
-from ._format_export import export_format
+from ._formats import export_format
 from ._import_export import ImportedLabels, export_table, predict_items
 from ._insights import Estimate, Insights
 from ._journal import Journal
@@ -910,8 +910,10 @@ class LabelingSession:
         Notes
         -----
         Argilla identifies people by UUID, so one is made of each name, and the names
-        are in ``metadata``. Label Studio identifies them by the email addresses of its
-        users, and refuses a file with an unknown one.
+        are in ``metadata``. A discarded response without a value does not load there,
+        and doccano has no skips, so skips are not in these files. Label Studio
+        identifies people by the email addresses of its users, and refuses a file with
+        an unknown one.
 
         Only JSONL can hold half of a surrogate pair, and Parquet holds `int` of at most
         64 bits. An export that is impossible raises an error. JSONL and Parquet keep

@@ -219,7 +219,7 @@ def test_answers_of_several_people_survive_a_round_trip(
     imported = second.import_labels(path, format=format)
     assert second.answers == first.answers
     assert second.labels == first.labels
-    assert second.skipped == ([] if format == "doccano" else [2])
+    assert second.skipped == ([] if format in ("doccano", "argilla") else [2])
     assert sorted(imported.added) == [0, 4, 5]
     if format == "label-studio":
         assert second.history(0)[-1]["seconds"] == 1.5
@@ -266,7 +266,6 @@ def test_files_have_the_form_that_the_programs_load(open_texts, tmp_path):
     assert [option["id"] for option in task["options"]] == ["disaster", "no"]
     assert (task["accept"], task["answer"]) == (["disaster"], "accept")
     assert task["_annotator_id"] == "me"
-    assert isinstance(task["_timestamp"], int)
     record = records["argilla"]
     assert (record["id"], record["fields"]) == ("0", {"text": TEXTS[0]})
     (response,) = record["responses"]["label"]
@@ -393,7 +392,7 @@ GOOD = {"text": "flood", "accept": ["no"], "answer": "accept"}
         (
             "prodigy",
             json.dumps(GOOD) + "\n\n" + json.dumps({**GOOD, "answer": "yes"}),
-            "line 3 of .* must have 'answer', one of 'accept', 'reject' and 'ignore'",
+            "line 3 of .* must have 'answer', one of 'accept', 'ignore', 'reject', got",
         ),
         ("prodigy", json.dumps({**GOOD, "accept": ["a", "b"]}), "must have one label"),
         ("prodigy", json.dumps({**GOOD, "accept": [None]}), "a label of text or a num"),
@@ -406,7 +405,7 @@ GOOD = {"text": "flood", "accept": ["no"], "answer": "accept"}
         (
             "prodigy",
             json.dumps(GOOD) + "\n" + json.dumps({**GOOD, "accept": ["x"]}),
-            "line 2 of .* has the label 'x', and line 1 of .* has 'no' for the same",
+            r"bad\.jsonl' gives 1 items more than one label: \"line 2 of .*bad\.jsonl",
         ),
         ("label-studio", "{}", r"must hold a list of records, got \{\}"),
         ("label-studio", "", "must be a JSON list, got ''"),
@@ -429,7 +428,7 @@ GOOD = {"text": "flood", "accept": ["no"], "answer": "accept"}
         (
             "argilla",
             '[{"fields": {"text": "flood"}, "responses": {"label": [{"status": 1}]}}]',
-            "response 1 of record 1 of .* must have the status 'submitted',",
+            "response 1 of record 1 of .* must have 'status', one of 'submitted',",
         ),
         ("doccano", '{"text": "flood", "label": ["a", "b"]}', "must have one label"),
         ("doccano", '{"data": "flood", "label": ["a"]}', "must have 'text', a text"),

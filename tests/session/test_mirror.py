@@ -6,8 +6,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from skactive import ActiveLearner, LabelingSession
-from skactive.session._format_export import FileAnswer
-from skactive.session._mirror import Mirrored
+from skactive.session._compare import Mirrored
+from skactive.session._formats import FileAnswer
 
 TEXTS = [f"text {i}" for i in range(6)]
 PEOPLE = ("ann", "bob", "cy")

@@ -1,4 +1,4 @@
-"""The answers in another program, compared with those of a session."""
+"""The answers in a file or another program, compared with those of a session."""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -25,7 +25,8 @@ class Difference:
 
     `told` and `changed` hold pairs of id and FileAnswer, `withdrawn` and `skipped`
     pairs of id and annotator, `notes` pairs of id and text. `refused` holds triples of
-    id, FileAnswer and error: labels that the session does not allow.
+    id, FileAnswer and error: labels that the session does not allow. `unchanged` holds
+    ids, and `conflicts` triples of id, label here and label there, which is not taken.
     """
 
     told: list = field(default_factory=list)
@@ -34,6 +35,8 @@ class Difference:
     skipped: list = field(default_factory=list)
     notes: list = field(default_factory=list)
     refused: list = field(default_factory=list)
+    unchanged: list = field(default_factory=list)
+    conflicts: list = field(default_factory=list)
 
     def __bool__(self):
         parts = self.told, self.changed, self.withdrawn, self.skipped, self.notes
@@ -44,7 +47,14 @@ class Difference:
         found = [
             ("withdraw", {"ids": ids, "by": by}) for by, ids in _by(self.withdrawn)
         ]
-        labels = sorted(self.told + self.changed, key=lambda pair: pair[1].time)
+        labels = self.told + self.changed
+        people = list(dict.fromkeys(answer.annotator for _, answer in labels))
+
+        def rank(pair):
+            answer = pair[1]
+            return answer.time, people.index(answer.annotator), answer.seconds is None
+
+        labels.sort(key=rank)
         for (by, timed), group in groupby(labels, key=_kind):
             ids, answers = zip(*group, strict=True)
             fields = {"ids": list(ids), "labels": [a.label for a in answers], "by": by}
@@ -67,50 +77,66 @@ def _by(pairs):
     return grouped.items()
 
 
-def compare(found, state, events, source, check):
+def compare(found, state, policy, source=None, check=None):
     """Return the Difference between a session and `found`, dict of id to Mirrored.
 
-    Only answers from `source` are withdrawn. `check(id, label)` returns a checked label
-    or raises a ValueError or TypeError.
+    The policy "keep labels" compares with the labels of the items, and "keep answers"
+    with the answers of the same annotators; what differs is a conflict. "take over"
+    takes what differs, withdraws answers from `source` that are gone, and takes notes;
+    its `check(id, label)` returns a checked label or raises a ValueError or TypeError.
     """
     difference = Difference()
     for id, item in found.items():
-        kept = _compare_labels(id, item, state, source, check, difference)
-        _compare_skips(id, item, state, events, source, kept, difference)
-        note = state.notes.get(id, "")
-        if note != item.note and (item.note or _note_source(id, events) == source):
-            difference.notes.append((id, item.note))
+        answer = state.answers.get(id)
+        given = {old.annotator: old for old in answer.given} if answer else {}
+        new = _list_labels(id, item, state, check, difference)
+        for by, found_answer in new.items():
+            before = answer if policy == "keep labels" else given.get(by)
+            _compare_answers(id, before, found_answer, policy, difference)
+        gone = []
+        if policy == "take over":
+            gone = [x for x in given if given[x].source == source and x not in new]
+            difference.withdrawn += [(id, by) for by in gone]
+            note = state.notes.get(id, "")
+            owns = item.note or _note_source(id, state.events) == source
+            if note != item.note and owns:
+                difference.notes.append((id, item.note))
+        labeled = bool(new or given.keys() - {*gone})
+        taken = source if policy == "take over" else None
+        _compare_skips(id, item, state, taken, labeled, difference)
     return difference
 
 
-def _compare_labels(id, item, state, source, check, difference):
-    """Compare the labels of an item; return whether it has any afterwards."""
-    answers = state.answers[id].given if id in state.answers else ()
-    given = {answer.annotator: answer for answer in answers}
-    accepted = set()
+def _list_labels(id, item, state, check, difference):
+    """Return the answers to an item with a label that is allowed, by annotator."""
+    labels = {}
     for answer in item.answers:
         if answer.label is None:
             continue
-        try:
-            label = check(id, _rename(answer.label, state.renamed))
-        except (ValueError, TypeError) as exc:
-            difference.refused.append((id, answer, exc))
-            continue
-        answer = replace(answer, label=label, seconds=_read_seconds(answer.seconds))
-        accepted.add(answer.annotator)
-        before = given.get(answer.annotator)
-        if before is None:
-            difference.told.append((id, answer))
-        elif not same_label(before.label, label) or answer.seconds not in (
-            None,
-            before.seconds,
-        ):
-            difference.changed.append((id, answer))
-    gone = [
-        by for by, old in given.items() if old.source == source and by not in accepted
-    ]
-    difference.withdrawn += [(id, by) for by in gone]
-    return bool(accepted or given.keys() - {*gone})
+        if check is not None:
+            try:
+                label = check(id, _rename(answer.label, state.renamed))
+            except (ValueError, TypeError) as exc:
+                difference.refused.append((id, answer, exc))
+                continue
+            answer = replace(answer, label=label)
+        seconds = _read_seconds(answer.seconds)
+        labels[answer.annotator] = replace(answer, seconds=seconds)
+    return labels
+
+
+def _compare_answers(id, before, answer, policy, difference):
+    if before is None:
+        difference.told.append((id, answer))
+        return
+    is_same = same_label(before.label, answer.label)
+    if policy != "take over":
+        if is_same:
+            difference.unchanged.append(id)
+        else:
+            difference.conflicts.append((id, before.label, answer.label))
+    elif not is_same or answer.seconds not in (None, before.seconds):
+        difference.changed.append((id, answer))
 
 
 def _rename(label, renamed):
@@ -120,13 +146,14 @@ def _rename(label, renamed):
     return renamed.get(label, label)
 
 
-def _compare_skips(id, item, state, events, source, labeled, difference):
+def _compare_skips(id, item, state, source, labeled, difference):
     """Compare the skips of an item, which count if it has no label."""
     wanted = [a.annotator for a in item.answers if a.label is None and not labeled]
     present = id in state.skipped
     if present:
-        event = events[state.skipped[id][0] - 1]
-        gone = event.get("source") == source and event.get("by") not in wanted
+        event = state.events[state.skipped[id][0] - 1]
+        is_own = source is not None and event.get("source") == source
+        gone = is_own and event.get("by") not in wanted
         if gone and not labeled:  # a label ends a skip anyway
             difference.withdrawn.append((id, event.get("by")))
             present = False
