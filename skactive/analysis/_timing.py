@@ -244,8 +244,8 @@ class LedgerTable:
     >>> for phase, seconds in zip(table.phases, table.mean[0]):
     ...     print(f"{phase}: {seconds:g} s")
     precomputation: 30 s
-    retraining: 2 s
-    acquisition: 0.5 s
+    fit: 2 s
+    query: 0.5 s
     final_training: 0 s
     """
 
@@ -299,8 +299,8 @@ def ledger_table(runs: Groups, *, phases: Sequence[str] | None = None) -> Ledger
     >>> run = Run([{"queried": [0], "fit_seconds": 2.0, "query_seconds": 0.5}],
     ...           ledger={"precomputation": 30.0}, info={"strategy": "margin"})
     >>> print(ledger_table([run]))
-    seconds  precomputation  retraining  acquisition  final_training  total  runs
-    margin               30           2          0.5               0   32.5     1
+    seconds  precomputation  fit  query  final_training  total  runs
+    margin               30    2    0.5               0   32.5     1
     """
     groups = group_runs(runs)
     known = list(next(iter(groups.values()))[0].ledger)

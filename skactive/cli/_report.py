@@ -26,7 +26,7 @@ from ..analysis._curves import (
 from ..analysis._curves import learning_curve as average
 from ..analysis._diagnosis import diagnose
 from ..analysis._timing import ledger_table
-from ..simulation._experiment import read_runs
+from ..simulation import read_runs
 from ..simulation._run import plain
 
 BASELINE = "random"
@@ -217,7 +217,7 @@ def _format(heading, summary):
     if compared:
         at_end = f"{counts[-1]:g} labels, less {baseline}"
         head += [at_end, "p", "p (Holm)", f"curve, less {baseline}", "verdict"]
-    head += ["retraining, s", "acquisition, s"]
+    head += ["fit, s", "query, s"]
     rows = [_row(name, found, shown, compared) for name, found in strategies.items()]
     parts = [
         f"## {_escape(heading)}",

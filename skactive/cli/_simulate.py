@@ -17,7 +17,7 @@ from ..datasets._load import load_docstrings, load_table
 from ..learner import ActiveLearner
 from ..plotting._axes import import_figure
 from ..registry import get_strategy
-from ..simulation._experiment import OtherSettingsError, run_experiment
+from ..simulation import OtherSettingsError, run_experiment
 from ._options import one_or_several
 from ._report import print_report
 

@@ -19,7 +19,7 @@ _LOOKS = dict(zip(Run().ledger, zip(PHASE_COLORS, HATCHES, strict=True), strict=
 
 
 class LedgerDisplay:
-    """Seconds of precomputation, retraining, acquisition and final training.
+    """Seconds of precomputation, fits, queries and final training.
 
     Create a display with :meth:`from_runs`.
 

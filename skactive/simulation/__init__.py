@@ -1,8 +1,9 @@
 """Run the labeling loop on data whose labels are known."""
 
 # Private names that other folders use are imported as themselves.
-from ._experiment import OtherSettingsError as OtherSettingsError
-from ._experiment import read_runs, run_experiment
+from ._experiment import run_experiment
+from ._folder import OtherSettingsError as OtherSettingsError
+from ._folder import read_runs
 from ._imbalanced import make_imbalanced
 from ._run import Run
 from ._run import plain as plain

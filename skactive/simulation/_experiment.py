@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import NotFittedError
 
-from .._storage._files import LineWriter, Lock, make_folder, read_lines
-from .._storage._fingerprint import describe, find_changes, to_text
+from .._storage._fingerprint import describe, to_text
 from .._utils._containers import count_items, take_rows
 from .._utils._format import progress_bar
 from .._utils._labels import as_labels, is_indicator
@@ -24,7 +23,7 @@ from .._utils._sklearn import MOST, HasMethods, Interval, validate_params
 from ..registry import resolve
 from ..strategies import TARGETS
 from ..view import check_capability, check_target
-from ._resume import fingerprint, make_plan
+from ._folder import NAMES, RunFolder, fingerprint, format_key, make_plan
 from ._run import Run
 from ._scoring import check_labels, check_test_data
 from ._simulate import (
@@ -153,7 +152,6 @@ final_estimator
         name: check_data(name, parts, learners)
         for name, parts in by_name(data, "data").items()
     }
-    named = None if strategies is None else name_strategies(strategies)
     settings = {
         "n_initial": n_initial,
         "n_rounds": n_rounds,
@@ -165,29 +163,49 @@ final_estimator
         "stopping": stopping,
         "final_estimator": final_estimator,
     }
-    tasks = {}
-    for on, by in product(data, learners):
-        own = named or name_strategies(learners[by].strategy)
-        for (name, strategy), seed in product(own.items(), list_seeds(seeds)):
-            learner = clone(learners[by])
-            learner.set_params(strategy=strategy, random_state=seed)
-            tasks[on, by, name, seed] = learner
+    tasks = _make_tasks(learners, data, strategies, list_seeds(seeds))
     check_requirements(tasks, data)
 
-    with Results(folder, tasks, data, settings) as results:
-        todo = {key: task for key, task in tasks.items() if key not in results.runs}
+    with RunFolder(folder, _make_plans(folder, tasks, data, settings)) as kept:
+        runs = kept.read_runs()
+        todo = {key: task for key, task in tasks.items() if key not in runs}
         seconds = _encode(todo, data, pool_size, n_jobs)
         calls = [
             delayed(_simulate)(key, learner, data[key[0]], settings, seconds[key])
             for key, learner in todo.items()
         ]
         with progress_bar(verbose, total=len(tasks), unit="run") as bar:
-            bar.update(len(tasks) - len(todo))
+            bar.update(len(runs))
             for key, run in _in_parallel(calls, n_jobs):
-                results.add(key, run)
+                kept.add(key, run)
+                runs[key] = run
                 bar.set_postfix_str(", ".join(map(str, key)))
                 bar.update()
-    return [results.runs[key] for key in tasks]
+    return [runs[key] for key in tasks]
+
+
+def _make_tasks(learners, data, strategies, seeds):
+    """Return a learner for each run, by the names of the run."""
+    named = None if strategies is None else name_strategies(strategies)
+    tasks = {}
+    for on, by in product(data, learners):
+        own = named or name_strategies(learners[by].strategy)
+        for (name, strategy), seed in product(own.items(), seeds):
+            learner = clone(learners[by])
+            learner.set_params(strategy=strategy, random_state=seed)
+            tasks[on, by, name, seed] = learner
+    return tasks
+
+
+def _make_plans(folder, tasks, data, settings):
+    """Return what each run depends on, by key; nothing without a folder."""
+    if folder is None:
+        return {}
+    hashes = {name: fingerprint(*parts) for name, parts in data.items()}
+    return {
+        key: make_plan(learner, data=hashes[key[0]], **settings)
+        for key, learner in tasks.items()
+    }
 
 
 def _simulate(key, learner, data, settings, seconds):
@@ -235,136 +253,6 @@ def _encode(tasks, data, pool_size, n_jobs):
             known[same] = precompute_features(learner.estimator, X, X_test)
         seconds[key] = known[same]
     return seconds
-
-
-NAMES = ("data", "learner", "strategy", "seed")  # of a run
-_FILE = "runs.jsonl"
-
-
-class OtherSettingsError(ValueError):
-    """The folder holds a run of the same names with other settings."""
-
-
-@validate_params({"folder": [str, os.PathLike]})
-def read_runs(folder: str | os.PathLike) -> list[Run]:
-    """Read the runs that `run_experiment` keeps in a folder.
-
-    Parameters
-    ----------
-    folder : str or path-like
-        The `folder` of `run_experiment`.
-
-    Returns
-    -------
-    runs : list of Run
-        Ordered by the time they finished.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the folder holds no runs.
-    ValueError
-        If the file is damaged, naming the line.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from skactive import ActiveLearner
-    >>> from skactive.simulation import read_runs, run_experiment
-    >>> from sklearn.datasets import load_iris
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> X, y = load_iris(return_X_y=True)
-    >>> learner = ActiveLearner(LogisticRegression(max_iter=500), batch_size=5)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = run_experiment(
-    ...         learner, {"iris": (X[::2], y[::2], X[1::2], y[1::2])}, seeds=2,
-    ...         strategies=["random"], n_initial=5, n_rounds=1, folder=folder,
-    ...     )
-    ...     for run in read_runs(folder):
-    ...         print(run.info["strategy"], run.info["seed"], run.n_labeled.tolist())
-    random 0 [5, 10]
-    random 1 [5, 10]
-    """
-    try:
-        lines = _read_lines(folder)
-    except FileNotFoundError as exc:
-        raise FileNotFoundError(
-            f"'folder' must hold the runs of an experiment, got {os.fspath(folder)!r}, "
-            f"which has no {_FILE}. Run `skactive simulate` or run_experiment(..., "
-            "folder=) first."
-        ) from exc
-    return [Run.from_dict(line["run"]) for line in lines]
-
-
-class Results:
-    """The finished runs, each also a line of a file if there is a folder."""
-
-    def __init__(self, folder, tasks, data, settings):
-        self.runs = {}
-        self._writer = self._lock = None
-        if folder is None:
-            return
-        digests = {name: fingerprint(*parts) for name, parts in data.items()}
-        self._plans = {
-            key: make_plan(learner, data=digests[key[0]], **settings)
-            for key, learner in tasks.items()
-        }
-        make_folder(folder)
-        self._lock = Lock(os.path.join(folder, "lock"), repr(os.fspath(folder)))
-        try:
-            path = os.path.join(folder, _FILE)
-            if os.path.exists(path):
-                self._take_over(folder)
-            self._writer = LineWriter(path)
-        except BaseException:
-            self._lock.release()
-            raise
-
-    def _take_over(self, folder):
-        for line in _read_lines(folder):
-            key = tuple(line["names"][name] for name in NAMES)
-            if key not in self._plans:
-                continue  # of another experiment in the same folder
-            if changes := find_changes(line["plan"], self._plans[key]):
-                raise OtherSettingsError(
-                    f"'folder' {os.fspath(folder)!r} holds a run of "
-                    f"{format_key(key)} with other settings: {changes}. Use those, or "
-                    "choose another folder for the new ones."
-                )
-            self.runs[key] = Run.from_dict(line["run"])
-
-    def add(self, key, run):
-        """Add a finished run, to the file first."""
-        if self._writer is not None:
-            names = dict(zip(NAMES, key, strict=True))
-            line = {"names": names, "plan": self._plans[key], "run": run.to_dict()}
-            self._writer.write(line)
-        self.runs[key] = run
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exc_info):
-        if self._writer is not None:
-            self._writer.close()
-            self._lock.release()
-
-
-def _read_lines(folder):
-    path = os.path.join(folder, _FILE)
-    lines, _ = read_lines(path)  # a torn last line is a run not done
-    for number, line in enumerate(lines, start=1):
-        if not isinstance(line, dict) or not {"names", "plan", "run"} <= set(line):
-            raise ValueError(
-                f"line {number} of {path!r} holds no run of an experiment. Restore the "
-                "file, or choose another folder."
-            )
-    return lines
-
-
-def format_key(key):
-    """Return the names of a run as text."""
-    return ", ".join(f"{n} {value!r}" for n, value in zip(NAMES, key, strict=True))
 
 
 _FEW = 50  # items, for a model that is trained only to see what it can do

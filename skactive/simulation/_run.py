@@ -32,8 +32,7 @@ class Run:
         One record for the initial labels and one for each round: `queried` (their
         positions, best first), `n_labeled` (labels so far), `scores` (metric to value
         after training on them, None if unknown; empty without test data),
-        `fit_seconds` (retraining) and `query_seconds` (acquisition). Only `queried` is
-        required.
+        `fit_seconds` and `query_seconds`. Only `queried` is required.
     info : dict or None, default=None
         Description of the run as plain JSON values, such as strategy, seed and data.
     ledger : dict or None, default=None

@@ -28,8 +28,8 @@ from .._utils._sklearn import (
 from ..learner import ActiveLearner, DelegationMixin
 from ..stopping._base import should_stop
 from ..stopping._names import get_stopping_rule
+from ._folder import RunRecorder
 from ._oracle import Oracle, choose_initial
-from ._resume import RunRecorder
 from ._run import Run
 from ._scoring import Scores, check_labels, check_test_data
 
@@ -120,9 +120,10 @@ def simulate(
         :class:`skactive.bert.BertFeatures`, encode pool and test items before the loop,
         so that the ledger counts this separately. No other result changes.
     folder : str, path-like or None, default=None
-        A folder that keeps each round. If the process was killed, call `simulate` with
-        the same arguments again: it continues after the last finished round, and the
-        run equals that of an uninterrupted loop. One process at a time.
+        A folder that keeps each round, and the run at the end, as lines of
+        `runs.jsonl`. If the process was killed, call `simulate` with the same arguments
+        again: it continues after the last finished round, and the run equals that of an
+        uninterrupted loop. One process at a time.
     verbose : int, bool or "auto", default=0
         Whether a bar on stderr shows the finished rounds. "auto" shows it on an
         interactive terminal and in a notebook if the loop takes more than 3 seconds.
@@ -175,7 +176,7 @@ def simulate(
     30 labels: 0.96
     40 labels: 0.96
     """
-    # Everything is checked before the folder of the checkpoint is made.
+    # Everything is checked before the folder is made.
     check_count("n_rounds", n_rounds, 0)
     learner = clone(learner)
     if batch_size is not None:
@@ -215,7 +216,7 @@ def simulate(
             learner, X, oracle, queried, n_rounds, recorder, **options
         )
         final = _train_final(learner, final_estimator, X, run, score)
-        recorder.record("end", stopped_by=stopped_by, **final)
+        recorder.end(stopped_by, **final)
     return run
 
 

@@ -105,7 +105,7 @@ def test_shared_encoding_is_counted_once():
     assert summary["precomputation_seconds"] == 2
     assert "precomputation" not in summary["strategies"]["margin"]["seconds"]
     text = format_report({"table": summary})
-    assert "| retraining, s | acquisition, s |" in text
+    assert "| fit, s | query, s |" in text
     assert "Encoding took 2.0 s once for all runs. The rows do not include it." in text
 
 
@@ -147,7 +147,7 @@ def test_names_cannot_break_the_page(name):
 
 def write_runs(folder, runs):
     lines = [
-        json.dumps({"names": [], "plan": {}, "run": run.to_dict()}) for run in runs
+        json.dumps({"names": {}, "plan": {}, "run": run.to_dict()}) for run in runs
     ]
     (folder / "runs.jsonl").write_text("\n".join(lines) + "\n")
 

@@ -65,11 +65,11 @@ def run_child(folder, result):
 
 
 def rounds_on_disk(folder):
-    path = folder / "rounds.jsonl"
+    path = folder / "runs.jsonl"
     if not path.exists():
         return []
     whole = path.read_bytes().split(b"\n")[:-1]
-    return [event for event in map(json.loads, whole) if event["event"] == "round"]
+    return [event for event in map(json.loads, whole) if event.get("event") == "round"]
 
 
 @pytest.mark.parametrize(

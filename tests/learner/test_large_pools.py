@@ -111,7 +111,7 @@ def test_simulations_are_those_of_a_list(pool, n_read, n_initial, tmp_path):
     same = open_pool(ds.dataset(pa.table({"text": TEXTS})), "text")
     again = simulate(make(), same, LABELS, **plan, folder=tmp_path)
     assert_array_equal(again.queried, run.queried)
-    with pytest.raises(ValueError, match="holds another simulation: data: X was"):
+    with pytest.raises(ValueError, match="with other settings: data: X was"):
         simulate(make(), pool[::-1], LABELS, **plan, folder=tmp_path)
 
 

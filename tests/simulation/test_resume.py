@@ -14,6 +14,7 @@ from sklearn.naive_bayes import GaussianNB
 from skactive import ActiveLearner, simulate
 from skactive._storage._files import LockedError
 from skactive._storage._fingerprint import collect_versions
+from skactive.simulation import read_runs, run_experiment
 
 rng = np.random.default_rng(0)
 X = np.concatenate([rng.normal(-1, 1, (40, 2)), rng.normal(1, 1, (40, 2))])
@@ -26,7 +27,7 @@ slow = pytest.mark.slow
 @pytest.fixture(autouse=True)
 def versions(monkeypatch):
     """Read the versions of the installed packages once: each reading takes 10 ms."""
-    monkeypatch.setattr("skactive.simulation._resume.collect_versions", collect_once)
+    monkeypatch.setattr("skactive.simulation._folder.collect_versions", collect_once)
 
 
 OPTIONS = {"n_initial": 6, "n_rounds": 5, "X_test": X, "y_test": y, "noise": 0.1}
@@ -138,12 +139,12 @@ def test_interrupted_anywhere_the_run_is_the_same(options, tmp_path):
 
 def test_what_has_ended_is_only_read(tmp_path, monkeypatch):
     run = play(tmp_path, final_estimator=GaussianNB())
-    before = (tmp_path / "rounds.jsonl").read_bytes()
+    before = (tmp_path / "runs.jsonl").read_bytes()
     monkeypatch.setattr(ActiveLearner, "_train", None)
     again = play(tmp_path, final_estimator=GaussianNB())
     assert again == run
     assert again.ledger == run.ledger
-    assert (tmp_path / "rounds.jsonl").read_bytes() == before
+    assert (tmp_path / "runs.jsonl").read_bytes() == before
 
 
 def test_a_checkpoint_changes_nothing_else(tmp_path):
@@ -153,18 +154,18 @@ def test_a_checkpoint_changes_nothing_else(tmp_path):
 def test_a_learner_without_a_seed_goes_on_with_the_first_one(tmp_path):
     learner = make("random", random_state=None)
     first = play(tmp_path, learner)
-    path = tmp_path / "rounds.jsonl"
-    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:3]))
+    path = tmp_path / "runs.jsonl"
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:4]))
     assert play(tmp_path, learner) == first
     assert play(learner=make("random", random_state=first.info["seed"])) == first
 
 
 def test_a_torn_last_line_is_a_round_not_done(tmp_path):
     run = play(tmp_path)
-    path = tmp_path / "rounds.jsonl"
+    path = tmp_path / "runs.jsonl"
     whole = path.read_bytes()
     lines = whole.splitlines(keepends=True)
-    path.write_bytes(b"".join(lines[:4]) + lines[4][:20])
+    path.write_bytes(b"".join(lines[:5]) + lines[5][:20])
     assert play(tmp_path) == run
     assert len(path.read_bytes().splitlines()) == len(lines) + 1  # precomputed again
 
@@ -188,12 +189,12 @@ def test_a_torn_last_line_is_a_round_not_done(tmp_path):
 )
 def test_another_simulation_is_refused(changes, message, finished, tmp_path):
     shutil.copytree(finished, tmp_path / "it")
-    before = (tmp_path / "it" / "rounds.jsonl").read_bytes()
-    with pytest.raises(ValueError, match="holds another simulation") as error:
+    before = (tmp_path / "it" / "runs.jsonl").read_bytes()
+    with pytest.raises(ValueError, match="a simulation with other settings") as error:
         play(tmp_path / "it", **changes)
     assert message in str(error.value)
     assert str(error.value).count(" was ") == 1
-    assert (tmp_path / "it" / "rounds.jsonl").read_bytes() == before
+    assert (tmp_path / "it" / "runs.jsonl").read_bytes() == before
 
 
 @pytest.fixture(scope="module")
@@ -214,23 +215,27 @@ def test_parameters_inside_are_compared(finished, tmp_path):
 @pytest.mark.parametrize(
     ("line", "text", "message"),
     [
-        (2, "{", "line 3 of .* is damaged"),
-        (2, "3", "line 3 of .* does not follow"),
-        (3, None, "line 4 of .* expected round 2, got 3"),
-        (-1, '{"event": "party"}', "there is no event 'party'"),
-        (1, '{"event": "round", "round": 0}', "line 2 of .* 'queried'"),
-        (2, '{"event": "end", "stopped_by": null, "final_scores": {}, "seconds": 0}',
-         "line 4 of .* the simulation had ended"),
+        (0, "", "line 1 of .* is damaged"),
+        (0, "[]", "line 1 of .* holds no run"),
+        (0, "{}", "line 1 of .* holds no run"),
+        (0, '{"names": {}, "plan": 3}', "line 1 of .* holds no run"),
+        (0, None, "line 1 of .* says what was simulated is missing"),
+        (3, "{", "line 4 of .* is damaged"),
+        (3, "3", "line 4 of .* holds no run"),
+        (4, None, "line 5 of .* expected round 2, got 3"),
+        (-2, '{"event": "party"}', "there is no event 'party'"),
+        (2, '{"event": "round", "round": 0}', "line 3 of .* 'queried'"),
+        (3, "the last line", "line 5 of .* the simulation had ended"),
     ],
 )  # fmt: skip
 def test_damage_is_named(line, text, message, finished, tmp_path):
     shutil.copytree(finished, tmp_path / "it")
-    path = tmp_path / "it" / "rounds.jsonl"
+    path = tmp_path / "it" / "runs.jsonl"
     lines = path.read_text().splitlines()
     if text is None:
         del lines[line]
     else:
-        lines[line] = text
+        lines[line] = lines[-1] if text == "the last line" else text
     path.write_text("\n".join(lines) + "\n")
     before = path.read_bytes()
     with pytest.raises(ValueError, match=message):
@@ -238,44 +243,49 @@ def test_damage_is_named(line, text, message, finished, tmp_path):
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("manifest", ["", "[]", "{}", '{"format": "x", "version": 1}'])
-def test_a_broken_manifest(manifest, finished, tmp_path):
+def edit_first_line(folder, edit):
+    path = folder / "runs.jsonl"
+    first, *rest = path.read_text().splitlines()
+    first = json.loads(first)
+    edit(first)
+    path.write_text("\n".join([json.dumps(first), *rest]) + "\n")
+
+
+def test_another_format(finished, tmp_path):
     shutil.copytree(finished, tmp_path / "it")
-    (tmp_path / "it" / "manifest.json").write_text(manifest)
-    with pytest.raises(ValueError, match="no manifest of a simulation"):
-        play(tmp_path / "it")
-
-
-def test_rounds_without_a_manifest(finished, tmp_path):
-    shutil.copytree(finished, tmp_path / "it")
-    (tmp_path / "it" / "manifest.json").unlink()
-    with pytest.raises(ValueError, match=r"rounds but no manifest\.json"):
-        play(tmp_path / "it")
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "message"),
-    [
-        ("version", 2, "has the format"),
-        ("format", "skactive.session", "has the format"),
-    ],
-)
-def test_another_format(key, value, message, finished, tmp_path):
-    shutil.copytree(finished, tmp_path / "it")
-    path = tmp_path / "it" / "manifest.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
-    with pytest.raises(ValueError, match=message):
+    edit_first_line(tmp_path / "it", lambda line: line["plan"].update(format="2"))
+    with pytest.raises(ValueError, match="format was 2, is 1"):
         play(tmp_path / "it")
 
 
 def test_other_versions_are_warned_of(finished, tmp_path):
     shutil.copytree(finished, tmp_path / "it")
-    path = tmp_path / "it" / "manifest.json"
-    manifest = json.loads(path.read_text())
-    manifest["versions"]["numpy"] = "0.1"
-    path.write_text(json.dumps(manifest))
-    with pytest.warns(UserWarning, match=r"began with .*'numpy': '0\.1'"):
+    edit_first_line(tmp_path / "it", lambda line: line["versions"].update(numpy="0.1"))
+    with pytest.warns(UserWarning, match=r"began with .*'numpy': '0\.1'") as seen:
         simulate(make(), X, y, folder=tmp_path / "it", **OPTIONS)
+    assert seen[0].filename == __file__
+
+
+def test_finished_runs_are_read_like_those_of_an_experiment(finished, tmp_path):
+    run = play(finished)
+    assert read_runs(finished) == [run]
+    shutil.copytree(finished, tmp_path / "it")
+    path = tmp_path / "it" / "runs.jsonl"
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
+    assert read_runs(tmp_path / "it") == []
+
+
+def test_an_experiment_and_a_simulation_share_a_folder(tmp_path):
+    def experiment():
+        return run_experiment(make(), (X, y), seeds=2, n_rounds=1, folder=tmp_path)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # 20 iterations are too few
+        runs = experiment()
+        run = play(tmp_path)
+        assert experiment() == runs
+        assert play(tmp_path) == run == play()
+    assert read_runs(tmp_path) == [*runs, run]
 
 
 def test_two_at_a_time_are_refused(tmp_path):
@@ -304,13 +314,13 @@ def test_nothing_is_written_for_what_cannot_run(tmp_path):
 
 def test_seconds_of_all_processes_are_in_the_ledger(tmp_path):
     play(tmp_path)
-    path = tmp_path / "rounds.jsonl"
+    path = tmp_path / "runs.jsonl"
     lines = path.read_text().splitlines()
     event = '{"event": "precomputation", "seconds": 2.5}'
-    path.write_text("\n".join([lines[0], event, *lines[1:4]]) + "\n")
+    path.write_text("\n".join([*lines[:2], event, *lines[2:5]]) + "\n")
     run = play(tmp_path)
     assert run.ledger["precomputation"] == 2.5
-    done = [json.loads(line) for line in lines[1:4]]
+    done = [json.loads(line) for line in lines[2:5]]
     assert [r["fit_seconds"] for r in run.rounds[:3]] == [
         r["fit_seconds"] for r in done
     ]
