@@ -5,8 +5,6 @@ import inspect
 import re
 from pathlib import Path
 
-import pytest
-
 import skactive
 from skactive import learner, posterior, registry
 
@@ -154,7 +152,6 @@ def test_a_synonym_would_be_found():
     assert find_synonyms(_find_names(Rule, "Rule")) == found
 
 
-@pytest.mark.skipif(not GLOSSARY.exists(), reason="there is no glossary yet")
 def test_the_glossary_has_the_names_and_no_synonym():
     text = GLOSSARY.read_text(encoding="utf-8")
     listed = set(re.findall(r"^\| `([^`]+)` \|", text, re.MULTILINE))

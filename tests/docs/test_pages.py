@@ -20,7 +20,10 @@ PAGES = {
     for folder in ("start", "guides", "concepts", "about", "gallery")
     for page in sorted((DOCS / folder).rglob("*"))
     if page.suffix in (".md", ".py")
-} | {name: ROOT / name for name in ("docs/index.md", "README.md", "CONTRIBUTING.md")}
+} | {
+    name: ROOT / name
+    for name in ("docs/index.md", "docs/glossary.md", "README.md", "CONTRIBUTING.md")
+}
 FENCE = re.compile(r"^(`{3,}|:{3,})\{?([\w-]*)\}?.*?\n(.*?)^\1`*:*\s*$", re.M | re.S)
 MOST_WORDS = 1500
 

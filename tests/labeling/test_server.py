@@ -475,7 +475,7 @@ except ImportError as error:
 
 
 def test_the_example_of_the_docs(monkeypatch, tmp_path, learner):
-    page = Path(__file__).parents[2] / "docs" / "guides" / "label_by_hand.md"
+    page = Path(__file__).parents[2] / "docs" / "guides" / "label_options.md"
     blocks = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), flags=re.S)
     (block,) = (block for block in blocks if "def label_texts" in block)
     names = {}
