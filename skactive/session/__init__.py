@@ -8,9 +8,9 @@ from ._agreement import Agreement
 from ._compare import Mirrored as Mirrored
 from ._desk import Desk as Desk
 from ._formats import PAIR as PAIR
-from ._formats import FileAnswer as FileAnswer
 from ._formats import keep_latest as keep_latest
 from ._formats import list_names as list_names
+from ._formats import read_annotation as read_annotation
 from ._formats import read_values as read_values
 from ._formats import write_result as write_result
 from ._import_export import escape as escape

@@ -130,13 +130,13 @@ def _compare_answers(id, before, answer, policy, difference):
         difference.told.append((id, answer))
         return
     is_same = same_label(before.label, answer.label)
-    if policy != "take over":
-        if is_same:
-            difference.unchanged.append(id)
-        else:
-            difference.conflicts.append((id, before.label, answer.label))
-    elif not is_same or answer.seconds not in (None, before.seconds):
-        difference.changed.append((id, answer))
+    if policy == "take over":
+        if not is_same or answer.seconds not in (None, before.seconds):
+            difference.changed.append((id, answer))
+    elif is_same:
+        difference.unchanged.append(id)
+    else:
+        difference.conflicts.append((id, before.label, answer.label))
 
 
 def _rename(label, renamed):

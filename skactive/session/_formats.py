@@ -261,12 +261,9 @@ def _write(item, form, classes):
     texts = [item.text] if isinstance(item.text, str) else item.text
     names = ["text"] if isinstance(item.text, str) else PAIR
     record = {}
-    for part, fields in (
-        (form.texts, dict(zip(names, texts, strict=True))),
-        (form.about, {ID: item.id}),
-    ):
-        place = record.setdefault(part, {}) if part else record
-        place.update(fields)
+    fields = dict(zip(names, texts, strict=True))
+    for part, cells in ((form.texts, fields), (form.about, {ID: item.id})):
+        (record.setdefault(part, {}) if part else record).update(cells)
     given = [a for a in item.answers if form.has_skips or a.label is not None]
     written = [_write_answer(answer, item, form) for answer in given]
     if form.names and given:
@@ -317,22 +314,22 @@ def read_format(path, format, names, label, several):
             f"{str(path)!r} must be UTF-8 text, got byte {exc.start} of another "
             "encoding. Convert it."
         ) from exc
-    records = _split_list(text, path) if form.is_list else _split_lines(text, path)
+    records = _split(text, path, form.is_list)
     return [_read(record, form, names, label, x, several) for x, record in records]
 
 
-def _split_lines(text, path):
+def _split(text, path, is_list):
+    """Yield the place and the content of each record."""
+    if is_list:
+        records = _parse(text, repr(str(path)), "a JSON list")
+        _check(records, list, repr(str(path)), "must hold a list of records")
+        for number, record in enumerate(records, 1):
+            yield f"record {number} of {str(path)!r}", record
+        return
     for number, line in enumerate(text.split("\n"), 1):
         where = f"line {number} of {str(path)!r}"
         if line.strip():
             yield where, _parse(line, where, "a JSON object")
-
-
-def _split_list(text, path):
-    records = _parse(text, repr(str(path)), "a JSON list")
-    _check(records, list, repr(str(path)), "must hold a list of records")
-    for number, record in enumerate(records, 1):
-        yield f"record {number} of {str(path)!r}", record
 
 
 def _parse(text, where, expected):
@@ -382,18 +379,9 @@ def _read_answer(answer, form, label, where, several):
     if state not in list(form.states):
         known = ", ".join(repr(x) for x in form.states if x is not None)
         raise ValueError(
-            f"{where} must have {form.state!r}, one of {known}, got {_shorten(state)}."
+            f"{where} must have {form.state!r}, one of {known}, got {state!r:.60}."
         )
-    person = _first(answer, form.people)
-    if isinstance(person, dict):
-        person = person.get("email") or person.get("id")
-    found = FileAnswer(
-        None,
-        str(person) if person else None,
-        str(_first(answer, form.times) or ""),
-        answer.get(form.seconds),
-        where,
-    )
+    found = read_annotation(answer, where, form)
     if not form.states[state]:
         return found if form.states[state] is False else None
     value = _first(answer, [name.format(label) for name in form.labels])
@@ -403,6 +391,17 @@ def _read_answer(answer, form, label, where, several):
     is_stated = form.state or any(name in answer for name in form.people)
     is_open = chosen is None or (chosen == [] and not is_stated)
     return None if is_open else replace(found, label=chosen)
+
+
+def read_annotation(answer, where="", form=FORMATS["label-studio"]):
+    """Return who answered, when and in how many seconds, as an unlabeled FileAnswer."""
+    person = _first(answer, form.people)
+    if isinstance(person, dict):
+        person = person.get("email") or person.get("id")
+    time, seconds = _first(answer, form.times), answer.get(form.seconds)
+    return FileAnswer(
+        None, str(person) if person else None, str(time or ""), seconds, where
+    )
 
 
 def _first(record, names):
@@ -419,7 +418,7 @@ def _read_choice(labels, where, several):
         return list(dict.fromkeys(labels))
     if len(labels) > 1:
         raise ValueError(
-            f"{where} must have one label, got {_shorten(labels)}. Open the session "
+            f"{where} must have one label, got {labels!r:.60}. Open the session "
             "with multi_label=True for several."
         )
     expected = "must have a label of text or a number"
@@ -448,10 +447,5 @@ def _take(record, key, kind, where, default=None):
 
 def _check(value, kind, where, expected):
     if not isinstance(value, kind) or isinstance(value, bool):
-        raise ValueError(f"{where} {expected}, got {_shorten(value)}.")
+        raise ValueError(f"{where} {expected}, got {value!r:.60}.")
     return value
-
-
-def _shorten(value):
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -10,11 +10,11 @@ from typing import Any
 
 from .._storage._fingerprint import hash_item
 from .._utils._labels import is_missing, predict_labels, same_label
-from .._utils._sklearn import check_option, check_path
+from .._utils._sklearn import check_path
 from ..datasets._reader import is_untyped, read_cells
 from ..datasets._writer import write_table
 from ._compare import Mirrored
-from ._formats import FORMATS, PAIR, FileAnswer, Item, read_format
+from ._formats import PAIR, FileAnswer, Item, read_format
 from ._ids import is_id, shorten
 from ._manifest import read_contents
 from ._pool import assign_rows
@@ -128,12 +128,14 @@ def read_answers(path, columns, pool, state, kind, format, annotator, ignore_unk
     check_path("path", path)
     id, label, names = _check_columns(*columns)
     path = Path(path).expanduser()
+    read = None
     if format is not None:
-        items = _read_format(path, format, names, label, pool, kind)
+        items, read = _read_format(path, format, names, label, pool, kind)
     elif path.is_dir():
         items = _read_session(path)
     else:
         items = _read_table(path, id, label, names, pool, kind)
+    items = [_finish(item, annotator, read) for item in items]
     found, unknown, changed, contradictory = {}, [], [], []
     for item, id in zip(items, _find_items(items, pool, state.answers), strict=True):
         if id is None and item.answers:
@@ -141,7 +143,6 @@ def read_answers(path, columns, pool, state, kind, format, annotator, ignore_unk
             changed += [item.id] * (item.id in pool)
             continue
         for answer in item.answers:
-            answer = replace(answer, annotator=answer.annotator or annotator, time="")
             given = found.setdefault(id, {})
             before = given.get(answer.annotator)
             if before is None or before.label is None:
@@ -162,6 +163,18 @@ def read_answers(path, columns, pool, state, kind, format, annotator, ignore_unk
             f"{shorten(contradictory)}. Keep one for each."
         )
     return {id: Mirrored(tuple(x.values())) for id, x in found.items()}, unknown
+
+
+def _finish(item, annotator, read):
+    """Return an item with typed labels and names; times only order the answers."""
+    answers = []
+    for answer in item.answers:
+        label = answer.label
+        if read is not None and isinstance(label, str):
+            label = read(label)
+        person = answer.annotator or annotator
+        answers.append(replace(answer, label=label, annotator=person, time=""))
+    return replace(item, answers=tuple(answers))
 
 
 def _find_items(items, pool, preferred):
@@ -196,29 +209,20 @@ def _check_columns(id, label, text):
 
 
 def _read_format(path, format, names, label, pool, kind):
+    """Return the items of a file, and the function that converts labels or None."""
     if pool.kind is None:
-        check_option("format", format, tuple(FORMATS))
         raise ValueError(
             "'format' must be None for a pool without texts: items are found by their "
             "texts. Import a table."
         )
     names = names or (["text"] if pool.kind == "text" else PAIR)
     items = read_format(path, format, names, label, kind == "names")
-    if kind in (None, "str", "names", "str or names"):
-        return items
-    # These programs name classes by str; the session has other labels.
-    cells = [a.label for item in items for a in item.answers if a.label is not None]
-    read = find_reading(kind, [cell for cell in cells if isinstance(cell, str)], path)
-    return [
-        replace(
-            item,
-            answers=tuple(
-                replace(a, label=read(a.label)) if isinstance(a.label, str) else a
-                for a in item.answers
-            ),
-        )
-        for item in items
+    cells = [
+        x.label for item in items for x in item.answers if isinstance(x.label, str)
     ]
+    # These programs name classes by str; the session may have other labels.
+    is_named = kind in (None, "str", "names", "str or names")
+    return items, None if is_named else find_reading(kind, cells, path)
 
 
 def _read_session(folder):

@@ -204,6 +204,35 @@ def test_seconds_of_label_studio_are_kept(open_texts, write):
     assert [event["seconds"] for event in session.history(0)] == [4.288, 2.5]
 
 
+def test_an_import_is_one_answer_of_each_person_and_bad_seconds_are_left_out(
+    open_texts, write
+):
+    session = open_texts()
+    people = [("ann", "a", 1.0), ("bob", "b", 2.0), ("ann", "c", 3.0), ("eve", "d", -1)]
+    tasks = [
+        {
+            "data": {"text": text},
+            "annotations": [
+                {
+                    "result": [choice(label)],
+                    "lead_time": seconds,
+                    "completed_by": {"email": person},
+                    "updated_at": f"2026-01-0{9 - id}",
+                }
+            ],
+        }
+        for id, (text, (person, label, seconds)) in enumerate(
+            zip(TEXTS, people, strict=False)
+        )
+    ]
+    session.import_labels(write(tasks, "label-studio"), format="label-studio")
+    assert [session.history(id)[0]["seconds"] for id in (0, 1, 2)] == [1.0, 2.0, 3.0]
+    assert session.history(3)[0].get("seconds") is None
+    for person, ids in (("eve", [3]), ("bob", [1]), ("ann", [0, 2])):
+        assert session.undo(annotator=person)["ids"] == ids
+    assert session.labels == {}
+
+
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("labels", [("pos", "neg"), (0, 1), (True, False), ("1", "2")])
 def test_answers_of_several_people_survive_a_round_trip(

@@ -1,14 +1,15 @@
 """The labeling configuration of a project: its question, read or written."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from xml.etree import ElementTree
 
 from ...session import (
     PAIR,
-    FileAnswer,
     Mirrored,
     keep_latest,
+    list_names,
+    read_annotation,
     read_values,
     write_result,
 )
@@ -67,8 +68,7 @@ class Question:
 
     def write_result(self, label):
         """Return the `result` of a prediction; empty if there is no class."""
-        names = label if isinstance(label, list | tuple) else [label]
-        names = [str(name) for name in names if name is not None]
+        names = [str(name) for name in list_names(label)]
         return write_result(names, self.name, self.to_name)
 
     def read_answers(self, task, users):
@@ -77,25 +77,20 @@ class Question:
         `users` is a dict of id to name.
         """
         answers, notes = [], {}
-        annotations = task.get("annotations") or ()
-        for annotation in sorted(annotations, key=_updated):
+        found = [(read_annotation(x), x) for x in task.get("annotations") or ()]
+        for answer, annotation in sorted(found, key=lambda pair: pair[0].time):
             by = annotation.get("completed_by")
             by, result = users.get(by, f"user {by}"), annotation.get("result")
             label = read_values(result, "choices").get(self.name, [])
-            is_skip = annotation.get("was_cancelled")
             if not self.multiple:
                 label = label[0] if label else None
+            is_skip = annotation.get("was_cancelled")
             if label is not None or is_skip:
-                time, seconds = _updated(annotation), annotation.get("lead_time")
                 label = None if is_skip else label
-                answers.append(FileAnswer(label, by, time, seconds))
+                answers.append(replace(answer, label=label, annotator=by))
             notes[by] = "\n".join(read_values(result, "text").get(self.note, []))
         note = "\n".join(filter(None, notes.values()))
         return Mirrored(keep_latest(answers), note)
-
-
-def _updated(annotation):
-    return str(annotation.get("updated_at") or annotation.get("created_at") or "")
 
 
 def read_question(config, name=None):
