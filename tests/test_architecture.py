@@ -42,7 +42,6 @@ UPWARD = {
     ("features/_static.py", "bert"),
     ("strategies/_wrappers.py", "registry"),
     ("stopping/_base.py", "simulation"),
-    ("stopping/_callback.py", "simulation"),
 }
 # Imports of names that their folder does not list, and classes of one name. Both lists
 # may only become shorter.

@@ -4,7 +4,7 @@ import numpy as np
 from griesshaber2020_figures import as_runs, loops, name_of, select
 from scipy.stats import ttest_1samp
 
-from skactive.analysis import band_width
+from skactive.analysis import learning_curve
 
 ORDER = ("MNLI", "QNLI", "SST-2", "SNLI")
 # Tables 1 and 2, in percent: accuracy and its spread after 910 labels, width of the
@@ -66,8 +66,15 @@ def imbalances(found):
 
 
 def width(found, first=0):
-    """Mean width of the band from a round on, in percent; NaN for one seed."""
-    return 100 * band_width(as_runs(found, first)) if len(found) > 1 else np.nan
+    """Mean width of the bootstrap interval from a round on, in percent.
+
+    NaN for one seed. The paper does not say how its intervals were computed; for three
+    runs, as in the paper, the bootstrap interval is the range of the runs.
+    """
+    if len(found) < 2:
+        return np.nan
+    curve = learning_curve(as_runs(found, first))
+    return 100 * float(np.mean(curve.high - curve.low))
 
 
 def shares(records, data, share):

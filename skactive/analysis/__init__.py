@@ -12,7 +12,7 @@ from ._comparison import (
 
 # Private names that other folders use are imported as themselves.
 from ._curves import Groups as Groups
-from ._curves import LearningCurve, align_runs, band_width, group_runs, learning_curve
+from ._curves import LearningCurve, align_runs, group_runs, learning_curve
 from ._curves import Runs as Runs
 from ._curves import name_metric as name_metric
 from ._curves import pair_runs as pair_runs
@@ -41,7 +41,6 @@ __all__ = [
     "TestResult",
     "align_runs",
     "area_under_curve",
-    "band_width",
     "class_coverage",
     "describe_batches",
     "diagnose",

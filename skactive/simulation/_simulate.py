@@ -26,8 +26,7 @@ from .._utils._sklearn import (
     validate_params,
 )
 from ..learner import ActiveLearner, DelegationMixin
-from ..stopping._base import should_stop
-from ..stopping._names import get_stopping_rule
+from ..stopping import get_stopping_rule, should_stop
 from ._folder import RunRecorder
 from ._oracle import Oracle, choose_initial
 from ._run import Run

@@ -8,8 +8,7 @@ import numpy as np
 from .._utils._containers import count_items, take_rows
 from .._utils._sklearn import Interval
 from ._base import StoppingRule
-from ._estimates import gain_of_labels, is_enough
-from ._out_of_fold import out_of_fold
+from ._estimates import gain_of_labels, is_enough, out_of_fold
 from ._predictions import knows_classes, mask_unlabeled
 
 # Labels that estimate the error rate on queried items. The rate of fewer labels is
@@ -131,7 +130,9 @@ class CostRule(StoppingRule):
         seed = run.info.get("seed")
         found = out_of_fold(
             learner.estimator,
-            *(learner.X_labeled_, learner.y_labeled_, take_rows(X, unlabeled)),
+            learner.X_labeled_,
+            learner.y_labeled_,
+            take_rows(X, unlabeled),
             seed=seed if isinstance(seed, Integral) else 0,
         )
         estimate = gain_of_labels(found, horizon)

@@ -114,12 +114,10 @@ class ClassificationChange(StopSetRule):
     threshold : float, default=0.0
         Fraction of the items whose class may change in each of these rounds.
     stop_set : int, array-like or None, default=None
-        Items to predict. An int is the number of items drawn at random from those
-        unlabeled when the first model exists; an array holds positions or is a mask;
-        None means all items that are unlabeled then.
+        Items to predict: a number of random unlabeled items, positions or a mask, or
+        None for all items that are unlabeled when the first model exists.
     random_state : int, RandomState instance or None, default=None
-        Seed of the stop set. Defaults to the seed of the run, so that a seeded
-        simulation stays reproducible.
+        Seed of the stop set. Defaults to the seed of the run.
 
     Attributes
     ----------
@@ -207,13 +205,11 @@ class KappaAverage(StopSetRule):
     threshold : float, default=0.99
         Average kappa to reach. A lower value stops earlier.
     stop_set : int, array-like or None, default=2000
-        Items to predict. An int is the number of items drawn at random from those
-        unlabeled when the first model exists; an array holds positions or is a mask;
-        None means all items that are unlabeled then. A larger set gives a steadier
-        kappa.
+        Items to predict: a number of random unlabeled items, positions or a mask, or
+        None for all items that are unlabeled when the first model exists. A larger
+        set gives a steadier kappa.
     random_state : int, RandomState instance or None, default=None
-        Seed of the stop set. Defaults to the seed of the run, so that a seeded
-        simulation stays reproducible.
+        Seed of the stop set. Defaults to the seed of the run.
 
     Attributes
     ----------
@@ -303,12 +299,11 @@ class OverallUncertainty(StopSetRule):
         Value between 0 and 1 below which to stop. The best value depends on the
         calibration of the model; see `uncertainties_` of a first run.
     stop_set : int, array-like or None, default=None
-        Items to predict. An int is the number of items drawn at random from those
-        unlabeled when the first model exists; an array holds positions or is a mask;
-        None means the whole pool. Items labeled later do not count.
+        Items to predict: a number of random unlabeled items, positions or a mask, or
+        None for all items that are unlabeled when the first model exists. Items
+        labeled later do not count.
     random_state : int, RandomState instance or None, default=None
-        Seed of the stop set. Defaults to the seed of the run, so that a seeded
-        simulation stays reproducible.
+        Seed of the stop set. Defaults to the seed of the run.
 
     Attributes
     ----------

@@ -30,7 +30,7 @@ from skactive import (
 from skactive.datasets import load_table
 from skactive.posterior import sample_predictions, sample_proba, sampler
 from skactive.simulation import Run, SimulatedLearner
-from skactive.stopping._names import RULES
+from skactive.stopping import RULES
 
 from .more_groups import estimators, front_ends, pools
 from .targets import Target
@@ -291,7 +291,6 @@ def summaries(folder):
     calls = {
         "align_runs": {"runs": a, "scoring": "accuracy", "grid": [10, 20]},
         "area_under_curve": {"curve": a[0], "scoring": "f1", "start": 10, "stop": 20},
-        "band_width": {"runs": a, "scoring": "f1", "method": "t", **seeded},
         "holm": {"p_values": [0.1, 0.2]},
         "class_coverage": {"run": a[0], "y": labels},
         "describe_batches": {

@@ -7,8 +7,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from skactive import ActiveLearner
 from skactive.session import Estimate
 from skactive.session._insights import minutes_left
-from skactive.stopping._estimates import estimate_accuracy, wilson_interval
-from skactive.stopping._out_of_fold import out_of_fold
+from skactive.stopping._estimates import estimate_accuracy, out_of_fold, wilson_interval
 
 
 @pytest.fixture

@@ -162,7 +162,7 @@ def test_a_rule_that_cannot_watch_training_is_refused(rule, given, error, messag
 
 
 def test_an_older_scikit_learn_is_named(monkeypatch):
-    monkeypatch.setattr("skactive.stopping._callback.find_spec", lambda name: None)
+    monkeypatch.setattr("skactive.stopping._base.find_spec", lambda name: None)
     with pytest.raises(ImportError, match=re.escape("pip install 'scikit-learn>=1.9'")):
         as_callback(TimeBudget(5))
 

@@ -8,8 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from skactive import ActiveLearner, LabelingSession, simulate
 from skactive.simulation import Run
 from skactive.stopping import CostRule, as_callback
-from skactive.stopping._estimates import gain_of_labels
-from skactive.stopping._out_of_fold import out_of_fold
+from skactive.stopping._estimates import gain_of_labels, out_of_fold
 
 from ._helpers import _learner
 

@@ -7,15 +7,16 @@ from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.proportion import proportion_confint
 
 from skactive.stopping._estimates import (
+    OutOfFold,
     beats_majority,
     calibrate_proba,
     estimate_accuracy,
     estimate_gain,
     gain_of_labels,
     is_enough,
+    out_of_fold,
     wilson_interval,
 )
-from skactive.stopping._out_of_fold import OutOfFold, out_of_fold
 
 
 @pytest.mark.parametrize(("right", "n"), [(0, 5), (5, 5), (8, 10), (37, 40), (1, 300)])

@@ -8,6 +8,7 @@ import pytest
 from skactive import stopping
 from skactive.simulation import Run
 from skactive.stopping import (
+    RULES,
     ClassificationChange,
     CostRule,
     KappaAverage,
@@ -19,7 +20,6 @@ from skactive.stopping import (
     TimeBudget,
     get_stopping_rule,
 )
-from skactive.stopping._names import RULES
 
 PAGE = (Path(__file__).parents[2] / "docs/guides/when_to_stop.md").read_text("utf-8")
 
@@ -41,7 +41,8 @@ BUILTIN = {
 
 def test_every_rule_has_a_name():
     assert {name: kind for name, (kind, _) in BUILTIN.items()} == RULES
-    rules = {kind for kind in vars(stopping).values() if isinstance(kind, type)}
+    exported = [getattr(stopping, name) for name in stopping.__all__]
+    rules = {kind for kind in exported if isinstance(kind, type)}
     combined = {stopping.AnyOf, stopping.AllOf, stopping.StoppingRule}
     assert rules - combined == set(RULES.values())
 
