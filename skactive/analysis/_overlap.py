@@ -100,7 +100,7 @@ class Overlap:
     ...                info={"pool_size": 5})
     >>> overlap = mean_jaccard([make([1, 2]), make([3, 4])],
     ...                        [make([2, 1]), make([4, 2])])
-    >>> print(f"{overlap.mean[1]:.2f}, and {overlap.chance[1]:.2f} groupby chance")
+    >>> print(f"{overlap.mean[1]:.2f}, and {overlap.chance[1]:.2f} by chance")
     0.67, and 0.39 by chance
     """
 
