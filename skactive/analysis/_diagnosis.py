@@ -236,12 +236,8 @@ def diagnose(
         "end" if it is fixed. Both gaps are shown.
     worthwhile : float, default=0.005
         The smallest gain in the score that matters.
-    confidence_level : float, default=0.95
-        Level of the interval.
-    n_resamples : int, default=9999
-        Number of bootstrap samples, at most 1,000,000.
-    random_state : int, RandomState instance or None, default=0
-        Seed of the bootstrap.
+    confidence_level, n_resamples, random_state
+        As in `learning_curve`.
 
     Returns
     -------

@@ -199,12 +199,8 @@ def labels_needed(
         run.
     groupby : str or sequence of str, default="strategy"
         One or several keys of `info` that a sequence is grouped by.
-    confidence_level : float, default=0.95
-        Level of the intervals.
-    n_resamples : int, default=9999
-        Number of bootstrap samples, at most 1,000,000.
-    random_state : int, RandomState instance or None, default=0
-        Seed of the bootstrap.
+    confidence_level, n_resamples, random_state
+        As in `learning_curve`.
 
     Returns
     -------
