@@ -75,7 +75,7 @@ def measure(driver, n_rows, n_answers, pace):
         write_table(table, n_rows)
         command = [sys.executable, "-m", "skactive", "label", str(table)]
         command += ["--text", "text", "--label", "topic", "--classes", "a,b,c"]
-        command += ["--no-browser", "--n", str(n_answers)]
+        command += ["--no-browser", "--n-labels", str(n_answers)]
         start = time.perf_counter()
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         try:

@@ -64,7 +64,7 @@ def run_label(args):
         project.open(
             learner,
             classes=classes,
-            n_labels=args.n,
+            n_labels=args.n_labels,
             annotator=args.annotator,
             about=about,
         )
@@ -98,7 +98,7 @@ def _make_project(args):
         args.file,
         one_or_several(args.text),
         one_or_several(args.label),
-        folder=args.session,
+        folder=args.folder,
         suggest=args.suggest,
         separator=args.separator,
         regression=args.regression,

@@ -56,13 +56,13 @@ def _add_work(label):
     work = label.add_argument_group("work")
     add_count(
         work,
-        "--n",
+        "--n-labels",
         None,
         "number of labels by people to reach; given ones do not count",
     )
     work.add_argument("--annotator", metavar="NAME", help="who answers")
     work.add_argument(
-        "--session",
+        "--folder",
         metavar="FOLDER",
         help="where answers, features and the model are kept (default: FILE with the "
         "suffix .skactive, and FILE.LABEL.skactive for a second column of labels)",

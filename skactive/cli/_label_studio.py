@@ -28,7 +28,7 @@ def run_create(args):
             f"{args.file} gives no others."
         )
     pair = isinstance(text, list)
-    config = write_config(classes, multiple=args.multiple, pair=pair)
+    config = write_config(classes, multiple=args.multi_label, pair=pair)
     for message in project.messages if args.label else ():
         say(message)
     with _connect(args) as client:
@@ -98,7 +98,7 @@ def run_run(args):
     """Run the command `label-studio run`."""
     with _connect(args) as client, _open(args, client) as bridge:
         try:
-            bridge.run(args.n, interval=args.interval, say=say)
+            bridge.run(args.n_labels, interval=args.interval, say=say)
         except KeyboardInterrupt:
             say("stopped")
         except Exception:
@@ -165,9 +165,9 @@ def _open(args, client):
     bridge = Bridge(
         client,
         args.project,
-        args.session,
+        args.folder,
         make_learner,
-        batch=getattr(args, "batch", 50),  # only where batches are chosen
+        batch=getattr(args, "batch_size", 50),  # only where batches are chosen
         left=getattr(args, "left", None),
         question=args.question,
         say=say,

@@ -94,7 +94,7 @@ def make_large_project(args):
         one_or_several(args.text),
         one_or_several(args.label),
         id=args.id,
-        folder=args.session,
+        folder=args.folder,
         separator=args.separator,
         regression=args.regression,
     )

@@ -201,7 +201,7 @@ def _add_new_project(action):
         help="the classes, separated by commas (default: those of the column)",
     )
     data.add_argument(
-        "--multiple", action="store_true", help="a text can have several classes"
+        "--multi-label", action="store_true", help="a text can have several classes"
     )
     data.add_argument("--title", help="name of the project (default: that of the file)")
 
@@ -215,13 +215,13 @@ def _add_bridge(action, server, name):
     )
     work = action.add_argument_group("work")
     work.add_argument(
-        "--session",
+        "--folder",
         metavar="FOLDER",
         required=True,
         help="where answers, features and the model are kept",
     )
     if name in ("push", "run"):
-        add_count(work, "--batch", 50, "texts chosen at a time")
+        add_count(work, "--batch-size", 50, "texts chosen at a time")
         work.add_argument(
             "--left",
             metavar="N",
@@ -244,7 +244,7 @@ def _add_bridge(action, server, name):
             help="time between two looks for answers (default: %(default)s)",
         )
     if name == "run":
-        add_count(work, "--n", None, "stop at so many labels")
+        add_count(work, "--n-labels", None, "stop at so many labels")
         work.add_argument(
             "--no-fine-tuning",
             action="store_true",
@@ -293,7 +293,7 @@ def _add_demo(commands):
         "takes a few minutes on two cores.",
     )
     data = demo.add_argument_group("data")
-    add_count(data, "--pool", 5000, "largest number of texts in the pool")
+    add_count(data, "--pool-size", 5000, "largest number of texts in the pool")
     add_count(
         data, "--test", 1500, "largest number of test texts, at most a third of all"
     )
@@ -318,7 +318,7 @@ def _add_simulate(commands):
         metavar="FILE",
         help="a table of test texts; by default a part of FILE is held out",
     )
-    add_count(data, "--pool", 10_000, "largest number of texts in the pool")
+    add_count(data, "--pool-size", 10_000, "largest number of texts in the pool")
     add_count(
         data, "--test", 2000, "largest number of test texts, at most a third of all"
     )

@@ -208,12 +208,12 @@ def _split(X, y, test, args):
     if test is None:
         n_test = min(args.test, len(X) // 3)
         X_test, y_test = _take(X, y, order[:n_test])
-        X, y = _take(X, y, order[n_test : n_test + args.pool])
+        X, y = _take(X, y, order[n_test : n_test + args.pool_size])
     else:
         X_test, y_test = _take(*test, np.arange(min(args.test, len(test[0]))))
         held_out = set(map(_key, X_test))
         order = [i for i in order if _key(X[i]) not in held_out]
-        X, y = _take(X, y, order[: args.pool])
+        X, y = _take(X, y, order[: args.pool_size])
     if y.ndim == 2:
         y, y_test = _without_constant_columns(y, y_test)
     elif not getattr(args, "regression", False):

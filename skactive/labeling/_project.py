@@ -277,7 +277,7 @@ class Project:
             raise ValueError(
                 f"{str(self.path)!r} must hold the labeled texts of "
                 f"{show(self.folder)} as they were: {exc.fault}. Restore these texts, "
-                "or use --session NEW."
+                "or use --folder NEW."
             ) from exc
         finally:
             lock.release()
@@ -322,7 +322,7 @@ class Project:
                 raise ValueError(
                     f"column {self.label!r} of {str(self.path)!r} must hold classes of "
                     f"the session, {', '.join(map(repr, classes))}; got {new[0]!r}. "
-                    "Use another folder with --session."
+                    "Use --folder with another folder."
                 )
             labels, _ = to_indicator(labels, classes)
         learner.teach(self._take_texts(self.given), labels, refit=False)

@@ -32,7 +32,7 @@ def find_folder(path, about, folder=None):
     folder = folder.expanduser().absolute()
     if folder.exists() and not folder.is_dir():
         raise ValueError(
-            f"argument --session: must be a folder, got the file {show(folder)}."
+            f"argument --folder: must be a folder, got the file {show(folder)}."
         )
     check_record(folder, about)
     return folder
@@ -46,7 +46,7 @@ def _choose(path, about):
     if record["file"] != path.name:
         raise ValueError(
             f"{show(plain)} belongs to {record['file']}. For {path.name}, add "
-            f"--session NEW; or --session {shlex.quote(show(plain))}, if it has the "
+            f"--folder NEW; or --folder {shlex.quote(show(plain))}, if it has the "
             "same texts."
         )
     if _same(record["label"], labels):
@@ -78,7 +78,7 @@ def make_folder(folder, path):
         make_private_folder(folder, find_mode(path), RECORD)
     except OSError as exc:
         raise OSError(
-            f"argument --session: must be a folder to write into, got {str(folder)!r} "
+            f"argument --folder: must be a folder to write into, got {str(folder)!r} "
             f"({exc.strerror}). Name another one."
         ) from exc
 
@@ -90,7 +90,7 @@ def check_record(folder, about):
         if found := [name for name in names if os.path.lexists(folder / name)]:
             raise ValueError(
                 f"{show(folder)} holds {found[0]!r}, and no project. Name another "
-                "folder with --session."
+                "one with --folder."
             )
         return
     record = _read_begun(folder, about)
@@ -105,7 +105,7 @@ def check_record(folder, about):
         if not same(record[name], about[name]):
             raise ValueError(
                 f"{show(folder)} was begun {_say(name, record[name])}. Use {advice}, "
-                "or --session NEW."
+                "or --folder NEW."
             )
 
 
@@ -134,7 +134,7 @@ def _read_begun(folder, about):
     content = shlex.quote(json.dumps(about, ensure_ascii=False))
     raise ValueError(
         f"{show(folder)} has a session, but no {RECORD}, so that its columns are "
-        "unknown. Add --session NEW to begin another one. Only if its answers are for "
+        "unknown. Add --folder NEW to begin another one. Only if its answers are for "
         f"--label {shlex.join(about['label'])}: continue it after echo {content} > "
         f"{shlex.quote(show(folder / RECORD))}"
     )
@@ -161,7 +161,7 @@ def read_record(folder):
     if not good:
         raise ValueError(
             f"{show(path)} is damaged, or not of skactive: it must hold the columns of "
-            "a project. Restore it from a copy, or use another folder with --session."
+            "a project. Restore it from a copy, or name another one with --folder."
         )
     return record
 

@@ -506,7 +506,7 @@ def test_an_interruption_of_the_predictions_keeps_the_labels(label, table, monke
         (["--strategy", "margins"], r"margin"),
         (["--suggest", "nowhere"], r"has no column 'nowhere'"),
         (["--model", "nowhere"], r"nowhere"),
-        (["--session", __file__], r"argument --session: must be a folder, got"),
+        (["--folder", __file__], r"argument --folder: must be a folder, got"),
     ],
 )
 def test_unusable_options(table, tiny_bert, tmp_path, capsys, options, message):
@@ -564,7 +564,7 @@ def test_predict_needs_a_column_of_texts(label, table, tmp_path, capsys):
 
 
 def test_predict_on_other_columns_names_the_option(label, table, tmp_path, capsys):
-    _, shown = label(*[_answer] * 4, options=["--n", "3"])
+    _, shown = label(*[_answer] * 4, options=["--n-labels", "3"])
     assert any("3 of 3 labeled: goal reached" in line for line in shown)
     assert not any("2 of 3 labeled: goal reached" in line for line in shown)
     write_table(tmp_path / "new.csv", {"body": ["a good one", "a bad one"]})
@@ -666,7 +666,7 @@ def test_several_classes_from_nothing(label, columns, tmp_path):
     cells = [out["label"][i] for i in people]
     assert cells.count(";") >= 1
     run = {"file": table, "columns": ("text", ["good", "new"])}
-    status, shown = label("1 2", "-", options=["--session", str(tmp_path / "s")], **run)
+    status, shown = label("1 2", "-", options=["--folder", str(tmp_path / "s")], **run)
     assert status == 0
     out, _, _ = read_cells(tmp_path / "plain.s.labeled.csv")
     people = [i for i, x in enumerate(out["label_source"]) if x == "person"]

@@ -51,8 +51,8 @@ def create(server, table, *options):
 
 
 def call(server, action, folder, *options):
-    place = "--url", server.url, "--project", "1", "--session", str(folder)
-    batch = ["--batch", "4"] if action in ("push", "run") else []
+    place = "--url", server.url, "--project", "1", "--folder", str(folder)
+    batch = ["--batch-size", "4"] if action in ("push", "run") else []
     return main(["label-studio", action, *place, *batch, *options])
 
 
@@ -90,7 +90,7 @@ def test_run_saves_a_model(server, table, tmp_path, capsys):
     server.person(ANN, 1).answer(4, "bad")
     folder = tmp_path / "bridge"
     pytest.importorskip("skops")
-    assert call(server, "run", folder, "--n", "4", "--no-fine-tuning") == 0
+    assert call(server, "run", folder, "--n-labels", "4", "--no-fine-tuning") == 0
     assert f"the model is in {folder / 'model'}" in capsys.readouterr().err
     assert main(["predict", str(folder / "model"), str(table)]) == 0
     predicted = table.with_name("notes.predicted.csv").read_text()
@@ -101,19 +101,19 @@ def test_run_says_why_there_is_no_model(server, table, tmp_path, capsys):
     create(server, table, "--classes", "good,bad")
     server.person(ANN, 1).answer(4, "bad")
     folder = tmp_path / "bridge"
-    assert call(server, "run", folder, "--n", "1") == 0
+    assert call(server, "run", folder, "--n-labels", "1") == 0
     assert "no model yet: it needs labels of two" in capsys.readouterr().err
     assert not (folder / "model").exists()
 
 
 def test_run_with_several_classes_per_text(server, table, tmp_path, capsys):
     pytest.importorskip("skops")
-    create(server, table, "--classes", "good,bad,odd", "--multiple")
+    create(server, table, "--classes", "good,bad,odd", "--multi-label")
     ann = server.person(ANN, 1)
     for task, labels in ((1, ["good"]), (2, ["bad", "odd"]), (3, ["odd"])):
         ann.answer(task, *labels)
     folder = tmp_path / "bridge"
-    assert call(server, "run", folder, "--n", "3", "--no-fine-tuning") == 0
+    assert call(server, "run", folder, "--n-labels", "3", "--no-fine-tuning") == 0
     assert f"the model is in {folder / 'model'}" in capsys.readouterr().err
     assert main(["predict", str(folder / "model"), str(table)]) == 0
 
@@ -122,7 +122,7 @@ def test_run_with_several_classes_per_text(server, table, tmp_path, capsys):
     ("options", "message"),
     [
         (["--token-env", "NO_SUCH"], "argument --token-env: the environment variable"),
-        (["--batch", "0"], "must be a positive integer, got '0'"),
+        (["--batch-size", "0"], "must be a positive integer, got '0'"),
         (["--left", "-1"], "must be a positive integer, got '-1'"),
         (["--question", "tone"], "argument --question: must be a control <Choices>"),
         (["--strategy", "none"], "'none'"),
@@ -188,7 +188,7 @@ def test_pull_and_backend_use_the_strategy_of_the_folder(
     folder = tmp_path / "bridge"
     assert call(server, "push", folder, "--strategy", "entropy") == 0
     assert call(server, "pull", folder) == 0
-    assert call(server, "push", folder, "--batch", "3") == 0
+    assert call(server, "push", folder, "--batch-size", "3") == 0
     assert "warning" not in capsys.readouterr().err
     assert call(server, "push", folder, "--strategy", "margin") == 0
     assert "it differs in strategy" in capsys.readouterr().err
@@ -199,7 +199,7 @@ def test_help_has_the_options_that_are_used(action, capsys):
     with pytest.raises(SystemExit):
         main(["label-studio", action, "--help"])
     shown = capsys.readouterr().out
-    assert not any(x in shown for x in ("--batch", "--left", "--strategy"))
+    assert not any(x in shown for x in ("--batch-size", "--left", "--strategy"))
 
 
 def test_an_error_of_run_comes_after_the_answers_and_the_model(

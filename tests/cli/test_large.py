@@ -197,7 +197,7 @@ def test_several_classes_and_numbers(encode, label, columns, tmp_path):
     out = pq.read_table(tmp_path / "notes.labeled.parquet").to_pydict()
     given = [i for i, names in enumerate(several) if names is not None]
     assert [out["label"][i] for i in given] == [several[i] for i in given]
-    options = "--regression", "--session", str(tmp_path / "sizes")
+    options = "--regression", "--folder", str(tmp_path / "sizes")
     status, shown = label(tmp_path / "notes.parquet", 0, *options, columns="size")
     assert status == 0, shown
     out = pq.read_table(tmp_path / "notes.sizes.labeled.parquet").to_pydict()
@@ -225,7 +225,7 @@ def test_two_codings_of_a_large_table(encode, label, folder, tmp_path):
     assert second["label_source"].count("person") == 3
     assert not (tmp_path / "notes.quality.skactive" / "pool").exists()
     status, shown = label(folder, 0, "--id", "key")
-    error = "notes.skactive was begun without --id. Use the same ids, or --session NEW."
+    error = "notes.skactive was begun without --id. Use the same ids, or --folder NEW."
     assert status == 1
     assert shown[-1].endswith(error)
 

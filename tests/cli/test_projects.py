@@ -144,7 +144,7 @@ def test_another_column_of_texts_is_named(label, table, capsys):
     write_table(table, {**columns, "id": [f"k{i}" for i in range(N_ROWS)]})
     assert main(["label", "t.csv", "--text", "id", "--label", "category"]) == 1
     error = "skactive: error: t.skactive was begun with --text text. Use that column, "
-    assert capsys.readouterr().err == f"{error}or --session NEW.\n"
+    assert capsys.readouterr().err == f"{error}or --folder NEW.\n"
 
 
 def test_a_full_disk_at_the_end_says_that_the_labels_are_safe(

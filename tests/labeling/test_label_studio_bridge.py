@@ -775,7 +775,7 @@ def test_a_folder_belongs_to_one_project(site):
         other = client.create_project("other", write_config(["good", "bad"]))["id"]
     site.project = other
     with pytest.raises(
-        ValueError, match=r"argument --session: .* project 2 .*--project 1\."
+        ValueError, match=r"argument --folder: .* project 2 .*--project 1\."
     ):
         site.bridge()
 

@@ -131,7 +131,14 @@ def test_label_200_tweets_with_the_command(
     table = tmp_path / "tweets.csv"
     frame.to_csv(table, index=False)
     command = ["-m", "skactive", "label", table, "--text", "text", "--label", "label"]
-    command += ["--classes", "disaster,other", "--n", "200", "--port", str(free_port)]
+    command += [
+        "--classes",
+        "disaster,other",
+        "--n-labels",
+        "200",
+        "--port",
+        str(free_port),
+    ]
     command += ["--no-browser", "--no-fine-tuning"]
     served = Served(command, free_port).start()
     try:

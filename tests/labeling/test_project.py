@@ -110,7 +110,7 @@ def test_the_other_options_of_a_project_stay(begin, first, then, message):
     label = next((names[x] for x in [*first, *then] if x in names), "category")
     label = first.get("label", label)
     begin(**{"label": label, **first})
-    pattern = f"^t.skactive was begun {message}.*, or --session NEW.$"
+    pattern = f"^t.skactive was begun {message}.*, or --folder NEW.$"
     with pytest.raises(ValueError, match=pattern):
         begin(**{"label": label, **then})
 
@@ -118,7 +118,7 @@ def test_the_other_options_of_a_project_stay(begin, first, then, message):
 def test_tables_of_one_name_do_not_share_a_folder(begin, tmp_path):
     begin(answers=["good", "bad"])
     write_table(tmp_path / "t.tsv", COLUMNS)
-    message = r"^t.skactive belongs to t.csv. For t.tsv, add --session NEW"
+    message = r"^t.skactive belongs to t.csv. For t.tsv, add --folder NEW"
     with pytest.raises(ValueError, match=message):
         begin(file=tmp_path / "t.tsv")
     # The person can say that the texts are the same.
@@ -173,9 +173,7 @@ def test_other_texts_are_refused_in_the_words_of_the_command(begin, tmp_path):
     begin(answers=["good", "bad"])
     columns = {**COLUMNS, "text": [f"new {i}" for i in range(12)]}
     write_table(tmp_path / "t.csv", columns)
-    message = (
-        r"'.*t.csv' must hold the labeled texts of t.skactive .*, or use --session"
-    )
+    message = r"'.*t.csv' must hold the labeled texts of t.skactive .*, or use --folder"
     with pytest.raises(ValueError, match=message) as error:
         begin()
     assert "X_pool" not in str(error.value)

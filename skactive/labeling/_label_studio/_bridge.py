@@ -281,7 +281,7 @@ class Bridge:
                 f"the labeling configuration of project {self.project} must label the "
                 f"texts {before.keys} with multiple={before.multiple}, got "
                 f"{now.keys} and multiple={now.multiple}. Start a new folder: "
-                "--session."
+                "--folder."
             )
         known = self.session.classes
         for name in now.classes:
@@ -473,7 +473,7 @@ def _claim(folder, url, about, say):
             for x in (own, found)
         ]
         raise ValueError(
-            f"argument --session: must be a new folder or that of {shown[0]}, got "
+            f"argument --folder: must be a new folder or that of {shown[0]}, got "
             f"{str(folder)!r}, which is that of {shown[1]}. Name another folder, or "
             f"continue with that project: --url {found.get('url')} --project "
             f"{found.get('project')}."
