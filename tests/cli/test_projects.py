@@ -78,7 +78,7 @@ def _answer_on_the_page(folder, rule, n):
         page = json.loads(path.read_text())
         url = f"http://127.0.0.1:{page['port']}/{page['token']}/api"
         for _ in range(n):
-            (item,) = _post(url, "next", client="a", n=1)
+            (item,) = _post(url, "next", client="a", n_queries=1)
             given = {"id": item["id"], "label": rule(item["text"])}
             _post(url, "answer", client="a", **given)
         _post(url, "finish")
