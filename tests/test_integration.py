@@ -92,7 +92,11 @@ def test_a_grid_search_over_strategy_and_pooling(ag_news, minilm):
     pool, _ = ag_news
     search = GridSearchCV(
         SimulatedLearner(
-            ActiveLearner(bert_and_logistic(minilm, normalize=False), batch_size=20, random_state=0),
+            ActiveLearner(
+                bert_and_logistic(minilm, normalize=False),
+                batch_size=20,
+                random_state=0,
+            ),
             n_initial=20,
             n_rounds=3,
         ),

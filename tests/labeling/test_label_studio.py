@@ -185,8 +185,8 @@ class Process:
             "url": site.url,
             "token-env": "TOKEN",
             "project": people.project,
-            "session": folder,
-            **({"batch": site.batch} if action == "run" else {}),
+            "folder": folder,
+            **({"batch-size": site.batch} if action == "run" else {}),
             "model": site.model,
             **more,
         }
