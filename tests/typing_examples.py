@@ -23,15 +23,17 @@ from skactive.analysis import (
     describe_batches,
     diagnose,
     equal_time,
+    format_report,
     group_runs,
     labels_needed,
     labels_to_reach,
     learning_curve,
     mean_jaccard,
+    summarize_runs,
     welch_t,
 )
 from skactive.bert import BertClassifier, BertFeatures, BertRegressor
-from skactive.cli import format_report, main, summarize_runs, write_report
+from skactive.cli import main
 from skactive.datasets import load_docstrings, load_table
 from skactive.linear_model import SequentialLogisticRegression
 from skactive.plotting import (
@@ -41,6 +43,7 @@ from skactive.plotting import (
     LedgerDisplay,
     OverlapDisplay,
     ScoreTimeDisplay,
+    write_report,
 )
 from skactive.simulation import Run, SimulatedLearner
 from skactive.stopping import LabelBudget, StoppingRule

@@ -22,6 +22,9 @@ from ._diagnosis import Diagnosis, diagnose
 from ._discovery import ClassCoverage, class_coverage
 from ._labels_needed import LabelsNeeded, labels_needed
 from ._overlap import Overlap, jaccard, mean_jaccard
+from ._report import BASELINE as BASELINE
+from ._report import OF_A_RUN as OF_A_RUN
+from ._report import format_report, summarize_runs
 from ._timing import (
     EqualTime,
     LedgerTable,
@@ -46,6 +49,7 @@ __all__ = [
     "diagnose",
     "diversity",
     "equal_time",
+    "format_report",
     "group_runs",
     "holm",
     "jaccard",
@@ -58,6 +62,7 @@ __all__ = [
     "redundancy",
     "representativeness",
     "score_against_time",
+    "summarize_runs",
     "welch_t",
     "wilcoxon",
 ]

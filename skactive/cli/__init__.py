@@ -1,20 +1,13 @@
-"""The command `skactive` and its reports."""
+"""The command `skactive`."""
 
 from importlib import import_module
 
-_HOME = {
-    "format_report": "_report",
-    "main": "_main",
-    "summarize_runs": "_report",
-    "write_report": "_report",
-}
-
-__all__ = ["format_report", "main", "summarize_runs", "write_report"]
+__all__ = ["main"]
 
 
 def __getattr__(name):
-    if name in _HOME:
-        return getattr(import_module(f".{_HOME[name]}", __name__), name)
+    if name == "main":
+        return import_module("._main", __name__).main
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -338,7 +338,7 @@ def _add_report(commands):
     report.add_argument(
         "--scoring", metavar="NAME", help="the score to report (default: the first)"
     )
-    report.set_defaults(run=("_report", "run_report"))
+    report.set_defaults(run=("_simulate", "run_report"))
 
 
 def _add_loop(parser, *, seeds):

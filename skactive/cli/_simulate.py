@@ -1,4 +1,4 @@
-"""The commands `simulate` and `demo`: compare strategies on labeled texts."""
+"""The commands `simulate`, `demo` and `report`: compare strategies on labeled texts."""
 
 import sys
 import tempfile
@@ -15,11 +15,10 @@ from .._utils._labels import find_target
 from ..bert import BertFeatures, open_checkpoint
 from ..datasets._load import load_docstrings, load_table
 from ..learner import ActiveLearner
-from ..plotting._axes import import_figure
+from ..plotting import import_figure, write_report
 from ..registry import get_strategy
 from ..simulation import OtherSettingsError, run_experiment
 from ._options import one_or_several
-from ._report import print_report
 
 _SCORING = {
     "single-label": ["accuracy", "f1_macro"],
@@ -53,6 +52,19 @@ def run_demo(args):
         return *load_docstrings(return_X_y=True), None
 
     return _compare(args, "docstrings", load)
+
+
+def run_report(args):
+    """Run the command `report`."""
+    return _print_report(args.folder, args.scoring)
+
+
+def _print_report(folder, scoring=None):
+    """Write the report of a folder and print it."""
+    text, written = write_report(folder, scoring=scoring)
+    print(text)
+    print(f"Written: {', '.join(map(str, written))}")
+    return 0
 
 
 def _compare(args, name, load):
@@ -89,7 +101,7 @@ def _compare(args, name, load):
         raise KeyboardInterrupt(
             f"finished runs are kept in {args.out}; the same command continues"
         ) from exc
-    return print_report(args.out)
+    return _print_report(args.out)
 
 
 def _make_estimator(classifier, target, model, options):

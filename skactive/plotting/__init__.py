@@ -1,4 +1,4 @@
-"""Display classes for runs and models, as in scikit-learn.
+"""Display classes for runs and models, as in scikit-learn, and the report.
 
 The `from_*` methods of a class compute and draw, `plot(ax=None)` draws again, and the
 artists are attributes that can be changed. matplotlib is imported when something is
@@ -12,6 +12,7 @@ from ._labels_needed import LabelsNeededDisplay
 from ._layers import LayerChangeDisplay
 from ._ledger import LedgerDisplay
 from ._overlap import OverlapDisplay
+from ._report import write_report
 from ._score_time import ScoreTimeDisplay
 
 __all__ = [
@@ -21,4 +22,5 @@ __all__ = [
     "LedgerDisplay",
     "OverlapDisplay",
     "ScoreTimeDisplay",
+    "write_report",
 ]

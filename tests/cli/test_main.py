@@ -104,7 +104,7 @@ def test_what_a_terminal_cannot_show_becomes_a_question_mark(monkeypatch):
     stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     monkeypatch.setattr(sys, "stdout", stream)
     monkeypatch.setattr(
-        "skactive.cli._report.write_report", lambda *a, **k: ("0.5 ± 0.1", [])
+        "skactive.cli._simulate.write_report", lambda *a, **k: ("0.5 ± 0.1", [])
     )
     assert main(["report", "anywhere"]) == 0
     stream.flush()

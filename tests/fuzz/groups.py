@@ -18,7 +18,6 @@ from skactive import (
     ActiveLearner,
     LabelingSession,
     analysis,
-    cli,
     get_strategy,
     get_strategy_names,
     plotting,
@@ -377,13 +376,13 @@ def summaries(folder):
     yield Target(
         "summarize_runs",
         lambda: {"runs": a + b, **text},
-        _function(cli.summarize_runs),
+        _function(analysis.summarize_runs),
         repeats=True,
     )
     yield Target(
         "write_report",
         lambda: {"folder": _experiment(folder), "scoring": None},
-        _closing(cli.write_report),
+        _closing(plotting.write_report),
     )
 
 

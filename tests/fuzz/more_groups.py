@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from skactive import ActiveLearner, LabelingSession, cli, make_text_classifier
+from skactive import ActiveLearner, LabelingSession, analysis, make_text_classifier
 from skactive.datasets import open_pool
 from skactive.features import PrecomputedFeatures, StaticFeatures
 from skactive.labeling import Desk
@@ -127,8 +127,8 @@ def pools(folder):
     )
     yield Target(
         "format_report",
-        lambda: {"summaries": {"two": cli.summarize_runs(_runs())}},
-        lambda s, **a: cli.format_report(**a),
+        lambda: {"summaries": {"two": analysis.summarize_runs(_runs())}},
+        lambda s, **a: analysis.format_report(**a),
         repeats=True,
     )
 

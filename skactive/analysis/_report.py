@@ -1,56 +1,28 @@
-"""The command `report`: tables, verdicts, pictures and numbers of an experiment."""
+"""The summary of an experiment: a table with tests and verdicts."""
 
 import html
-import io
-import json
-import os
 import re
 from collections.abc import Mapping
-from functools import partial
-from pathlib import Path
 from typing import Any
 
-from .._storage._outputs import write_listed
 from .._utils._format import format_table
 from .._utils._sklearn import validate_params
-from ..analysis._areas import area_under_curve
-from ..analysis._comparison import holm, paired_t, welch_t
-from ..analysis._curves import (
+from ._areas import area_under_curve
+from ._comparison import holm, paired_t, welch_t
+from ._curves import (
     Groups,
     align_runs,
-    group_runs,
+    learning_curve,
     name_metric,
     pair_runs,
     sort_runs,
 )
-from ..analysis._curves import learning_curve as average
-from ..analysis._diagnosis import diagnose
-from ..analysis._timing import ledger_table
-from ..simulation import read_runs
-from ..simulation._run import plain
+from ._diagnosis import UNDECIDED, diagnose
+from ._timing import ledger_table
 
 BASELINE = "random"
-UNDECIDED = "undecided"
 # Precomputation is shared by all runs, so it is not a cost of a strategy.
-_OF_A_RUN = ("fit", "query", "final_training")
-_CAPTIONS = {
-    "curves": "Learning curves",
-    "ledger": "Seconds of a run",
-    "overlap": f"Overlap of the labeled items with {BASELINE}",
-}
-
-
-def run_report(args):
-    """Run the command `report`."""
-    return print_report(args.folder, args.scoring)
-
-
-def print_report(folder, scoring=None):
-    """Write the report of a folder and print it."""
-    text, written = write_report(folder, scoring=scoring)
-    print(text)
-    print(f"Written: {', '.join(map(str, written))}")
-    return 0
+OF_A_RUN = ("fit", "query", "final_training")
 
 
 @validate_params({"scoring": [str, None], "baseline": [str]})
@@ -89,7 +61,7 @@ def summarize_runs(
     --------
     Which strategy ends with the highest mean score?
 
-    >>> from skactive.cli import summarize_runs
+    >>> from skactive.analysis import summarize_runs
     >>> from skactive.simulation import Run
     >>> runs = [
     ...     Run([{"queried": [0], "scores": {"accuracy": score + s / 100}}],
@@ -106,9 +78,10 @@ def summarize_runs(
     scoring = name_metric(members, scoring)
     grid, _ = align_runs(members, scoring)
     curves = {
-        name: average(group, scoring, grid=grid) for name, group in groups.items()
+        name: learning_curve(group, scoring, grid=grid)
+        for name, group in groups.items()
     }
-    ledger = ledger_table(groups, phases=_OF_A_RUN)
+    ledger = ledger_table(groups, phases=OF_A_RUN)
     strategies = {}
     for name in sorted(groups, key=lambda name: -curves[name].mean[-1]):
         curve, seconds = curves[name], ledger.mean[ledger.names.index(name)]
@@ -180,7 +153,7 @@ def format_report(summaries: Mapping[str, Any]) -> str:
     --------
     The left part of the table:
 
-    >>> from skactive.cli import format_report, summarize_runs
+    >>> from skactive.analysis import format_report, summarize_runs
     >>> from skactive.simulation import Run
     >>> runs = [
     ...     Run([{"queried": [0], "scores": {"accuracy": score + s / 100}}],
@@ -258,8 +231,9 @@ def _compare(found):
         cells[2] = _format_p(test["p_holm"])
     if diagnosis:
         cells[3] = _with_interval(diagnosis["gap"], diagnosis["gap_interval"])
-        verdict = diagnosis["verdict"].partition(":")[0]
+        verdict = diagnosis["verdict"]
         if verdict == UNDECIDED:
+            verdict = verdict.partition(":")[0]
             verdict += f": {diagnosis['reason'][0].lower()}{diagnosis['reason'][1:]}"
         if diagnosis["seeds_needed"] is not None:
             verdict += (
@@ -306,147 +280,7 @@ def _explain(summary):
     )
 
 
-@validate_params({"folder": [str, os.PathLike], "scoring": [str, None]})
-def write_report(
-    folder: str | os.PathLike[str], *, scoring: str | None = None
-) -> tuple[str, list[Path]]:
-    """Write report.md, report.json and pictures of the runs in a folder.
-
-    The report has a table and pictures for each data set and learner. If an error is
-    raised, nothing is written.
-
-    Parameters
-    ----------
-    folder : str or path-like
-        The `folder` of :func:`skactive.simulation.run_experiment`.
-    scoring : str or None, default=None
-        Defaults to the first metric of the first run of each table.
-
-    Returns
-    -------
-    text : str
-        The tables, in Markdown. The file report.md shows the pictures as well.
-    written : list of Path
-        The files.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the folder holds no runs.
-    ValueError
-        If the runs hold no scores or lack the metric.
-    ImportError
-        If matplotlib is not installed.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from sklearn.datasets import load_iris
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from skactive import ActiveLearner
-    >>> from skactive.cli import write_report
-    >>> from skactive.simulation import run_experiment
-    >>> X, y = load_iris(return_X_y=True)
-    >>> learner = ActiveLearner(LogisticRegression(max_iter=500), batch_size=5)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     runs = run_experiment(
-    ...         learner, {"iris": (X[::2], y[::2], X[1::2], y[1::2])}, seeds=2,
-    ...         strategies=["random", "margin"], n_initial=5, n_rounds=3, folder=folder,
-    ...     )
-    ...     text, written = write_report(folder)
-    >>> [path.name for path in written]
-    ['report.md', 'report.json', 'curves.png', 'ledger.png', 'overlap.png']
-    """
-    folder = Path(folder)
-    runs = read_runs(folder)
-    if not runs:
-        raise ValueError(
-            f"'folder' must hold finished runs of an experiment, got {str(folder)!r}. "
-            "Run `skactive simulate` or run_experiment(..., "
-            "folder=) first."
-        )
-    sections = _split(runs)
-    summaries = {
-        heading: summarize_runs(group, scoring=scoring)
-        for heading, group in sections.items()
-    }
-    text = format_report(summaries)
-    record = json.dumps(plain(summaries), indent=1, allow_nan=False)
-    pictures, parts = {}, []
-    for heading, group in sections.items():
-        suffix = "" if len(sections) == 1 else f"-{_as_filename(heading)}"
-        parts.append(_format(heading, summaries[heading]))
-        for kind, picture in _draw(group, summaries[heading]).items():
-            name = f"{kind}{suffix}.png"
-            pictures[name] = picture
-            parts.append(f"![{_CAPTIONS[kind]}]({name})")
-    page = "\n\n".join(parts) + "\n"
-    contents = {"report.md": page.encode(), "report.json": record.encode(), **pictures}
-    for name, content in contents.items():
-        write_listed(folder / name, partial(Path.write_bytes, data=content))
-    return text, [folder / name for name in contents]
-
-
-def _split(runs):
-    """Return the runs by data set, and by learner if there are several."""
-    learners = {run.info.get("learner") for run in runs}
-    sections = {}
-    for run in runs:
-        names = [run.info.get("data", "data")]
-        if len(learners) > 1:
-            names.append(run.info.get("learner", "learner"))
-        sections.setdefault(", ".join(map(str, names)), []).append(run)
-    return sections
-
-
-def _draw(runs, summary):
-    """Return the pictures of curves, seconds and overlap as PNG, by name."""
-    from ..plotting._axes import import_figure
-    from ..plotting._curves import ActiveLearningCurveDisplay
-    from ..plotting._ledger import LedgerDisplay
-    from ..plotting._overlap import OverlapDisplay
-
-    Figure = import_figure()
-    groups = group_runs(runs)
-    scoring, encoding = summary["scoring"], summary["precomputation_seconds"]
-
-    def draw_seconds(ax):
-        LedgerDisplay.from_runs(groups, phases=_OF_A_RUN, ax=ax)
-        if encoding > 0:
-            ax.set_xlabel(f"seconds of a run; encoding, once for all: {encoding:.1f} s")
-
-    pictures = {
-        "curves": lambda ax: ActiveLearningCurveDisplay.from_runs(
-            groups, scoring=scoring, ax=ax
-        )
-    }
-    if any(any(found["seconds"].values()) for found in summary["strategies"].values()):
-        pictures["ledger"] = draw_seconds
-    paired = {
-        name: group
-        for name, group in groups.items()
-        if BASELINE in groups and pair_runs(group, groups[BASELINE]) is not None
-    }
-    if len(paired) > 1:
-        pictures["overlap"] = lambda ax: OverlapDisplay.from_runs(
-            paired, BASELINE, ax=ax
-        )
-    drawn = {}
-    for kind, draw in pictures.items():
-        # Without pyplot, no figure stays in its global state.
-        figure = Figure(figsize=(8, 5), layout="constrained")
-        draw(figure.subplots())
-        stream = io.BytesIO()
-        figure.savefig(stream, dpi=150, format="png")
-        drawn[kind] = stream.getvalue()
-    return drawn
-
-
 def _escape(name):
     """Return a name escaped for Markdown and HTML."""
     text = html.escape(" ".join(str(name).split()), quote=False)
     return re.sub(r"([\\`*\[\]|#])", r"\\\1", text)
-
-
-def _as_filename(name):
-    return "".join(c if c.isalnum() or c in "-_." else "_" for c in name)

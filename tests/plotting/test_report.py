@@ -6,9 +6,9 @@ import re
 import pytest
 from scipy.stats import ttest_ind, ttest_rel
 
-from skactive.analysis import holm
-from skactive.cli import format_report, main, summarize_runs, write_report
-from skactive.plotting import LedgerDisplay
+from skactive.analysis import format_report, holm, summarize_runs
+from skactive.cli import main
+from skactive.plotting import LedgerDisplay, write_report
 from skactive.simulation import Run
 
 
