@@ -28,12 +28,9 @@ class Answers:
     def tell(self, ids, labels, *, annotator, unasked, seconds, allows_new=True):
         """Record labels; see `LabelingSession.tell` and `Vocabulary.read`."""
         check_bool("unasked", unasked)
-        if isinstance(labels, np.ndarray) and labels.ndim == 0:
-            labels = labels.item()
         if isinstance(ids, Mapping) and labels is None:
             ids, labels = list(ids), list(ids.values())
         elif isinstance(ids, str | int | np.generic):
-            self._refuse_list_of_one(ids, labels)
             ids, labels = [ids], [labels]
         ids = self._state.pool.read_ids(ids)
         labels = self._vocabulary.read(labels, ids, allows_new)
@@ -45,15 +42,6 @@ class Answers:
             unasked=self._check_queried(ids, unasked),
             seconds=_read_seconds(seconds, len(ids)),
         )
-
-    def _refuse_list_of_one(self, id, labels):
-        """Raise a TypeError for a list of one label, unless labels are lists."""
-        is_list = isinstance(labels, list | tuple | np.ndarray) and len(labels) == 1
-        if is_list and self._vocabulary.find_kind(self._state) != "names":
-            raise TypeError(
-                f"'labels' must be one label for the one id {id!r}, got {labels!r}. "
-                "Pass the label itself, or a list of ids too."
-            )
 
     def import_file(self, path, columns, format, annotator, ignore_unknown):
         """Record the labels of a file; see `LabelingSession.import_labels`."""

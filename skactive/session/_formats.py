@@ -4,6 +4,7 @@ import json
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 
 from .._storage._files import write_atomic
@@ -67,8 +68,10 @@ class Format:
     seconds: str = ""
     is_list: bool = False  # of JSON, and otherwise JSONL
     has_skips: bool = True
+    skips: str = ""  # of people who skipped the item, in `about`, if it has no skips
     write: Callable = lambda label, item: list_names(label)
     read: Callable = lambda value, question, where: value
+    write_time: Callable = lambda time: time
     complete: Callable = lambda record, item, classes: record
 
 
@@ -167,6 +170,8 @@ FORMATS = {
         about="meta",
         state="answer",
         states={"accept": True, "ignore": False, "reject": None, None: None},
+        times=("_timestamp",),
+        write_time=lambda time: int(datetime.fromisoformat(time).timestamp()),
         complete=_complete_prodigy,
     ),
     "argilla": Format(
@@ -180,6 +185,7 @@ FORMATS = {
         states={"submitted": True, None: True, "discarded": False, "draft": None},
         is_list=True,
         has_skips=False,  # a discarded response without a value does not load
+        skips="discarded_by",
         write=lambda label, item: label,
         complete=_complete_argilla,
     ),
@@ -268,6 +274,9 @@ def _write(item, form, classes):
     written = [_write_answer(answer, item, form) for answer in given]
     if form.names and given:
         record[form.about][form.names] = [answer.annotator or "" for answer in given]
+    skips = [a.annotator or "" for a in item.answers if a.label is None]
+    if form.skips and skips:
+        record[form.about][form.skips] = skips
     if form.answers:
         records = [{**record, form.answers: written}]
     elif item.answers:
@@ -289,7 +298,8 @@ def _write_answer(answer, item, form):
         states = (state for state, kind in form.states.items() if kind is is_label)
         written[form.state] = next(states)
     if form.times:
-        written[form.times[-1]] = answer.time
+        written[form.times[-1]] = form.write_time(answer.time)
+    if form.seconds:
         written[form.seconds] = answer.seconds
     return written
 
@@ -369,6 +379,8 @@ def _read(record, form, names, label, where, several):
         ]
     answers = tuple(filter(None, found))
     answers = keep_latest(answers) if form.times else answers
+    skips = about.get(form.skips) or ()
+    answers += tuple(FileAnswer(None, person or None) for person in skips)
     return Item(about.get(ID), text, answers, hash_item(text))
 
 

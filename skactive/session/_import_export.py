@@ -150,7 +150,8 @@ def read_answers(path, columns, pool, state, kind, format, annotator, ignore_unk
             elif answer.label is not None and not same_label(
                 before.label, answer.label
             ):
-                contradictory.append(answer.where or id)
+                places = [before.where, answer.where]
+                contradictory.append(" and ".join(places) if all(places) else repr(id))
     if unknown and not ignore_unknown:
         note = f" The content of {shorten(changed)} differs." if changed else ""
         raise ValueError(
@@ -159,8 +160,8 @@ def read_answers(path, columns, pool, state, kind, format, annotator, ignore_unk
         )
     if contradictory:
         raise ValueError(
-            f"{str(path)!r} gives {len(contradictory)} items more than one label: "
-            f"{shorten(contradictory)}. Keep one for each."
+            f"{str(path)!r} must give each item one label, got several for "
+            f"{len(contradictory)}: {'; '.join(contradictory[:5])}. Keep one for each."
         )
     return {id: Mirrored(tuple(x.values())) for id, x in found.items()}, unknown
 

@@ -123,7 +123,7 @@ class Pool:
             if ids is not None:
                 raise ValueError(
                     f"'ids' must be None for a pool that is known by position, got "
-                    f"{ids!r}. Nothing was added."
+                    f"{ids!r}."
                 )
             if hasattr(X, "iloc"):
                 X = X.reset_index(drop=True)
@@ -135,14 +135,13 @@ class Pool:
             if ids is None:
                 raise ValueError(
                     "'ids' must name each of the new items, got None, and the pool has "
-                    f"ids such as {self.ids[0]!r}. Nothing was added."
+                    f"ids such as {self.ids[0]!r}."
                 )
             ids = [*self.ids, *check_ids(ids, m, "'ids'", "items")]
         grown = Pool(X, ids, contents, self.ids_are_positions)
         if self.kind is not None and grown.kind is None:
             raise TypeError(
-                f"'items' must be texts, as the pool holds them, got {items!r:.60}. "
-                "Nothing was added."
+                f"'items' must be texts, as the pool holds them, got {items!r:.60}."
             )
         return grown
 
@@ -259,13 +258,11 @@ class Pool:
         return content is None or own in (0, content)
 
     def read_ids(self, ids, *, name="ids"):
-        """Return checked ids of the pool as a list, from one id, a sequence or a Batch.
+        """Return checked ids of the pool as a list, from one id or a sequence.
 
         Raise a ValueError for ids that are unknown or occur twice, and a TypeError for
         containers without an order.
         """
-        if isinstance(ids, Batch):
-            ids = ids.ids
         if isinstance(ids, Mapping | Set) or not (
             isinstance(ids, int | np.generic) or hasattr(ids, "__iter__")
         ):

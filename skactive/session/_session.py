@@ -26,7 +26,6 @@ from ._queue import Options, Queue
 from ._state import list_history
 
 _UNDONE = ("event", "ids", "labels", "old", "new", "added", "removed")
-_NOTHING = "Nothing was recorded."
 _Format = Literal["label-studio", "prodigy", "argilla", "doccano"]
 
 
@@ -310,16 +309,15 @@ class LabelingSession:
         self._journal.then = update
 
     @contextmanager
-    def _recording(self):
-        """Hold the lock while answers are recorded; an error says that none was."""
+    def _recording(self, nothing="Nothing was recorded."):
+        """Hold the lock while something is recorded; an error says that it was not."""
         with self._lock:
             self._journal.sync()
             try:
                 yield self._answers
             except (ValueError, TypeError) as exc:
-                message = str(exc)
-                if not message.endswith(_NOTHING):
-                    exc.args = (f"{message} {_NOTHING}",)
+                if not str(exc).endswith(nothing):
+                    exc.args = (f"{exc} {nothing}",)
                 raise
             self._models.prepare()
 
@@ -392,8 +390,7 @@ class LabelingSession:
         OSError
             If the disk is full or fails. Nothing was then added; repeat the call.
         """
-        with self._choosing, self._lock:
-            self._journal.sync()
+        with self._choosing, self._recording("Nothing was added."):
             n, grown = len(self._state.pool), self._state.pool.extended(items, ids)
             record_pool(self._journal, grown)
             self._state.pool = grown
@@ -441,12 +438,12 @@ class LabelingSession:
 
         Parameters
         ----------
-        ids : sequence of ids, Batch, one id, or dict of id to label
+        ids : sequence of ids, dict of id to label, or one id
             The labeled items.
-        labels : sequence of labels, or one label
+        labels : sequence of labels, default=None
             One `str`, `int` or `bool` for each id; numbers for a regressor; or a list
-            of names of classes for each, which may be empty. Omitted if `ids` is a
-            dict.
+            of names of classes for each, which may be empty. The label itself for one
+            id. Omitted if `ids` is a dict.
         unasked : bool, default=False
             Whether to accept items that were never asked.
         annotator : str, default=None
@@ -910,8 +907,8 @@ class LabelingSession:
         Notes
         -----
         Argilla identifies people by UUID, so one is made of each name, and the names
-        are in ``metadata``. A discarded response without a value does not load there,
-        and doccano has no skips, so skips are not in these files. Label Studio
+        are in ``metadata``, as are those of people who skipped an item: a discarded
+        response without a value does not load there. doccano has no skips. Label Studio
         identifies people by the email addresses of its users, and refuses a file with
         an unknown one.
 

@@ -141,7 +141,7 @@ def test_undo_leaves_the_answers_of_others(open_session):
     session = open_session()
     first = session.ask(2, annotator="ann")
     a, b = first.ids
-    session.tell(first, ["ham", "ham"], annotator="ann")
+    session.tell(first.ids, ["ham", "ham"], annotator="ann")
     session.tell(a, "spam", annotator="bob")
     session.skip(9, annotator="bob", unasked=True)
     undone = session.undo(annotator="ann")

@@ -189,7 +189,7 @@ def test_no_two_items_of_a_batch_are_near_duplicates(
         pairs[np.ix_(*[[batch.ids.index(id) for id in drawn]] * 2)] = False
         assert pairs.sum() == 6 - len(drawn)
         assert len(batch) == 6
-        session.tell(batch, [f"class {(id + number) % 2}" for id in batch.ids])
+        session.tell(batch.ids, [f"class {(id + number) % 2}" for id in batch.ids])
 
 
 def test_a_batch_is_short_where_only_near_duplicates_are_left(
@@ -213,7 +213,7 @@ def test_batches_without_near_duplicates_are_unchanged(
     for name, limit in (("a", None), ("b", 0.9)):
         session = open_session(texts, tmp_path / name, learner, max_similarity=limit)
         first = session.ask(4)
-        session.tell(first, ["a", "b", "a", "b"])
+        session.tell(first.ids, ["a", "b", "a", "b"])
         asked.append((first.ids, session.ask(4).ids))
     assert asked[0] == asked[1]
 

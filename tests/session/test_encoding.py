@@ -72,7 +72,7 @@ def test_what_is_asked_without_a_model_belongs_to_the_audit(
     options = {"encode": "background", "audit_every": 4, "max_similarity": 0.9}
     session = open_session(texts, learner=learner, refit="background", **options)
     batch = session.ask(8)
-    session.tell(batch, ["a", "b"] * 4)
+    session.tell(batch.ids, ["a", "b"] * 4)
     assert set(session.audited) == set(batch.ids)
     assert SlowFeatures.seen == {}
     SlowFeatures.gate.set()

@@ -50,7 +50,7 @@ def simulate_session(X, y, folder, seed):
         def label(n):
             while len(session.labels) < n:
                 batch = session.ask()
-                session.tell(batch, [y[id] for id in batch.ids])
+                session.tell(batch.ids, [y[id] for id in batch.ids])
             left = np.ones(len(y), dtype=bool)
             left[list(session.labels)] = False
             return session.learner.predict(X) == y, left

@@ -104,7 +104,10 @@ def test_conflicting_labels_are_listed_and_not_taken_over(open_texts, tmp_path):
     ("content", "match"),
     [
         ("id,label\na,pos\nx,neg\n", "labels of 1 items that are not in the pool: 'x'"),
-        ("id,label\na,pos\na,neg\n", "gives 1 items more than one label: 'a'"),
+        (
+            "id,label\na,pos\na,neg\n",
+            "give each item one label, got several for 1: 'a'",
+        ),
         ("name,label\na,pos\n", "has no column 'id'"),
         ("id,label\n", "holds no rows"),
         ("", "is empty"),
@@ -289,7 +292,7 @@ def test_labels_of_copies_go_to_copies(open_texts, tmp_path):
     assert other.labels == {2: "spam", 1: "ham"}
     assert other.import_labels(first.folder).unchanged == [2, 1]
     one = open_texts(["a", "x"], ids=None, name="one")
-    with pytest.raises(ValueError, match="gives 1 items more than one label: 1"):
+    with pytest.raises(ValueError, match="got several for 1: 1"):
         one.import_labels(first.folder)
 
 

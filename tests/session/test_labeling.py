@@ -195,7 +195,7 @@ def test_a_batch_yields_pairs_and_is_accepted_by_tell(open_session, data):
         assert id == expected
         np.testing.assert_array_equal(item, data[0][id])
     assert repr(batch) == f"Batch(2 items, number=1: {batch.ids[0]}, {batch.ids[1]})"
-    session.tell(batch, ["ham", "spam"])
+    session.tell(batch.ids, ["ham", "spam"])
     assert session.labels == dict(zip(batch.ids, ["ham", "spam"], strict=True))
 
 

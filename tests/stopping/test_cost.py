@@ -171,7 +171,7 @@ def test_it_stops_a_session_as_it_stops_a_simulation(pool, tmp_path):
     learner = _learner().set_params(batch_size=20)
     with LabelingSession(clone(learner), X, tmp_path / "s") as session:
         while batch := session.ask():
-            session.tell(batch, y[list(batch.ids)])
+            session.tell(batch.ids, y[list(batch.ids)])
             if rule.check(session.run, session.learner, X):
                 break
         n = len(session.labels)
