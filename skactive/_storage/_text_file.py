@@ -12,12 +12,12 @@ import numpy as np
 
 from ._files import LineWriter, read_lines, write_all
 from ._fingerprint import hash_utf8
+from ._hash_index import find_repeated
 from ._mapped import Blocks, open_array
 
 BLOCK_ROWS = 8192
 BLOCK_BYTES = 2**23
 _MAX_RESIDENT = 2**26  # bytes that are read before their pages are released
-_PART_BYTES = 2**25  # of the hashes that are sorted at once
 
 
 class TextFile:
@@ -351,25 +351,6 @@ def hashes_path(path):
 def sums_path(path):
     """Return the path of the checksums of a file of texts."""
     return f"{os.fspath(path)}.jsonl"
-
-
-def find_repeated(hashes):
-    """Return the sorted positions of hashes (n,) that occur more than once, (r,).
-
-    A part of the values is sorted at a time, so that little memory is used.
-    """
-    n_parts = 1 + hashes.nbytes // _PART_BYTES
-    found = []
-    for part in range(n_parts):
-        rows = [
-            start + np.flatnonzero(hashes[start : start + 2**20] % n_parts == part)
-            for start in range(0, len(hashes), 2**20)
-        ]
-        rows = np.concatenate(rows)
-        order = np.argsort(hashes[rows], kind="stable")
-        equal = np.diff(hashes[rows[order]]) == 0
-        found.append(rows[order[np.r_[False, equal] | np.r_[equal, False]]])
-    return np.sort(np.concatenate(found))
 
 
 def take(values, rows):

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._utils._sklearn import check_count
 from ._fingerprint import hash_items
+from ._hash_index import HashIndex
 from ._text_file import TextFile, as_array, take
 
 
@@ -169,11 +170,10 @@ class TextPool(Sequence):
         kept[repeated] = False
         kept[repeated[np.unique(hashes[repeated], return_index=True)[1]]] = True
         if X_known is not None and len(X_known):
-            known = np.unique(_hashes_of(X_known))
+            known = HashIndex(_hashes_of(X_known))
             for start in range(0, len(kept), 2**16):
-                part = hashes[start : start + 2**16]
-                places = np.minimum(np.searchsorted(known, part), len(known) - 1)
-                kept[start : start + 2**16] &= known[places] != part
+                part = slice(start, start + 2**16)
+                kept[part] &= known.find(hashes[part]) < 0
         if kept.all():
             return positions
         return np.flatnonzero(kept) if positions is None else positions[kept]

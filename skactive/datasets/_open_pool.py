@@ -16,7 +16,8 @@ import numpy as np
 
 from .._storage._files import Lock, LockedError, make_folder, write_atomic
 from .._storage._fingerprint import hash_utf8
-from .._storage._text_file import PoolWriter, TextFile, find_repeated
+from .._storage._hash_index import find_repeated
+from .._storage._text_file import PoolWriter, TextFile
 from .._storage._text_pool import TextPool
 from .._utils._sklearn import validate_params
 from ._parts import find_files, open_part

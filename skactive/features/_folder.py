@@ -29,6 +29,7 @@ from .._storage._files import (
     write_atomic,
 )
 from .._storage._fingerprint import find_changes, hash_items
+from .._storage._hash_index import HashIndex
 from .._storage._mapped import Blocks, FileRows, open_array
 from .._utils._chunks import chunk_size
 from .._utils._format import progress_bar
@@ -227,7 +228,7 @@ class _Writer:
         self._rows = self._journal = None
         self._prepare(manifest)
         self.n_blocks = -(-self.shape[0] // self.block_rows)
-        self.first = _first_rows(keys)
+        self.first = HashIndex(keys).find_first()
         self._pending, self._committed = [], time.monotonic()
         self._pause = _COMMIT_SECONDS
         try:
@@ -446,19 +447,6 @@ class _Writer:
     def _write_at(self, offset, content):
         self._rows.seek(offset)
         write_all(self._rows.fileno(), memoryview(content).cast("B"))
-
-
-def _first_rows(keys):
-    """Return the first row (n,) with the key of each row; None if all differ."""
-    order = np.argsort(keys, kind="stable")
-    keys = keys[order]
-    is_first = np.ones(len(keys), dtype=bool)
-    np.not_equal(keys[1:], keys[:-1], out=is_first[1:])
-    if is_first.all():
-        return None
-    first = np.empty(len(keys), dtype=np.intp)
-    first[order] = order[is_first][np.cumsum(is_first) - 1]
-    return first
 
 
 def _allocate(file, n_bytes):

@@ -179,16 +179,16 @@ class PrecomputedFeatures(
         """
         self._validate_params()
         opened = self._open()
-        if opened.index is None:
+        if opened.keys is None:
             rows = _check_row_numbers(X, len(opened.features))
             is_range = len(rows) > 0 and bool((np.diff(rows) == 1).all())
         else:
             keys = self._hash_items(X, opened)
-            start = opened.index.find_run(keys)
+            start = opened.find_run(keys)
             is_range = start is not None
             rows = [start] if is_range else opened.index.find(keys)
         if is_range:
-            n = len(rows) if opened.index is None else len(keys)
+            n = len(rows) if opened.keys is None else len(keys)
             return opened.features[rows[0] : rows[0] + n], None
         unknown = np.flatnonzero(rows < 0)
         if len(unknown):

@@ -4,12 +4,14 @@ import os
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .._storage._fingerprint import hash_ids
+from .._storage._hash_index import HashIndex
 from .._storage._mapped import Blocks, FileRows, map_file, open_array
 from ._folder import JOURNAL, KEYS, MANIFEST, ROWS, is_folder, open_folder
 
@@ -24,14 +26,28 @@ _lock = threading.RLock()
 class Vectors:
     """Features (r, d), how to find rows, and what the features depend on.
 
-    The features are FileRows, or an array in a file without a name. `index` is None
-    where rows are found by number. `recipe` is None unless `transform_to` wrote the
-    features.
+    The features are FileRows, or an array in a file without a name. `keys` (r,) are
+    None where rows are found by number. `recipe` is None unless `transform_to` wrote
+    the features.
     """
 
     features: Any
-    index: Any
+    keys: Any
     recipe: dict | None
+
+    @cached_property
+    def index(self):
+        """The rows by key, which are sorted at the first search."""
+        return HashIndex(self.keys)
+
+    def find_run(self, keys):
+        """Return the first of consecutive rows with these keys (n,), or None."""
+        n = len(keys)
+        if n == len(self.keys) and np.array_equal(keys, self.keys):
+            return 0
+        start = int(self.index.find(keys[:1])[0]) if n else -1
+        is_run = start >= 0 and np.array_equal(keys, self.keys[start : start + n])
+        return start if is_run else None
 
 
 def open_vectors(source, key, column):
@@ -52,7 +68,7 @@ def _open(source, key, column):
     path = Path(os.path.expanduser(source))
     if is_folder(path):
         features, keys, manifest = open_folder(path)
-        return Vectors(features, KeyIndex(keys), manifest["encoder"])
+        return Vectors(features, keys, manifest["encoder"])
     if not path.exists():
         raise ValueError(
             f"'source' must be a folder that transform_to wrote, a .npy file or files "
@@ -101,38 +117,6 @@ def _stamp_file(path):
     return path, found.st_ino, found.st_size, found.st_mtime_ns
 
 
-class KeyIndex:
-    """Find rows by key; keys (r,) are sorted at the first search."""
-
-    def __init__(self, keys):
-        self.keys = keys
-        self._sorted = self._order = None
-        self._lock = threading.Lock()
-
-    def find_run(self, keys):
-        """Return the first of consecutive rows with these keys (n,), or None."""
-        n = len(keys)
-        if n == len(self.keys) and np.array_equal(keys, self.keys):
-            return 0
-        start = int(self.find(keys[:1])[0]) if n else -1
-        is_run = start >= 0 and np.array_equal(keys, self.keys[start : start + n])
-        return start if is_run else None
-
-    def find(self, keys):
-        """Return the first row (n,) with each key, or -1."""
-        with self._lock:
-            if self._order is None:
-                order = np.argsort(self.keys, kind="stable")
-                small = len(order) < 2**31
-                self._sorted = self.keys[order]
-                self._order = order.astype(np.int32) if small else order
-        places = np.searchsorted(self._sorted, keys)
-        places[places == len(self._sorted)] = 0
-        rows = self._order[places].astype(np.intp)
-        rows[self._sorted[places] != keys] = -1
-        return rows
-
-
 # Datasets of pyarrow -----------------------------------------------------------------
 
 
@@ -176,8 +160,17 @@ def _import(dataset, key, column, name):
     if features is None:
         raise ValueError(f"{name!r} must hold vectors, got no rows.")
     features.flags.writeable = False
-    index = None if key is None else _index_ids(np.concatenate(keys), name, key)
-    return Vectors(features, index, None)
+    if key is None:
+        return Vectors(features, None, None)
+    vectors = Vectors(features, np.concatenate(keys), None)
+    first = vectors.index.find_first()
+    if first is not None:
+        repeated = np.argmax(first != np.arange(len(first)))
+        raise ValueError(
+            f"the ids in the column {key!r} of {name!r} must differ, got the id of an "
+            f"earlier row again in row {repeated}."
+        )
+    return vectors
 
 
 def _read_vectors(values, name, column, start):
@@ -211,14 +204,3 @@ def _unequal(name, column, start):
         f"the vectors in the column {column!r} of {name!r} must have one length and no "
         f"nulls, which is not so in the rows from {start} on. Repair the table."
     )
-
-
-def _index_ids(keys, name, key):
-    index = KeyIndex(keys)
-    repeated = np.flatnonzero(index.find(keys) != np.arange(len(keys)))
-    if len(repeated):
-        raise ValueError(
-            f"the ids in the column {key!r} of {name!r} must differ, got the id of an "
-            f"earlier row again in row {repeated[0]}."
-        )
-    return index

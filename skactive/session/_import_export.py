@@ -317,7 +317,7 @@ def _restore(item, pool, index):
         return item
     unescaped = tuple(map(unescape, item))
     shown = unescaped[0] if len(item) == 1 else unescaped
-    return unescaped if index.get(hash_item(shown), ()) else item
+    return unescaped if index.get(hash_item(shown)) else item
 
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,300}")

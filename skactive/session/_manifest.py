@@ -18,11 +18,11 @@ from .._storage._fingerprint import (
     major,
     warn_of_versions,
 )
+from .._storage._hash_index import HashIndex
 from .._utils._random import base_seed
 from .._utils._warnings import warn_caller
 from ..registry import find, find_plugin
 from ..strategies import FunctionStrategy
-from ._ids import look_up
 from ._labels import name_columns, normalize_labels
 from ._pool import dump_hashes, find_moves, load_hashes
 from ._state import State
@@ -182,14 +182,14 @@ def read_contents(folder, manifest, events, ids):
             f"{name!r} of the session in {str(folder)!r} is missing or damaged; "
             "without it, items cannot be compared. Restore it from a copy."
         )
-    contents, is_known = look_up(hashes, hash_ids(ids))
-    if not is_known.all():
-        unknown = ids[int(np.argmin(is_known))]
+    rows = HashIndex(hashes[:, 0]).find(hash_ids(ids))
+    if (rows < 0).any():
+        unknown = ids[int(np.argmin(rows))]
         raise ValueError(
             f"{name!r} of the session in {str(folder)!r} must hold its labeled items; "
             f"it lacks {unknown!r}. Restore it from a copy."
         )
-    return contents.tolist()
+    return hashes[rows, 1].tolist()
 
 
 def _refuse_pool(journal, fault):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._storage._fingerprint import hash_ids, hash_items
+from .._storage._hash_index import HashIndex, small_int
 from .._utils._containers import (
     as_container,
     as_list,
@@ -22,18 +23,7 @@ from .._utils._containers import (
 )
 from .._utils._random import round_rng
 from .._utils._texts import as_texts
-from ._ids import (
-    FEW,
-    Ids,
-    Index,
-    check_ids,
-    count_earlier,
-    fold,
-    look_up,
-    repeated,
-    shorten,
-    small_int,
-)
+from ._ids import Ids, check_ids, fold, repeated, shorten
 
 
 @dataclass(frozen=True)
@@ -193,7 +183,7 @@ class Pool:
 
         Only texts and pairs of texts have copies.
         """
-        return None if self.kind is None else count_earlier(self.contents)[0]
+        return None if self.kind is None else self.by_content().find_first()
 
     @property
     def is_first(self):
@@ -223,7 +213,7 @@ class Pool:
         contents = self.contents.copy()
         unknown = np.flatnonzero(contents == 0)
         contents[unknown] = hash_ids([self.ids[i] for i in unknown.tolist()])
-        earlier = count_earlier(contents)[1].astype(np.uint64)
+        earlier = HashIndex(contents).count_earlier().astype(np.uint64)
         salt = round_rng(seed, 0, purpose).integers(2**64, dtype=np.uint64)
         return _mix((contents ^ salt) + (earlier + np.uint64(1)) * _GOLDEN)
 
@@ -237,20 +227,8 @@ class Pool:
         return order + order.dtype.type(start)
 
     def by_content(self):
-        """Return the positions of the items by hash; see `Index`.
-
-        It takes 12 bytes per item, and is kept for small pools only.
-        """
-        if len(self) > FEW:
-            return Index(self.contents)
-        return self._positions_by_content
-
-    @cached_property
-    def _positions_by_content(self):
-        found = {}
-        for position, content in enumerate(self.contents.tolist()):
-            found.setdefault(content, []).append(position)
-        return found
+        """Return a HashIndex of the items; it is not kept, for the memory it takes."""
+        return HashIndex(self.contents)
 
     def agrees(self, id, content):
         """Whether an item has this hash, as far as its content is known."""
@@ -396,8 +374,9 @@ def _find_faults(before, pool, keys, labeled):
     faults = []
     if lost := [id for id in labeled if id not in pool]:
         faults.append(f"{len(lost)} labeled items are missing: {shorten(lost)}")
-    was, is_known = look_up(before, keys)
-    changed = is_known & (pool.contents != 0) & (pool.contents != was)
+    rows = HashIndex(before[:, 0]).find(keys)
+    was = before[rows, 1]
+    changed = (rows >= 0) & (pool.contents != 0) & (pool.contents != was)
     if changed.any():
         ids = [pool.ids[position] for position in np.flatnonzero(changed).tolist()]
         faults.append(f"{len(ids)} items changed: {shorten(ids)}")
@@ -418,7 +397,7 @@ def _match_contents(contents, pool, index, ids, taken=()):
             continue
         content = int(contents[id])
         if content not in free:
-            copies = index.get(content, ())
+            copies = index.get(content)
             free[content] = deque(
                 p for p in copies if p not in stayed and p not in taken
             )
@@ -472,7 +451,7 @@ def assign_rows(rows, pool, preferred):
     for i, (_, content) in enumerate(rows):
         if found[i] is None and content is not None:
             index = index or pool.by_content()
-            copies = [pool.ids[position] for position in index.get(content, ())]
+            copies = [pool.ids[position] for position in index.get(content)]
             free = [id for id in copies if id not in taken] or copies
             if free:
                 found[i] = next((id for id in free if id in preferred), free[0])
@@ -488,5 +467,5 @@ def find_taught(pool, contents):
     """
     counts = Counter(contents.tolist())
     del counts[0]  # contents that are not known
-    index = pool.by_content() if counts else {}
-    return [p for content, n in counts.items() for p in index.get(content, ())[:n]]
+    index = pool.by_content() if counts else None
+    return [p for content, n in counts.items() for p in index.get(content)[:n]]

@@ -15,7 +15,6 @@ from skactive._storage._text_file import (
     BLOCK_ROWS,
     PoolWriter,
     TextFile,
-    find_repeated,
 )
 from skactive._storage._text_pool import TextPool
 from skactive._utils._containers import concatenate, snapshot, take_rows
@@ -218,15 +217,6 @@ def test_distinct_texts_are_not_copied(pool):
     rows = np.array([5, 3])
     assert drop_known_texts(pool, rows, pool[:3]) is rows
     assert drop_known_texts(pool, None) is None
-
-
-def test_repeated_hashes_are_found_part_by_part(monkeypatch):
-    hashes = np.random.default_rng(0).integers(2**63, 2**63 + 900, 1000, np.uint64)
-    values, counts = np.unique(hashes, return_counts=True)
-    expected = np.flatnonzero(np.isin(hashes, values[counts > 1], kind="sort"))
-    for limit in (10**9, 100):
-        monkeypatch.setattr("skactive._storage._text_file._PART_BYTES", limit)
-        assert np.array_equal(find_repeated(hashes), expected)
 
 
 @pytest.mark.parametrize("positions", [{1: 2}, {1}, [[0]], ["a"], [0, [1]], [N], 2.5])

@@ -15,8 +15,8 @@ from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner, LabelingSession
 from skactive.datasets import open_pool
-from skactive.session import _ids, _pool
-from skactive.session._ids import Ids, Index, count_earlier, look_up
+from skactive.session import _ids
+from skactive.session._ids import Ids
 from skactive.session._pool import Pool
 
 
@@ -148,7 +148,7 @@ def test_ids_are_found_by_their_hashes(ids, others):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_ids, "FEW", 0)
         found = Ids(ids)
-        assert found._hashes is not None
+        assert found._index is not None
         for id in [*others, True, None, 1.0]:
             # A set takes True and 1.0 for 1; neither can be an id.
             assert (id in found) == (_ids.is_id(id) and id in set(ids))
@@ -161,34 +161,12 @@ def test_ids_are_found_by_their_hashes(ids, others):
             Ids([*ids, ids[0]])
 
 
-@settings(deadline=None)
-@given(st.lists(st.integers(0, 5), min_size=1), st.lists(st.integers(0, 9)))
-def test_equal_hashes_are_found(values, keys):
-    hashes = np.array(values, dtype=np.uint64)
-    first, earlier = count_earlier(hashes)
-    expected = [values.index(value) for value in values]
-    assert (range(len(values)) if first is None else first.tolist()) == (
-        range(len(values)) if len({*values}) == len(values) else expected
-    )
-    assert earlier.tolist() == [values[:i].count(x) for i, x in enumerate(values)]
-    index = Index(hashes)
-    for key in keys:
-        places = [i for i, value in enumerate(values) if value == key]
-        assert index.get(key, ()) == (places or ())
-    table = np.stack([hashes, np.arange(len(values), dtype=np.uint64)], axis=1)
-    last = {value: i for i, value in enumerate(values)}
-    found, is_known = look_up(table, np.array(keys, dtype=np.uint64))
-    assert is_known.tolist() == [key in last for key in keys]
-    assert [last[key] for key in keys if key in last] == found[is_known].tolist()
-
-
 def test_large_and_small_pools_agree(text_learner, tmp_path, monkeypatch):
     texts = [f"text {i % 40}" for i in range(60)]
     ids = [f"i{i}" for i in range(60)]
     seen = []
     for few in (0, 2**16):
         monkeypatch.setattr(_ids, "FEW", few)
-        monkeypatch.setattr(_pool, "FEW", few)
         place = text_learner, texts, tmp_path / str(few), ids
         with LabelingSession(*place, audit_every=2) as session:
             label(session)
