@@ -48,16 +48,16 @@ def train_final(args, session, folder, data):
     X, y, rest = data
     if len(set(map(repr, y))) < 2:
         return None, None
-    if session._models.encoded < 1:
+    if session.models.encoded < 1:
         say("computing the features of the other texts; Ctrl-C leaves them blank")
-    while session._models.encoded < 1:
+    while session.models.encoded < 1:
         if sys.stderr.isatty():
-            say(f"{session._models.encoded:.0%}", end="\r")
+            say(f"{session.models.encoded:.0%}", end="\r")
         time.sleep(0.2)
     if session.labels:
         say(f"training the model on {len(y):,} labels; Ctrl-C leaves out predictions")
         session.refit()
-    model, classes = session.learner.estimator_, session._models.newest().classes
+    model, classes = session.learner.estimator_, session.models.newest().classes
     several = session.target == "multi-label"
     least = _LEAST_OF_SEVERAL if several else _LEAST_TO_FINE_TUNE
     few = len(y) < least or session.target == "regression"

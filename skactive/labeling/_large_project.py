@@ -80,7 +80,7 @@ class LargeProject(Project):
     def labeled(self):
         """Return texts and labels to train on; no text without a label is needed."""
         labels, answers = dict(self.given), self.session.labels
-        rows = self.session._state.pool.positions(list(answers))
+        rows = self.session.state.pool.positions(list(answers))
         labels |= dict(zip(rows, answers.values(), strict=True))
         return self._take_texts(labels), list(labels.values()), []
 

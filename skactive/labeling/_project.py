@@ -290,7 +290,7 @@ class Project:
     def _add_classes(self, wanted):
         """Add the classes that the session does not have; say what was done."""
         session = self.session
-        known, renamed = session.known_classes, session._state.renamed
+        known, renamed = session.known_classes, session.state.renamed
         names = [renamed.get(name, name) for name in self._as_given(wanted, known)]
         for name in dict.fromkeys(names):
             if name not in known:

@@ -66,7 +66,7 @@ def _collect(session):
 
     Copies of a text have the same cells, unless something was said about them.
     """
-    state, own, copies = session._state, {}, {}
+    state, own, copies = session.state, {}, {}
     pool = state.pool
     for id in {**state.answers, **state.skipped, **state.flags, **state.notes}:
         cells = {"flag": id in state.flags, "note": state.notes.get(id)}

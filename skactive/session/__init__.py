@@ -20,6 +20,7 @@ from ._journal import read_manifest as read_manifest
 from ._manifest import PoolChangedError as PoolChangedError
 from ._pool import Batch
 from ._session import LabelingSession
+from ._session import mirror as mirror
 from ._state import read_labels
 
 __all__ = [

@@ -83,8 +83,8 @@ class Desk:
         given: Iterable[Any] = (),
     ) -> None:
         self.session = session
-        self._state, self._models = session._state, session._models
-        self._queue, self._lock = session._queue, session._lock
+        self._state, self._models = session.state, session.models
+        self._queue, self._lock = session.queue, session._lock
         self._check_words = check_words or (lambda kind, text: None)
         self.n_labels = None if n_labels is None else check_count("n_labels", n_labels)
         self._suggestions = dict(suggestions or {})

@@ -23,13 +23,13 @@ class Doubts:
     @property
     def is_behind(self):
         """Whether there is a model whose doubtful answers are not listed."""
-        model = self._session._models.newest().learner
+        model = self._session.models.newest().learner
         return model is not None and model is not self._model
 
     def find(self):
         """Find the doubtful answers for the newest model; takes seconds."""
         model, n_labels = (
-            self._session._models.newest().learner,
+            self._session.models.newest().learner,
             len(self._session.labels),
         )
         error, rows = "", []

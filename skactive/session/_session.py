@@ -169,6 +169,9 @@ class LabelingSession:
       time. If the disk does not support ``flock``, a process that was killed on another
       machine leaves ``lock``; delete it then.
 
+    The attributes `state`, `models` and `queue` are for the front ends of this package,
+    and change without notice.
+
     Neither items nor models are in the folder. A model is a function of the base seed
     and of the journal up to a line, and an "ask" records the last line that its model
     was trained on. So a resumed session asks for the same batch as one that was not
@@ -245,7 +248,7 @@ class LabelingSession:
         self._annotator = check_annotator(annotator)
         pool = Pool(X_pool, ids)
         self._bar: Any = None
-        self._models: Any = None
+        self.models: Any = None
         # The lock of the journal guards the state. Training and choosing hold only
         # `_choosing`, so that answers need not wait for them. `_choosing` is always
         # acquired first.
@@ -267,7 +270,7 @@ class LabelingSession:
         """Make the parts that need the journal."""
         journal, state = self._journal, self._journal.state
         seed = journal.manifest["base_seed"]
-        self._state = state
+        self.state = state
         self._vocabulary = Vocabulary(
             state,
             getattr(learner, "y_labeled_", None),
@@ -275,7 +278,7 @@ class LabelingSession:
             state.opened_with,
         )
         self._answers = Answers(state, journal.record, self._vocabulary)
-        self._models = Models(
+        self.models = Models(
             base=fresh_learner(learner, seed),
             state=state,
             refit=refit,
@@ -283,28 +286,28 @@ class LabelingSession:
             vocabulary=self._vocabulary,
             encoder=make_encoder(encode, learner.estimator, state.pool, seed),
         )
-        self._queue = Queue(
+        self.queue = Queue(
             journal=journal,
-            models=self._models,
+            models=self.models,
             choosing=self._choosing,
             known=hash_items(getattr(learner, "X_labeled_", ())),
             options=options,
         )
         self._insights = Insights(
-            state=state, lock=self._lock, models=self._models, queue=self._queue
+            state=state, lock=self._lock, models=self.models, queue=self.queue
         )
-        self._models.prepare()
+        self.models.prepare()
 
     def _show_bar(self, total):
         """Show a progress bar of the labels, with the age of the model."""
         from tqdm import tqdm
 
-        n_labels = len(self._state.answers)
+        n_labels = len(self.state.answers)
         self._bar = tqdm(desc="labels", total=total, initial=n_labels, unit="label")
 
         def update():
-            self._bar.n = len(self._state.answers)
-            self._bar.set_postfix(model_age=self._models.age())
+            self._bar.n = len(self.state.answers)
+            self._bar.set_postfix(model_age=self.models.age())
 
         self._journal.then = update
 
@@ -319,7 +322,7 @@ class LabelingSession:
                 if not str(exc).endswith(nothing):
                     exc.args = (f"{exc} {nothing}",)
                 raise
-            self._models.prepare()
+            self.models.prepare()
 
     # Queries --------------------------------------------------------------------------
 
@@ -360,7 +363,7 @@ class LabelingSession:
             If the disk fails. Nothing was then asked; the next call asks for the same.
         """
         n_queries = check_n_queries(n_queries, None)
-        return self._queue.ask(n_queries, self._who(annotator), refit)
+        return self.queue.ask(n_queries, self._who(annotator), refit)
 
     def add(self, items: Any, ids: Sequence[str | int] | None = None) -> list[Any]:
         """Add items to the pool; they can be asked from now on.
@@ -391,12 +394,12 @@ class LabelingSession:
             If the disk is full or fails. Nothing was then added; repeat the call.
         """
         with self._choosing, self._recording("Nothing was added."):
-            n, grown = len(self._state.pool), self._state.pool.extended(items, ids)
+            n, grown = len(self.state.pool), self.state.pool.extended(items, ids)
             record_pool(self._journal, grown)
-            self._state.pool = grown
+            self.state.pool = grown
             self._journal.sync()
-            self._queue.follow_pool()
-            self._models.follow_pool()
+            self.queue.follow_pool()
+            self.models.follow_pool()
             return list(grown.ids[n:])
 
     def refit(self) -> Self:
@@ -409,13 +412,13 @@ class LabelingSession:
         with self._choosing:
             with self._lock:
                 self._journal.sync()
-                if not self._state.answers:
+                if not self.state.answers:
                     raise ValueError("there is no label to train on. Tell one first.")
-            model = self._models.train_now()
+            model = self.models.train_now()
             with self._lock:
                 self._journal.sync()
                 self._journal.record("refit", model=model.seq)
-                self._models.use(model)
+                self.models.use(model)
         return self
 
     # Answers --------------------------------------------------------------------------
@@ -564,7 +567,7 @@ class LabelingSession:
         """
         with self._recording() as answers:
             last = answers.undo(self._who(annotator))
-            self._queue.show_again(last.get("ids", ()))
+            self.queue.show_again(last.get("ids", ()))
         return {key: last[key] for key in _UNDONE if key in last}
 
     def add_class(self, name: Any, *, annotator: str | None = None) -> None:
@@ -739,18 +742,13 @@ class LabelingSession:
                 path, (id, label, text), format, self._who(annotator), ignore_unknown
             )
 
-    def _mirror(self, found: dict[Any, Any], source: str) -> Any:
-        """Make the answers from `source` those that are found there, by id."""
-        with self._recording() as answers:
-            return answers.mirror(found, source)
-
     # What is known --------------------------------------------------------------------
 
     @property
     @synchronized
     def labels(self) -> dict[str | int, Any]:
         """The current labels, dict of id to label."""
-        return self._state.labels()
+        return self.state.labels()
 
     @property
     @synchronized
@@ -761,13 +759,13 @@ class LabelingSession:
         """
         return {
             id: {given.annotator: given.label for given in answer.given}
-            for id, answer in self._state.answers.items()
+            for id, answer in self.state.answers.items()
         }
 
     @property
     def classes(self) -> list[Any] | None:
         """The allowed labels, list; None allows any."""
-        return self._state.classes
+        return self.state.classes
 
     @property
     @synchronized
@@ -792,37 +790,37 @@ class LabelingSession:
         sample of the texts that can be labeled. New texts of a grown pool have random
         places in the order. Empty until the audit has drawn an item.
         """
-        return self._queue.audited()
+        return self.queue.audited()
 
     @property
     @synchronized
     def flags(self) -> list[str | int]:
         """The flagged items, list of ids."""
-        return list(self._state.flags)
+        return list(self.state.flags)
 
     @property
     @synchronized
     def notes(self) -> dict[str | int, str]:
         """The notes, dict of id to text."""
-        return dict(self._state.notes)
+        return dict(self.state.notes)
 
     @property
     @synchronized
     def skipped(self) -> list[str | int]:
         """The skipped items, list of ids."""
-        return list(self._state.skipped)
+        return list(self.state.skipped)
 
     @property
     def learner(self) -> Any:
         """The current model; with `refit=True` trained on all labels."""
         with self._choosing:
-            return self._models.get().learner
+            return self.models.get().learner
 
     @property
     @synchronized
     def model_age(self) -> int:
         """Number of items whose current label the model was not trained on."""
-        return self._models.age()
+        return self.models.age()
 
     @property
     @synchronized
@@ -833,16 +831,16 @@ class LabelingSession:
         items that were never asked are rounds of their own.
         """
         rounds = [
-            {"queried": self._state.pool.positions(ids).tolist()}
-            for ids in self._state.answered_by_batch()
+            {"queried": self.state.pool.positions(ids).tolist()}
+            for ids in self.state.answered_by_batch()
         ]
-        return Run(rounds, info={"pool_size": len(self._state.pool)})
+        return Run(rounds, info={"pool_size": len(self.state.pool)})
 
     @property
     @synchronized
     def pool_ids(self) -> list[str | int]:
         """The ids of the pool, in its order."""
-        return list(self._state.pool.ids)
+        return list(self.state.pool.ids)
 
     @property
     def folder(self) -> str:
@@ -865,8 +863,8 @@ class LabelingSession:
             "withdraw", "flag", "note"), `label`, `seconds`, `batch`, `flag` and `text`
             if there is one, `annotator`, and `undone`, whether the event was undone.
         """
-        (id,) = self._state.pool.read_ids([id], name="id")
-        return list_history(self._state.events, id)
+        (id,) = self.state.pool.read_ids([id], name="id")
+        return list_history(self.state.events, id)
 
     def export(
         self,
@@ -923,14 +921,14 @@ class LabelingSession:
         check_option("what", what, ("labels", "answers", "open", "pool"))
         predictions = None
         if what == "pool" and format is None:  # answers need not wait for this
-            model = self._models.newest()
+            model = self.models.newest()
             predictions = predict_items(
-                model.learner, self._state.pool.X, model.classes, self.target
+                model.learner, self.state.pool.X, model.classes, self.target
             )
         with self._lock:
             if not self._journal.closed:
                 self._journal.sync()
-            state = self._state
+            state = self.state
             if format is None:
                 export_table(path, what, state.pool, state, predictions)
             else:
@@ -1038,8 +1036,8 @@ class LabelingSession:
         if self._bar is not None:
             self._bar.close()
             self._bar = None
-        if self._models is not None:
-            self._models.stop()
+        if self.models is not None:
+            self.models.stop()
         self._journal.close()
 
     def __enter__(self):
@@ -1050,9 +1048,18 @@ class LabelingSession:
 
     def __repr__(self):
         return (
-            f"LabelingSession({self.folder!r}: {len(self._state.answers)} of "
-            f"{len(self._state.pool)} labeled)"
+            f"LabelingSession({self.folder!r}: {len(self.state.answers)} of "
+            f"{len(self.state.pool)} labeled)"
         )
 
     def _who(self, annotator):
         return self._annotator if annotator is None else check_annotator(annotator)
+
+
+def mirror(session, found, source):
+    """Make the answers from `source` those that are found there; return a Difference.
+
+    `found` is a dict of id to Mirrored.
+    """
+    with session._recording() as answers:
+        return answers.mirror(found, source)

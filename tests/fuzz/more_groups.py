@@ -148,7 +148,7 @@ def _open(path):
     ids = [f"id{i}" for i in range(16)]
     session = LabelingSession(learner, X, path, ids, refit=False, classes=["a", "b"])
     session.ask(4)
-    session.tell(session._queue.open_batches()[0].ids[:2], ["a", "b"], annotator="ann")
+    session.tell(session.queue.open_batches()[0].ids[:2], ["a", "b"], annotator="ann")
     return session
 
 
@@ -161,8 +161,8 @@ def _state(session):
 def front_ends(folder):
     counter = iter(range(10**9))
     first = _open(folder / "first")
-    done, waiting = next(iter(first.answers)), first._queue.open_batches()[0].ids[0]
-    seq = first._state.last_undoable("ann")["seq"]
+    done, waiting = next(iter(first.answers)), first.queue.open_batches()[0].ids[0]
+    seq = first.state.last_undoable("ann")["seq"]
     first.close()
     by = {"annotator": "ann"}
     here = {"client": "tab 1", "annotator": "ann"}

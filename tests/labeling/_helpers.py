@@ -100,5 +100,5 @@ axe.run().then(({ violations }) => done(violations.map(
 
 def text_of(session, id):
     """Return the text of an item."""
-    pool = session._state.pool
+    pool = session.state.pool
     return pool.texts(pool.positions([id]))[0]

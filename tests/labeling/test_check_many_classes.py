@@ -50,7 +50,7 @@ def test_the_list_is_there_soon_after_the_model(open_page, texts, record_propert
         id = len(session.labels)
         session.tell(id, names[id % N_CLASSES], unasked=True)
         session.ask(1)
-        assert session._models.training
+        assert session.models.training
 
     session.tell(list(labels), list(labels.values()), unasked=True)
     session.ask(1)  # waits for the first model
@@ -70,6 +70,6 @@ def test_the_list_is_there_soon_after_the_model(open_page, texts, record_propert
         assert all(match[1] != match[2] for match in found)
         assert not page.text(".fault")
         page.press(Keys.ESCAPE)
-        newest = session._models.newest().learner
-        page.until(lambda m=newest: session._models.newest().learner is not m, SECONDS)
+        newest = session.models.newest().learner
+        page.until(lambda m=newest: session.models.newest().learner is not m, SECONDS)
     record_property("seconds", [round(x, 1) for x in seconds])

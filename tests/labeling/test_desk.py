@@ -44,7 +44,7 @@ def test_the_same_items_are_shown_until_they_are_answered(desk):
     state = desk.answer(first[0]["id"], "yes", "tab", seconds=2.5)
     assert desk.next("tab")[0]["id"] == first[1]["id"]
     assert (state["n_labeled"], state["classes"][0]["count"]) == (1, 1)
-    assert desk.session._state.answers[first[0]["id"]].seconds == 2.5
+    assert desk.session.state.answers[first[0]["id"]].seconds == 2.5
 
 
 @pytest.mark.parametrize("several", [False, True])
@@ -501,7 +501,7 @@ def test_a_refused_call_records_nothing(desk, client):
         desk.answer(3, "yes", client)
     with pytest.raises(ValueError, match="'client' must be a str of at most 100"):
         desk.skip(3, client)
-    assert desk.session._state.seq == 1
+    assert desk.session.state.seq == 1
 
 
 def test_what_front_ends_leave_behind_is_bounded(desk):
@@ -517,7 +517,7 @@ def test_invented_annotators_do_not_open_batches_without_limit(desk, monkeypatch
         assert desk.next("tab", annotator=f"name {i}", n_queries=1)
     with pytest.raises(ValueError, match="texts wait for 3 annotators"):
         desk.next("tab", annotator="name 3", n_queries=1)
-    waiting = {batch.annotator for batch in desk.session._queue.open_batches()}
+    waiting = {batch.annotator for batch in desk.session.queue.open_batches()}
     assert waiting == {"name 0", "name 1", "name 2"}
     assert desk.next("tab", annotator="name 1", n_queries=1)
 

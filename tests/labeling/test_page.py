@@ -753,7 +753,7 @@ def test_the_seconds_of_an_answer_are_measured(open_page):
     time.sleep(0.5)
     page.go("1")
     (id,) = page.desk.session.labels
-    assert 0.4 <= page.desk.session._state.answers[id].seconds <= 30
+    assert 0.4 <= page.desk.session.state.answers[id].seconds <= 30
 
 
 def _resize(page, width, height, scale=1):

@@ -55,7 +55,7 @@ def test_keys_answer_and_show_the_next_text(desk):
     _drive(desk, play)
     labels = {text_of(desk.session, id): x for id, x in desk.session.labels.items()}
     assert labels == {text: {"1": "yes", "2": "no"}[key] for text, key in texts}
-    answers = [desk.session._state.answers[id] for id in desk.session.labels]
+    answers = [desk.session.state.answers[id] for id in desk.session.labels]
     assert all(answer.seconds >= 0 for answer in answers)
 
 

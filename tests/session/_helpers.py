@@ -19,7 +19,7 @@ def manifest(session):
 
 def undoable(session, annotator=None):
     """Return the event that `undo` would undo, without its time and annotator."""
-    last = session._state.last_undoable(annotator or session._annotator)
+    last = session.state.last_undoable(annotator or session._annotator)
     hidden = {"v", "t", "by", "unasked", "seconds", "was", "classes", "source"}
     return last and {key: last[key] for key in last if key not in hidden}
 
@@ -31,5 +31,5 @@ def remove_class(session, name, annotator=None):
 
 
 def get_item(session, id):
-    pool = session._state.pool
+    pool = session.state.pool
     return pool.X[int(pool.positions(pool.read_ids([id], name="id"))[0])]

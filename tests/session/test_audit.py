@@ -28,7 +28,7 @@ def label_all(session, data, n=4, rounds=100):
 
 
 def random_order(session):
-    return session._queue.draws.order.tolist()
+    return session.queue.draws.order.tolist()
 
 
 @pytest.mark.parametrize("n", [1, 4, 7, 60])

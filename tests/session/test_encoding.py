@@ -52,8 +52,8 @@ def learner():
 
 def _wait_until_encoded(session):
     SlowFeatures.gate.set()
-    session._models._encoder._thread.join(10)
-    assert session._models.encoded == 1
+    session.models._encoder._thread.join(10)
+    assert session.models.encoded == 1
 
 
 def test_the_first_items_need_no_features(open_session, learner, texts):
@@ -61,8 +61,8 @@ def test_the_first_items_need_no_features(open_session, learner, texts):
         texts, learner=learner, refit="background", encode="background"
     )
     assert len(session.ask()) == 4
-    assert (session._models.encoded, SlowFeatures.seen) == (0, {})
-    assert session._models.newest().learner is None
+    assert (session.models.encoded, SlowFeatures.seen) == (0, {})
+    assert session.models.newest().learner is None
     SlowFeatures.gate.set()
 
 
@@ -84,10 +84,10 @@ def test_labels_of_the_learner_need_no_waiting_either(open_session, learner, tex
         texts, learner=learner, refit="background", encode="background"
     )
     assert len(session.ask()) == 4
-    assert session._models.newest().learner is None
+    assert session.models.newest().learner is None
     _wait_until_encoded(session)
-    session._models._trainer.wait()
-    assert session._models.newest().learner.predict(texts[:1]).tolist() == ["a"]
+    session.models._trainer.wait()
+    assert session.models.newest().learner.predict(texts[:1]).tolist() == ["a"]
 
 
 def test_items_are_chosen_by_the_strategy_once_all_have_features(
@@ -100,7 +100,7 @@ def test_items_are_chosen_by_the_strategy_once_all_have_features(
     plain = open_session(texts, folder=tmp_path / "plain", learner=learner)
     plain.tell(labels, unasked=True)
     assert session.ask().ids == plain.ask().ids
-    assert session._models.newest().learner.predict(
+    assert session.models.newest().learner.predict(
         ["aaaaaa text 9", " text 9"]
     ).tolist() == [
         "b",
@@ -112,7 +112,7 @@ def test_candidates_are_items_with_features_while_others_have_none(
     open_session, learner, texts
 ):
     session = open_session(texts, learner=learner, encode="background")
-    encoder = session._models._encoder
+    encoder = session.models._encoder
     encoder.ready[::3] = True
     session.tell({i: "ab"[i % 7 > 3] for i in range(20)}, unasked=True)
     assert encoder.ready[list(session.ask(10).ids)].all()
@@ -133,7 +133,7 @@ def test_close_ends_the_encoding(open_session, learner, texts):
     session = open_session(texts, learner=learner, encode="background")
     SlowFeatures.gate.set()
     session.close()
-    assert not session._models._encoder._thread.is_alive()
+    assert not session.models._encoder._thread.is_alive()
 
 
 def test_an_error_of_the_features_is_raised_where_they_are_needed(
@@ -144,7 +144,7 @@ def test_an_error_of_the_features_is_raised_where_they_are_needed(
 
     monkeypatch.setattr(SlowFeatures, "transform", fail)
     session = open_session(texts, learner=learner, encode="background")
-    session._models._encoder._thread.join(10)
+    session.models._encoder._thread.join(10)
     with pytest.raises(RuntimeError, match="no features"):
         session.ask()
 
@@ -165,9 +165,9 @@ def test_an_error_of_the_features_is_known_at_once_and_raised_once(
     session = open_session(
         texts, learner=learner, refit="background", encode="background"
     )
-    session._models._encoder._thread.join(10)
-    assert str(session._models.encoding_error) == "a bad text"
-    assert session._models.encoded == 1
+    session.models._encoder._thread.join(10)
+    assert str(session.models.encoding_error) == "a bad text"
+    assert session.models.encoded == 1
     with pytest.raises(ValueError, match="a bad text") as caught:
         session.ask(3)
     assert "No label is lost" in caught.value.__notes__[0]
@@ -181,8 +181,8 @@ def test_only_items_whose_features_failed_have_none(
     session = open_session(
         texts, learner=learner, refit="background", encode="background"
     )
-    session._models._encoder._thread.join(10)
-    ready = session._models._encoder.ready
+    session.models._encoder._thread.join(10)
+    ready = session.models._encoder.ready
     assert not ready[7]
     assert ready.sum() == 300 - 256
 
@@ -195,7 +195,7 @@ def test_a_front_end_shows_an_error_of_the_features(
         texts, learner=learner, refit="background", encode="background"
     )
     with Desk(session) as desk:
-        session._models._encoder._thread.join(10)
+        session.models._encoder._thread.join(10)
         assert "ValueError: a bad text" in desk.state()["model"]["error"]
         assert len(desk.next("a tab")) == 2  # people go on
 
@@ -203,8 +203,8 @@ def test_a_front_end_shows_an_error_of_the_features(
 def test_features_of_a_pipeline_that_is_trained_are_not_computed(open_session):
     plain = ActiveLearner(LogisticRegression())
     session = open_session(learner=plain, encode="background")
-    assert session._models._encoder is None
-    assert session._models.encoded == 1
+    assert session.models._encoder is None
+    assert session.models.encoded == 1
 
 
 def test_another_value_is_refused(open_session):
@@ -220,7 +220,7 @@ def test_items_that_are_added_are_encoded_too(open_session, learner, texts, when
     if when == "after":
         _wait_until_encoded(session)
     session.add(["the last", "the very last"])
-    assert session._models.encoded < 1 or when == "after"
+    assert session.models.encoded < 1 or when == "after"
     _wait_until_encoded(session)
     assert {*texts, "the last", "the very last"} <= SlowFeatures.seen.keys()
     assert len(session.ask(302)) == 302

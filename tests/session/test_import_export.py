@@ -167,7 +167,7 @@ def test_open_items_are_exported_and_imported_with_labels(open_texts, tmp_path):
     pd.DataFrame(rows).to_csv(path, index=False)
     session.import_labels(path)
     assert session.labels == {batch.ids[0]: "pos", batch.ids[2]: "pos"}
-    assert session._queue.open_batches()[0].ids == (batch.ids[1],)
+    assert session.queue.open_batches()[0].ids == (batch.ids[1],)
 
 
 def test_labels_move_to_a_pool_that_grew(open_texts):

@@ -6,6 +6,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from skactive import ActiveLearner, LabelingSession
+from skactive.session import mirror
 from skactive.session._compare import Mirrored
 from skactive.session._formats import FileAnswer
 
@@ -32,7 +33,7 @@ def look(session, server):
         id: item if isinstance(item, Mirrored) else Mirrored(tuple(item))
         for id, item in items.items()
     }
-    return session._mirror(found, "server")
+    return mirror(session, found, "server")
 
 
 def given(session):
@@ -50,9 +51,9 @@ def test_labels_times_and_people_arrive(session):
 def test_a_second_look_records_nothing(session):
     server = {0: [at(1, "x", "ann", 2.5)], 1: [at(2, None)], 2: Mirrored((), "why")}
     assert look(session, server)
-    before = session._state.seq
+    before = session.state.seq
     assert not look(session, server)
-    assert session._state.seq == before
+    assert session.state.seq == before
 
 
 def test_a_changed_label_or_time_is_recorded_again(session):
@@ -60,7 +61,7 @@ def test_a_changed_label_or_time_is_recorded_again(session):
     assert look(session, {0: [at(2, "y", seconds=2.0)]}).changed
     assert look(session, {0: [at(3, "y", seconds=5.0)]}).changed
     assert given(session) == {0: {"ann": "y"}}
-    assert session._state.answers[0].seconds == 5.0
+    assert session.state.answers[0].seconds == 5.0
 
 
 def test_a_label_that_is_gone_is_withdrawn(session):
@@ -157,7 +158,7 @@ def test_withdrawn_items_are_asked_again(session):
 @pytest.mark.parametrize("ids", [0, [1, 0], 9])
 def test_only_what_was_answered_can_be_withdrawn(session, ids):
     session.tell({1: "x"}, unasked=True, annotator="ann")
-    before = session._state.seq
+    before = session.state.seq
     with pytest.raises(ValueError, match="'ids' must be "):
         session.withdraw(ids, annotator="ann")
-    assert session._state.seq == before
+    assert session.state.seq == before

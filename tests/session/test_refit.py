@@ -121,7 +121,7 @@ def test_in_the_background_the_next_batch_does_not_wait(open_session, slow, data
     assert session.ask()  # by the old one
     assert session.model_age == 3
     Slow.go.release(2)
-    session._models._trainer.wait()
+    session.models._trainer.wait()
     assert session.model_age == 0
     assert Slow.sizes == [2, 3, 5]  # of those that waited only the newest
     assert len(session.learner.y_labeled_) == 5
@@ -149,7 +149,7 @@ def test_an_error_in_the_background_is_raised_once_and_the_old_model_stays(
     Slow.error = MemoryError("no room")
     tell(session, data, 50)
     Slow.go.release()
-    session._models._trainer.wait()
+    session.models._trainer.wait()
     with pytest.raises(MemoryError, match="no room") as caught:
         session.ask()
     assert "No label is lost" in caught.value.__notes__[0]
@@ -159,7 +159,7 @@ def test_an_error_in_the_background_is_raised_once_and_the_old_model_stays(
     Slow.error = None
     Slow.go.release()
     tell(session, data, 51)
-    session._models._trainer.wait()
+    session.models._trainer.wait()
     assert session.model_age == 0
 
 
@@ -185,7 +185,7 @@ def test_training_that_fails_loses_no_label(open_session, slow, data):
             session.ask()
         assert "ask(refit=False) uses it" in "".join(caught.value.__notes__)
     assert len(session.labels) == 3
-    assert [batch.number for batch in session._queue.open_batches()] == [first.number]
+    assert [batch.number for batch in session.queue.open_batches()] == [first.number]
     assert session.ask(refit=False)
 
 
@@ -220,7 +220,7 @@ def test_closing_does_not_wait_for_a_training(open_session, slow, data):
     tell(session, data, 50)
     session.close()
     Slow.go.release()
-    session._models._trainer.wait()
+    session.models._trainer.wait()
     assert Slow.sizes == [2]
 
 

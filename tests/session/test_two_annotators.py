@@ -36,7 +36,7 @@ OPTIONS = {"refit": False, "overlap": 0.5, "audit_every": 3}
 def act(session, kind, who, number, label):
     """Do what a person wishes, if the session allows it."""
     mine = [
-        id for b in session._queue.open_batches() if b.annotator == who for id in b.ids
+        id for b in session.queue.open_batches() if b.annotator == who for id in b.ids
     ]
     id = mine[number % len(mine)] if mine else number
     if kind == "ask":
@@ -67,7 +67,7 @@ def check(session):
     assert session.flags == expected["flags"]
     assert session.notes == expected["notes"]
     where = {}
-    for batch in session._queue.open_batches():
+    for batch in session.queue.open_batches():
         for id in batch.ids:
             where.setdefault(id, {})[batch.annotator] = batch.number
     assert where == expected["where"]
@@ -143,7 +143,7 @@ def test_every_kind_of_event_in_threads_leaves_a_sound_journal(learner, tmp_path
     def look():
         while not done.is_set():
             session.labels, session.audited, session.known_classes, session.history(3)
-            for batch in session._queue.open_batches():
+            for batch in session.queue.open_batches():
                 assert len(batch.ids) == len(batch.items)
 
     in_threads(lambda: work("ann"), lambda: work("bob"), look)
@@ -151,7 +151,7 @@ def test_every_kind_of_event_in_threads_leaves_a_sound_journal(learner, tmp_path
     found = (
         session.labels,
         session.answers,
-        session._queue.open_batches(),
+        session.queue.open_batches(),
         session.flags,
     )
     session.close()
@@ -163,7 +163,7 @@ def test_every_kind_of_event_in_threads_leaves_a_sound_journal(learner, tmp_path
         *(
             session.labels,
             session.answers,
-            session._queue.open_batches(),
+            session.queue.open_batches(),
             session.flags,
         ),
     )

@@ -16,7 +16,13 @@ from ..._storage._files import write_atomic
 from ..._storage._fingerprint import hash_item
 from ..._storage._outputs import write_listed
 from ..._utils._labels import predict_labels
-from ...session import LabelingSession, Mirrored, export_table, read_labels
+from ...session import (
+    LabelingSession,
+    Mirrored,
+    export_table,
+    mirror,
+    read_labels,
+)
 from ._client import RefusedError, UnavailableError
 from ._config import read_question
 
@@ -155,7 +161,7 @@ class Bridge:
 
     def _forget(self, gone):
         """Withdraw the answers to tasks that are gone, and leave these out."""
-        self.session._mirror(dict.fromkeys(gone, Mirrored()), SOURCE)
+        mirror(self.session, dict.fromkeys(gone, Mirrored()), SOURCE)
         for id in gone:
             self.tasks.pop(id, None)
             self._unfinished.pop(id, None)
@@ -230,7 +236,7 @@ class Bridge:
 
     def export(self):
         """Write the answers, with the other data of their tasks; return the file."""
-        path, state = self.folder / "answers.csv", self.session._state
+        path, state = self.folder / "answers.csv", self.session.state
 
         def write(path):
             export_table(path, "answers", state.pool, state, more=self._rest)
@@ -256,7 +262,7 @@ class Bridge:
             id: self.question.read_answers(task, self._users)
             for id, task in found.items()
         }
-        difference = self.session._mirror(answers, SOURCE)
+        difference = mirror(self.session, answers, SOURCE)
         for id, answer, error in difference.refused:
             problems.append(
                 f"the label {answer.label!r} of task {self.number(id)} by "
@@ -323,7 +329,7 @@ class Bridge:
 
     def _waiting(self):
         """Return the ids that wait for an answer, in order, and the last batch."""
-        batches = self.session._queue.open_batches()
+        batches = self.session.queue.open_batches()
         ids = [id for batch in batches for id in batch.ids]
         return ids, max((batch.number for batch in batches), default=0)
 
@@ -366,7 +372,7 @@ class Bridge:
         classes per text the smallest margin between a class and its absence. Without a
         model, the results are empty. `learner` defaults to the newest model.
         """
-        newest = self.session._models.newest()
+        newest = self.session.models.newest()
         learner = newest.learner if learner is None else learner
         if not hasattr(learner, "estimator_") or not texts:
             return [([], 0.0) for _ in texts]
@@ -389,7 +395,7 @@ class Bridge:
         """Train on all labels; the version changes."""
         with self._lock:
             self.session.refit()
-            self.version = f"skactive-{self._key}-m{self.session._state.seq}"
+            self.version = f"skactive-{self._key}-m{self.session.state.seq}"
 
     def run(
         self, n=None, *, every=None, interval=5.0, stop=None, say=lambda message: None
