@@ -46,7 +46,7 @@ from ._utils._pipelines import (
     takes_unlabeled,
     unlabeled_params,
 )
-from ._utils._random import base_seed, round_rng
+from ._utils._repeatable import base_seed, one_blas_thread, round_rng
 from ._utils._sklearn import (
     HasMethods,
     Interval,
@@ -57,7 +57,6 @@ from ._utils._sklearn import (
     fit_context,
 )
 from ._utils._texts import drop_known_texts, name_bad_texts, read_unlabeled
-from ._utils._threads import one_blas_thread
 from .registry import resolve
 from .strategies import check_gives_scores, find_requirements
 from .view import PoolView

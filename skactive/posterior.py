@@ -29,9 +29,9 @@ from ._utils._chunks import chunks
 from ._utils._containers import count_items
 from ._utils._labels import as_labels, check_weights, marginals
 from ._utils._pipelines import split_estimator
-from ._utils._random import base_seed
+from ._utils._repeatable import base_seed
 from ._utils._sklearn import MOST, check_count, naming, num_samples
-from .linear_model import _laplace, _ridge, is_linear_logistic
+from .linear_model import _normal, is_linear_logistic
 
 __all__ = ["sample_predictions", "sample_proba"]
 
@@ -190,7 +190,7 @@ def sampler(
             y_train = as_labels(y_train, n_train, name="y_train", items="X_train")
         check_weights({"sample_weight": sample_weight}, n_train)
         with naming("X_train"):
-            draw = _laplace.draw_linear(
+            draw = _normal.draw_linear(
                 final, n_draws, rng, X_train, y_train, sample_weight
             )
     return draw if front is None else lambda X: draw(_apply(front, X, "X"))
@@ -210,7 +210,7 @@ def check_can_sample(estimator):
         obstacle = find_obstacle(final)
     elif is_linear_logistic(final):
         check_is_fitted(final)
-        obstacle = _laplace.find_obstacle(final)
+        obstacle = _normal.find_logistic_obstacle(final)
     else:
         if hasattr(final, "loss"):
             name += f"(loss={final.loss!r})"
@@ -461,7 +461,7 @@ def variance_function(estimator, *, X_train=None, y_train=None, sample_weight=No
         return None
     if isinstance(final, GaussianProcessRegressor):
         variance = partial(_process_variance, final)
-    elif _ridge.is_linear_regressor(final):
+    elif _normal.is_linear_regressor(final):
         train = _read_training(front, X_train, y_train, sample_weight)
         variance = _normal_posterior(final, train).variance
     if front is None or variance is None:
@@ -490,9 +490,9 @@ def _check_can_sample_numbers(final):
         check_is_fitted(final)
         if np.ndim(getattr(final, "y_train_", 0)) == 2:
             obstacle = "predicts several outputs. Train one regressor for each."
-    elif _ridge.is_linear_regressor(final):
+    elif _normal.is_linear_regressor(final):
         check_is_fitted(final)
-        obstacle = _ridge.find_obstacle(final)
+        obstacle = _normal.find_ridge_obstacle(final)
     else:
         obstacle = (
             "has no sample_predictions, no members that are models of their own, and "
@@ -555,13 +555,13 @@ def _read_training(front, X, y, sample_weight):
 
 def _normal_posterior(final, train):
     X, y, sample_weight = train
-    if _ridge.needs_training_rows(final) and (X is None or y is None):
+    if _normal.needs_training_rows(final) and (X is None or y is None):
         raise ValueError(
             f"X_train and y_train are needed: {type(final).__name__} does not keep the "
             "rows that it was trained on, and the spread of the draws depends on them."
         )
     with naming("X_train"):
-        return _ridge.NormalPosterior(final, X, y, sample_weight)
+        return _normal.NormalPosterior(final, X, y, sample_weight)
 
 
 def _draw_transformed(final, n_draws, seed, train):

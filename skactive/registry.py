@@ -5,24 +5,82 @@ the built-in ones use the same group. Listing imports nothing. Installing a plug
 trusting its code, and nothing is fetched at run time.
 """
 
+import re
 from contextlib import suppress
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache, lru_cache
+from importlib.metadata import EntryPoint, entry_points
+from inspect import Parameter, signature
 from typing import Any
 
 from sklearn.base import clone
 
-from ._utils import _plugins
+from ._utils._sklearn import check_bool
 from .strategies import FunctionStrategy
 
 __all__ = ["available", "get_strategy", "get_strategy_names", "register", "unregister"]
 
 
 GROUP = "skactive.strategies"
+_SESSION = "this session"
+_registered: dict[str, Any] = {}  # by hand, for this process
 
 
-_group = _plugins.Group(GROUP, "strategy", "strategies", "strategy")
+@dataclass(frozen=True)
+class Plugin:
+    """One offered thing: its name, `module:object`, distribution and version.
+
+    A thing registered by hand has the distribution "this session" and the version "".
+    """
+
+    name: str
+    value: str
+    dist: str
+    version: str
+
+    @property
+    def builtin(self):
+        """Whether skactive itself offers it."""
+        return self.dist == "skactive"
+
+    @property
+    def full_name(self):
+        """The unambiguous name, `dist:name`."""
+        return f"{self.dist}:{self.name}"
 
 
-def available() -> tuple[_plugins.Plugin, ...]:
+@cache
+def _installed():
+    """Return the installed entries, cached: reading takes about 20 ms."""
+    entries = {
+        Plugin(point.name, point.value, *_provenance(point))
+        for point in entry_points(group=GROUP)
+    }
+    return tuple(sorted(entries, key=lambda entry: (entry.name, entry.dist)))
+
+
+@lru_cache
+@lru_cache
+def _owners(entries):
+    """Return each unambiguous name with its entry: the built-in or only one."""
+    names = [entry.name for entry in entries]
+    return {e.name: e for e in entries if e.builtin or names.count(e.name) == 1}
+
+
+def _provenance(point):
+    """Return name and version of a distribution, even with damaged metadata."""
+    try:
+        return _canonical(point.dist.name), point.dist.version or ""
+    except Exception:  # what damaged metadata raises differs between Pythons
+        return "unknown", ""
+
+
+def _canonical(dist):
+    return re.sub(r"[-_.]+", "-", dist).lower()
+
+
+def available() -> tuple[Plugin, ...]:
     """Return every strategy that has a name, without importing any.
 
     Returns
@@ -39,7 +97,12 @@ def available() -> tuple[_plugins.Plugin, ...]:
     >>> {entry.name: entry.dist for entry in available()}["margin"]
     'skactive'
     """
-    return _group.available()
+    own = [
+        Plugin(name, f"{obj.__module__}:{obj.__qualname__}", _SESSION, "")
+        for name, obj in _registered.items()
+    ]
+    installed = [entry for entry in _installed() if entry.name not in _registered]
+    return tuple(sorted([*own, *installed], key=lambda entry: (entry.name, entry.dist)))
 
 
 def get_strategy_names() -> list[str]:
@@ -57,17 +120,69 @@ def get_strategy_names() -> list[str]:
     >>> [name for name in get_strategy_names() if "bald" in name]
     ['bald', 'batchbald']
     """
-    return _group.names()
+    entries = available()
+    owners = _owners(entries)
+    return sorted(
+        entry.name if owners.get(entry.name) == entry else entry.full_name
+        for entry in entries
+    )
 
 
 def find(name):
     """Return the entry of `name` or `dist:name`, without importing anything."""
-    return _group.find(name)
+    if not isinstance(name, str):
+        raise TypeError(
+            f"'name' must be a str, got {name!r}. A strategy itself needs no name: "
+            "pass it as strategy=."
+        )
+    owners = _owners(_installed())
+    if name in owners and name not in _registered:
+        return owners[name]
+    dist, _, short = name.partition(":") if ":" in name else ("", "", name)
+    entries = available()
+    # What the session registered in place of an installed one hides that name, but not
+    # the long way to it.
+    matches = {
+        entry
+        for entry in ((*entries, *_installed()) if dist else entries)
+        if entry.name == short and (not dist or entry.dist == _canonical(dist))
+    }
+    if len(matches) == 1:
+        return matches.pop()
+    if matches:
+        found = sorted(matches, key=lambda entry: entry.dist)
+        offers = " and ".join(f"{e.dist} {e.version} ({e.value})" for e in found)
+        choices = " or ".join(repr(e.full_name) for e in found)
+        raise ValueError(
+            f"the strategy name {name!r} is offered by {offers}. Say which: {choices}."
+        )
+    names = get_strategy_names()
+    if dist:
+        known = [entry.name for entry in entries]
+        shorts = get_close_matches(short.lower(), dict.fromkeys(known), n=3)
+        shorts = [short] if short in known else shorts
+        close = [e.full_name for s in shorts for e in entries if e.name == s]
+    else:
+        close = get_close_matches(name.lower(), names, n=3)
+    hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
+    raise ValueError(
+        f"unknown strategy {name!r}.{hint} Installed are: {', '.join(names)}. "
+        f"Plugins add names through the entry-point group {GROUP!r}."
+    )
 
 
 def load(entry):
     """Import the class or function; an ImportError names the distribution."""
-    return _group.load(entry)
+    if entry.dist == _SESSION:
+        return _registered[entry.name]
+    try:
+        return EntryPoint(entry.name, entry.value, GROUP).load()
+    except Exception as exc:  # whatever a plugin raises while it is imported
+        raise ImportError(
+            f"the strategy {entry.name!r} of {entry.dist} {entry.version} cannot be "
+            f"loaded from {entry.value!r}: {type(exc).__name__}: {exc}. Repair or "
+            f"uninstall {entry.dist}; other strategies are not affected."
+        ) from exc
 
 
 def find_plugin(offered):
@@ -122,7 +237,7 @@ def get_strategy(name: str, **params: Any) -> Any:
     entry = find(name)
     offered = load(entry)
     if isinstance(offered, type):
-        strategy = _plugins.make("strategy", entry.name, offered, params)
+        strategy = make("strategy", entry.name, offered, params)
         if not callable(getattr(strategy, "select", None)):
             raise TypeError(
                 f"{entry.value!r}, which {entry.dist} {entry.version} offers as the "
@@ -144,6 +259,52 @@ def get_strategy(name: str, **params: Any) -> Any:
     return FunctionStrategy(offered)
 
 
+_VARIADIC = {Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD}
+
+
+def make(kind, name, cls, params):
+    """Return an instance of the class that `name` stands for, with checked parameters.
+
+    Raise a TypeError if a parameter is unknown or missing, and a ValueError if its
+    value is invalid.
+    """
+    accepted = signature(cls).parameters.values()
+    what = f"the {kind} {name!r}"
+    kinds = {parameter.kind for parameter in accepted}
+    names = [p.name for p in accepted if p.kind not in _VARIADIC]
+    unknown = sorted(set(params) - set(names))
+    if unknown and Parameter.VAR_KEYWORD not in kinds:
+        close = get_close_matches(unknown[0], names, n=1)
+        hint = f"Did you mean {close[0]!r}?" if close else "Leave it out."
+        takes = ", ".join(map(repr, names)) or "no parameters"
+        raise TypeError(
+            f"{unknown[0]!r} must be a parameter of {what}, which takes {takes}. {hint}"
+        )
+    missing = [
+        p.name
+        for p in accepted
+        if p.kind not in _VARIADIC
+        and p.default is Parameter.empty
+        and p.name not in params
+    ]
+    if missing:
+        given = ", ".join(f"{name}=..." for name in missing)
+        maker = f"get_{kind.replace(' ', '_')}"
+        raise TypeError(
+            f"{missing[0]!r} must be given: {what} has no default for it. Pass "
+            f"an instance, such as {maker}({name!r}, {given})."
+        )
+    instance = cls(**params)
+    validate(instance)
+    return instance
+
+
+def validate(instance):
+    """Check the parameters of an object that declares `_parameter_constraints`."""
+    if hasattr(instance, "_parameter_constraints"):
+        instance._validate_params()
+
+
 def resolve(strategy, *, argument="strategy"):
     """Return a fresh strategy from a name, an instance (which is cloned) or a function.
 
@@ -158,7 +319,7 @@ def resolve(strategy, *, argument="strategy"):
             f"{strategy.__name__}. Pass an instance: {strategy.__name__}()."
         )
     if callable(getattr(strategy, "select", None)):
-        _plugins.validate(strategy)
+        validate(strategy)
         return clone(strategy, safe=False)
     if callable(strategy):
         return FunctionStrategy(strategy)
@@ -213,7 +374,16 @@ def register(name: str, strategy: Any, *, replace: bool = False) -> None:
             "'strategy' must be a Strategy class or a function f(view), got "
             f"{strategy!r}. An instance needs no name: pass it as strategy=."
         )
-    _group.register(name, strategy, replace=replace)
+    if not isinstance(name, str) or not name or ":" in name:
+        raise ValueError(f"'name' must be a str without a colon, got {name!r}.")
+    check_bool("replace", replace)
+    taken = [entry for entry in available() if entry.name == name]
+    if taken and not replace:
+        raise ValueError(
+            f"the strategy name {name!r} is taken by {taken[0].dist} "
+            f"({taken[0].value}). Choose another or pass replace=True."
+        )
+    _registered[name] = strategy
 
 
 def unregister(name: str) -> None:
@@ -240,9 +410,14 @@ def unregister(name: str) -> None:
     >>> "shortest" in get_strategy_names()
     False
     """
-    _group.unregister(name)
+    if not isinstance(name, str) or name not in _registered:
+        raise ValueError(
+            "'name' must be a name that this process has registered, and the strategy "
+            f"name {name!r} was not registered here."
+        )
+    del _registered[name]
 
 
 def refresh():
     """Read the installed entry points again, after an installation in this process."""
-    _group.refresh()
+    _installed.cache_clear()

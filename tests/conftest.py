@@ -114,7 +114,7 @@ def save_encoder(folder, kind="Bert", **overrides):
     """Save a tiny encoder of random weights, and its tokenizer."""
     import transformers
 
-    from skactive._utils._random import fork_torch
+    from skactive._utils._repeatable import fork_torch
 
     vocab_size = save_tokenizer(folder)
     sizes = {

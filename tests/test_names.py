@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import skactive
-from skactive import learner, posterior, registry
+from skactive import learner, posterior, registry, semi_supervised
 
 PACKAGE = Path(skactive.__file__).parent
 GLOSSARY = Path(__file__).parent.parent / "docs" / "glossary.md"
@@ -59,7 +59,7 @@ def _public_modules():
         getattr(skactive, path.parent.name)
         for path in sorted(PACKAGE.glob("[!_]*/__init__.py"))
     ]
-    return [skactive, learner, posterior, registry, *folders]
+    return [skactive, learner, posterior, registry, semi_supervised, *folders]
 
 
 def _unwrap(member):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skactive._utils._random import base_seed, round_rng
+from skactive._utils._repeatable import base_seed, round_rng
 
 
 class Seed(NamedTuple):

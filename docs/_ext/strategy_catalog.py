@@ -14,14 +14,11 @@ from skactive.strategies._base import TARGETS
 # Modules of `skactive.strategies`, in the order of the page.
 FAMILIES = (
     "_uncertainty",
-    "_bayesian",
     "_committee",
     "_gradient",
-    "_influence",
     "_regression",
     "_coverage",
     "_clustering",
-    "_representative",
     "_contrastive",
     "_multi_label",
     "_wrappers",

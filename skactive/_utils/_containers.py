@@ -6,7 +6,7 @@ from numbers import Integral
 import numpy as np
 from scipy import sparse
 
-from ._dask import BlockRows, check_known_size, is_dask
+from ._chunks import BlockRows, check_known_size, is_dask
 from ._sklearn import num_samples, safe_indexing
 
 

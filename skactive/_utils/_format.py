@@ -1,8 +1,9 @@
-"""Tables, numbers and progress bars for the reader."""
+"""Tables, numbers, progress bars and warnings for the reader."""
 
 import math
 import multiprocessing
 import sys
+import warnings
 
 _ALIGN = {"numbers": str.rjust, "text": str.ljust}
 
@@ -103,3 +104,11 @@ def _in_notebook():
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     return shell is not None and "IPKernelApp" in shell.config
+
+
+def warn_caller(message):
+    """Warn with a UserWarning that names the line that called this package."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith("skactive."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, UserWarning, stacklevel=level)

@@ -11,7 +11,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 
-from ._random import round_seed
+from ._repeatable import round_seed
 
 
 def estimator_has(method):

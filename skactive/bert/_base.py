@@ -16,7 +16,7 @@ from sklearn.base import (
 from sklearn.metrics import get_scorer_names
 from sklearn.utils.validation import check_is_fitted
 
-from .._utils._random import base_seed, fork_torch
+from .._utils._repeatable import base_seed, fork_torch
 from .._utils._sklearn import (
     MOST,
     Interval,

@@ -14,7 +14,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._math._thresholds import tune_thresholds
+from .._math._scores import tune_thresholds
 from .._utils._labels import as_labels, check_classes
 from .._utils._sklearn import (
     Interval,

@@ -12,8 +12,12 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 from .._utils._chunks import chunk_size, chunks
-from .._utils._random import fork_torch, round_seed
-from .._utils._threads import in_torch_threads, one_torch_thread
+from .._utils._repeatable import (
+    fork_torch,
+    in_torch_threads,
+    one_torch_thread,
+    round_seed,
+)
 from ._heads import HEADS, DenseHead
 
 # Bytes of a chunk of draws; on the processor a chunk fits into its cache.

@@ -22,6 +22,7 @@ from sklearn.base import (
 )
 
 from .._utils._format import progress_bar
+from .._utils._repeatable import in_torch_threads, one_torch_thread
 from .._utils._sklearn import (
     Interval,
     StrOptions,
@@ -30,7 +31,6 @@ from .._utils._sklearn import (
     validate_params,
 )
 from .._utils._texts import as_texts, refuse_surrogates
-from .._utils._threads import in_torch_threads, one_torch_thread
 from ..features import FOLDER_PARAMS, PrecomputedFeatures, write_features
 from ._cache._store import FeatureStore, open_store
 from ._module import choose_device, choose_layers, choose_precision, encode

@@ -11,10 +11,16 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import check_scoring
 
-from .._utils._random import base_seed, fork_torch, round_rng, round_seed
+from .._utils._repeatable import (
+    base_seed,
+    fork_torch,
+    in_torch_threads,
+    one_torch_thread,
+    round_rng,
+    round_seed,
+)
 from .._utils._sklearn import check_sample_weight
 from .._utils._texts import refuse_surrogates
-from .._utils._threads import in_torch_threads, one_torch_thread
 from ._module import choose_device, choose_precision
 from ._pretrained import open_checkpoint
 

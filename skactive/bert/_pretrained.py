@@ -12,7 +12,7 @@ from pickle import UnpicklingError
 
 import numpy as np
 
-from .._utils._random import fork_torch, generator_lock
+from .._utils._repeatable import fork_torch, generator_lock
 from ._module import forward
 
 _files_lock = threading.Lock()

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._utils._threads import in_torch_threads
+from .._utils._repeatable import in_torch_threads
 from ._cache._memory import in_use
 from ._cache._store import NotCacheableError, open_activation_store
 

@@ -1,8 +1,7 @@
 """Linear models for the active learning loop."""
 
 # Private names that other folders use are imported as themselves.
-from . import _laplace as _laplace
-from . import _ridge as _ridge
+from . import _normal as _normal
 from ._few_label import (
     FewLabelClassifier,
     PrototypeClassifier,

@@ -16,10 +16,10 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from .._math._thresholds import tune_thresholds
+from .._math._scores import tune_thresholds
 from .._utils._containers import take_rows
 from .._utils._labels import check_classes, check_one_label
-from .._utils._random import base_seed
+from .._utils._repeatable import base_seed, one_blas_thread
 from .._utils._sklearn import (
     MOST,
     Interval,
@@ -29,7 +29,6 @@ from .._utils._sklearn import (
     num_samples,
     validate_data,
 )
-from .._utils._threads import one_blas_thread
 from ._logistic import LinearLogistic
 
 # Inverse temperature of the prototypes before calibration: cosines of sentence

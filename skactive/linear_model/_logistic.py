@@ -15,6 +15,7 @@ from sklearn.utils import assert_all_finite, compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from .._utils._labels import check_classes, check_one_label
+from .._utils._repeatable import one_blas_thread
 from .._utils._sklearn import (
     Interval,
     LinearClassifierMixin,
@@ -24,7 +25,6 @@ from .._utils._sklearn import (
     fit_context,
     validate_data,
 )
-from .._utils._threads import one_blas_thread
 from ._softmax import SoftmaxHessian
 
 # Maximum growth of the squared gradient during the steps.

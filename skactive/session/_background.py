@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from .._utils._containers import take_rows
 from .._utils._pipelines import computes_features, split_estimator
-from .._utils._threads import lower_priority
+from .._utils._repeatable import lower_priority
 
 _CHUNK = 256  # texts between two looks at whether to stop
 

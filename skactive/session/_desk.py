@@ -10,8 +10,8 @@ from typing import Any
 
 from .._utils._containers import take_row
 from .._utils._labels import key_of, list_classes, predict_labels
+from .._utils._repeatable import lower_priority, synchronized
 from .._utils._sklearn import check_count
-from .._utils._threads import lower_priority, synchronized
 from ._arguments import checked
 from ._doubts import Doubts, compare_suggestions
 from ._ids import fold

@@ -15,9 +15,8 @@ from .._utils._pipelines import (
     seeded_clone,
     split_estimator,
 )
-from .._utils._random import round_rng
+from .._utils._repeatable import one_blas_thread, round_rng
 from .._utils._sklearn import num_samples
-from .._utils._threads import one_blas_thread
 from ..linear_model import calibrate
 from ..semi_supervised import SelfTraining
 from ..stopping import (

@@ -14,7 +14,7 @@ from .._storage._files import (
     utc_now,
     write_atomic,
 )
-from .._utils._warnings import warn_caller
+from .._utils._format import warn_caller
 from ._pool import renumber
 
 MANIFEST = "manifest.json"

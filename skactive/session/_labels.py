@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.base import is_regressor
 
 from .._utils._containers import as_list
+from .._utils._format import warn_caller
 from .._utils._labels import is_missing, is_names, list_classes
 from .._utils._sklearn import check_bool
-from .._utils._warnings import warn_caller
 
 
 class Vocabulary:

@@ -19,8 +19,8 @@ from .._storage._fingerprint import (
     warn_of_versions,
 )
 from .._storage._hash_index import HashIndex
-from .._utils._random import base_seed
-from .._utils._warnings import warn_caller
+from .._utils._format import warn_caller
+from .._utils._repeatable import base_seed
 from ..registry import find, find_plugin
 from ..strategies import FunctionStrategy
 from ._labels import name_columns, normalize_labels

@@ -9,9 +9,8 @@ from sklearn.base import clone
 from .._utils._containers import NothingToAskError, check_picks, take_rows
 from .._utils._labels import same_label
 from .._utils._pipelines import takes_unlabeled
-from .._utils._random import round_seed
+from .._utils._repeatable import round_seed, synchronized
 from .._utils._texts import drop_known_texts
-from .._utils._threads import synchronized
 from ._background import BackgroundTrainer
 from ._labels import indicate
 

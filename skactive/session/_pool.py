@@ -21,7 +21,7 @@ from .._utils._containers import (
     take_row,
     take_rows,
 )
-from .._utils._random import round_rng
+from .._utils._repeatable import round_rng
 from .._utils._texts import as_texts
 from ._ids import Ids, check_ids, fold, repeated, shorten
 

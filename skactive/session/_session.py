@@ -8,8 +8,8 @@ from typing import Any, Literal, Self
 
 from .._storage._fingerprint import hash_items
 from .._utils._containers import check_n_queries
+from .._utils._repeatable import synchronized
 from .._utils._sklearn import check_bool, check_count, check_option, check_path
-from .._utils._threads import synchronized
 from ..simulation import Run
 from ._agreement import Agreement
 from ._answers import Answers

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from .._utils._containers import count_items, take_rows
 from .._utils._labels import as_labels
-from .._utils._random import base_seed, round_rng
+from .._utils._repeatable import base_seed, round_rng
 from .._utils._sklearn import validate_params
 
 

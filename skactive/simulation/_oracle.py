@@ -6,7 +6,7 @@ import numpy as np
 
 from .._utils._containers import as_positions
 from .._utils._labels import as_labels
-from .._utils._random import round_rng
+from .._utils._repeatable import round_rng
 from .._utils._sklearn import check_count, validate_params
 
 BINS = 10  # of the numbers of a regression, for a stratified sample

@@ -16,7 +16,7 @@ from .._utils._containers import NothingToAskError, count_items, take_rows
 from .._utils._format import progress_bar
 from .._utils._labels import as_labels
 from .._utils._pipelines import carries_over, needs_training, takes_unlabeled
-from .._utils._random import base_seed, round_rng
+from .._utils._repeatable import base_seed, round_rng
 from .._utils._sklearn import (
     HasMethods,
     Interval,

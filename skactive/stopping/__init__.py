@@ -6,7 +6,7 @@ Call `rule.start()` before a loop and `rule.check(run, learner, X)` after each r
 from difflib import get_close_matches
 from typing import Any
 
-from .._utils._plugins import make
+from ..registry import make
 from ._base import AllOf, AnyOf, StoppingRule, as_callback
 from ._base import should_stop as should_stop
 from ._cost import CostRule

@@ -20,9 +20,8 @@ from .._utils._pipelines import (
     takes_unlabeled,
     unlabeled_params,
 )
-from .._utils._random import round_rng
+from .._utils._repeatable import one_blas_thread, round_rng
 from .._utils._texts import drop_known_texts
-from .._utils._threads import one_blas_thread
 from ..linear_model import assign_folds, calibrate
 
 _Z = float(norm.ppf(0.975))

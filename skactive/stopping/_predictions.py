@@ -11,7 +11,7 @@ from .._math._scores import entropy
 from .._utils._containers import as_positions, count_items, take_rows
 from .._utils._labels import is_multi_label, marginals
 from .._utils._pipelines import split_estimator
-from .._utils._random import base_seed, round_rng
+from .._utils._repeatable import base_seed, round_rng
 from .._utils._sklearn import Interval
 from ._base import StoppingRule
 

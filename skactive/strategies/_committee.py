@@ -28,8 +28,8 @@ from .._math._scores import (
 from .._utils._chunks import chunk_size, chunks, float_rows, map_chunks
 from .._utils._labels import marginals
 from .._utils._pipelines import seeded_clone
+from .._utils._repeatable import one_torch_thread
 from .._utils._sklearn import MOST, HasMethods, Interval, StrOptions
-from .._utils._threads import one_torch_thread
 from ._base import CLASSES, SINGLE_LABEL, TARGETS, PointwiseStrategy
 
 OF_VOTES: dict[str, Callable] = {

@@ -15,9 +15,8 @@ from sklearn.base import (
     clone,
 )
 
-from .._utils._plugins import validate
 from ..learner import ActiveLearner
-from ..registry import get_strategy, resolve
+from ..registry import get_strategy, resolve, validate
 from ..strategies import FunctionStrategy, PointwiseStrategy, find_requirements
 from ..view import PoolView
 from ._common import ensure

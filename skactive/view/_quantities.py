@@ -11,18 +11,19 @@ from sklearn.base import is_regressor
 from .._math import _scores
 from .._utils._chunks import (
     LARGE,
+    BlockRows,
     LazyRows,
     chunk_size,
     concatenate_chunks,
     float_rows,
+    is_dask,
     map_chunks,
 )
 from .._utils._containers import take_rows
-from .._utils._dask import BlockRows, is_dask
 from .._utils._labels import find_target, marginals
 from .._utils._pipelines import split_estimator
+from .._utils._repeatable import one_blas_thread
 from .._utils._sklearn import is_linear_classifier
-from .._utils._threads import one_blas_thread
 from ..linear_model import check_boundary, check_gradient_factors
 from ..registry import get_strategy
 from ..strategies import OF_CLASSES, TARGETS

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
-from skactive._math._thresholds import tune_thresholds
+from skactive._math._scores import tune_thresholds
 
 
 def every_threshold(p):

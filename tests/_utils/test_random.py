@@ -6,7 +6,7 @@ from threading import Barrier
 import numpy as np
 import pytest
 
-from skactive._utils._random import base_seed, fork_torch, round_rng, round_seed
+from skactive._utils._repeatable import base_seed, fork_torch, round_rng, round_seed
 
 
 def test_streams_differ_by_seed_round_and_purpose():

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from skactive._utils._threads import lower_priority
+from skactive._utils._repeatable import lower_priority
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="priorities of threads are Linux's")

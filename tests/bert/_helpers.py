@@ -15,7 +15,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from skactive._utils._random import fork_torch
+from skactive._utils._repeatable import fork_torch
 from skactive.bert import BertClassifier, BertFeatures, BertRegressor
 from skactive.bert._cache._store import open_store
 

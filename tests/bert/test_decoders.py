@@ -5,7 +5,7 @@ import pytest
 import torch
 from transformers import AutoModel, AutoTokenizer, GPT2Config, GPT2Model
 
-from skactive._utils._random import fork_torch
+from skactive._utils._repeatable import fork_torch
 
 from ..conftest import TEXTS, save_tokenizer
 from ._helpers import CODES, X, classifier, regressor, uncached

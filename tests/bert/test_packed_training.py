@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers import AutoModel, AutoTokenizer
 
-from skactive._utils._random import fork_torch
+from skactive._utils._repeatable import fork_torch
 from skactive.bert import clear_cache
 from skactive.bert._network import TextNetwork
 from skactive.bert._tokens import Batches

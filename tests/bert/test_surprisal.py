@@ -13,7 +13,7 @@ from transformers import (
     AutoModelForMaskedLM,
 )
 
-from skactive._utils._random import fork_torch
+from skactive._utils._repeatable import fork_torch
 from skactive.bert import BertClassifier, BertFeatures
 from skactive.bert._pretrained import open_checkpoint
 from skactive.bert._surprisal import choose_targets, target_logits

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from skactive._utils._threads import in_torch_threads, one_torch_thread
+from skactive._utils._repeatable import in_torch_threads, one_torch_thread
 from skactive.bert import BertClassifier, BertFeatures
 
 from ..conftest import TEXTS

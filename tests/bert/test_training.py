@@ -8,7 +8,7 @@ import torch
 from scipy.special import log_softmax, softmax
 from transformers import get_polynomial_decay_schedule_with_warmup
 
-from skactive._utils._random import fork_torch
+from skactive._utils._repeatable import fork_torch
 from skactive.bert._training import choose_lr, learning_rate
 
 from ._helpers import NO_DROPOUT, assert_same_weights, layer_of, slow, weights_of

@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from skactive._utils._containers import as_positions
-from skactive._utils._random import round_rng
+from skactive._utils._repeatable import round_rng
 from skactive._utils._sklearn import check_count
 
 from .judging import Counts, judge

@@ -37,7 +37,7 @@ class SpyStrategy(PointwiseStrategy):
 @pytest.fixture(autouse=True)
 def two_blas_threads(monkeypatch):
     # Another test may have loaded a library after the last search for libraries.
-    monkeypatch.setattr("skactive._utils._threads._GATE.controller", None)
+    monkeypatch.setattr("skactive._utils._repeatable._GATE.controller", None)
     with threadpool_limits(2, user_api="blas"):
         yield
 

@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from skactive import ActiveLearner, get_strategy, simulate
 from skactive._utils._pipelines import carries_over
-from skactive._utils._threads import one_blas_thread
+from skactive._utils._repeatable import one_blas_thread
 from skactive.linear_model import SequentialLogisticRegression
 
 from ._helpers import error, exact, make

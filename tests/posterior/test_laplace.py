@@ -7,7 +7,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV, SGDClassifier
 from sklearn.multiclass import OneVsRestClassifier
 
-from skactive.linear_model import _laplace as laplace
+from skactive.linear_model import _normal as laplace
 from skactive.posterior import sample_proba
 
 from ._helpers import X_ASKED, log_odds, make_data

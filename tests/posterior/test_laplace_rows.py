@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 
-from skactive.linear_model import _laplace as laplace
+from skactive.linear_model import _normal as laplace
 from skactive.posterior import sample_proba, sampler
 
 from ._helpers import X_ASKED, log_odds, make_data

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skactive import ActiveLearner
 from skactive.strategies import GORAL
-from skactive.strategies._influence import entropy_slopes
+from skactive.strategies._gradient import entropy_slopes
 from skactive.testing import check_strategy
 from skactive.testing._strategy_cases import GivenProba
 from skactive.view import PoolView
@@ -294,7 +294,7 @@ def test_the_size_of_chunks_changes_nothing(monkeypatch):
     model = exact().fit(X, y)
     strategy = GORAL()
     plain = strategy.score(make_view(strategy, model, X, y, pool))
-    monkeypatch.setattr("skactive.strategies._influence.chunk_size", lambda *_: 7)
+    monkeypatch.setattr("skactive.strategies._gradient.chunk_size", lambda *_: 7)
     chunked = strategy.score(make_view(strategy, model, X, y, pool))
     assert_allclose(chunked, plain, rtol=1e-12)
 

@@ -131,7 +131,7 @@ def test_neither_threads_nor_chunks_change_a_mixture(monkeypatch):
     proba, features = make_pool(80)
     strategy = PreClustering(9)
     plain = strategy.select(make_view(strategy, proba, features), 30)
-    for module in ("strategies._representative", "_math._clustering"):
+    for module in ("strategies._clustering", "_math._clustering"):
         monkeypatch.setattr(f"skactive.{module}.chunk_size", lambda *_: 7)
     with parallel_config(n_jobs=2):
         chunked = strategy.select(make_view(strategy, proba, features), 30)
@@ -211,7 +211,7 @@ def test_too_few_inside_are_filled_up_from_nearest_the_boundary():
 
 
 def test_many_inside_are_clustered_as_a_sample(monkeypatch):
-    monkeypatch.setattr("skactive.strategies._representative.ROWS_PER_QUERY", 20)
+    monkeypatch.setattr("skactive.strategies._clustering.ROWS_PER_QUERY", 20)
     rng = np.random.default_rng(0)
     places = rng.integers(2, size=500)
     features = 50.0 * places[:, None] + rng.normal(size=(500, 2))

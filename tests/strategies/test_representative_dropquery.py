@@ -180,9 +180,7 @@ def test_a_model_that_computes_its_own_features_is_refused():
 
 def test_candidates_in_many_chunks_agree_with_the_oracle(monkeypatch):
     """Many chunks count the same changes where every draw changes the class."""
-    monkeypatch.setattr(
-        "skactive.strategies._representative.chunk_size", lambda *args: 7
-    )
+    monkeypatch.setattr("skactive.strategies._clustering.chunk_size", lambda *args: 7)
     test_dropquery_oracle_of_the_rows_nearest_the_centers(np.asarray)
 
 

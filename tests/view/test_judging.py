@@ -89,7 +89,7 @@ def test_margins_are_the_gaps_of_the_scores_or_order_as_they_do():
 def test_blas_is_on_one_thread_while_a_small_pool_is_judged(n_jobs, monkeypatch):
     seen = []
     # Another test may have loaded a library since it was looked for them.
-    monkeypatch.setattr("skactive._utils._threads._GATE.controller", None)
+    monkeypatch.setattr("skactive._utils._repeatable._GATE.controller", None)
 
     class Spy(LogisticRegression):
         def decision_function(self, X):

@@ -11,9 +11,9 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from .._utils._containers import concatenate, count_items, read_items, take_rows
-from .._utils._labels import as_labels, check_classes, check_one_label
-from .._utils._pipelines import (
+from ._utils._containers import concatenate, count_items, read_items, take_rows
+from ._utils._labels import as_labels, check_classes, check_one_label
+from ._utils._pipelines import (
     delegated,
     estimator_has,
     last_params,
@@ -21,8 +21,8 @@ from .._utils._pipelines import (
     takes_unlabeled,
     unlabeled_params,
 )
-from .._utils._random import base_seed, round_rng
-from .._utils._sklearn import (
+from ._utils._repeatable import base_seed, round_rng
+from ._utils._sklearn import (
     HasMethods,
     Interval,
     StrOptions,
@@ -30,8 +30,8 @@ from .._utils._sklearn import (
     fit_context,
     naming,
 )
-from .._utils._texts import read_unlabeled
-from ..linear_model import (
+from ._utils._texts import read_unlabeled
+from .linear_model import (
     FewLabelClassifier,
     assign_folds,
     boundary_distance,
@@ -40,6 +40,8 @@ from ..linear_model import (
     check_gradient_factors,
     gradient_factors,
 )
+
+__all__ = ["SelfTraining"]
 
 
 def _passes(check):
