@@ -16,22 +16,20 @@ from skactive import (
     simulate,
 )
 from skactive.analysis import (
-    Diagnosis,
     LabelsNeeded,
     LearningCurve,
     area_under_curve,
     describe_batches,
     diagnose,
     equal_time,
-    format_report,
     group_runs,
     labels_needed,
     labels_to_reach,
     learning_curve,
     mean_jaccard,
-    summarize_runs,
     welch_t,
 )
+from skactive.analysis._diagnosis import Diagnosis
 from skactive.bert import BertClassifier, BertFeatures, BertRegressor
 from skactive.cli import main
 from skactive.datasets import load_docstrings, load_table
@@ -149,8 +147,6 @@ def read(folder: str) -> int:
     texts, labels = load_docstrings(max_per_library=100, return_X_y=True)
     table = load_table("pairs.csv", text=("first", "second"), label="y")
     print(texts, labels, table.data)
-    runs = [Run(info={"strategy": "margin"})]
-    print(format_report({"data": summarize_runs(runs, scoring="accuracy")}))
     text, written = write_report(folder)
     print(text, [path.name for path in written])
     return main(["report", folder])

@@ -7,40 +7,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from .._utils._format import format_number
-from ..simulation._run import Run
+from ..simulation import Run
 from ._curves import t_test
 
 
 @dataclass(frozen=True)
 class TestResult:
-    """Result of a test of a difference.
-
-    Attributes
-    ----------
-    test : str
-        Name of the test.
-    statistic : float
-        t, or W of the signed-rank test (the smaller sum of ranks).
-    df : float or None
-        Degrees of freedom of a t test.
-    p_value : float
-        Two-sided p-value.
-    difference : float
-        First mean minus second mean; for the signed-rank test, the median of the
-        differences.
-    interval : tuple of (float, float) or None
-        95% confidence interval of the difference by a t test.
-
-    Examples
-    --------
-    >>> from skactive.analysis import paired_t
-    >>> result = paired_t([0.82, 0.84, 0.86], [0.80, 0.81, 0.82])
-    >>> print(f"{result.difference:+.2f}, p = {result.p_value:.3f}")
-    +0.03, p = 0.035
-    >>> low, high = result.interval
-    >>> print(f"between {low:+.3f} and {high:+.3f}")
-    between +0.005 and +0.055
-    """
+    """Result of a test of a difference; see `paired_t`, `welch_t`, `wilcoxon`."""
 
     __test__ = False  # pytest takes classes of this name for tests
 
@@ -78,6 +51,7 @@ def welch_t(a: ArrayLike, b: ArrayLike) -> TestResult:
     Returns
     -------
     result : TestResult
+        As of `paired_t`.
 
     References
     ----------
@@ -105,6 +79,13 @@ def paired_t(a: ArrayLike, b: ArrayLike) -> TestResult:
     Returns
     -------
     result : TestResult
+        `print` shows it in one line. The attributes are:
+
+        - `test`: name of the test.
+        - `difference`: first mean minus second mean.
+        - `interval`: its 95% confidence interval, tuple of (float, float).
+        - `statistic`, `df`: t and its degrees of freedom.
+        - `p_value`: two-sided p-value.
 
     Examples
     --------
@@ -131,6 +112,8 @@ def wilcoxon(a: ArrayLike, b: ArrayLike) -> TestResult:
     Returns
     -------
     result : TestResult
+        As of `paired_t`; `statistic` is W, the smaller sum of ranks, `difference` is
+        the median of the differences, and `df` and `interval` are None.
 
     References
     ----------
@@ -240,15 +223,6 @@ def holm(p_values: ArrayLike) -> NDArray[np.float64]:
     >>> holm([0.01, 0.04, 0.03, 0.005])
     array([0.03, 0.06, 0.06, 0.02])
     """
-    p_values = _as_p_values(p_values)
-    order = np.argsort(p_values, kind="stable")
-    factors = np.arange(p_values.size, 0, -1)
-    adjusted = np.empty(p_values.size)
-    adjusted[order] = np.maximum.accumulate(factors * p_values[order])
-    return np.minimum(adjusted, 1)
-
-
-def _as_p_values(p_values) -> NDArray[np.float64]:
     try:
         p_values = np.asarray(p_values, dtype=float)
     except (TypeError, ValueError) as exc:
@@ -257,4 +231,8 @@ def _as_p_values(p_values) -> NDArray[np.float64]:
         raise ValueError(
             f"'p_values' must be numbers from 0 to 1 in one dimension, got {p_values}."
         )
-    return p_values
+    order = np.argsort(p_values, kind="stable")
+    factors = np.arange(p_values.size, 0, -1)
+    adjusted = np.empty(p_values.size)
+    adjusted[order] = np.maximum.accumulate(factors * p_values[order])
+    return np.minimum(adjusted, 1)

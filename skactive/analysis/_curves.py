@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
+from scipy.integrate import trapezoid
 from sklearn.utils import check_random_state
 
 from .._utils._chunks import chunk_size, chunks
 from .._utils._format import format_number, format_table, make_frame
 from .._utils._sklearn import MOST, check_count, validate_params
-from ..simulation._run import Run
+from ..simulation import Run
 
 Runs = Run | Iterable[Run]
 Groups = Mapping[str, Runs] | Runs
@@ -23,37 +24,7 @@ Groups = Mapping[str, Runs] | Runs
 
 @dataclass(frozen=True, eq=False)
 class LearningCurve:
-    """Mean score over runs at each number of labels, with a band.
-
-    Attributes
-    ----------
-    n_labeled : ndarray of shape (r,)
-        Label counts.
-    mean, std : ndarray of shape (r,)
-        Mean and standard deviation over the runs. `std` divides by n - 1 and is NaN for
-        a single run.
-    low, high : ndarray of shape (r,)
-        Pointwise limits of the band. NaN for a single run.
-    scores : ndarray of shape (n_runs, r)
-        The scores of the runs.
-    scoring, method : str
-    confidence_level : float
-
-    Examples
-    --------
-    >>> from skactive.analysis import learning_curve
-    >>> from skactive.simulation import Run
-    >>> runs = [
-    ...     Run([{"queried": range(10), "scores": {"accuracy": first}},
-    ...          {"queried": range(10), "scores": {"accuracy": second}}])
-    ...     for first, second in [(0.5, 0.7), (0.6, 0.8), (0.55, 0.9)]
-    ... ]
-    >>> curve = learning_curve(runs)
-    >>> for n, mean in zip(curve.n_labeled, curve.mean):
-    ...     print(f"{n} labels: {mean:.2f}")
-    10 labels: 0.55
-    20 labels: 0.80
-    """
+    """Mean score over runs at each number of labels; see `learning_curve`."""
 
     n_labeled: np.ndarray
     mean: np.ndarray
@@ -88,55 +59,15 @@ class LearningCurve:
         return f"{title}\n{format_table(['labels', 'mean', 'low', 'high'], rows)}"
 
 
-@validate_params({"scoring": [str, None]})
-def align_runs(
-    runs: Runs, scoring: str | None = None, *, grid: ArrayLike | None = None
-) -> tuple[NDArray[Any], NDArray[np.float64]]:
+def align_runs(runs, scoring=None, *, grid=None):
     """Interpolate the scores of runs at the same numbers of labels.
 
-    If the label counts of the runs are equal, the points are returned unchanged.
-    Otherwise, the grid holds every label count of any run within the range that all
-    runs cover, and each run is interpolated linearly between its own points. Nothing
-    is extrapolated, so the grid ends where the shortest run ends. Points without a
-    score are ignored.
+    If the label counts of the runs are equal, the points are unchanged. Otherwise the
+    grid holds every label count of any run within the range that all runs cover, and
+    each run is interpolated linearly between its own points. Nothing is extrapolated,
+    and points without a score are ignored.
 
-    Parameters
-    ----------
-    runs : Run or sequence of Run
-        The runs to align.
-    scoring : str or None, default=None
-        Defaults to the first metric of the first run.
-    grid : array-like of shape (r,) or None, default=None
-        Label counts to interpolate at, within the common range. Defaults to the grid
-        described above.
-
-    Returns
-    -------
-    n_labeled : ndarray of shape (r,)
-    scores : ndarray of shape (n_runs, r)
-
-    Raises
-    ------
-    ValueError
-        If no label count is covered by all runs, or the grid leaves the common range.
-
-    Examples
-    --------
-    One run was scored after 10 and 20 labels, the other after 15 and 25:
-
-    >>> from skactive.analysis import align_runs
-    >>> from skactive.simulation import Run
-    >>> runs = [
-    ...     Run([{"queried": range(10), "scores": {"accuracy": 0.5}},
-    ...          {"queried": range(10), "scores": {"accuracy": 0.75}}]),
-    ...     Run([{"queried": range(15), "scores": {"accuracy": 0.625}},
-    ...          {"queried": range(10), "scores": {"accuracy": 0.875}}]),
-    ... ]
-    >>> n_labeled, scores = align_runs(runs)
-    >>> for n, column in zip(n_labeled, scores.T):
-    ...     print(n, "labels:", column.tolist())
-    15 labels: [0.625, 0.625]
-    20 labels: [0.75, 0.75]
+    Returns `n_labeled` (r,), `scores` (n_runs, r).
     """
     runs = as_runs(runs)
     scoring = name_metric(runs, scoring)
@@ -196,11 +127,13 @@ def learning_curve(
     Parameters
     ----------
     runs : Run or sequence of Run
-        Runs of one strategy with several seeds. They are aligned by `align_runs`.
+        Runs of one strategy with several seeds.
     scoring : str or None, default=None
         Defaults to the first metric of the first run.
     grid : array-like or None, default=None
-        Label counts to interpolate at. Defaults to those of the runs.
+        Label counts to interpolate at, linearly. Defaults to every label count of any
+        run within the range that all runs cover. Nothing is extrapolated, and points
+        without a score are ignored.
     confidence_level : float, default=0.95
         Level of the band; "std" does not use it.
     method : {"bootstrap", "t", "std", "percentile"}, default="bootstrap"
@@ -216,6 +149,20 @@ def learning_curve(
     Returns
     -------
     curve : LearningCurve
+        `print` shows a table, and `to_frame()` returns a data frame. The attributes
+        are:
+
+        - `n_labeled` (r,): the label counts.
+        - `mean`, `std` (r,): mean and standard deviation over the runs. `std` divides
+          by n - 1 and is NaN for a single run.
+        - `low`, `high` (r,): pointwise limits of the band, NaN for a single run.
+        - `scores` (n_runs, r): the scores of the runs.
+        - `scoring`, `method`, `confidence_level`, `n_runs`.
+
+    Raises
+    ------
+    ValueError
+        If no label count is covered by all runs, or the grid leaves the common range.
 
     Notes
     -----
@@ -248,11 +195,10 @@ def learning_curve(
     scoring = name_metric(runs, scoring)
     n_labeled, scores = align_runs(runs, scoring, grid=grid)
     low, high = find_band(scores, method, confidence_level, n_resamples, random_state)
-    single = len(runs) == 1
     return LearningCurve(
         n_labeled=n_labeled,
         mean=scores.mean(axis=0),
-        std=np.full(len(n_labeled), np.nan) if single else scores.std(axis=0, ddof=1),
+        std=spread(scores),
         low=low,
         high=high,
         scores=scores,
@@ -260,6 +206,69 @@ def learning_curve(
         method=method,
         confidence_level=confidence_level,
     )
+
+
+@validate_params({"scoring": [str, None], "start": [Real, None], "stop": [Real, None]})
+def area_under_curve(
+    curve: Run | LearningCurve,
+    scoring: str | None = None,
+    *,
+    start: float | None = None,
+    stop: float | None = None,
+) -> float:
+    """Compute the area under a learning curve, divided by the range of label counts.
+
+    This is the mean score over the curve, by the trapezoidal rule. It depends on the
+    range, so compare curves over the same range.
+
+    Parameters
+    ----------
+    curve : Run or LearningCurve
+        Points without a score are ignored.
+    scoring : str or None, default=None
+        Metric of a run. Defaults to the first.
+    start, stop : float or None, default=None
+        Label counts to integrate between, interpolated linearly. Default to the first
+        and the last.
+
+    Returns
+    -------
+    area : float
+
+    Raises
+    ------
+    ValueError
+        If the range is empty, or the curve does not cover it.
+
+    Examples
+    --------
+    >>> from skactive.analysis import area_under_curve
+    >>> from skactive.simulation import Run
+    >>> run = Run([{"queried": range(10), "scores": {"accuracy": 0.5}},
+    ...            {"queried": range(10), "scores": {"accuracy": 0.75}}])
+    >>> area_under_curve(run)
+    0.625
+    """
+    n_labeled, scores = known_points(curve, scoring)
+    start = n_labeled[0] if start is None else start
+    stop = n_labeled[-1] if stop is None else stop
+    if not n_labeled[0] <= start < stop <= n_labeled[-1]:
+        raise ValueError(
+            "'start' and 'stop' must be two label counts within the curve, the smaller "
+            f"one first; got {start} and {stop} for a curve from {n_labeled[0]} to "
+            f"{n_labeled[-1]}."
+        )
+    inside = n_labeled[(n_labeled > start) & (n_labeled < stop)]
+    grid = np.concatenate([[start], inside, [stop]])
+    heights = np.interp(grid, n_labeled, scores)
+    return float(trapezoid(heights, grid) / (stop - start))
+
+
+def spread(values):
+    """Return the standard deviations over n rows with n - 1; NaN for a single row."""
+    if len(values) == 1:
+        return np.full(values.shape[1], np.nan)
+    return values.std(axis=0, ddof=1)
 
 
 def as_runs(runs, name="runs") -> list[Run]:
@@ -481,7 +490,7 @@ def find_band(values, method, confidence_level, n_resamples, random_state):
     tail = (1 - confidence_level) / 2
     if method == "percentile":
         return np.quantile(values, [tail, 1 - tail], axis=0)
-    half = values.std(axis=0, ddof=1)
+    half = spread(values)
     if method == "t":
         half = stats.t.isf(tail, len(values) - 1) * half / np.sqrt(len(values))
     mean = values.mean(axis=0)

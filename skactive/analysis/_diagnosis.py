@@ -13,8 +13,6 @@ from scipy.integrate import trapezoid
 from .._utils._containers import count_items
 from .._utils._labels import as_labels
 from .._utils._sklearn import Interval, StrOptions, validate_params
-from ._areas import labels_to_reach
-from ._batches import describe_batches
 from ._curves import (
     Runs,
     align_runs,
@@ -27,7 +25,8 @@ from ._curves import (
     pair_runs,
     t_test,
 )
-from ._discovery import are_numbers, class_coverage, list_classes
+from ._labels_needed import labels_to_reach
+from ._queried import are_numbers, class_coverage, describe_batches, list_classes
 
 PAYS = "pays"
 DOES_NOT_PAY = "does not pay"
@@ -39,58 +38,7 @@ FEWEST = 5  # runs; with fewer, all lie on one side of 0 too often by chance
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """A verdict on active learning, with its evidence.
-
-    Attributes
-    ----------
-    verdict : {"pays", "does not pay", "undecided: more seeds needed"}
-    reason : str
-        The reason in a few words.
-    scoring, baseline : str
-        The metric, and the name of the baseline.
-    n_runs, n_baseline_runs : int
-        Number of runs.
-    paired : bool
-        Whether runs with the same seed were compared in pairs.
-    labels : tuple of (int, int)
-        The first and the last label count of the comparison.
-    criterion, confidence_level, worthwhile : str, float, float
-        The parameters that were passed.
-    gap, gap_interval : float and tuple of (float, float) or None
-        Mean score over the curve minus that of the baseline, and its interval. The
-        interval is None for a single run.
-    gap_end, gap_end_interval : float and tuple of (float, float) or None
-        The same for the last score.
-    target : float
-        The last mean score of the baseline.
-    labels_to_target, baseline_labels_to_target : float or None
-        Number of labels with which the mean curves first reach the target. None if
-        they do not reach it.
-    labels_saved : float or None
-        The difference of the two.
-    seeds_needed : int or None
-        Estimated number of runs that decide with a probability (power) of about 80 %
-        if gap and variation stay the same. None if the verdict is decided.
-    coverage : dict or None
-        If `y` was given: the number of classes found, the number of labels until all
-        were found, and the share of the pool's rarest class among the labels; means
-        over the runs and over those of the baseline.
-    redundancy : dict or None
-        If `features` were given: mean redundancy of the batches of both.
-
-    Examples
-    --------
-    >>> from skactive.analysis import diagnose
-    >>> from skactive.simulation import Run
-    >>> def make(seed, *scores):
-    ...     rounds = [{"queried": range(50), "scores": {"f1": s}} for s in scores]
-    ...     return Run(rounds, info={"seed": seed})
-    >>> random = [make(s, 0.5 + s / 100, 0.6, 0.7) for s in range(6)]
-    >>> margin = [make(s, 0.5 + s / 100, 0.7 + s / 50, 0.75) for s in range(6)]
-    >>> diagnosis = diagnose(margin, random)
-    >>> diagnosis.verdict, round(diagnosis.labels_saved)
-    ('pays', 61)
-    """
+    """A verdict on active learning, with its evidence; see `diagnose`."""
 
     verdict: str
     reason: str
@@ -242,7 +190,29 @@ def diagnose(
     Returns
     -------
     diagnosis : Diagnosis
-        `print` shows a summary, and `to_dict` returns all values.
+        `print` shows a summary, and `to_dict()` returns all values. The attributes are:
+
+        - `verdict`: "pays", "does not pay" or "undecided: more seeds needed".
+        - `reason`: the reason in a few words.
+        - `gap`, `gap_interval`: mean score over the curve minus that of the baseline,
+          and its interval. The interval is None for a single run.
+        - `gap_end`, `gap_end_interval`: the same for the last score.
+        - `target`: the last mean score of the baseline.
+        - `labels_to_target`, `baseline_labels_to_target`: number of labels with which
+          the mean curves first reach the target. None if they do not reach it.
+        - `labels_saved`: the difference of the two, or None.
+        - `seeds_needed`: estimated number of runs that decide with a probability
+          (power) of about 80 % if gap and variation stay the same. None if the verdict
+          is decided.
+        - `coverage`: with `y`, a dict with the number of classes found, the number of
+          labels until all were found, and the share of the pool's rarest class among
+          the labels; means over the runs and over those of the baseline.
+        - `redundancy`: with `features`, a dict with the mean redundancy of the batches
+          of both.
+        - `labels`: the first and the last label count of the comparison.
+        - `paired`: whether runs with the same seed were compared in pairs.
+        - `n_runs`, `n_baseline_runs`, `scoring`, `baseline`, `criterion`,
+          `confidence_level`, `worthwhile`.
 
     Notes
     -----
@@ -307,22 +277,22 @@ def diagnose(
         confidence_level=float(confidence_level),
         worthwhile=float(worthwhile),
         gap=gaps["curve"],
-        gap_interval=intervals and intervals["curve"],
+        gap_interval=intervals["curve"],
         gap_end=gaps["end"],
-        gap_end_interval=intervals and intervals["end"],
-        **count_labels(curve, baseline_curve),
+        gap_end_interval=intervals["end"],
+        **_count_labels(curve, baseline_curve),
         seeds_needed=_count_seeds(
             n,
             gaps[criterion],
-            intervals and intervals[criterion],
+            intervals[criterion],
             worthwhile,
             verdict,
             confidence_level,
         ),
-        coverage=None if y is None else compare_coverage(runs, baseline_runs, y),
+        coverage=None if y is None else _compare_coverage(runs, baseline_runs, y),
         redundancy=None
         if features is None
-        else compare_redundancy(runs, baseline_runs, features),
+        else _compare_redundancy(runs, baseline_runs, features),
     )
 
 
@@ -336,11 +306,11 @@ def _summarize(scores, grid):
 
 
 def _compare(ours, theirs, pairs, options):
-    """Return the gaps over the curve and at the end, and their intervals or None."""
+    """Return the gaps over the curve and at the end, and their intervals by place."""
     gaps = ours.mean(axis=0) - theirs.mean(axis=0)
     gaps = dict(zip(WHERE, gaps.tolist(), strict=True))
     if min(len(ours), len(theirs)) < 2:
-        return gaps, None
+        return gaps, dict.fromkeys(WHERE)
     if pairs is not None:
         first, second = np.transpose(pairs)
         ours, theirs = ours[first], theirs[second]
@@ -398,7 +368,7 @@ def _or_dash(value):
     return "-" if value is None else f"{value:.3g}"
 
 
-def count_labels(curve, baseline_curve):
+def _count_labels(curve, baseline_curve):
     """Count the labels until mean curves reach the baseline's last score."""
     target = float(baseline_curve.mean[-1])
     ours = labels_to_reach(curve, target, interpolate=True)
@@ -411,7 +381,7 @@ def count_labels(curve, baseline_curve):
     }
 
 
-def compare_coverage(runs, baseline_runs, y):
+def _compare_coverage(runs, baseline_runs, y):
     """Compare the classes that two groups of runs found, as means over runs.
 
     None for the numbers of a regression.
@@ -431,14 +401,14 @@ def compare_coverage(runs, baseline_runs, y):
         "labels_to_meet_all": _labels_to_meet_all(ours),
         "baseline_labels_to_meet_all": _labels_to_meet_all(theirs),
         "rarest_class": classes[rarest],
-        "rarest_share": _mean(
-            c.counts[-1, rarest] / max(c.n_labeled[-1], 1) for c in ours
-        ),
-        "baseline_rarest_share": _mean(
-            c.counts[-1, rarest] / max(c.n_labeled[-1], 1) for c in theirs
-        ),
+        "rarest_share": _mean_share(ours, rarest),
+        "baseline_rarest_share": _mean_share(theirs, rarest),
         "pool_rarest_share": float(sizes[rarest] / len(holds)),
     }
+
+
+def _mean_share(coverages, code):
+    return _mean(c.counts[-1, code] / max(c.n_labeled[-1], 1) for c in coverages)
 
 
 def _labels_to_meet_all(coverages):
@@ -449,12 +419,9 @@ def _labels_to_meet_all(coverages):
     return _mean(max(firsts) for firsts in last)
 
 
-def compare_redundancy(runs, baseline_runs, features):
-    """Compare the redundancy of the batches."""
-    return {
-        "runs": _mean_redundancy(runs, features),
-        "baseline": _mean_redundancy(baseline_runs, features),
-    }
+def _compare_redundancy(runs, baseline_runs, features):
+    groups = {"runs": runs, "baseline": baseline_runs}
+    return {name: _mean_redundancy(group, features) for name, group in groups.items()}
 
 
 def _mean_redundancy(runs, features):

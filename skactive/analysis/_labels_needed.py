@@ -12,9 +12,10 @@ from sklearn.utils import check_random_state
 from .._utils._chunks import chunk_size, chunks
 from .._utils._format import format_number, format_table, make_frame
 from .._utils._sklearn import validate_params
-from ._areas import find_crossings
+from ..simulation import Run
 from ._curves import (
     Groups,
+    LearningCurve,
     Runs,
     align_runs,
     check_options,
@@ -28,53 +29,82 @@ from ._curves import (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class LabelsNeeded:
-    """Number of labels that each strategy needs for the score of a baseline.
+@validate_params({"score": [Real], "scoring": [str, None], "interpolate": ["boolean"]})
+def labels_to_reach(
+    curve: Run | LearningCurve,
+    score: float,
+    scoring: str | None = None,
+    *,
+    interpolate: bool = False,
+) -> float | None:
+    """Return the smallest number of labels with which a score is reached.
 
-    A curve that does not reach the score is censored: its number is its last label
-    count, a lower bound, and it is marked as not reached. A number that equals the
-    first label count of a curve is an upper bound.
-
-    Attributes
+    Parameters
     ----------
-    names : list of str
-        Strategies or protocols, without the baseline.
-    n_labeled : ndarray of shape (s,)
-        Number of labels with which the mean curve first reaches the score.
-    low, high : ndarray of shape (s,)
-        Limits of its interval over seeds. NaN if a side has a single run.
-    reached, low_reached, high_reached : ndarray of bool, shape (s,)
-        Whether the score is reached. If False, the number is a lower bound.
-    first, last : ndarray of shape (s,)
-        First and last label count of the mean curves.
-    run_labels, run_reached : list of ndarray of shape (n_runs,)
-        The numbers of single runs, and whether they reach the score. A single run may
-        reach it early by chance, so their mean is smaller than `n_labeled` if the
-        scores are noisy.
-    paired : list of bool
-        Whether the runs have the same seeds as those of the baseline.
-    at : float
-        Number of labels of the baseline.
-    target : float
-        Mean score of the baseline with `at` labels.
-    baseline, scoring : str
-    n_baseline_runs : int
-    confidence_level : float
+    curve : Run or LearningCurve
+        A single run may reach a score by chance, so a mean curve is preferable.
+    score : float
+        The score to reach. Higher is better.
+    scoring : str or None, default=None
+        Metric of a run. Defaults to the first.
+    interpolate : bool, default=False
+        Whether to interpolate linearly between two points. If False, the label count of
+        a trained model is returned.
+
+    Returns
+    -------
+    n_labeled : int, float or None
+        None if the score is never reached.
 
     Examples
     --------
-    >>> from skactive.analysis import labels_needed
+    >>> from skactive.analysis import labels_to_reach
     >>> from skactive.simulation import Run
-    >>> runs = [
-    ...     Run([{"queried": range(50), "scores": {"accuracy": s}} for s in scores],
-    ...         info={"strategy": strategy})
-    ...     for strategy, scores in [("random", (0.5, 0.6)), ("margin", (0.5, 0.7))]
-    ... ]
-    >>> table = labels_needed(runs, "random", 100)
-    >>> print(f"{table.n_labeled[0]:.0f} labels instead of {table.at:g}")
-    75 labels instead of 100
+    >>> run = Run([{"queried": range(10), "scores": {"accuracy": 0.5}},
+    ...            {"queried": range(10), "scores": {"accuracy": 0.75}}])
+    >>> labels_to_reach(run, 0.7), labels_to_reach(run, 0.7, interpolate=True)
+    (20, 18.0)
+    >>> labels_to_reach(run, 0.8) is None
+    True
     """
+    n_labeled, scores = known_points(curve, scoring)
+    labels, place = _find_crossing(n_labeled, scores, score)
+    if place == len(n_labeled):
+        return None
+    if place == 0 or not interpolate:
+        return n_labeled[place].item()
+    return float(labels)
+
+
+def _find_crossing(n_labeled, curve, score):
+    """Find where one curve (r,) first reaches a score, see `_find_crossings`."""
+    (labels,), (place,) = _find_crossings(n_labeled, curve[None], np.array([score]))
+    return labels, place
+
+
+def _find_crossings(n_labeled, curves, scores):
+    """Find where curves (b, r) first reach scores (b,), interpolated linearly.
+
+    Returns the label counts (b,), and the places (b,) of the first points at or above
+    the scores. A curve that does not reach its score has the last label count and the
+    place r.
+    """
+    # The mean of 0.7, 0.8 and 0.9 is a rounding error below 0.8.
+    scores = scores[:, np.newaxis]
+    above = (curves >= scores) | np.isclose(curves, scores, rtol=1e-12, atol=1e-12)
+    places = np.where(above.any(axis=1), above.argmax(axis=1), len(n_labeled))
+    labels = np.asarray(n_labeled, dtype=float)[np.minimum(places, len(n_labeled) - 1)]
+    between = np.flatnonzero((places > 0) & (places < len(n_labeled)))
+    i = places[between]
+    low, high = curves[between, i - 1], curves[between, i]
+    share = np.minimum((scores[between, 0] - low) / (high - low), 1)
+    labels[between] = n_labeled[i - 1] + share * (n_labeled[i] - n_labeled[i - 1])
+    return labels, places
+
+
+@dataclass(frozen=True, eq=False)
+class LabelsNeeded:
+    """Labels that each strategy needs; see `labels_needed`."""
 
     names: list
     n_labeled: np.ndarray
@@ -97,7 +127,7 @@ class LabelsNeeded:
 
     @property
     def ratio(self) -> NDArray[np.float64]:
-        """`n_labeled` divided by `at`, ndarray of shape (s,); below 1 saves labels."""
+        """`n_labeled` divided by `at`, (s,)."""
         return self.n_labeled / self.at
 
     @property
@@ -184,7 +214,8 @@ def labels_needed(
     The target is the mean score of the runs of the baseline with `at` labels. The
     result for a strategy is the number of labels at which its mean learning curve first
     reaches the target. Curves are interpolated linearly between their points, as in
-    `align_runs`, and never extrapolated. A curve may fall below the target afterwards.
+    `learning_curve`, and never extrapolated. A curve may fall below the target
+    afterwards.
 
     Parameters
     ----------
@@ -205,8 +236,28 @@ def labels_needed(
     Returns
     -------
     table : LabelsNeeded
-        `print` shows "<=" for a curve that is at the target from its first point on,
-        and ">" for a curve that does not reach it.
+        `print` shows a table with "<=" for a curve that is at the target from its first
+        point on, and ">" for a curve that does not reach it; `to_frame()` returns a
+        data frame. The attributes are:
+
+        - `names`: the s strategies, without the baseline.
+        - `n_labeled` (s,): number of labels with which the mean curve first reaches
+          the target.
+        - `low`, `high` (s,): limits of its interval over seeds. NaN if a side has a
+          single run.
+        - `reached`, `low_reached`, `high_reached` (s,): whether the target is reached.
+          If False, the number is the last label count of the curve, a lower bound.
+        - `ratio` (s,): `n_labeled` divided by `at`; below 1 saves labels.
+        - `first`, `last` (s,): first and last label count of the mean curves. A number
+          that equals `first` is an upper bound.
+        - `run_labels`, `run_reached`: for each strategy, the numbers of single runs
+          (n_runs,) and whether they reach the target. A single run may reach it early
+          by chance, so their mean is smaller than `n_labeled` if scores are noisy.
+        - `n_runs`, `n_not_reached`: number of runs of each strategy, and of those that
+          do not reach the target.
+        - `paired`: whether the runs have the same seeds as those of the baseline.
+        - `at`, `target`: number of labels and mean score of the baseline.
+        - `baseline`, `scoring`, `n_baseline_runs`, `confidence_level`.
 
     Raises
     ------
@@ -318,9 +369,7 @@ def _find_of_runs(runs, scoring, target):
     labels, reached = [], []
     for run in runs:
         n_labeled, scores = known_points(run, scoring)
-        (count,), (place,) = find_crossings(
-            n_labeled, scores[np.newaxis], np.array([target])
-        )
+        count, place = _find_crossing(n_labeled, scores, target)
         labels.append(count)
         reached.append(place < len(n_labeled))
     return np.array(labels), np.array(reached)
@@ -340,9 +389,7 @@ def _find_needed(grid, ours, theirs, target, pairs, options):
         ours, theirs = ours[order], theirs[order]
     else:
         ours, theirs = ours[np.lexsort(ours.T)], np.sort(theirs)
-    (labels,), (place,) = find_crossings(
-        grid, ours.mean(axis=0, keepdims=True), np.array([target])
-    )
+    labels, place = _find_crossing(grid, ours.mean(axis=0), target)
     found = {
         "n_labeled": labels,
         "reached": place < len(grid),
@@ -377,6 +424,8 @@ def _resample(grid, ours, theirs, paired, n_resamples, random_state):
     counts = np.empty(n_resamples)
     reached = np.empty(n_resamples, dtype=bool)
     for rows in chunks(n_resamples, chunk_size(8 * len(grid))):
-        counts[rows], places = find_crossings(grid, weights[rows] @ ours, targets[rows])
+        counts[rows], places = _find_crossings(
+            grid, weights[rows] @ ours, targets[rows]
+        )
         reached[rows] = places < len(grid)
     return counts, reached

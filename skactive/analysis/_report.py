@@ -2,16 +2,12 @@
 
 import html
 import re
-from collections.abc import Mapping
-from typing import Any
 
 from .._utils._format import format_table
-from .._utils._sklearn import validate_params
-from ._areas import area_under_curve
 from ._comparison import holm, paired_t, welch_t
 from ._curves import (
-    Groups,
     align_runs,
+    area_under_curve,
     learning_curve,
     name_metric,
     pair_runs,
@@ -25,53 +21,17 @@ BASELINE = "random"
 OF_A_RUN = ("fit", "query", "final_training")
 
 
-@validate_params({"scoring": [str, None], "baseline": [str]})
-def summarize_runs(
-    runs: Groups, *, scoring: str | None = None, baseline: str = BASELINE
-) -> dict[str, Any]:
+def summarize_runs(runs, *, scoring=None, baseline=BASELINE):
     """Compare strategies with a baseline, for one learner and one data set.
 
-    Parameters
-    ----------
-    runs : dict of str to list of Run, or sequence of Run
-        Runs of several strategies and seeds. A sequence is grouped by `info`.
-    scoring : str or None, default=None
-        Defaults to the first metric of the first run.
-    baseline : str, default="random"
-        The strategy to compare with, if the runs include it.
-
-    Returns
-    -------
-    summary : dict
-        Plain values: "scoring", "baseline", "n_labeled" (label counts that all runs
-        cover), "precomputation_seconds" (of the slowest run, because an experiment
-        encodes once and every run records it) and "strategies". The strategies are
-        sorted by their last score in descending order. Each has "n_runs", "mean" and
-        "std" at each count, "area" (the mean over the curve), "seconds" per run in the
-        other phases and, except for the baseline, "diagnosis" and "test". The test
-        compares the last scores: by a paired t test if the seeds are the same, and by
-        Welch's otherwise. "p_holm" is corrected for the number of strategies.
-
-    Raises
-    ------
-    ValueError
-        If the runs of a strategy differ in data set or learner.
-
-    Examples
-    --------
-    Which strategy ends with the highest mean score?
-
-    >>> from skactive.analysis import summarize_runs
-    >>> from skactive.simulation import Run
-    >>> runs = [
-    ...     Run([{"queried": [0], "scores": {"accuracy": score + s / 100}}],
-    ...         info={"strategy": name, "seed": s})
-    ...     for name, score in [("random", 0.5), ("margin", 0.75)] for s in range(2)
-    ... ]
-    >>> for name, found in summarize_runs(runs)["strategies"].items():
-    ...     print(f"{name}: {found['mean'][-1]:.3f}")
-    margin: 0.755
-    random: 0.505
+    Returns a dict of plain values: "scoring", "baseline", "n_labeled" (label counts
+    that all runs cover), "precomputation_seconds" (of the slowest run, because an
+    experiment encodes once and every run records it) and "strategies", sorted by their
+    last score in descending order. Each has "n_runs", "mean" and "std" at each count,
+    "area" (the mean over the curve), "seconds" per run in the other phases and, except
+    for the baseline, "diagnosis" and "test". The test compares the last scores: by a
+    paired t test if the seeds are the same, and by Welch's otherwise. "p_holm" is
+    corrected for the number of strategies.
     """
     groups = sort_runs(runs)
     members = [run for group in groups.values() for run in group]
@@ -135,46 +95,8 @@ def _correct(tests):
         test["p_holm"] = float(p)
 
 
-@validate_params({"summaries": [Mapping]})
-def format_report(summaries: Mapping[str, Any]) -> str:
-    """Format summaries as Markdown.
-
-    Parameters
-    ----------
-    summaries : dict of str to dict
-        Results of :func:`summarize_runs`, by the heading of the table.
-
-    Returns
-    -------
-    text : str
-        The tables. Names are escaped, so that they cannot break them.
-
-    Examples
-    --------
-    The left part of the table:
-
-    >>> from skactive.analysis import format_report, summarize_runs
-    >>> from skactive.simulation import Run
-    >>> runs = [
-    ...     Run([{"queried": [0], "scores": {"accuracy": score + s / 100}}],
-    ...         info={"strategy": name, "seed": s})
-    ...     for name, score in [("random", 0.5), ("margin", 0.75)] for s in range(2)
-    ... ]
-    >>> report = format_report({"reviews": summarize_runs(runs)})
-    >>> for line in report.splitlines()[4:8]:
-    ...     print(" | ".join(cell.strip() for cell in line.split("|")[1:3]))
-    strategy | 1 labels
-    --- | ---
-    margin | 0.755 ± 0.007
-    random | 0.505 ± 0.007
-    """
-    if any(
-        not isinstance(s, Mapping) or "strategies" not in s for s in summaries.values()
-    ):
-        raise ValueError(
-            "'summaries' must be a dict from heading to result of summarize_runs, got "
-            f"{summaries!r}."
-        )
+def format_report(summaries):
+    """Return results of `summarize_runs`, a dict by heading, as Markdown."""
     parts = [_format(heading, summary) for heading, summary in summaries.items()]
     return "\n\n".join(parts) + "\n"
 

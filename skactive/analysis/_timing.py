@@ -9,54 +9,22 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._utils._format import format_number, format_table, make_frame
 from .._utils._sklearn import validate_params
-from ..simulation._run import Run
-from ._curves import Groups, as_runs, group_runs, name_metric
+from ._curves import Groups, group_runs, name_metric, spread
 
 PHASES = ("precomputation", "fit", "query")
 
 
-@validate_params({"scoring": [str, None], "phases": [str, list, tuple]})
-def score_against_time(
-    run: Run, scoring: str | None = None, *, phases: Sequence[str] = ("fit",)
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the score of each round, and the seconds until its model was trained.
+def score_against_time(run, scoring=None, *, phases=("fit",)):
+    """Return the seconds (p,) until the models of the rounds are trained, and scores.
 
-    Parameters
-    ----------
-    run : Run
-        The run to read.
-    scoring : str or None, default=None
-        Defaults to the first metric of the run.
-    phases : sequence of str, default=("fit",)
-        The phases whose seconds are counted. "fit" and "query" are summed
-        over the rounds; "precomputation" is counted in full from the first round.
-
-    Returns
-    -------
-    seconds : ndarray of shape (p,)
-        Seconds at each round with a score.
-    scores : ndarray of shape (p,)
-        The scores.
-
-    Examples
-    --------
-    >>> from skactive.analysis import score_against_time
-    >>> from skactive.simulation import Run
-    >>> run = Run([
-    ...     {"queried": [0], "scores": {"accuracy": 0.5}, "fit_seconds": 2.0},
-    ...     {"queried": [1], "scores": {"accuracy": 0.75}, "fit_seconds": 3.0},
-    ... ])
-    >>> score_against_time(run)
-    (array([2., 5.]), array([0.5 , 0.75]))
+    Rounds without a score are left out. The seconds of "fit" and "query" are summed
+    over the rounds; "precomputation" is counted in full from the first round.
     """
-    (run,) = as_runs(run, "run")
     phases = _as_phases(phases, PHASES)
     scores = run.curve(name_metric([run], scoring))
     seconds = np.zeros(len(run.rounds))
-    if "fit" in phases:
-        seconds += np.cumsum([record["fit_seconds"] for record in run.rounds])
-    if "query" in phases:
-        seconds += np.cumsum([record["query_seconds"] for record in run.rounds])
+    for phase in {"fit", "query"} & set(phases):
+        seconds += np.cumsum([record[f"{phase}_seconds"] for record in run.rounds])
     if "precomputation" in phases:
         seconds += run.ledger["precomputation"]
     known = ~np.isnan(scores)
@@ -74,33 +42,7 @@ def _as_phases(phases, known):
 
 @dataclass(frozen=True, eq=False)
 class EqualTime:
-    """Score of the best model within each time budget.
-
-    Attributes
-    ----------
-    names : list of str
-        Strategies or protocols.
-    seconds : ndarray of shape (t,)
-        Time budgets.
-    scores : ndarray of shape (s, t)
-        The score of the best model of a run within each budget, averaged over runs. NaN
-        if a run has no model yet.
-    scoring : str
-
-    Examples
-    --------
-    Which of two ways to train has the better model after 4 seconds, and after 8?
-
-    >>> from skactive.analysis import equal_time
-    >>> from skactive.simulation import Run
-    >>> def make(seconds, *scores):
-    ...     return Run([{"queried": [i], "scores": {"accuracy": score},
-    ...                  "fit_seconds": seconds} for i, score in enumerate(scores)])
-    >>> runs = {"all layers": [make(4, 0.7, 0.9)], "last 3": [make(2, 0.6, 0.8, 0.85)]}
-    >>> table = equal_time(runs, [4, 8])
-    >>> [table.names[i] for i in table.scores.argmax(axis=0)]
-    ['last 3', 'all layers']
-    """
+    """Score of the best model within each time budget; see `equal_time`."""
 
     names: list
     seconds: np.ndarray
@@ -122,11 +64,7 @@ class EqualTime:
 
 
 @validate_params(
-    {
-        "scoring": [str, None],
-        "chosen_by": [str, None],
-        "phases": [str, list, tuple],
-    }
+    {"scoring": [str, None], "chosen_by": [str, None], "phases": [str, list, tuple]}
 )
 def equal_time(
     runs: Groups,
@@ -152,12 +90,17 @@ def equal_time(
         texts; among equal models, the first one. Defaults to `scoring`, which is
         optimistic if that is a test score.
     phases : sequence of str, default=("fit",)
-        The phases whose seconds are counted, as in `score_against_time`.
+        The phases whose seconds are counted. "fit" and "query" are summed over the
+        rounds; "precomputation" is counted in full from the first round.
 
     Returns
     -------
     table : EqualTime
-        A run that ended keeps its best model for all larger budgets.
+        `print` shows a table, and `to_frame()` returns a data frame. The attributes are
+        `names` (the s strategies), `seconds` (t,), `scoring`, and `scores` (s, t): the
+        score of the best model of a run within each budget, averaged over runs; NaN if
+        a run has no model yet. A run that ended keeps its best model for all larger
+        budgets.
 
     Examples
     --------
@@ -222,32 +165,7 @@ def _best_within(budgets, times, scores, merits):
 
 @dataclass(frozen=True, eq=False)
 class LedgerTable:
-    """Seconds of each phase, for each strategy.
-
-    Attributes
-    ----------
-    names : list of str
-        Strategies or protocols.
-    phases : list of str
-        Some of "precomputation", "fit", "query", "final_training".
-    mean, std : ndarray of shape (s, n_phases)
-        Seconds per run. `std` divides by n - 1 and is NaN for a single run.
-    n_runs : list of int
-
-    Examples
-    --------
-    >>> from skactive.analysis import ledger_table
-    >>> from skactive.simulation import Run
-    >>> run = Run([{"queried": [0], "fit_seconds": 2.0, "query_seconds": 0.5}],
-    ...           ledger={"precomputation": 30.0}, info={"strategy": "margin"})
-    >>> table = ledger_table([run])
-    >>> for phase, seconds in zip(table.phases, table.mean[0]):
-    ...     print(f"{phase}: {seconds:g} s")
-    precomputation: 30 s
-    fit: 2 s
-    query: 0.5 s
-    final_training: 0 s
-    """
+    """Seconds of each phase, for each strategy; see `ledger_table`."""
 
     names: list
     phases: list
@@ -257,7 +175,7 @@ class LedgerTable:
 
     @property
     def total(self) -> NDArray[np.float64]:
-        """Mean seconds of a run in these phases, ndarray of shape (s,)."""
+        """Mean seconds of a run in these phases, (s,)."""
         return self.mean.sum(axis=1)
 
     def to_frame(self) -> Any:
@@ -291,6 +209,10 @@ def ledger_table(runs: Groups, *, phases: Sequence[str] | None = None) -> Ledger
     Returns
     -------
     table : LedgerTable
+        `print` shows a table, and `to_frame()` returns a data frame. The attributes are
+        `names` (the s strategies), `phases` (p,), `mean` and `std` (s, p), the seconds
+        per run, `total` (s,), the sum of the means, and `n_runs`. `std` divides by
+        n - 1 and is NaN for a single run.
 
     Examples
     --------
@@ -313,13 +235,6 @@ def ledger_table(runs: Groups, *, phases: Sequence[str] | None = None) -> Ledger
         names=list(groups),
         phases=phases,
         mean=np.stack([seconds.mean(axis=0) for seconds in spent]),
-        std=np.stack(
-            [
-                seconds.std(axis=0, ddof=1)
-                if len(seconds) > 1
-                else np.full(len(phases), np.nan)
-                for seconds in spent
-            ]
-        ),
+        std=np.stack([spread(seconds) for seconds in spent]),
         n_runs=[len(seconds) for seconds in spent],
     )

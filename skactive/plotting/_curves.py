@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from .._utils._sklearn import validate_params
-from ..analysis._curves import Groups, LearningCurve, learning_curve, sort_runs
+from ..analysis import Groups, LearningCurve, learning_curve, sort_runs
 from ._axes import add_legend, draw_band, draw_line, label_axes, open_axes
 from ._style import GRAY, assign_styles
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from .._utils._format import format_number
 from .._utils._sklearn import validate_params
-from ..analysis._curves import Groups, Runs
-from ..analysis._labels_needed import LabelsNeeded, labels_needed
+from ..analysis import Groups, LabelsNeeded, Runs, labels_needed
 from ._axes import add_legend, label_axes, open_axes
 from ._style import GRAY, assign_styles
 

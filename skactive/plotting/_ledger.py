@@ -7,9 +7,8 @@ from typing import Any, Self
 import numpy as np
 
 from .._utils._sklearn import validate_params
-from ..analysis._curves import Groups, sort_runs
-from ..analysis._timing import LedgerTable, ledger_table
-from ..simulation._run import Run
+from ..analysis import Groups, LedgerTable, ledger_table, sort_runs
+from ..simulation import Run
 from ._axes import add_legend, inches_wide, label_axes, open_axes
 from ._style import HATCHES, PHASE_COLORS
 

@@ -6,8 +6,7 @@ from typing import Any, Self
 import numpy as np
 
 from .._utils._sklearn import validate_params
-from ..analysis._curves import Groups, Runs, sort_runs, split_groups
-from ..analysis._overlap import Overlap, mean_jaccard
+from ..analysis import Groups, Overlap, Runs, mean_jaccard, sort_runs, split_groups
 from ._axes import add_legend, draw_band, draw_line, label_axes, open_axes
 from ._style import GRAY, assign_styles
 
@@ -111,7 +110,7 @@ class OverlapDisplay:
         groupby : str or sequence of str, default="strategy"
             One or several keys of `info` that a list is grouped by.
         cumulative, include_initial : bool
-            As in :func:`skactive.analysis.jaccard`.
+            As in :func:`skactive.analysis.mean_jaccard`.
         baseline
             As in the class.
         ax, line_kw, band_kw

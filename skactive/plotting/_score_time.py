@@ -7,8 +7,7 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from .._utils._sklearn import validate_params
-from ..analysis._curves import Groups, sort_runs
-from ..analysis._timing import score_against_time
+from ..analysis import Groups, score_against_time, sort_runs
 from ._axes import add_legend, as_mapping, draw_line, label_axes, open_axes
 from ._style import GRAY, assign_styles
 

@@ -7,13 +7,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
-from skactive.analysis import (
-    align_runs,
-    area_under_curve,
-    labels_to_reach,
-    learning_curve,
-)
+from skactive.analysis import area_under_curve, labels_to_reach, learning_curve
 from skactive.analysis._curves import (
+    align_runs,
     bootstrap_difference,
     bootstrap_mean,
     widened_tail,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from skactive.analysis import class_coverage, diagnose, redundancy
+from skactive.analysis import class_coverage, describe_batches, diagnose
 from skactive.simulation import Run
 
 LABELS = np.array([50, 100, 200, 300])
@@ -239,7 +239,8 @@ def test_classes_and_redundancy_by_hand():
         "baseline_rarest_share": pytest.approx(1 / 3),
         "pool_rarest_share": 1 / 8,
     }
-    expected = (redundancy([2, 3], POOL) + redundancy([7, 4], POOL)) / 2
+    batches = Run([{"queried": [2, 3]}, {"queried": [7, 4]}])
+    expected = describe_batches(batches, POOL)["redundancy"].mean()
     assert found.redundancy["runs"] == pytest.approx(expected)
     assert found.redundancy["baseline"] == pytest.approx((0.5**0.5 + 0) / 2)
     text = str(found)

@@ -4,9 +4,15 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skactive.analysis import jaccard, mean_jaccard
-from skactive.analysis._overlap import chance_jaccard
+from skactive.analysis import mean_jaccard
+from skactive.analysis._queried import chance_jaccard
 from skactive.simulation import Run
+
+
+def jaccard(run_a, run_b, **options):
+    """The similarity of two runs after each round."""
+    (similarity,) = mean_jaccard(run_a, run_b, **options).similarity
+    return similarity
 
 
 def make(*batches, **info):
@@ -98,9 +104,7 @@ def test_what_forms_no_pairs_is_refused(seeds_a, seeds_b):
         mean_jaccard(a, b)
 
 
-def test_one_run_each_for_jaccard():
-    with pytest.raises(TypeError, match="'run_b' must be one Run, got several"):
-        jaccard(draw(0), [draw(1), draw(2)])
+def test_runs_without_rounds_are_refused():
     with pytest.raises(ValueError, match="must hold runs with rounds"):
         mean_jaccard(make(), make())
 

@@ -281,14 +281,12 @@ def summaries(folder):
     labels = np.array(["ham", "spam"] * 20)
     seeded = {"confidence_level": 0.9, "n_resamples": 99, "random_state": 0}
     curve = {"runs": a, "scoring": "accuracy", "grid": [10, 20], "method": "bootstrap"}
-    batch = {"queried": [0, 3, 5], "pool": features}
     two = {"runs_a": a, "runs_b": b, "cumulative": True, "include_initial": False}
     against = {"runs": b, "baseline_runs": a, "scoring": "accuracy"}
     shown = {"groupby": "strategy", "ax": None}
     changes = {"layer": ["0", "linear"], "part": ["encoder", "head"]}
     changes |= {"mean": [0.1, 0.2], "variance": [0.1, 0.1]}
     calls = {
-        "align_runs": {"runs": a, "scoring": "accuracy", "grid": [10, 20]},
         "area_under_curve": {"curve": a[0], "scoring": "f1", "start": 10, "stop": 20},
         "holm": {"p_values": [0.1, 0.2]},
         "class_coverage": {"run": a[0], "y": labels},
@@ -308,15 +306,11 @@ def summaries(folder):
                 "worthwhile": 0.005,
             },
         },
-        "diversity": {**batch, "n_jobs": 1},
-        "redundancy": batch,
-        "representativeness": {**batch, "n_neighbors": 3, "n_jobs": 1},
         "equal_time": {
             **{"runs": {"m": b, "random": a}, "seconds": [1.0], "scoring": "f1"},
             **{"chosen_by": None, "phases": ("fit",)},
         },
         "group_runs": {"runs": a + b, "groupby": "strategy"},
-        "jaccard": {"run_a": a[0], "run_b": b[0], "cumulative": True},
         "labels_needed": {
             **{
                 "runs": b,
@@ -331,7 +325,6 @@ def summaries(folder):
         "learning_curve": {**curve, **seeded},
         "ledger_table": {"runs": a + b},
         "mean_jaccard": two,
-        "score_against_time": {"run": a[0], "scoring": "f1", "phases": ["fit"]},
         **{
             n: {"a": [0.1, 0.5, 0.6], "b": [0.2, 0.4, 0.9]}
             for n in ("paired_t", "welch_t")
@@ -372,13 +365,6 @@ def summaries(folder):
         display, method = name.split(".")
         function = _closing(getattr(getattr(plotting, display), method))
         yield Target(name, partial(copy.copy, valid), function)
-    text = {"scoring": "accuracy", "baseline": "random"}
-    yield Target(
-        "summarize_runs",
-        lambda: {"runs": a + b, **text},
-        _function(analysis.summarize_runs),
-        repeats=True,
-    )
     yield Target(
         "write_report",
         lambda: {"folder": _experiment(folder), "scoring": None},

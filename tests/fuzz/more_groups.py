@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from skactive import ActiveLearner, LabelingSession, analysis, make_text_classifier
+from skactive import ActiveLearner, LabelingSession, make_text_classifier
 from skactive.datasets import open_pool
 from skactive.features import PrecomputedFeatures, StaticFeatures
 from skactive.labeling import Desk
@@ -125,22 +125,10 @@ def pools(folder):
         lambda s, **a: read_labels(**a),
         repeats=True,
     )
-    yield Target(
-        "format_report",
-        lambda: {"summaries": {"two": analysis.summarize_runs(_runs())}},
-        lambda s, **a: analysis.format_report(**a),
-        repeats=True,
-    )
 
 
 def _rows():
     return enumerate(TEXTS)
-
-
-def _runs():
-    from .groups import _runs
-
-    return _runs()
 
 
 def _open(path):

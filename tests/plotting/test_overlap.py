@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skactive.analysis import Overlap
-from skactive.analysis._overlap import chance_jaccard
+from skactive.analysis._queried import chance_jaccard
 from skactive.plotting import OverlapDisplay
 
 # Two seeds of three protocols: initial labels, then two rounds of two.
