@@ -92,12 +92,26 @@ def hash_item(item, encode=None):
         return 0
 
 
+def digest_text(text):
+    """Hash a text, or a pair of texts, to 16 bytes.
+
+    The length of the first of a pair is hashed, so a pair differs from its texts
+    joined.
+    """
+    if isinstance(text, str):
+        content = b"t" + text.encode("utf-8", "surrogatepass")
+    else:
+        first, second = (part.encode("utf-8", "surrogatepass") for part in text)
+        content = b"p%d:" % len(first) + first + second
+    return _digest_bytes(content, 16)
+
+
 def _digest(content):
     return int.from_bytes(_digest_bytes(content), "little")
 
 
-def _digest_bytes(content):
-    return hashlib.blake2b(content, digest_size=8).digest()
+def _digest_bytes(content, size=8):
+    return hashlib.blake2b(content, digest_size=size).digest()
 
 
 def _join(parts):
@@ -179,7 +193,8 @@ def find_changes(old, new):
             inner = find_changes(before, after)
             changes += [f"{name}: {inner}"] if inner else []
         elif before != after:
-            changes.append(f"{name} was {before}, is {after}")
+            was, now = (str(value)[:_MAX_REPR] for value in (before, after))
+            changes.append(f"{name} was {was}, is {now}")
     return "; ".join(changes)
 
 

@@ -5,9 +5,12 @@ import os
 import shutil
 import tempfile
 import tokenize
+import warnings
 import zlib
 
 import numpy as np
+
+from .._utils._chunks import chunk_size, chunks
 
 
 class NoRoomError(Exception):
@@ -38,6 +41,38 @@ def map_file(n_rows, width, dtype=np.float32):
             f"no room for {n_bytes / 1e9:.1f} GB in {folder!r} ({exc})"
         ) from exc
     return np.frombuffer(mapping, dtype=dtype).reshape(n_rows, width)
+
+
+def allocate(n_rows, width, dtype, limit):
+    """Return an array (n_rows, width) to be filled.
+
+    It is in a temporary file if it takes more than `limit` bytes and the disk has room.
+    """
+    if n_rows * width * np.dtype(dtype).itemsize > limit:
+        try:
+            return map_file(n_rows, width, dtype)
+        except NoRoomError as exc:
+            warnings.warn(
+                f"{exc}; the features are kept in memory. Set the environment variable "
+                "TMPDIR to a folder with more room.",
+                UserWarning,
+                stacklevel=2,
+            )
+    return np.empty((n_rows, width), dtype=dtype)
+
+
+def copy_rows(source, rows, target, positions):
+    """Copy (b,) rows as in `target[positions] = source[rows]`, a few at a time."""
+    for part in chunks(len(rows), chunk_size(target[:1].nbytes)):
+        target[positions[part]] = source[rows[part]]
+
+
+def clip_to(features, dtype):
+    """Return features as `dtype`; values beyond its range become its largest."""
+    if features.dtype == dtype:
+        return features
+    largest = np.finfo(dtype).max
+    return np.clip(features, -largest, largest).astype(dtype)
 
 
 def open_array(path):

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._utils._sklearn import check_count
 from ._fingerprint import hash_items
 from ._hash_index import HashIndex
-from ._text_file import TextFile, as_array, take
+from ._text_file import BLOCK_ROWS, TextFile, as_array, take
 
 
 class TextPool(Sequence):
@@ -99,7 +99,7 @@ class TextPool(Sequence):
                 f"'positions' must be positions in this pool: {exc}"
             ) from exc
 
-    def batches(self, batch_size: int = 8192) -> Iterator[list[Any]]:
+    def batches(self, batch_size: int = BLOCK_ROWS) -> Iterator[list[Any]]:
         """Return an iterator of the texts in order, in lists.
 
         Parameters
@@ -224,7 +224,7 @@ class PoolIds(Sequence):
             return self._file.read_ids(range(rows, rows + 1))[0]
         return PoolIds(self._file, rows)
 
-    def batches(self, batch_size=8192):
+    def batches(self, batch_size=BLOCK_ROWS):
         """Yield the ids in order, in lists of at most `batch_size`."""
         for start in range(0, len(self), batch_size):
             yield self._file.read_ids(self._rows[start : start + batch_size])

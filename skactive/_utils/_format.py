@@ -29,6 +29,11 @@ def list_some(values, shown=5, show=str):
     return ", ".join(map(show, values[:shown])) + more
 
 
+def reprs(values):
+    """Return the repr of the first values, and the number of the others."""
+    return list_some(values, show=repr)
+
+
 def format_table(header, rows, style="numbers"):
     """Return a table, a line for each row.
 

@@ -395,8 +395,8 @@ class BertFeatures(
         # The level is that of the caller, past the wrapper of set_output or of checks.
         warnings.warn(message, UserWarning, stacklevel=4)
 
-    def _recipe(self):
-        """List what the features depend on besides the text."""
+    def __skactive_recipe__(self):
+        """Return what the features depend on besides the text."""
         return EncodingRun(self).recipe()
 
     @property

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._storage._fingerprint import digest_text
 from .._utils._repeatable import base_seed, in_torch_threads
 from .._utils._texts import as_texts, refuse_surrogates
-from ._cache._rows import digest_text
 from ._cache._store import unique
 from ._module import choose_device, choose_precision, forward
 from ._pretrained import open_checkpoint

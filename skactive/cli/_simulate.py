@@ -14,6 +14,7 @@ from .._text_classifier import make_text_classifier, packaged_model
 from .._utils._labels import find_target
 from ..bert import BertFeatures, open_checkpoint
 from ..datasets._load import load_docstrings, load_table
+from ..datasets._reader import refuse_fractions
 from ..learner import ActiveLearner
 from ..plotting import import_figure, write_report
 from ..registry import get_strategy
@@ -26,7 +27,6 @@ _SCORING = {
     "regression": ["r2", "neg_root_mean_squared_error", "spearman"],
 }
 _STRATEGIES = {False: ["entropy", "margin"], True: ["greedy_sampling", "coreset"]}
-_MOST_FRACTIONS = 20  # more different numbers with a fraction are no classes
 
 
 def run_simulate(args):
@@ -172,12 +172,7 @@ def _read_labeled(file, args):
     if several:
         return X, y.astype(int), table.target_names
     if y.dtype.kind == "f" and (y % 1).any():
-        if len(np.unique(y)) > _MOST_FRACTIONS:
-            raise ValueError(
-                f"column {label!r} of {file!r} must hold classes, got "
-                f"{len(np.unique(y))} different numbers with fractions. Pass "
-                "--regression to predict numbers."
-            )
+        refuse_fractions(y.tolist(), label, file)
         y = y.astype(str)
     return X, y, None
 

@@ -16,6 +16,7 @@ from ._reader import check_finite as check_finite
 from ._reader import find_delimiter as find_delimiter
 from ._reader import is_untyped as is_untyped
 from ._reader import read_cells as read_cells
+from ._reader import refuse_fractions as refuse_fractions
 from ._writer import WRITERS as WRITERS
 from ._writer import find_unwritable as find_unwritable
 from ._writer import free_name as free_name

@@ -308,11 +308,12 @@ def load_table(
         raise ValueError("'separator' needs labels: name their column as 'label'.")
 
     path, key = Path(path), label if isinstance(label, str) else tuple(labels)
-    found = []
+    cells = None
 
     def merge(columns, places, place):
-        found.append(find_label_cells(columns, label, separator, path))
-        return found[0] and found[0].read(columns, places, place)
+        nonlocal cells
+        cells = find_label_cells(columns, label, separator, path)
+        return cells and cells.read(columns, places, place)
 
     columns = read_columns(
         path,
@@ -324,8 +325,8 @@ def load_table(
     texts = [columns[column] for column in text_columns]
     data = texts[0] if len(texts) == 1 else list(zip(*texts, strict=True))
     target, names = None, None
-    if found and found[0] is not None:
-        names = labels if found[0].several else None
+    if cells is not None:
+        names = labels if cells.several else None
         target, names = to_indicator(columns[key], names)
     elif labels:
         target, names = _to_target(columns[label], missing_labels == "keep")

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
+from .._storage._text_file import BLOCK_ROWS
 from ._reader import find_delimiter, find_positions, large_fields
 
-BATCH_ROWS = 8192
 _BUFFER = 2**20  # bytes of a Parquet column that are read at once
 # Bytes of CSV and JSON that are parsed at once; a row must fit.
 _BLOCKS = (2**20, 2**24, 2**30)
@@ -239,7 +239,7 @@ def _type_name(found):
 
 
 def _open_dataset(dataset, columns):
-    options = {"columns": columns, "batch_size": BATCH_ROWS}
+    options = {"columns": columns, "batch_size": BLOCK_ROWS}
     if type(dataset).__module__.startswith("pyarrow"):  # others take other options
         options |= {"batch_readahead": 2, "fragment_readahead": 1}
 
@@ -254,7 +254,7 @@ def _open_parquet(path, columns):
 
     def start(block):
         file = pq.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False)
-        batches = file.iter_batches(BATCH_ROWS, columns=columns, use_threads=False)
+        batches = file.iter_batches(BLOCK_ROWS, columns=columns, use_threads=False)
         return file.schema_arrow, batches
 
     return start
@@ -279,8 +279,8 @@ def _open_arrow(path, columns):
 
 def _slices(batches, columns):
     for batch in batches:
-        for start in range(0, batch.num_rows, BATCH_ROWS):
-            yield batch.select(columns).slice(start, BATCH_ROWS)
+        for start in range(0, batch.num_rows, BLOCK_ROWS):
+            yield batch.select(columns).slice(start, BLOCK_ROWS)
 
 
 def _open_csv(path, columns):

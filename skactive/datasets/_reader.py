@@ -12,6 +12,7 @@ from pathlib import Path
 
 from .._utils._format import list_some
 
+_MOST_FRACTIONS = 20  # more different numbers with a fraction are no classes
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")  # always fits into 64 bits
 _NUMBER = re.compile(r"[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?")
 
@@ -364,6 +365,17 @@ def _one_type(labels, column, path, places, place):
         f"float or bool; got {', '.join(sorted(t.__name__ for t in types))}, "
         f"for example at {place.removesuffix('s')} {other}. Use one type."
     )
+
+
+def refuse_fractions(labels, column, path):
+    """Raise a ValueError if numbers are too many with fractions to be classes."""
+    fractions = {x for x in labels if isinstance(x, float)}
+    if len(fractions) > _MOST_FRACTIONS:
+        raise ValueError(
+            f"column {column!r} of {str(path)!r} must hold classes, got "
+            f"{len(fractions)} different numbers with fractions. Pass --regression to "
+            "predict numbers."
+        )
 
 
 def check_finite(labels, column, path, places, place):

@@ -30,7 +30,7 @@ from .._storage._files import (
 )
 from .._storage._fingerprint import find_changes, hash_items
 from .._storage._hash_index import HashIndex
-from .._storage._mapped import Blocks, FileRows, open_array
+from .._storage._mapped import Blocks, FileRows, clip_to, open_array
 from .._utils._chunks import chunk_size
 from .._utils._format import progress_bar
 from .._utils._sklearn import Interval, StrOptions
@@ -407,10 +407,7 @@ class _Writer:
     def _write_block(self, block, own, filled):
         rows = self._rows_of(block)
         values = np.empty((len(rows), self.shape[1]), dtype=self.dtype)
-        if self.dtype != filled.dtype:
-            largest = np.finfo(self.dtype).max
-            filled = np.clip(filled, -largest, largest)
-        values[own - rows.start] = filled
+        values[own - rows.start] = clip_to(filled, self.dtype)
         if len(own) < len(rows):
             self._copy_repeats(rows, values)
         self._write_at(self.start + rows.start * self.row_bytes, values)

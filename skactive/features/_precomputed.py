@@ -2,7 +2,6 @@
 
 import json
 import os
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -14,8 +13,8 @@ from sklearn.base import (
 )
 
 from .._storage._fingerprint import find_changes, hash_ids
-from .._storage._mapped import FileRows, NoRoomError, map_file
-from .._utils._chunks import LARGE, chunk_size, chunks
+from .._storage._mapped import FileRows, allocate, clip_to, copy_rows
+from .._utils._chunks import LARGE
 from .._utils._containers import as_list, take_rows
 from .._utils._format import list_some
 from .._utils._sklearn import HasMethods, fit_context, tag_text_transformer
@@ -155,7 +154,9 @@ class PrecomputedFeatures(
         """
         features, rows = self.find_rows(X)
         if rows is not None:
-            features = _copy_rows(features, rows)
+            copy = allocate(len(rows), features.shape[1], features.dtype, LARGE)
+            copy_rows(features, rows, copy, np.arange(len(rows)))
+            features = copy
         view = np.asarray(features).view()
         if isinstance(features, FileRows) and view.nbytes <= LARGE:
             view = view.copy()
@@ -231,23 +232,19 @@ class PrecomputedFeatures(
                 f"{str(self.source)!r}, got the shape {found.shape}. Pass the "
                 "transformer that wrote the folder."
             )
-        features = allocate(len(rows), width, opened.features.dtype)
+        features = allocate(len(rows), width, opened.features.dtype, LARGE)
         known = np.flatnonzero(rows >= 0)
-        for part in _parts(known, features):
-            features[part] = opened.features[rows[part]]
-        if features.dtype == np.float16:
-            largest = np.finfo(np.float16).max
-            found = np.clip(found, -largest, largest)
-        features[unknown] = found
+        copy_rows(opened.features, rows[known], features, known)
+        features[unknown] = clip_to(found, features.dtype)
         return features
 
     def _check_encoder(self, opened):
         """Raise a ValueError if the encoder would compute other features."""
-        if not hasattr(self.encoder, "_recipe") or not opened.recipe:
+        if not hasattr(self.encoder, "__skactive_recipe__") or not opened.recipe:
             return
         old, new = (
             {name: value for name, value in recipe.items() if name not in _MACHINE}
-            for recipe in (opened.recipe, self.encoder._recipe())
+            for recipe in (opened.recipe, self.encoder.__skactive_recipe__())
         )
         changes = find_changes(old, json.loads(json.dumps(new)))
         if changes:
@@ -286,31 +283,3 @@ def _check_row_numbers(X, n_rows):
             f"position {outside[0]}."
         )
     return rows.astype(np.intp)
-
-
-def _copy_rows(features, rows):
-    copy = allocate(len(rows), features.shape[1], features.dtype)
-    for part in _parts(np.arange(len(rows)), copy):
-        copy[part] = features[rows[part]]
-    return copy
-
-
-def _parts(positions, features):
-    """Split positions into parts whose rows are a few megabytes."""
-    for part in chunks(len(positions), chunk_size(features[:1].nbytes)):
-        yield positions[part]
-
-
-def allocate(n_rows, width, dtype):
-    """Return an array to be filled, in a temporary file if it is large."""
-    if n_rows * width * dtype.itemsize > LARGE:
-        try:
-            return map_file(n_rows, width, dtype)
-        except NoRoomError as exc:
-            warnings.warn(
-                f"{exc}; the features are copied into memory. Set the environment "
-                "variable TMPDIR to a folder with more room.",
-                UserWarning,
-                stacklevel=2,
-            )
-    return np.empty((n_rows, width), dtype=dtype)

@@ -19,6 +19,8 @@ from sklearn.base import (
     TransformerMixin,
 )
 
+from .._storage._mapped import allocate
+from .._utils._chunks import LARGE
 from .._utils._format import progress_bar
 from .._utils._sklearn import (
     Interval,
@@ -29,7 +31,7 @@ from .._utils._sklearn import (
 )
 from .._utils._texts import as_texts, refuse_surrogates
 from ._folder import FOLDER_PARAMS, write_features
-from ._precomputed import PrecomputedFeatures, allocate
+from ._precomputed import PrecomputedFeatures
 
 _BATCH_TEXTS = 1024
 
@@ -183,7 +185,7 @@ class StaticFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self._validate_params()
         texts = X if hasattr(X, "batches") else as_texts(X)
         table = self._open()
-        out = allocate(len(texts), table.vectors.shape[1], np.dtype(np.float32))
+        out = allocate(len(texts), table.vectors.shape[1], np.float32, LARGE)
         with progress_bar(
             self.verbose, total=len(texts), desc="StaticFeatures", unit="text"
         ) as progress:
@@ -245,7 +247,7 @@ class StaticFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             source,
             folder,
             encode=lambda texts, bounds, out: self._encode(table, texts, out),
-            recipe=self._recipe(),
+            recipe=self.__skactive_recipe__(),
             width=table.vectors.shape[1],
             dtype=dtype,
             block_rows=block_rows,
@@ -297,8 +299,8 @@ class StaticFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
                 out[positions] /= np.where(lengths > 0, lengths, 1)
             yield positions
 
-    def _recipe(self):
-        """List what the features depend on besides the text."""
+    def __skactive_recipe__(self):
+        """Return what the features depend on besides the text."""
         return {
             "table": self._open().digest,
             "max_length": self.max_length,

@@ -13,10 +13,10 @@ import numpy as np
 from .._storage._fingerprint import hash_ids
 from .._storage._hash_index import HashIndex
 from .._storage._mapped import Blocks, FileRows, map_file, open_array
+from .._storage._text_file import BLOCK_ROWS
 from ._folder import JOURNAL, KEYS, MANIFEST, ROWS, is_folder, open_folder
 
 _MOST_OPEN = 4
-_BATCH_ROWS = 2**14
 
 _opened: OrderedDict = OrderedDict()  # the sources used last in this process
 _lock = threading.RLock()
@@ -144,7 +144,7 @@ def _import(dataset, key, column, name):
     n_rows, features, keys, start = dataset.count_rows(), None, [], 0
     columns = [column] if key is None else [column, key]
     options = {} if hasattr(dataset, "uri") else {"batch_readahead": 2}
-    batches = dataset.to_batches(columns=columns, batch_size=_BATCH_ROWS, **options)
+    batches = dataset.to_batches(columns=columns, batch_size=BLOCK_ROWS, **options)
     for batch in batches:
         if not batch.num_rows:
             continue

@@ -6,9 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .._utils._labels import is_missing
-from ..datasets._reader import as_numbers, check_finite, is_untyped
+from ..datasets._reader import (
+    as_numbers,
+    check_finite,
+    is_untyped,
+    refuse_fractions,
+)
 
-_MOST_FRACTIONS = 20  # more different numbers with a fraction are no classes
 _HALF = re.compile("[\ud800-\udfff]")  # of a character
 
 
@@ -69,13 +73,7 @@ class Table:
             numbers = as_numbers(list(numbers))
         at = [self.places[row] for row in known]
         check_finite(numbers, column, self.path, at, self.place)
-        fractions = {x for x in numbers if isinstance(x, float)}
-        if len(fractions) > _MOST_FRACTIONS:
-            raise ValueError(
-                f"{self._name(column)} must hold classes, got {len(fractions)} "
-                "different numbers with fractions. Pass --regression to predict "
-                "numbers."
-            )
+        refuse_fractions(numbers, column, self.path)
         return known
 
     def _strip(self, labels):

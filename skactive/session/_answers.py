@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from .._utils._containers import as_list
+from .._utils._format import reprs
 from .._utils._labels import list_classes
 from .._utils._sklearn import check_bool
 from ._compare import compare
-from ._ids import shorten
 from ._import_export import ImportedLabels, read_answers
 from ._labels import rename_class, restore_class
 
@@ -93,7 +93,7 @@ class Answers:
         if others:
             whose = "anybody" if annotator is None else repr(annotator)
             raise ValueError(
-                f"'ids' must be items that {whose} answered, got {shorten(others)}."
+                f"'ids' must be items that {whose} answered, got {reprs(others)}."
             )
         self._record("withdraw", ids=ids, by=annotator)
 
@@ -110,7 +110,7 @@ class Answers:
         if labeled:
             raise ValueError(
                 f"'ids' must be items without a label to be skipped, got "
-                f"{shorten(labeled)}. Tell another label, or undo."
+                f"{reprs(labeled)}. Tell another label, or undo."
             )
         is_new = self._check_queried(ids, unasked)
         self._record("skip", ids=ids, by=annotator, unasked=is_new)
@@ -121,7 +121,7 @@ class Answers:
         ids = list(waiting) if ids is None else self._state.pool.read_ids(ids)
         if others := [id for id in ids if id not in waiting]:
             raise ValueError(
-                f"'ids' must be items of open batches, got {shorten(others)}."
+                f"'ids' must be items of open batches, got {reprs(others)}."
             )
         if ids:
             self._record("release", ids=ids, by=annotator)
@@ -172,8 +172,7 @@ class Answers:
         name = self._vocabulary.check(name, "name", known)
         if name not in known:
             raise ValueError(
-                f"'name' must be a class of the session, {shorten(known)}, got "
-                f"{name!r}."
+                f"'name' must be a class of the session, {reprs(known)}, got {name!r}."
             )
         if self._uses(name, 0) or name in self._vocabulary.before():
             raise ValueError(
@@ -196,7 +195,7 @@ class Answers:
         new = self._vocabulary.check(new, "new", known)
         if old not in known:
             raise ValueError(
-                f"'old' must be a class of the session, {shorten(known)}, got {old!r}."
+                f"'old' must be a class of the session, {reprs(known)}, got {old!r}."
             )
         if new == old:
             raise ValueError(
@@ -226,7 +225,7 @@ class Answers:
         never = [id for id in ids if not any(id in where for where in known)]
         if never and not unasked:
             raise ValueError(
-                f"'ids' must be queried items, got {shorten(never)}, which never were "
+                f"'ids' must be queried items, got {reprs(never)}, which never were "
                 "queried. Pass unasked=True to label them anyway."
             )
         return True if never else None

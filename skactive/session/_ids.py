@@ -7,8 +7,8 @@ import numpy as np
 from .._storage._fingerprint import hash_ids
 from .._storage._hash_index import HashIndex
 from .._utils._containers import as_list
+from .._utils._format import reprs
 
-_SHOWN = 5
 FEW = 2**16  # so few ids are in a dict, which is faster than a search
 
 
@@ -34,7 +34,7 @@ class Ids:
             twice = repeated([values[row] for row in rows])
         if twice:
             raise ValueError(
-                f"{name} must be unique, got {shorten(twice)} more than once. Pass "
+                f"{name} must be unique, got {reprs(twice)} more than once. Pass "
                 "different ids=."
             )
 
@@ -101,12 +101,6 @@ def repeated(ids):
         return []
     seen = set()
     return list(dict.fromkeys(id for id in ids if id in seen or seen.add(id)))
-
-
-def shorten(ids):
-    """Return the first few ids as text, and the number of others."""
-    more = f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else ""
-    return ", ".join(map(repr, ids[:_SHOWN])) + more
 
 
 def fold(text):

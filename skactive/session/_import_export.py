@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from .._storage._fingerprint import hash_item
+from .._utils._format import reprs
 from .._utils._labels import is_missing, predict_labels, same_label
 from .._utils._sklearn import check_path
 from ..datasets._reader import is_untyped, read_cells
 from ..datasets._writer import write_table
 from ._compare import Mirrored
 from ._formats import PAIR, FileAnswer, Item, read_format
-from ._ids import is_id, shorten
+from ._ids import is_id
 from ._manifest import read_contents
 from ._pool import assign_rows
 from ._state import read_session
@@ -153,10 +154,10 @@ def read_answers(path, columns, pool, state, kind, format, annotator, ignore_unk
                 places = [before.where, answer.where]
                 contradictory.append(" and ".join(places) if all(places) else repr(id))
     if unknown and not ignore_unknown:
-        note = f" The content of {shorten(changed)} differs." if changed else ""
+        note = f" The content of {reprs(changed)} differs." if changed else ""
         raise ValueError(
             f"{str(path)!r} has labels of {len(unknown)} items that are not in the "
-            f"pool: {shorten(unknown)}.{note} Pass ignore_unknown=True to ignore them."
+            f"pool: {reprs(unknown)}.{note} Pass ignore_unknown=True to ignore them."
         )
     if contradictory:
         raise ValueError(
@@ -295,7 +296,7 @@ def _read_untyped(rows, pool, kind, path):
             same = _find_ids(unescape(id), pool) or [id]
             if len(same) > 1:
                 raise ValueError(
-                    f"{str(path)!r} names the item {id}, and the ids {shorten(same)} "
+                    f"{str(path)!r} names the item {id}, and the ids {reprs(same)} "
                     "of the pool look alike there. Use a .jsonl or .parquet file."
                 )
             id = same[0]

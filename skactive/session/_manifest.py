@@ -13,6 +13,7 @@ from .._storage._fingerprint import (
     class_name,
     collect_versions,
     describe_json,
+    find_changes,
     hash_ids,
     hash_items,
     major,
@@ -73,12 +74,9 @@ def _note_options(journal, options, is_new):
     before = {name: getattr(journal.state, name) for name in now}
     changed = {name: value for name, value in now.items() if value != before[name]}
     if changed and not is_new:
-        shown = [
-            f"{name} ({before[name]!r}, now {changed[name]!r})" for name in changed
-        ]
         warn_caller(
-            f"this session used other options so far: {'; '.join(shown)}. This is "
-            "noted in the journal, and the session uses the new ones."
+            f"this session used other options so far: {find_changes(before, now)}. "
+            "This is noted in the journal, and the session uses the new ones."
         )
     if changed:
         journal.record("options", **changed)
@@ -87,10 +85,10 @@ def _note_options(journal, options, is_new):
 def _note_learner(journal, learner):
     description = json.loads(json.dumps(describe_learner(learner)))
     before = journal.state.learner or journal.manifest["learner"]
-    if changes := find_changes(before, description):
+    if changes := _compare_learners(before, description):
         warn_caller(
-            "'learner' is not the one that this session used so far; it differs in "
-            f"{'; '.join(changes)}. This is noted in the journal, and the next "
+            "'learner' is not the one that this session used so far: "
+            f"{changes}. This is noted in the journal, and the next "
             "batches use the new one."
         )
         journal.record("learner", learner=description)
@@ -227,23 +225,20 @@ def describe_learner(learner):
     }
 
 
-def find_changes(before, now):
-    """Return the differences of two descriptions, such as "batch_size (10, now 20)"."""
-    pairs = {
-        "its class": (before.get("class"), now["class"]),
-        "the labels it was fitted to": (before.get("labels"), now["labels"]),
-    }
-    params = before.get("params", {})
-    offers = [_offer(description.get("strategy")) for description in (before, now)]
-    if params.get("strategy") == now["params"].get("strategy"):
-        pairs["the distribution of its strategy"] = offers
-    for name in sorted({*params, *now["params"]}):
-        pairs[name] = params.get(name), now["params"].get(name)
-    return [
-        f"{name} ({_shorten(old)}, now {_shorten(new)})"
-        for name, (old, new) in pairs.items()
-        if old != new
+def _compare_learners(before, now):
+    """Return the differences between two descriptions of learners as text."""
+    sides = [
+        {
+            "class": learner.get("class"),
+            "labels of the first fit": learner.get("labels"),
+            **learner.get("params", {}),
+        }
+        for learner in (before, now)
     ]
+    if sides[0].get("strategy") == sides[1].get("strategy"):
+        for side, learner in zip(sides, (before, now), strict=True):
+            side["distribution of the strategy"] = _offer(learner.get("strategy"))
+    return find_changes(*sides)
 
 
 def choose_seed(learner, stored):
@@ -284,8 +279,3 @@ def _find_plugin(strategy):
         return None
     is_function = type(strategy) is FunctionStrategy
     return find_plugin(strategy.function if is_function else type(strategy))
-
-
-def _shorten(value):
-    shown = repr(value)
-    return shown if len(shown) <= 40 else f"{shown[:37]}..."

@@ -12,6 +12,7 @@ import numpy as np
 
 from .._storage._fingerprint import hash_ids, hash_items
 from .._storage._hash_index import HashIndex, small_int
+from .._storage._text_file import BLOCK_ROWS
 from .._utils._containers import (
     as_container,
     as_list,
@@ -21,9 +22,10 @@ from .._utils._containers import (
     take_row,
     take_rows,
 )
+from .._utils._format import reprs
 from .._utils._repeatable import round_rng
 from .._utils._texts import as_texts
-from ._ids import Ids, check_ids, fold, repeated, shorten
+from ._ids import Ids, check_ids, fold, repeated
 
 
 @dataclass(frozen=True)
@@ -160,7 +162,7 @@ class Pool:
         """Return the texts or pairs at positions (p,) as a list."""
         return as_texts(take_rows(self.X, positions)) if len(positions) else []
 
-    def batches(self, size=8192):
+    def batches(self, size=BLOCK_ROWS):
         """Yield positions and texts or pairs of the whole pool, in lists."""
         for start in range(0, len(self), size):
             rows = np.arange(start, min(start + size, len(self)))
@@ -254,12 +256,12 @@ class Pool:
         unknown = [id for id in ids if id not in self]
         if unknown:
             raise ValueError(
-                f"{name!r} must be ids of the pool, got {shorten(unknown)}, which "
+                f"{name!r} must be ids of the pool, got {reprs(unknown)}, which "
                 f"are not among its {len(self)} ids, such as {self.ids[0]!r}."
             )
         if twice := repeated(ids):
             raise ValueError(
-                f"'ids' must name each item once, got {shorten(twice)} more than once."
+                f"'ids' must name each item once, got {reprs(twice)} more than once."
             )
         return ids
 
@@ -363,7 +365,7 @@ def find_moves(before, pool, labeled, others):
     found = _match_contents(contents, pool, index, labeled)
     if lost := [id for id in labeled if id not in found]:
         raise ValueError(
-            f"{len(lost)} labeled items are missing or changed: {shorten(lost)}"
+            f"{len(lost)} labeled items are missing or changed: {reprs(lost)}"
         )
     rest = _match_contents(contents, pool, index, others, set(found.values()))
     moves = {**found, **{id: rest.get(id) for id in others}}
@@ -373,13 +375,13 @@ def find_moves(before, pool, labeled, others):
 def _find_faults(before, pool, keys, labeled):
     faults = []
     if lost := [id for id in labeled if id not in pool]:
-        faults.append(f"{len(lost)} labeled items are missing: {shorten(lost)}")
+        faults.append(f"{len(lost)} labeled items are missing: {reprs(lost)}")
     rows = HashIndex(before[:, 0]).find(keys)
     was = before[rows, 1]
     changed = (rows >= 0) & (pool.contents != 0) & (pool.contents != was)
     if changed.any():
         ids = [pool.ids[position] for position in np.flatnonzero(changed).tolist()]
-        faults.append(f"{len(ids)} items changed: {shorten(ids)}")
+        faults.append(f"{len(ids)} items changed: {reprs(ids)}")
     return faults
 
 

@@ -16,7 +16,7 @@ from sklearn.metrics import (
 from sklearn.pipeline import Pipeline
 
 from .._utils._containers import count_items
-from .._utils._format import list_some
+from .._utils._format import reprs
 from .._utils._labels import as_labels, kind_of, marginals
 
 
@@ -198,7 +198,7 @@ def check_test_data(X_test, y_test, y, estimator):
         return
     unknown = np.setdiff1d(y_test, y)
     if unknown.size:
-        shown = list_some(unknown.tolist(), show=repr)
+        shown = reprs(unknown.tolist())
         raise ValueError(
             f"'y_test' must hold classes of 'y' only, got {shown}, which 'y' "
             "lacks, so that no label could teach them. Leave these items out of the "

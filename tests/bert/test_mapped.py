@@ -9,9 +9,9 @@ import joblib
 import numpy as np
 import pytest
 
-from skactive._storage._mapped import NoRoomError, in_memory, map_file
+from skactive._storage._mapped import NoRoomError, copy_rows, in_memory, map_file
 from skactive.bert import BertFeatures, clear_cache, set_cache_limit
-from skactive.bert._cache._rows import allocate_rows, copy_rows
+from skactive.bert._cache._rows import allocate_rows
 from skactive.bert._cache._store import open_store
 
 from ._helpers import RECIPE, CountingEncoder, get, get_quietly, rows_of
@@ -206,7 +206,7 @@ def test_in_memory_sees_through_views(view):
 
 
 def test_copy_rows_in_many_chunks(monkeypatch):
-    monkeypatch.setattr("skactive.bert._cache._rows.chunk_size", lambda n: 3)
+    monkeypatch.setattr("skactive._storage._mapped.chunk_size", lambda n: 3)
     rng = np.random.default_rng(0)
     source = rng.random((50, 4), dtype=np.float32)
     rows, positions = rng.integers(50, size=20), rng.permutation(25)[:20]

@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from skactive._storage._fingerprint import digest_text
 from skactive.bert import clear_cache
-from skactive.bert._cache._rows import ShardFolder, digest_text
+from skactive.bert._cache._rows import ShardFolder
 from skactive.bert._cache._store import open_store
 
 from ._helpers import RECIPE, TEXTS, WIDTH, files_of, get, get_quietly, rows_of

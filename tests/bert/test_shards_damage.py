@@ -10,8 +10,9 @@ import warnings
 import numpy as np
 import pytest
 
+from skactive._storage._fingerprint import digest_text
 from skactive.bert import clear_cache
-from skactive.bert._cache._rows import DamagedShard, ShardFolder, digest_text
+from skactive.bert._cache._rows import DamagedShard, ShardFolder
 
 from ._helpers import (
     RECIPE,

@@ -191,7 +191,7 @@ def test_pull_and_backend_use_the_strategy_of_the_folder(
     assert call(server, "push", folder, "--batch-size", "3") == 0
     assert "warning" not in capsys.readouterr().err
     assert call(server, "push", folder, "--strategy", "margin") == 0
-    assert "it differs in strategy" in capsys.readouterr().err
+    assert "so far: strategy was entropy, is margin" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("action", ["pull", "backend"])

@@ -134,7 +134,7 @@ def test_large_copies_are_in_a_temporary_file(folder, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("shutil.disk_usage", full)
-    with pytest.warns(UserWarning, match="copied into memory"):
+    with pytest.warns(UserWarning, match="kept in memory"):
         found = PrecomputedFeatures(folder).transform(TEXTS[::-1])
     assert_array_equal(found, rows_of(TEXTS[::-1]))
 

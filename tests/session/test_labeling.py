@@ -231,7 +231,7 @@ def test_another_learner_goes_on_with_a_warning_and_is_noted(open_session, learn
     with open_session() as session:
         session.ask()
     other = clone(learner).set_params(strategy="entropy", estimator__C=0.5)
-    match = r"differs in estimator__C \(1.0, now 0.5\); strategy \('margin', now 'entr"
+    match = "so far: estimator__C was 1.0, is 0.5; strategy was margin, is entropy"
     with pytest.warns(UserWarning, match=match), open_session(learner=other) as session:
         assert events(session)[-1]["learner"]["strategy"]["name"] == "entropy"
     open_session(learner=other)  # noted: no second warning

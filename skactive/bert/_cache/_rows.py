@@ -18,8 +18,9 @@ from pathlib import Path
 import numpy as np
 
 from ..._storage._files import write_atomic
-from ..._storage._mapped import NoRoomError, in_memory, map_file
-from ..._utils._chunks import chunk_size, chunks
+from ..._storage._fingerprint import digest_text
+from ..._storage._mapped import allocate, clip_to, copy_rows, in_memory
+from ..._utils._chunks import chunk_size
 from ._memory import Entry, cache_limit, size_of
 
 _FORMAT = 1
@@ -33,20 +34,6 @@ class DamagedShard(Exception):
 
 class UnreadableShard(DamagedShard):
     """A shard cannot be read now, say for want of rights; it may be sound."""
-
-
-def digest_text(text):
-    """Hash a text, or a pair of texts, to 16 bytes.
-
-    The length of the first of a pair is hashed, so a pair differs from its texts
-    joined.
-    """
-    if isinstance(text, str):
-        content = b"t" + text.encode("utf-8", "surrogatepass")
-    else:
-        first, second = (part.encode("utf-8", "surrogatepass") for part in text)
-        content = b"p%d:" % len(first) + first + second
-    return hashlib.blake2b(content, digest_size=16).digest()
 
 
 class ShardFolder:
@@ -176,16 +163,6 @@ class ShardFolder:
 
     # Writing --------------------------------------------------------------------
 
-    def round(self, features):
-        """Return features with the values that a shard holds of them.
-
-        Values beyond the range of float16 become its largest.
-        """
-        if self.dtype == features.dtype:
-            return features
-        largest = np.finfo(self.dtype).max
-        return np.clip(features, -largest, largest).astype(self.dtype)
-
     def write(self, texts, features):
         """Write one shard of `features` (n, width).
 
@@ -198,7 +175,7 @@ class ShardFolder:
             self._write("manifest.json", json.dumps(self.recipe, indent=1).encode())
         name = f"shard-{uuid.uuid4().hex}"
         stream = io.BytesIO()
-        np.save(stream, self.round(features), allow_pickle=False)
+        np.save(stream, clip_to(features, self.dtype), allow_pickle=False)
         array = stream.getvalue()
         manifest = {
             "format": _FORMAT,
@@ -460,24 +437,6 @@ _SMALL = 2**20  # bytes that are not worth a file
 def allocate_rows(n_rows, width):
     """Return a float32 array (n_rows, width) to be filled.
 
-    It is in a file if it alone is beyond the limit of the cache, unless the disk has no
-    room for that.
+    It is in a file if it alone is beyond the limit of the cache.
     """
-    n_bytes = 4 * n_rows * width
-    if n_bytes > max(cache_limit(), _SMALL):
-        try:
-            return map_file(n_rows, width)
-        except NoRoomError as exc:
-            warnings.warn(
-                f"{exc}; the features are kept in memory, beyond the limit. Set the "
-                "environment variable TMPDIR to a folder with more room.",
-                UserWarning,
-                stacklevel=2,
-            )
-    return np.empty((n_rows, width), dtype=np.float32)
-
-
-def copy_rows(source, rows, target, positions):
-    """Copy (b,) rows as in `target[positions] = source[rows]`, a few at a time."""
-    for part in chunks(len(rows), chunk_size(source[:1].nbytes)):
-        target[positions[part]] = source[rows[part]]
+    return allocate(n_rows, width, np.float32, max(cache_limit(), _SMALL))

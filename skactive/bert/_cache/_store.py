@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from ..._storage._mapped import NoRoomError, in_memory, map_file
+from ..._storage._mapped import NoRoomError, clip_to, copy_rows, in_memory, map_file
 from ..._utils._chunks import chunk_size, chunks
 from ._memory import find_store, fits, in_use, lock, size_of
 from ._rows import (
@@ -20,7 +20,6 @@ from ._rows import (
     ShardFolder,
     ShardVanished,
     allocate_rows,
-    copy_rows,
 )
 
 _ANSWERS_KEPT = 4  # gathered arrays remembered per recipe
@@ -170,7 +169,7 @@ class FeatureStore:
             copy_rows(whole, positions, out, np.arange(len(texts)))
         if self._disk is not None:  # the values that a file would hold
             for rows in chunks(len(out), chunk_size(out[:1].nbytes)):
-                out[rows] = self._disk.shards.round(out[rows])
+                out[rows] = clip_to(out[rows], self._disk.shards.dtype)
         with lock:
             self._memory.add(texts, out)
 
