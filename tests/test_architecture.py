@@ -43,11 +43,7 @@ UPWARD = {
     ("strategies/_wrappers.py", "registry"),
     ("stopping/_base.py", "simulation"),
 }
-# Imports of names that their folder does not list, and classes of one name. Both lists
-# may only become shorter.
-PRIVATE_IMPORTS = set(
-    (Path(__file__).parent / "private_imports.txt").read_text("utf-8").splitlines()
-)
+# Classes of one name. The list may only become shorter.
 SAME_NAMES: set = set()
 PUBLIC_MODULES = {"__init__", "__main__", "learner", "posterior", "registry"}
 PUBLIC_MODULES |= {"semi_supervised"}
@@ -296,7 +292,7 @@ def test_an_upward_import_would_be_found():
 
 def test_a_module_imports_from_another_folder_what_this_lists():
     found = set().union(*(_find_private_imports(p, TREES[p]) for p in MODULES))
-    assert found - PRIVATE_IMPORTS == set()
+    assert found == set()
 
 
 def test_an_import_of_a_private_name_would_be_found():

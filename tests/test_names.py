@@ -1,6 +1,5 @@
 """One word for one thing: the parameters, attributes and options of the public API."""
 
-import ast
 import inspect
 import re
 from pathlib import Path
@@ -105,14 +104,8 @@ def find_public_names():
 
 def find_options():
     """Return the options of the command line."""
-    return {
-        node.value
-        for path in (PACKAGE / "cli").rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Constant)
-        and isinstance(node.value, str)
-        and re.fullmatch(r"--[a-z-]+", node.value)
-    }
+    table = (PACKAGE / "cli" / "commands.toml").read_text(encoding="utf-8")
+    return set(re.findall('^"(--[a-z-]+)"', table, re.MULTILINE))
 
 
 def find_synonyms(names):

@@ -3,58 +3,56 @@
 import json
 import math
 import os
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 from .._storage._files import write_atomic
+from ..labeling import Project, save_model
 from ..labeling._label_studio._bridge import Bridge, count, report
 from ..labeling._label_studio._client import Client
 from ..labeling._label_studio._config import read_question, write_config
-from ..labeling._project import Project, save_model
-from ..learner import ActiveLearner
 from ..registry import get_strategy
-from ._options import say
-from ._train import make_model, train_final
+from ._model import ModelSettings, make_learner, one_or_several, say, train_final
 
 
-def run_create(args):
+def run_create(url, token_env, file, text, label, classes, multi_label, title):
     """Run the command `label-studio create`."""
-    text = args.text[0] if len(args.text) == 1 else args.text
-    project = Project(args.file, text, args.label or "label")
-    labels = project.given if args.label else {}
-    given = [labels.get(row) for row in project.rows]
-    classes = args.classes or list(dict.fromkeys(x for x in given if x is not None))
+    project = Project(file, one_or_several(text), label or "label")
+    labels = project.given if label else {}
+    given = [labels.get(i) for i in range(len(project.texts))]
+    classes = classes or list(dict.fromkeys(labels.values()))
     if len(classes) < 2:
         raise ValueError(
             f"argument --classes: must name at least two classes, got {classes}; "
-            f"{args.file} gives no others."
+            f"{file} gives no others."
         )
-    pair = isinstance(text, list)
-    config = write_config(classes, multiple=args.multi_label, pair=pair)
-    for message in project.messages if args.label else ():
+    config = write_config(classes, multiple=multi_label, pair=len(text) > 1)
+    for message in project.messages if label else ():
         say(message)
-    with _connect(args) as client:
-        about = client.create_project(args.title or project.path.stem, config)
+    with _connect(url, token_env) as client:
+        about = client.create_project(title or project.path.stem, config)
         number = about["id"]
         question = read_question(about["label_config"])
-        rest = _list_rest(args, project)
-        rows = zip(project.rows, project.texts, given, rest, strict=True)
+        rest = _list_rest(project.table, {*text, label})
+        rows = zip(project.table.rows, project.texts, given, rest, strict=True)
         tasks = [_make_task(question, *row) for row in rows]
         try:
             client.import_tasks(number, tasks)
         except BaseException:
             say(f"project {number} is incomplete: delete it, and run this again")
             raise
-    print(f"{args.url.rstrip('/')}/projects/{number}: {count(len(tasks), 'tasks')}")
+    print(f"{url.rstrip('/')}/projects/{number}: {count(len(tasks), 'tasks')}")
     return 0
 
 
-def _list_rest(args, project):
-    """Return the cells of each row without texts and label, list of dict."""
+def _list_rest(table, known):
+    """Return the other cells of each row than those of `known`, list of dict."""
     columns = {
         name: list(map(_as_json, cells))
-        for name, cells in project.columns.items()
-        if name not in (*args.text, args.label) and {*map(type, cells)} != {type(None)}
+        for name, cells in table.columns.items()
+        if name not in known and {*map(type, cells)} != {type(None)}
     }
-    return [{name: x[row] for name, x in columns.items()} for row in project.rows]
+    return [{name: x[row] for name, x in columns.items()} for row in table.rows]
 
 
 def _as_json(cell):
@@ -77,28 +75,87 @@ def _make_task(question, row, item, label, rest):
     return task
 
 
-def run_pull(args):
+@dataclass(frozen=True, kw_only=True)
+class BridgeSettings:
+    """The options of the commands that open a session."""
+
+    url: str
+    token_env: str
+    project: int
+    question: str | None
+    folder: str
+    model: str | None
+    max_length: int
+    batch_size: int = 50
+    left: int | None = None
+    strategy: str | None = None
+    no_fine_tuning: bool = False
+
+    @contextmanager
+    def open(self):
+        """Open the session, and say what there is."""
+        if self.strategy:
+            get_strategy(self.strategy)  # checked before anything is made
+        with _connect(self.url, self.token_env) as client:
+            bridge = Bridge(
+                client,
+                self.project,
+                self.folder,
+                self._make_learner,
+                batch=self.batch_size,
+                left=self.left,
+                question=self.question,
+                say=say,
+            )
+            with bridge:
+                labels = count(len(bridge.session.labels), "labels")
+                say(f"{len(bridge.tasks):,} {bridge.question.items}, {labels} so far")
+                yield bridge
+
+    def _make_learner(self, folder, multi_label=False):
+        settings = self.describe_model(folder, multi_label)
+        learner = make_learner(settings, folder)
+        known = {"strategy": settings.find_strategy(), "model": settings.model}
+        write_atomic(folder / "options.json", json.dumps(known).encode())
+        return learner
+
+    def describe_model(self, folder, multi_label):
+        """Return the ModelSettings, those of the folder unless others are named."""
+        path, known = folder / "options.json", {"strategy": "margin", "model": None}
+        if path.exists():
+            known = json.loads(path.read_text(encoding="utf-8"))
+        return ModelSettings(
+            target="multi-label" if multi_label else "single-label",
+            model=self.model or known["model"],
+            max_length=self.max_length,
+            strategy=self.strategy or known["strategy"],
+            fine_tune=not self.no_fine_tuning,
+        )
+
+
+def run_pull(**options):
     """Run the command `label-studio pull`."""
-    with _connect(args) as client, _open(args, client) as bridge:
+    with BridgeSettings(**options).open() as bridge:
         report(bridge.pull(), say)
         _report(bridge)
         return 0
 
 
-def run_push(args):
+def run_push(**options):
     """Run the command `label-studio push`."""
-    with _connect(args) as client, _open(args, client) as bridge:
+    with BridgeSettings(**options).open() as bridge:
         report(bridge.pull(), say)
         say(f"{count(bridge.push(), 'texts')} in front")
         _report(bridge)
         return 0
 
 
-def run_run(args):
+def run_run(n_labels, interval, **options):
     """Run the command `label-studio run`."""
-    with _connect(args) as client, _open(args, client) as bridge:
+    settings = BridgeSettings(**options)
+    with settings.open() as bridge:
         try:
-            bridge.run(args.n_labels, interval=args.interval, say=say)
+            bridge.run(n_labels, interval=interval, say=say)
         except KeyboardInterrupt:
             say("stopped")
         except Exception:
@@ -106,28 +163,28 @@ def run_run(args):
             raise
         finally:
             _report(bridge)
-            _train(args, bridge)
+            _train(settings, bridge)
         return 0
 
 
-def run_backend(args):
+def run_backend(host, port, auth_env, every, interval, **options):
     """Run the command `label-studio backend`."""
     from ..labeling._label_studio._backend import serve_backend
 
     def announce(url):
         say(f"connect {url} in the settings of the project, under Model")
 
-    auth = args.auth_env and _read_variable("--auth-env", args.auth_env)
-    with _connect(args) as client, _open(args, client) as bridge:
+    auth = auth_env and _read_variable("--auth-env", auth_env)
+    with BridgeSettings(**options).open() as bridge:
         try:
             serve_backend(
                 bridge,
-                host=args.host,
-                port=args.port,
+                host=host,
+                port=port,
                 auth=auth or None,
                 announce=announce,
-                every=args.every,
-                interval=args.interval,
+                every=every,
+                interval=interval,
                 say=say,
             )
         finally:
@@ -135,8 +192,8 @@ def run_backend(args):
         return 0
 
 
-def _connect(args):
-    return Client(args.url, _read_variable("--token-env", args.token_env))
+def _connect(url, token_env):
+    return Client(url, _read_variable("--token-env", token_env))
 
 
 def _read_variable(option, name):
@@ -150,46 +207,6 @@ def _read_variable(option, name):
     return value
 
 
-def _open(args, client):
-    if getattr(args, "strategy", None):
-        get_strategy(args.strategy)  # checked before anything is made
-
-    def make_learner(folder, multi_label=False):
-        path = folder / "options.json"
-        known = _recall(args, path)
-        target = "multi-label" if multi_label else "single-label"
-        model = make_model(args, folder, target)
-        write_atomic(path, json.dumps(known).encode())
-        return ActiveLearner(model, args.strategy, random_state=0)
-
-    bridge = Bridge(
-        client,
-        args.project,
-        args.folder,
-        make_learner,
-        batch=getattr(args, "batch_size", 50),  # only where batches are chosen
-        left=getattr(args, "left", None),
-        question=args.question,
-        say=say,
-    )
-    labels = count(len(bridge.session.labels), "labels")
-    say(f"{len(bridge.tasks):,} {bridge.question.items}, {labels} so far")
-    return bridge
-
-
-def _recall(args, path):
-    """Set the strategy and the model to those of the folder if none are named.
-
-    Return both, dict of name to value.
-    """
-    known = {"strategy": "margin", "model": None}
-    if path.exists():
-        known = json.loads(path.read_text(encoding="utf-8"))
-    known = {name: getattr(args, name, None) or known[name] for name in known}
-    vars(args).update(known)
-    return known
-
-
 def _report(bridge):
     """Write the answers, and print where they are."""
     path, session = bridge.export(), bridge.session
@@ -197,14 +214,15 @@ def _report(bridge):
     print(f"{path}: {labels}, {len(session.skipped):,} skipped")
 
 
-def _train(args, bridge):
+def _train(settings, bridge):
     """Train and save a model for all labels, if there are two different ones."""
     session, question = bridge.session, bridge.question
     labels = session.labels
     rest = [text for id, text in bridge.tasks.items() if id not in labels]
     data = [bridge.tasks[id] for id in labels], [*labels.values()], rest
     try:
-        model, classes = train_final(args, session, bridge.folder, data)
+        described = settings.describe_model(bridge.folder, question.multiple)
+        model, classes = train_final(described, session, bridge.folder, data)
         if model is None:
             say("no model yet: it needs labels of two classes")
             return

@@ -1,8 +1,8 @@
 """The commands `simulate`, `demo` and `report`: compare strategies on labeled texts."""
 
-import sys
 import tempfile
 import warnings
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +19,8 @@ from ..learner import ActiveLearner
 from ..plotting import import_figure, write_report
 from ..registry import get_strategy
 from ..simulation import OtherSettingsError, run_experiment
-from ._options import one_or_several
+from ._model import one_or_several, say
+from ._parser import UsageError
 
 _SCORING = {
     "single-label": ["accuracy", "f1_macro"],
@@ -29,79 +30,100 @@ _SCORING = {
 _STRATEGIES = {False: ["entropy", "margin"], True: ["greedy_sampling", "coreset"]}
 
 
-def run_simulate(args):
+@dataclass(frozen=True, kw_only=True)
+class SimulateSettings:
+    """The options of `skactive simulate`; the defaults are those of `skactive demo`."""
+
+    pool_size: int
+    test: int
+    model: str | None
+    max_length: int
+    classifier: str
+    strategies: list[str] | None
+    scoring: list[str] | None
+    initial: int
+    rounds: int
+    batch_size: int
+    seeds: int
+    n_jobs: int
+    folder: Path
+    file: str = "docstrings"
+    text: list[str] | None = None
+    label: list[str] | None = None
+    separator: str | None = None
+    regression: bool = False
+    test_file: str | None = None
+
+
+def run_simulate(**options):
     """Run the command `simulate`."""
+    settings = SimulateSettings(**options)
 
     def load():
-        X, y, names = _read_labeled(args.file, args)
-        if args.test_file is None:
+        X, y, names = _read_labeled(settings.file, settings)
+        if settings.test_file is None:
             return X, y, None
-        X_test, y_test, others = _read_labeled(args.test_file, args)
+        X_test, y_test, others = _read_labeled(settings.test_file, settings)
         if y.ndim == 2:
             y_test = _align_columns(y_test, others, names)
         return X, y, (X_test, y_test)
 
-    return _compare(args, Path(args.file).stem, load)
+    return _compare(settings, load, "simulate")
 
 
-def run_demo(args):
+def run_demo(**options):
     """Run the command `demo`."""
 
     def load():
-        print("Reading docstrings of installed libraries ...", file=sys.stderr)
+        say("Reading docstrings of installed libraries ...")
         return *load_docstrings(return_X_y=True), None
 
-    return _compare(args, "docstrings", load)
+    return _compare(SimulateSettings(**options), load, "demo")
 
 
-def run_report(args):
-    """Run the command `report`."""
-    return _print_report(args.folder, args.scoring)
-
-
-def _print_report(folder, scoring=None):
-    """Write the report of a folder and print it."""
+def run_report(folder, scoring=None):
+    """Run the command `report`: write the report of a folder, and print it."""
     text, written = write_report(folder, scoring=scoring)
     print(text)
     print(f"Written: {', '.join(map(str, written))}")
     return 0
 
 
-def _compare(args, name, load):
-    """Run the experiment that the arguments describe, and print its report."""
-    # Check the arguments before any work.
-    strategies = _check_strategies(args)
+def _compare(settings, load, command):
+    """Run the experiment of the settings, and print its report."""
+    # Check the options before any work.
+    strategies = _check_strategies(settings, command)
     import_figure()
-    prepare_folder(args.out)
-    model = packaged_model() if args.model is None else args.model
+    prepare_folder(settings.folder)
+    model = packaged_model() if settings.model is None else settings.model
     open_checkpoint(model)
-    data = _split(*load(), args)
-    regression = getattr(args, "regression", False)
-    target = "regression" if regression else find_target(None, data[1])
+    data = _split(*load(), settings)
+    target = "regression" if settings.regression else find_target(None, data[1])
     # Features are cached on disk for worker processes and for a second call.
-    options = {"cache": str(args.out / "features"), "max_length": args.max_length}
-    estimator = _make_estimator(args.classifier, target, model, options)
-    learner = ActiveLearner(estimator, batch_size=args.batch_size)
+    options = {"cache": str(settings.folder / "features")}
+    options["max_length"] = settings.max_length
+    estimator = _make_estimator(settings.classifier, target, model, options)
+    learner = ActiveLearner(estimator, batch_size=settings.batch_size)
     try:
         run_experiment(
             learner,
-            {name: data},
+            {Path(settings.file).stem: data},
             strategies=list(dict.fromkeys(["random", *strategies])),
-            seeds=args.seeds,
-            n_initial=args.initial,
-            n_rounds=args.rounds,
-            scoring=args.scoring or _SCORING[target],
-            n_jobs=args.n_jobs,
-            folder=args.out,
+            seeds=settings.seeds,
+            n_initial=settings.initial,
+            n_rounds=settings.rounds,
+            scoring=settings.scoring or _SCORING[target],
+            n_jobs=settings.n_jobs,
+            folder=settings.folder,
             verbose="auto",
         )
     except OtherSettingsError as exc:
-        raise ValueError(f"argument --out: {exc}") from exc
+        raise ValueError(f"argument --folder: {exc}") from exc
     except KeyboardInterrupt as exc:
         raise KeyboardInterrupt(
-            f"finished runs are kept in {args.out}; the same command continues"
+            f"finished runs are kept in {settings.folder}; the same command continues"
         ) from exc
-    return _print_report(args.out)
+    return run_report(settings.folder)
 
 
 def _make_estimator(classifier, target, model, options):
@@ -117,43 +139,42 @@ def _make_estimator(classifier, target, model, options):
     return make_pipeline(features, last)
 
 
-def _check_strategies(args):
-    if args.strategies is None:
-        return _STRATEGIES[getattr(args, "regression", False)]
-    names = [
-        name for part in args.strategies for name in part.replace(",", " ").split()
-    ]
+def _check_strategies(settings, command):
+    if settings.strategies is None:
+        return _STRATEGIES[settings.regression]
+    names = " ".join(settings.strategies).replace(",", " ").split()
+    hint = f"See `skactive {command} --help`."
     if not names:
-        args.parser.error("argument --strategies: expected at least one name")
+        raise UsageError(f"argument --strategies: expected at least one name. {hint}")
     for name in names:
         try:
             get_strategy(name)
         except ValueError as exc:
-            args.parser.error(f"argument --strategies: {exc}")
+            raise UsageError(f"argument --strategies: {exc} {hint}") from exc
     return names
 
 
 def prepare_folder(folder):
-    """Create the folder of `--out`, and check that it is writable."""
+    """Create the folder of `--folder`, and check that it is writable."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as exc:
         raise OSError(
-            f"argument --out: must be a folder to write into, got {str(folder)!r} "
+            f"argument --folder: must be a folder to write into, got {str(folder)!r} "
             f"({exc.strerror}). Name another folder."
         ) from exc
 
 
-def _read_labeled(file, args):
+def _read_labeled(file, settings):
     """Return texts and labels of the rows that have one, and the names of columns."""
-    label = one_or_several(args.label)
+    label = one_or_several(settings.label)
     table = load_table(
         file,
-        text=one_or_several(args.text),
+        text=one_or_several(settings.text),
         label=label,
-        separator=args.separator,
+        separator=settings.separator,
         missing_labels="keep",
     )
     several = table.target.ndim == 2
@@ -161,13 +182,12 @@ def _read_labeled(file, args):
     if not known:
         raise ValueError(f"column {label!r} of {file!r} holds no label.")
     if n_missing := len(table.target) - len(known):
-        print(
+        say(
             f"{n_missing:,} of {len(table.target):,} rows have no {label!r} and are "
-            "left out",
-            file=sys.stderr,
+            "left out"
         )
     X, y = [table.data[i] for i in known], np.array([table.target[i] for i in known])
-    if args.regression:
+    if settings.regression:
         return X, _as_numbers(y, label, file), None
     if several:
         return X, y.astype(int), table.target_names
@@ -205,7 +225,7 @@ def _align_columns(y, names, wanted):
     return np.stack(columns, axis=1)
 
 
-def _split(X, y, test, args):
+def _split(X, y, test, settings):
     """Return pool and test data without duplicates, shuffled with seed 0."""
     first = {}
     for i, text in enumerate(X):
@@ -213,41 +233,38 @@ def _split(X, y, test, args):
     X, y = _take(X, y, list(first.values()))
     order = np.random.default_rng(0).permutation(len(X))
     if test is None:
-        n_test = min(args.test, len(X) // 3)
+        n_test = min(settings.test, len(X) // 3)
         X_test, y_test = _take(X, y, order[:n_test])
-        X, y = _take(X, y, order[n_test : n_test + args.pool_size])
+        X, y = _take(X, y, order[n_test : n_test + settings.pool_size])
     else:
-        X_test, y_test = _take(*test, np.arange(min(args.test, len(test[0]))))
+        X_test, y_test = _take(*test, np.arange(min(settings.test, len(test[0]))))
         held_out = set(map(_key, X_test))
         order = [i for i in order if _key(X[i]) not in held_out]
-        X, y = _take(X, y, order[: args.pool_size])
+        X, y = _take(X, y, order[: settings.pool_size])
     if y.ndim == 2:
         y, y_test = _without_constant_columns(y, y_test)
-    elif not getattr(args, "regression", False):
+    elif not settings.regression:
         X_test, y_test = _without_unknown_labels(X_test, y_test, y)
-    needed = args.initial + args.rounds * args.batch_size
+    needed = settings.initial + settings.rounds * settings.batch_size
     if len(X) < needed:
         raise ValueError(
             f"the data must hold at least {needed} different texts in addition to "
-            f"{len(X_test)} test texts, for {args.initial} first labels and "
-            f"{args.rounds} rounds of {args.batch_size}; got {len(X)}. Use more texts, "
-            "or lower --initial, --batch-size, --rounds or --test"
-            f"{_example_of_fitting(len(X), args)}."
+            f"{len(X_test)} test texts, for {settings.initial} first labels and "
+            f"{settings.rounds} rounds of {settings.batch_size}; got {len(X)}. Use "
+            "more texts, or lower --initial, --batch-size, --rounds or --test"
+            f"{_example_of_fitting(len(X), settings)}."
         )
-    print(
-        f"{len(X):,} texts in the pool, {len(X_test):,} test texts",
-        file=sys.stderr,
-    )
+    say(f"{len(X):,} texts in the pool, {len(X_test):,} test texts")
     return X, y, X_test, y_test
 
 
-def _example_of_fitting(n, args):
+def _example_of_fitting(n, settings):
     """Return an example of options with which `n` texts are enough, or ""."""
     if n < 2:
         return ""
-    rounds = min(args.rounds, max(n // 10 - 1, 1))  # if possible, 10 labels in each
-    batch_size = min(args.batch_size, n // (rounds + 1))
-    initial = min(args.initial, n - rounds * batch_size)
+    rounds = min(settings.rounds, max(n // 10 - 1, 1))  # if possible, 10 labels in each
+    batch_size = min(settings.batch_size, n // (rounds + 1))
+    initial = min(settings.initial, n - rounds * batch_size)
     return f": --initial {initial} --batch-size {batch_size} --rounds {rounds} fits"
 
 

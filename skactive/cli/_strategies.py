@@ -10,30 +10,33 @@ from ..registry import available, find, get_strategy
 from ..strategies import TARGETS
 from ..testing import check_strategy
 from ..view import check_declarations
+from ._parser import UsageError
 
 
-def run_strategies(args):
+def run_strategies(names, check):
     """List the installed strategies, or those that are named."""
     entries = available()
-    chosen = _find_named(args) if args.names else entries
+    chosen = _find_named(names) if names else entries
     _warn_of_builtin_names(chosen)
-    if args.check:
+    if check:
         number = f"{len(chosen)} strateg{'y' if len(chosen) == 1 else 'ies'}"
         print(f"Checking {number} ...", file=sys.stderr)
-    rows = [_list_row(entry, entries, check=args.check) for entry in chosen]
+    rows = [_list_row(entry, entries, check=check) for entry in chosen]
     header = ("name", "what it does", "targets", "needs")
     header += ("distribution", "version", "state")
     print(format_table(header, rows, "text"))
     is_broken = any(row[-1].startswith(("broken", "fails")) for row in rows)
-    return int(args.check and is_broken)
+    return int(check and is_broken)
 
 
-def _find_named(args):
-    """Return the entries of the names in the arguments, each once."""
+def _find_named(names):
+    """Return the entries of names, each once."""
     try:
-        return list(dict.fromkeys(map(find, args.names)))
+        return list(dict.fromkeys(map(find, names)))
     except ValueError as exc:
-        args.parser.error(f"argument NAME: {exc}")
+        raise UsageError(
+            f"argument NAME: {exc} See `skactive strategies --help`."
+        ) from exc
 
 
 def _warn_of_builtin_names(entries):

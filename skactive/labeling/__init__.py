@@ -1,22 +1,35 @@
 """Front ends of a labeling session: a local page, a terminal and a notebook widget."""
 
+from importlib import import_module
 from typing import Any
 
 from ..session import Desk
+
+# The front ends are imported when they are used, since their packages are extras. The
+# command line uses the names that are not in `__all__`.
+_HOME = {
+    "LabelingApp": "_terminal",
+    "LabelingWidget": "_widget",
+    "serve": "_server",
+    "Project": "_project",
+    "save_model": "_project",
+    "run_prompt": "_prompt",
+    "recall_address": "_server",
+    "remember_address": "_server",
+    "PREDICTED": "_record",
+    "make_folder": "_record",
+    "plain_folder": "_record",
+    "show": "_record",
+    "write_output": "_record",
+    "write_predictions": "_table",
+}
 
 __all__ = ["Desk", "LabelingWidget", "serve"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import the front ends when they are used: their packages are extras."""
-    if name == "serve":
-        from ._server import serve
-
-        return serve
-    if name == "LabelingWidget":
-        from ._widget import LabelingWidget
-
-        return LabelingWidget
+    if name in _HOME:
+        return getattr(import_module(f".{_HOME[name]}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -1,25 +1,18 @@
-"""A table that people label: its rows, its session, and the table that comes out."""
+"""A table that people label: its session, and the table that comes out."""
 
 import json
 import os
 from collections import Counter
 from functools import cached_property
-from itertools import compress
 from pathlib import Path
 
 from .._storage._files import Lock, write_atomic
 from .._storage._outputs import find_mode
 from .._utils._containers import take_rows
 from .._utils._labels import list_classes, predict_labels
-from ..datasets._label_cells import (
-    JOIN,
-    LabelCells,
-    find_label_cells,
-    to_indicator,
-)
+from ..datasets._label_cells import to_indicator
 from ..datasets._parts import find_files
-from ..datasets._reader import find_delimiter, read_cells
-from ..datasets._writer import find_unwritable, free_name
+from ..datasets._writer import find_unwritable
 from ..persistence import save
 from ..session import Desk, LabelingSession, PoolChangedError, read_manifest
 from ._record import (
@@ -32,8 +25,8 @@ from ._record import (
     write_output,
     write_record,
 )
-from ._result import COLUMNS, Rows, flatten, make_stamp, write_result
-from ._table import Table
+from ._result import Rows, flatten, make_stamp
+from ._table import ROWS, LargeTable, Table
 
 _BATCH = 5  # items chosen at a time: few, so that they are of the newest model
 _AUDIT_EVERY = 10  # of so many items, one is drawn at random to measure the accuracy
@@ -46,22 +39,22 @@ class Project:
     Rows with a label are training data, and all rows with a text are the pool. The file
     is never changed. `folder` holds the session, the features and the model. For
     several classes per text, `label` names a column for each class, or `separator`
-    separates their names in a cell.
+    separates their names in a cell. A `large` table is a file or a folder of files
+    whose texts stay there; `id` is its column of ids.
 
     Attributes
     ----------
+    table : Table
+    texts : sequence of n texts
     target : str
         "single-label", "multi-label" or "regression".
     session, desk : LabelingSession, Desk
         Open between `open` and `close`.
     given : dict of int to label
-        Labels of the file, by the row.
+        Labels of the file, by the position of the text.
     messages : list of str
         What a person should know about the file.
     """
-
-    _encode: str | None = "background"
-    _fallback: str | None = ".jsonl"  # the format for what another cannot hold
 
     def __init__(
         self,
@@ -73,115 +66,46 @@ class Project:
         suggest=None,
         separator=None,
         regression=False,
+        id=None,
+        large=False,
     ):
-        self._note(file, text, label, folder, separator)
-        self._read([*self._texts, *([suggest] if suggest else [])])
-        self._find_target(regression)
-        self.given = self._read_labels(label, self.cells)
-        self.suggestions = {}
-        if suggest:
-            cells = self._read_labels(suggest, self._find_suggested(suggest))
-            place = {row: i for i, row in enumerate(self.rows)}
-            self.suggestions = {place[row]: x for row, x in cells.items()}
-
-    def _note(self, file, text, label, folder, separator, id=None):
-        self.path = Path(file).expanduser()
-        self.label, self._texts = label, [text] if isinstance(text, str) else list(text)
-        self._labels = [label] if isinstance(label, str) else list(label)
-        self._session, self._separator, self._id = folder, separator, id
-        self._suffix = self.path.suffix  # of the labeled table
-        self.messages = []
-
-    def _find_target(self, regression):
-        """Find how several classes per text are written, or that they are not."""
-        separator, self.cells = self._separator, None
-        self.target = "regression"
-        if not regression:
-            form = find_label_cells(self.columns, self.label, separator, self.path)
-            self.cells = form
-            self.target = "single-label" if form is None else "multi-label"
-        elif separator is not None or not isinstance(self.label, str):
-            raise ValueError(
-                "'regression' must be False for several classes per text, got True. "
-                "Name one column of numbers."
-            )
+        self.path, self.label = Path(file).expanduser(), label
+        texts = [text] if isinstance(text, str) else list(text)
+        options = {"separator": separator, "regression": regression}
+        if large:
+            self.table = LargeTable(self.path, texts, label, id=id, **options)
+        else:
+            self.table = Table(self.path, texts, label, **options)
+        self.target, self.messages = self.table.target, self.table.messages
+        self._suffix = self.table.suffix
+        self._folder = folder
+        self._about = {
+            "file": self.path.name,
+            "text": texts,
+            "label": self.table.labels,
+            "id": id,
+            "separator": separator,
+            "target": self.target,
+        }
+        # All columns of labels share the texts that `skactive encode` read.
+        shared = folder is None or not large
+        self.table.make_pool(plain_folder(self.path) if shared else self.folder)
+        self.texts = self.table.texts
+        self.given = self.table.read_given()
+        self.suggestions = {} if suggest is None else self.table.read_suggested(suggest)
 
     @cached_property
     def folder(self):
         """The absolute folder, which is new or of a project of these columns."""
-        return find_folder(self.path, self._about, self._session)
-
-    @property
-    def _about(self):
-        return {
-            "file": self.path.name,
-            "text": self._texts,
-            "label": self._labels,
-            "id": self._id,
-            "separator": self._separator,
-            "target": self.target,
-        }
-
-    def _find_suggested(self, suggest):
-        """Return how suggestions of several classes are written, or None."""
-        if self.cells is None:
-            return None
-        form = find_label_cells(self.columns, suggest, None, self.path)
-        return form or LabelCells(suggest, self._separator or JOIN, self.path)
-
-    def _read(self, names):
-        """Read all columns; find the rows that have a text."""
-        columns, self._places, self._place = read_cells(self.path)
-        new = [label for label in self._labels if label not in columns]
-        if len(new) == len(self._labels) and self._texts[0] in columns:
-            for label in new:
-                columns[label] = [None] * len(self._places)
-                self.messages.append(f"a column {label!r} is added; the file has none")
-            new = []
-        others = [name for name in names if name not in self._labels]
-        read_cells(self.path, [*new, *others])
-        if odd := [label for label in self._labels if label in names]:
-            raise ValueError(
-                f"'label' must be another column than the texts, got {odd[0]!r}."
-            )
-        self.columns, self.delimiter = columns, ","
-        if self.path.suffix.lower() == ".csv":
-            self.delimiter = find_delimiter(self.path)
-        if self.delimiter != ",":
-            self.messages.append(f"the cells are separated by {self.delimiter!r}")
-        for name in self._texts:
-            odd = [x for x in columns[name] if not isinstance(x, str) and x is not None]
-            if odd:
-                raise ValueError(
-                    f"column {name!r} of {str(self.path)!r} must hold text, got "
-                    f"{odd[0]!r}. Name a column of texts."
-                )
-        texts = list(zip(*(columns[name] for name in self._texts), strict=True))
-        has_text = [all(parts) for parts in texts]
-        self.rows = list(compress(range(len(texts)), has_text))
-        if not self.rows:
-            raise ValueError(f"column {names[0]!r} of {str(self.path)!r} has no text.")
-        if n_blank := len(texts) - len(self.rows):
-            self.messages.append(f"{n_blank:,} rows have no text and are left out")
-        single = len(self._texts) == 1
-        self.texts = [texts[row][0] if single else texts[row] for row in self.rows]
-        for name in self._texts:
-            self._table.check_characters(name)
-
-    @cached_property
-    def _table(self):
-        place = self._places, self._place
-        return Table(self.path, self.columns, *place, self.rows, self.messages)
-
-    def _read_labels(self, column, form):
-        return self._table.read_labels(column, form, self.target)
+        return find_folder(self.path, self._about, self._folder)
 
     def find_classes(self):
         """Return the classes of the file, list; the most frequent first."""
         if self.target == "regression":
             return []
-        if self.cells is not None and self.cells.several:
-            return list(self.cells.columns)
+        cells = self.table.cells
+        if cells is not None and cells.several:
+            return list(cells.columns)
         counts = Counter(list_classes(self.given.values()))
         return [label for label, _ in counts.most_common()]
 
@@ -238,8 +162,8 @@ class Project:
                 f"the {kind} {text!r:.100} must not hold {odd!r}, which a {suffix} "
                 "file cannot hold. Nothing was recorded."
             )
-        if kind == "class" and self.cells is not None:
-            self.cells.join([text])
+        if kind == "class" and self.table.cells is not None:
+            self.table.cells.join([text])
 
     def _compare_classes(self):
         """Add a message about classes that differ in upper and lower case only."""
@@ -266,7 +190,7 @@ class Project:
                 self.texts,
                 self.folder / "session",
                 refit="background",
-                encode=self._encode,
+                encode=self.table.encode,
                 audit_every=_AUDIT_EVERY,
                 max_similarity=_MAX_SIMILARITY,
                 annotator=annotator,
@@ -325,12 +249,7 @@ class Project:
                     "Use --folder with another folder."
                 )
             labels, _ = to_indicator(labels, classes)
-        learner.teach(self._take_texts(self.given), labels, refit=False)
-
-    def _take_texts(self, rows):
-        """Return the texts of some rows of the table."""
-        place = {row: i for i, row in enumerate(self.rows)}
-        return [self.texts[place[row]] for row in rows]
+        learner.teach(self.table.take(self.given), labels, refit=False)
 
     def _as_given(self, classes, known):
         """Return classes of the command line in the type of the labels of the file."""
@@ -376,9 +295,9 @@ class Project:
         try:
             message = write_output(self.folder, LABELED, self.output, write, mode)
         except ValueError as exc:
-            if self._fallback in (None, self._suffix):
+            if self.table.fallback in (None, self._suffix):
                 raise
-            before, self._suffix = self.output, self._fallback
+            before, self._suffix = self.output, self.table.fallback
             self.messages.append(f"{before} is not written: {exc}")
             message = write_output(self.folder, LABELED, self.output, write, mode)
         self.messages += [] if message is None else [message]
@@ -389,50 +308,34 @@ class Project:
         `classes` names the columns of a model of several classes. Return the numbers of
         labels by their source.
         """
-        predicted, scores, _ = predict_labels(model, self.texts, classes, self.target)
-        n, rows = len(self._places), Rows(self.session, self.given.values())
-        labels, added = [None] * n, {name: [None] * n for name in COLUMNS}
-        for id, row in enumerate(self.rows):
-            score = scores[id] if scores[id] is None else round(scores[id], 4)
-            cells = rows.describe(id, self.given.get(row), predicted[id], score)
-            labels[row] = cells.get("label")
-            for name in COLUMNS:
-                added[name][row] = cells.get(name)
-        labels = self._as_columns(labels, added["label_source"])
-        if self.cells is not None:
-            added["prediction"] = list(map(self.cells.join, added["prediction"]))
-        ours = {**labels, **{self._free_name(name): x for name, x in added.items()}}
-        table = self.columns, ours, self._free_name("note"), self.delimiter
-        self._write_output(lambda path: write_result(path, self.path, *table))
+        rows = Rows(self.session, self.given.values())
+        known = self.session.known_classes
+        batches = self._describe(rows, model, classes)
+        if self.table.fallback is not None:  # a second format gets the same rows
+            batches = list(batches)
+        self._write_output(lambda path: self.table.write(path, batches, known))
         return rows.count()
 
-    def _as_columns(self, labels, sources):
-        """Return labels as columns in the form of the file, dict of name to cells."""
-        if self.cells is None:
-            return {self.label: labels}
-        given = {
-            row: {name: self.columns[name][row] for name in self._labels}
-            for row, source in enumerate(sources)
-            if source == "given" and row not in self._table.stripped
-        }
-        columns = self.cells.write(labels, given)
-        return {
-            name if name in self._labels else self._free_name(name): cells
-            for name, cells in columns.items()
-        }
-
-    def _free_name(self, name):
-        """Return the name of a column that is added, other than those of the file."""
-        return free_name(name, self.columns)
+    def _describe(self, rows, model, classes):
+        """Yield the cells of the texts, a list of dicts for each part of the pool."""
+        for start in range(0, len(self.texts), ROWS):
+            part = self.texts[start : start + ROWS]
+            predicted, scores, _ = predict_labels(model, part, classes, self.target)
+            yield [
+                rows.describe(i, self.given.get(i), *cells)
+                for i, cells in enumerate(zip(predicted, scores, strict=True), start)
+            ]
 
     def labeled(self):
         """Return texts and labels to train on, and the texts without a label."""
-        labels = dict(self.session.labels)
-        place = {row: i for i, row in enumerate(self.rows)}
-        labels = {place[row]: label for row, label in self.given.items()} | labels
-        rest = [i for i in range(len(self.texts)) if i not in labels]
-        X = take_rows(self.texts, list(labels))
-        return X, list(labels.values()), take_rows(self.texts, rest)
+        answers = self.session.labels
+        positions = self.session.state.pool.positions(list(answers))
+        answers = zip(map(int, positions), answers.values(), strict=True)
+        labels, rest = {**self.given, **dict(answers)}, []
+        if self.table.encode is not None:  # no training reads all texts of a large one
+            unlabeled = [i for i in range(len(self.texts)) if i not in labels]
+            rest = take_rows(self.texts, unlabeled)
+        return self.table.take(labels), list(labels.values()), rest
 
     def stamp(self, options):
         """Return a hash of the table, what people said, and options of the model."""
@@ -453,10 +356,10 @@ class Project:
 
         `classes` names the columns of a model of several classes.
         """
-        about = {"text": self._texts, "label": self.label, "stamp": stamp}
+        about = {"text": self._about["text"], "label": self.label, "stamp": stamp}
         if self.target != "single-label":
             about |= {"target": self.target, "classes": classes}
-            about["separator"] = self._separator
+            about["separator"] = self._about["separator"]
         return save_model(model, self.folder, about)
 
 

@@ -1,38 +1,108 @@
-"""The labels and texts in the cells of a table, checked."""
+"""The tables of a project: a file in memory, or files whose texts stay on the disk."""
 
 import math
 import re
-from dataclasses import dataclass, field
-from typing import Any
+from itertools import chain, compress, count
 
-from .._utils._labels import is_missing
+from .._utils._labels import is_missing, predict_labels
+from ..datasets import open_pool
+from ..datasets._label_cells import JOIN, LabelCells, find_label_cells
+from ..datasets._parts import find_files, open_part
 from ..datasets._reader import (
     as_numbers,
     check_finite,
+    find_delimiter,
     is_untyped,
+    read_cells,
     refuse_fractions,
 )
+from ..datasets._writer import free_name
+from ..session import PAIR
+from ._record import make_folder
+from ._result import COLUMNS, write_result
 
+ROWS = 8192  # that are predicted and written at a time
 _HALF = re.compile("[\ud800-\udfff]")  # of a character
 
 
-@dataclass
 class Table:
-    """The columns of a table, and the rows that have a text.
+    """A file in memory: the rows that have a text, and the columns of labels.
 
-    `places` are the places of the rows in the file, of the kind `place`. `messages` are
-    what a person should know, and `stripped` the rows whose labels had spaces around.
+    Attributes
+    ----------
+    columns : dict of str to list
+        All cells of the file, or those of its labeled rows.
+    rows : list of int
+        The row of `columns` of each text.
+    texts : sequence
+    cells : LabelCells or None
+        How several classes per text are written.
+    target : str
+        "single-label", "multi-label" or "regression".
+    suffix : str
+        The format of the labeled table.
+    messages : list of str
+        What a person should know about the file.
     """
 
-    path: Any
-    columns: dict[str, Any]
-    places: Any
-    place: str
-    rows: Any
-    messages: list[str]
-    stripped: set[int] = field(default_factory=set)
+    encode: str | None = "background"  # how a session computes the features
+    fallback: str | None = ".jsonl"  # the format for what another cannot hold
 
-    def check_characters(self, column):
+    def __init__(self, path, texts, label, *, separator, regression):
+        self.path, self._names = path, texts
+        self.labels = [label] if isinstance(label, str) else list(label)
+        self.suffix, self.messages = path.suffix, []
+        self._separator, self._stripped = separator, set()
+        self._read()
+        self.cells, self.target = None, "regression"
+        if not regression:
+            self.cells = find_label_cells(self.columns, label, separator, path)
+            self.target = "single-label" if self.cells is None else "multi-label"
+        elif separator is not None or not isinstance(label, str):
+            raise ValueError(
+                "'regression' must be False for several classes per text, got True. "
+                "Name one column of numbers."
+            )
+
+    def _read(self):
+        """Read all columns; find the rows that have a text."""
+        columns, self._places, self._place = read_cells(self.path)
+        new = [label for label in self.labels if label not in columns]
+        if len(new) == len(self.labels) and self._names[0] in columns:
+            for label in new:
+                columns[label] = [None] * len(self._places)
+                self.messages.append(f"a column {label!r} is added; the file has none")
+            new = []
+        others = [name for name in self._names if name not in self.labels]
+        read_cells(self.path, [*new, *others])
+        if odd := [label for label in self.labels if label in self._names]:
+            raise ValueError(
+                f"'label' must be another column than the texts, got {odd[0]!r}."
+            )
+        self.columns, self._delimiter = columns, ","
+        if self.path.suffix.lower() == ".csv":
+            self._delimiter = find_delimiter(self.path)
+        if self._delimiter != ",":
+            self.messages.append(f"the cells are separated by {self._delimiter!r}")
+        for name in self._names:
+            odd = [x for x in columns[name] if not isinstance(x, str) and x is not None]
+            if odd:
+                raise ValueError(
+                    f"{self._name(name)} must hold text, got {odd[0]!r}. Name a column "
+                    "of texts."
+                )
+        texts = list(zip(*(columns[name] for name in self._names), strict=True))
+        self.rows = list(compress(count(), map(all, texts)))
+        if not self.rows:
+            raise ValueError(f"{self._name(self._names[0])} has no text.")
+        if n_blank := len(texts) - len(self.rows):
+            self.messages.append(f"{n_blank:,} rows have no text and are left out")
+        single = len(self._names) == 1
+        self.texts = [texts[row][0] if single else texts[row] for row in self.rows]
+        for name in self._names:
+            self._check_characters(name)
+
+    def _check_characters(self, column):
         """Refuse halves of characters, which no encoder reads, and count NULs."""
         cells = self.columns[column]
         for row, text in enumerate(cells):
@@ -47,17 +117,45 @@ class Table:
                 "read"
             )
 
-    def read_labels(self, column, form, target):
+    def make_pool(self, folder):
+        """Make `texts` ready; the texts of a file in memory are."""
+
+    def take(self, positions):
+        """Return the texts at some positions."""
+        return [self.texts[i] for i in positions]
+
+    def read_given(self):
+        """Return the labels of the file, dict of position of the text to label."""
+        return self._by_position(self.labels[0], self.cells)
+
+    def read_suggested(self, column):
+        """Return the labels of another column, dict of position to label."""
+        read_cells(self.path, [column])  # names the columns that there are
+        if column in self.labels:
+            raise ValueError(
+                f"'suggest' must be another column than the labels, got {column!r}."
+            )
+        cells = None
+        if self.cells is not None:
+            cells = find_label_cells(self.columns, column, None, self.path)
+            cells = cells or LabelCells(column, self._separator or JOIN, self.path)
+        return self._by_position(column, cells)
+
+    def _by_position(self, column, cells):
+        labels = self._read_labels(column, cells)
+        position = {row: i for i, row in enumerate(self.rows)}
+        return {position[row]: label for row, label in labels.items()}
+
+    def _read_labels(self, column, cells):
         """Return the labels of the rows that have one and a text, dict of row to label.
 
-        `form` is a LabelCells for lists of names, None for single labels. Floats that
-        stand for integers, as pandas writes them, become integers.
+        Floats that stand for integers, as pandas writes them, become integers.
         """
-        if form is not None:
-            lists = form.read(self.columns, self.places, self.place)
+        if cells is not None:
+            lists = cells.read(self.columns, self._places, self._place)
             return self._strip({row: lists[row] for row in self.rows})
         known = self._strip({row: self.columns[column][row] for row in self.rows})
-        if target == "regression":
+        if self.target == "regression":
             return self._read_numbers(column, known)
         kinds = {type(value) for value in known.values()}
         if kinds == {float} and all(value.is_integer() for value in known.values()):
@@ -71,8 +169,8 @@ class Table:
         numbers = known.values()
         if is_untyped(self.path):
             numbers = as_numbers(list(numbers))
-        at = [self.places[row] for row in known]
-        check_finite(numbers, column, self.path, at, self.place)
+        at = [self._places[row] for row in known]
+        check_finite(numbers, column, self.path, at, self._place)
         refuse_fractions(numbers, column, self.path)
         return known
 
@@ -85,7 +183,7 @@ class Table:
             self.messages.append(
                 f"{n:,} labels had spaces around them, which are removed"
             )
-        self.stripped.update(changed)
+        self._stripped.update(changed)
         return known
 
     def _read_numbers(self, column, known):
@@ -107,7 +205,38 @@ class Table:
         return f"column {column!r} of {str(self.path)!r}"
 
     def _where(self, row):
-        return f"{self.place.removesuffix('s')} {self.places[row]}"
+        return f"{self._place.removesuffix('s')} {self._places[row]}"
+
+    def write(self, path, batches, known_classes):
+        """Write all columns, with those of `batches`: lists of cells of each text."""
+        n = len(self._places)
+        labels, added = [None] * n, {name: [None] * n for name in COLUMNS}
+        for row, cells in zip(self.rows, chain(*batches), strict=True):
+            score = cells["probability"]
+            cells = {**cells, "probability": score and round(score, 4)}
+            labels[row] = cells.get("label")
+            for name in COLUMNS:
+                added[name][row] = cells.get(name)
+        columns = self._as_columns(labels, added["label_source"])
+        if self.cells is not None:
+            added["prediction"] = list(map(self.cells.join, added["prediction"]))
+        columns |= {free_name(name, self.columns): x for name, x in added.items()}
+        note = free_name("note", self.columns)
+        write_result(path, self.path, self.columns, columns, note, self._delimiter)
+
+    def _as_columns(self, labels, sources):
+        """Return labels as columns in the form of the file, dict of name to cells."""
+        if self.cells is None:
+            return {self.labels[0]: labels}
+        given = {
+            row: {name: self.columns[name][row] for name in self.labels}
+            for row, source in enumerate(sources)
+            if source == "given" and row not in self._stripped
+        }
+        return {
+            name if name in self.labels else free_name(name, self.columns): cells
+            for name, cells in self.cells.write(labels, given).items()
+        }
 
 
 def _strip_label(label):
@@ -115,3 +244,131 @@ def _strip_label(label):
     if isinstance(label, list):
         return list(dict.fromkeys(name.strip() for name in label))
     return label.strip() if isinstance(label, str) else label
+
+
+class LargeTable(Table):
+    """Files whose texts are read where they are; in memory are only their labels."""
+
+    encode = None  # the features are there
+    fallback = None
+
+    def __init__(self, path, texts, label, *, id, **options):
+        self._id = id
+        super().__init__(path, texts, label, **options)
+        self.suffix = ".parquet"
+
+    def _read(self):
+        """Read the cells of the rows that have a label."""
+        self.columns = {name: [] for name in self.labels}
+        self._places, self._place = [], "rows (counted from 0)"
+        files, _ = find_files(self.path)
+        parts = list(map(self._open_labels, files))
+        shown, start = ", ".join(map(repr, self.labels)), 0
+        if not any(parts):
+            self.messages = [f"a column {shown} is added; the files have none"]
+            files = parts = []
+        for file, part in zip(files, parts, strict=True):
+            if part is None:
+                self.messages.append(
+                    f"{file.name} has no column {shown}: its texts have no labels"
+                )
+                texts = open_part(file, self._names)
+                start += sum(batch.num_rows for batch in texts.batches())
+                continue
+            for batch in part.batches():
+                cells = [column.to_pylist() for column in batch.columns]
+                for row, values in enumerate(zip(*cells, strict=True), start):
+                    if not all(map(is_missing, values)):
+                        self._places.append(row)
+                        for name, cell in zip(self.labels, values, strict=True):
+                            self.columns[name].append(cell)
+                start += batch.num_rows
+        self.rows = range(len(self._places))
+
+    def _open_labels(self, file):
+        """Return the labels of a file as a Part, None without any column of labels."""
+        try:
+            return open_part(file, self.labels)
+        except ValueError:
+            open_part(file, self._names)  # damage is an error
+            if any(_has_column(file, name) for name in self.labels):
+                raise
+            return None
+
+    def make_pool(self, folder):
+        """Open the texts, whose cache is in a folder."""
+        make_folder(folder, self.path)
+        names = self._names[0] if len(self._names) == 1 else self._names
+        self.texts = open_pool(self.path, names, id=self._id, cache=folder / "pool")
+
+    def take(self, positions):
+        """Return the texts at some positions."""
+        return self.texts[list(positions)]
+
+    def _by_position(self, column, cells):
+        labels = self._read_labels(column, cells)
+        return {self._places[row]: label for row, label in labels.items()}
+
+    def write(self, path, batches, known_classes):
+        """Write ids, texts, labels and predictions as Parquet."""
+        kind = float if self.target == "regression" else type((*known_classes, "")[0])
+        kind = [kind] if self.target == "multi-label" else kind
+        _write_parquet(path, self.texts, batches, kind, ("label", *COLUMNS))
+
+
+def _has_column(file, name):
+    try:
+        open_part(file, [name])
+    except ValueError:
+        return False
+    return True
+
+
+def write_predictions(path, pool, model, classes, target):
+    """Write ids, texts and the predictions of a model as Parquet."""
+
+    def batches():
+        for start in range(0, len(pool), ROWS):
+            part = pool[start : start + ROWS]
+            labels, scores, _ = predict_labels(model, part, classes, target)
+            yield [
+                {"prediction": label, "probability": score}
+                for label, score in zip(labels, scores, strict=True)
+            ]
+
+    first = predict_labels(model, pool[:1], classes, target)[0][0]
+    kind = type(first)
+    if isinstance(first, list):
+        kind = [type(first[0]) if first else str]
+    _write_parquet(path, pool, batches(), kind, ("prediction", "probability"))
+
+
+def _write_parquet(path, pool, batches, kind, names):
+    """Write a Parquet file of texts and of the cells `names` of `batches`.
+
+    `kind` is the type of the labels, in a list for lists of them.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    texts = PAIR if isinstance(pool[0], tuple) else ["text"]
+    types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+    label = pa.list_(types[kind[0]]) if isinstance(kind, list) else types[kind]
+    special = {"label": label, "prediction": label, "flag": pa.bool_()}
+    special |= {"probability": pa.float64(), "seconds": pa.float64()}
+    id_type = pa.int64() if isinstance(pool.ids[0], int) else pa.large_string()
+    fields = [("id", id_type), *((name, pa.large_string()) for name in texts)]
+    fields += [(name, special.get(name, pa.string())) for name in names]
+    start, schema = 0, pa.schema(fields)
+    with pq.ParquetWriter(path, schema) as writer:
+        for rows in batches:
+            part = pool[start : start + len(rows)]
+            start += len(rows)
+            columns = [list(part.ids)]
+            columns += map(list, zip(*part, strict=True)) if len(texts) == 2 else [part]
+            columns += [[row.get(name) for row in rows] for name in names]
+            arrays = [
+                pa.array(column, field.type)
+                for column, field in zip(columns, schema, strict=True)
+            ]
+            writer.write_batch(pa.record_batch(arrays, schema=schema))

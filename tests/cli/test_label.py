@@ -719,7 +719,7 @@ def test_numbers_with_fractions_need_the_flag(label, columns, tmp_path, capsys):
 
 
 def test_fine_tuning_for_several_classes(label, several, tmp_path, monkeypatch):
-    monkeypatch.setattr("skactive.cli._train._LEAST_OF_SEVERAL", 10)
+    monkeypatch.setattr("skactive.cli._model._LEAST_OF_SEVERAL", 10)
     names = ["good", "new", "red"]
     run = {"file": several("columns", 30), "columns": ("text", names)}
     status, _ = label(_answer_several, **run)

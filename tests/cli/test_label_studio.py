@@ -17,9 +17,9 @@ from ..labeling._fake_label_studio import FakeLabelStudio
 ANN = "ann@example.com"
 
 
-def make_model(args, folder, target):
+def make_model(settings, folder):
     model = LogisticRegression()
-    if target == "multi-label":
+    if settings.target == "multi-label":
         model = OneVsRestClassifier(model)
     return make_pipeline(TfidfVectorizer(), model)
 
@@ -28,7 +28,7 @@ def make_model(args, folder, target):
 def server(monkeypatch):
     """Return a server and its URL; the classifier is one of words."""
     monkeypatch.setenv("LABEL_STUDIO_API_KEY", f"legacy-{ANN}")
-    monkeypatch.setattr("skactive.cli._label_studio.make_model", make_model)
+    monkeypatch.setattr("skactive.cli._model.make_model", make_model)
     server = FakeLabelStudio(ANN)
     with server.serve() as server.url:
         yield server

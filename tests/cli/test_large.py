@@ -45,7 +45,7 @@ def folder(columns, tmp_path, request):
 def encode(tiny_bert, tmp_path):
     def encode(folder, *options):
         out = str(tmp_path / "features")
-        place = ["encode", str(folder), "--text", "text", "--out", out]
+        place = ["encode", str(folder), "--text", "text", "--folder", out]
         return main([*place, "--model", tiny_bert, *options])
 
     return encode
@@ -167,12 +167,12 @@ def test_a_folder_without_features_names_the_command(folder, options, capsys):
     place = ["label", str(folder), "--text", "text", "--label", "label", "--terminal"]
     assert main([*place, *options]) == 1
     error = capsys.readouterr().err
-    assert f"Run `skactive encode {folder} --text text --out" in error
+    assert f"Run `skactive encode {folder} --text text --folder" in error
 
 
 def test_texts_are_read_in_parts(encode, label, folder, tmp_path, monkeypatch):
     encode(folder)
-    monkeypatch.setattr("skactive.labeling._large_project._ROWS", 4)
+    monkeypatch.setattr("skactive.labeling._project.ROWS", 4)
     sizes, read = [], TextFile.read_texts
 
     def spy(self, rows):

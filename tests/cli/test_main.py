@@ -78,7 +78,7 @@ def test_the_help_shows_every_default(capsys, name, defaults):
         (["demo", "--rounds", "0"], r"--rounds: must be a positive integer, got '0'"),
         (["demo", "--seeds", "x"], r"--seeds: .* got 'x'\. See `skactive demo --help`"),
         (["demo", "--batch-size", "1.5"], r"--batch-size: .* got '1.5'"),
-        (["demo", "--out"], r"--out: expected one argument"),
+        (["demo", "--folder"], r"--folder: expected one argument"),
         (["demo", "--data", "a.csv"], r"unrecognized arguments: --data a.csv"),
         (["simulate"], r"required: FILE, --text, --label"),
     ],

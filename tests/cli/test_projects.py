@@ -295,7 +295,7 @@ def test_files_of_a_large_table_are_no_more_readable_than_it(tiny_bert, tmp_path
     table.chmod(0o600)
     (tmp_path / "features.encoder.json").write_text("mine")
     command = ["encode", str(table), "--text", "text", "--model", tiny_bert]
-    assert main([*command, "--out", str(tmp_path / "features")]) == 0
+    assert main([*command, "--folder", str(tmp_path / "features")]) == 0
     for folder in ("large.skactive", "features"):
         assert stat.S_IMODE((tmp_path / folder).stat().st_mode) == 0o700
     assert (tmp_path / "features.encoder.1.json").read_text() == "mine"

@@ -6,12 +6,12 @@ import threading
 import pytest
 
 from skactive.cli import main
-from skactive.cli._signals import interrupt_at_sigterm
+from skactive.cli._main import interrupt_at_sigterm
 
 
 def test_sigterm_interrupts_a_command(monkeypatch, capsys):
     # Without the handler, this process would end here.
-    def run(args):
+    def run(**options):
         assert signal.getsignal(signal.SIGTERM) is signal.default_int_handler
         signal.raise_signal(signal.SIGTERM)
 

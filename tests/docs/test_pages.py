@@ -116,11 +116,13 @@ def test_the_pages_install_extras_that_exist():
 
 def test_words_and_commands_are_found(tmp_path):
     page = tmp_path / "page.md"
-    page.write_text("Two words.\n```sh\n.venv/bin/skactive demo \\\n  --out x\n```\n")
+    page.write_text(
+        "Two words.\n```sh\n.venv/bin/skactive demo \\\n  --folder x\n```\n"
+    )
     assert count_words(page) == 2
     example = tmp_path / "plot_example.py"
     example.write_text('"""Two words."""\nx = "no word"\n# %%\n# Three more words.\n')
     assert count_words(example) == 5
     assert [split_command(line) for line in read_commands(page)] == [
-        [[".venv/bin/skactive", "demo", "--out", "x"]]
+        [[".venv/bin/skactive", "demo", "--folder", "x"]]
     ]

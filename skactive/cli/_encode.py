@@ -1,0 +1,74 @@
+"""The command `encode`: features of tables larger than memory, for `label`."""
+
+import json
+from pathlib import Path
+
+from sklearn.pipeline import make_pipeline
+
+from .._storage._outputs import write_own
+from .._text_classifier import packaged_model
+from ..bert import BertFeatures, open_checkpoint
+from ..datasets import open_pool
+from ..features import StaticFeatures
+from ..labeling import make_folder, plain_folder
+from ._model import one_or_several, say
+
+_ABOUT = "encoder.json"
+
+
+def run_encode(file, text, folder, model, max_length, static, dtype):
+    """Run the command `encode`."""
+    path, folder = Path(file).expanduser(), folder.expanduser()
+    about = {"model": model, "static": static, "max_length": max_length}
+    if model is None and not static:
+        about["model"] = packaged_model()
+    elif not static:
+        open_checkpoint(model)
+    project = plain_folder(path)
+    encoder = _make_encoder(about)
+    if path.exists():  # else opening says so
+        make_folder(project, path)
+    pool = open_pool(path, one_or_several(text), cache=project / "pool")
+    make_folder(folder, path)
+    try:
+        features = encoder.transform_to(pool, folder, dtype=dtype)
+    except KeyboardInterrupt as exc:
+        raise KeyboardInterrupt("the same command goes on where it stopped") from exc
+    content, file = json.dumps(about).encode(), _about_file(folder)
+    _, kept = write_own(file, lambda path: path.write_bytes(content))
+    if kept is not None:
+        say(f"{file} was of another program: it is kept as {kept}")
+    width = features.find_rows(pool[:1])[0].shape[1]
+    print(f"{folder}: {width} features of {len(pool):,} texts")
+    return 0
+
+
+def _about_file(folder):
+    """Return the file next to a folder of features that says who wrote them."""
+    return folder.with_name(f"{folder.name}.{_ABOUT}")
+
+
+def _make_encoder(about):
+    """Return the transformer of the options of `encode`."""
+    if about["static"]:
+        named = {} if about["model"] is None else {"model": about["model"]}
+        return StaticFeatures(**named, max_length=about["max_length"])
+    return BertFeatures(about["model"], max_length=about["max_length"])
+
+
+def add_encoder(model, features):
+    """Return a trained model with the encoder of its features, None if it is unknown.
+
+    `features` is the folder that `encode` wrote.
+    """
+    path = _about_file(Path(features))
+    if not path.is_file():
+        return None
+    try:
+        encoder = _make_encoder(json.loads(path.read_bytes()))
+    except (ValueError, LookupError, TypeError) as exc:
+        raise ValueError(
+            f"{str(path)!r} must be what `skactive encode` wrote, got a damaged file "
+            f"({exc}). Restore it, or run the same `skactive encode` again."
+        ) from exc
+    return make_pipeline(encoder, model.steps[-1][1])

@@ -1,0 +1,115 @@
+"""The parser of the command line, made from the table commands.toml."""
+
+import argparse
+import tomllib
+from pathlib import Path
+
+from .. import __version__
+
+_TABLE = Path(__file__).with_name("commands.toml")
+_ONE_OF = {"--classes", "--classes-file"}  # at most one may be named
+
+
+class UsageError(Exception):
+    """An error in the command line."""
+
+
+class Parser(argparse.ArgumentParser):
+    """Parser whose errors are reported by `main` in one line."""
+
+    def error(self, message):
+        raise UsageError(f"{message.rstrip('.')}. See `{self.prog} --help`.")
+
+
+def make_parser():
+    """Return the parser of all commands."""
+    table = tomllib.loads(_TABLE.read_text(encoding="utf-8"))
+    parser = Parser(prog="skactive", description="Active learning for text.")
+    parser.add_argument(
+        "--version", action="version", version=f"skactive {__version__}"
+    )
+    parser.add_argument(
+        "--traceback", action="store_true", help="show where an error came from"
+    )
+    parser.set_defaults(run=None)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    _add_commands(commands, table["commands"], table["shared"])
+    return parser
+
+
+def _add_commands(commands, table, shared):
+    """Add the commands of a table, and the actions below them."""
+    for name, about in table.items():
+        command = commands.add_parser(
+            name, help=about["help"], description=about["description"]
+        )
+        command.set_defaults(run=about.get("run"))
+        if "actions" in about:
+            actions = {"title": "actions", "metavar": "ACTION", "required": True}
+            place = command.add_subparsers(**actions)
+            _add_commands(place, about["actions"], shared)
+        for title, options in about.get("groups", {}).items():
+            is_own = title in ("arguments", "options")  # argparse has such groups
+            place = command if is_own else command.add_argument_group(title)
+            included = {x: shared[x] for x in options.pop("include", ())}
+            _add_options(place, included | options)
+
+
+def _add_options(place, options):
+    one_of = place
+    if options.keys() >= _ONE_OF:
+        one_of = place.add_mutually_exclusive_group()
+    for name, about in options.items():
+        keywords = dict(about)
+        if keywords.pop("flag", False):
+            keywords["action"] = "store_true"
+        if kind := keywords.pop("type", None):
+            keywords["type"] = _TYPES[kind]
+            keywords.setdefault("metavar", "N")
+        (one_of if name in _ONE_OF else place).add_argument(name, **keywords)
+
+
+def _as_names(text):
+    """Return different names that are separated by commas, list of str."""
+    names = [name.strip() for name in text.split(",")]
+    if len(names) < 2 or not all(names) or len(set(names)) < len(names):
+        raise argparse.ArgumentTypeError(
+            f"must be at least two different classes, separated by commas, got {text!r}"
+        )
+    return names
+
+
+def _as_seconds(text):
+    """Return a positive number of seconds."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be a positive number, got {text!r}")
+    return value
+
+
+def _as_count_or_zero(text):
+    """Return an integer of at least 0."""
+    return 0 if text == "0" else _as_count(text)
+
+
+def _as_count(text):
+    """Return a positive integer."""
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be a positive integer, got {text!r}")
+    return value
+
+
+_TYPES = {
+    "count": _as_count,
+    "count_or_zero": _as_count_or_zero,
+    "names": _as_names,
+    "path": Path,
+    "seconds": _as_seconds,
+}
