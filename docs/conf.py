@@ -47,7 +47,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx_copybutton",
     "sphinx_design",
-    "result_figures",
+    "result_pages",
     "skactive_site",
     "api_pages",
     "strategy_catalog",

@@ -57,12 +57,12 @@ def make_parser(doc):
     parser.add_argument(
         "--page",
         action="store_true",
-        help="write the page and its figures to docs/results",
+        help="write numbers, tables and figures to docs/results",
     )
     parser.add_argument(
         "--rebuild",
         action="store_true",
-        help="only the page, from the JSON in docs/results",
+        help="run nothing, take the JSON in docs/results",
     )
     parser.add_argument(
         "--figures",

@@ -1,4 +1,4 @@
-"""Values that the page of eindor2020.py is made of, and which runs count."""
+"""Values that the tables of eindor2020.py are made of, and which runs count."""
 
 import numpy as np
 
@@ -52,7 +52,7 @@ def is_learnt(records, pair):
 
 
 def judged(records):
-    """Pairs that verdicts rest on: those on which anything was learned.
+    """Pairs that are compared: those on which anything was learned.
 
     All, if nothing was learned on any, as may be in the smoke.
     """

@@ -1,13 +1,15 @@
-"""The tables of the page of eindor2020.py."""
+"""The tables and the pictures of eindor2020.py."""
+
+from itertools import product
 
 import numpy as np
 from eindor2020_cells import SCENARIOS
-from eindor2020_claims import compare
 from eindor2020_scores import (
     ALL,
     METRICS,
     STRATEGIES,
     by_data,
+    curve_means,
     gains,
     judged,
     last,
@@ -20,8 +22,11 @@ from eindor2020_scores import (
     trivial,
     undisturbed,
 )
-from pages import mean_std, table
-from verdicts import said
+from pages import figure_path, mean_std, said, table
+
+from skactive.analysis import wilcoxon
+from skactive.plotting import ActiveLearningCurveDisplay
+from skactive.simulation import Run
 
 NAMES = {
     "sst2": "SST-2",
@@ -39,9 +44,26 @@ def _within(chosen, scenario):
     return [pair for pair in chosen if pair[1] == scenario]
 
 
+def make_tables(records, settings):
+    """Leads over random choice, scores of each scenario, batches, seconds."""
+    tables = {"leads": leads(records)}
+    for scenario in SCENARIOS:
+        tables[scenario] = scores(records, scenario)
+    return tables | {"batches": batches(records), "times": times(records, settings)}
+
+
+def compare(records):
+    """Test each strategy against random choice by Wilcoxon over pairs."""
+    scores = {
+        s: [curve_means(records, pair, s, "f1").mean() for pair in judged(records)]
+        for s in ALL
+    }
+    return {s: wilcoxon(scores[s], scores["random"]) for s in STRATEGIES}
+
+
 def leads(records):
     """Leads over random choice: by scenario, in all, and tested over pairs."""
-    (tests, corrected), chosen, rows = compare(records), judged(records), []
+    tests, chosen, rows = compare(records), judged(records), []
     for s in STRATEGIES:
         cells = []
         for scenario in SCENARIOS:
@@ -50,8 +72,9 @@ def leads(records):
             cells.append(said(own) if len(own) else "")
         cells.append(said(by_data(chosen, mean_over(records, gains, [s]))))
         ahead = sum(gains(records, pair, s).mean() > 0 for pair in chosen)
-        cells += [f"{ahead} of {len(chosen)}", f"{tests[s].p_value:.3f}"]
-        rows.append([s, *cells, f"{corrected[s]:.3f}"])
+        p = tests[s].p_value
+        cells += [f"{ahead} of {len(chosen)}", f"{p:.3f}"]
+        rows.append([s, *cells, f"{min(len(tests) * p, 1.0):.3f}"])
     head = [f"{s}, {METRICS[metric_of(s)]}" for s in SCENARIOS]
     head = ["strategy", *head, "all, F1", "ahead on", "p", "p (Bonferroni)"]
     return table(head, rows)
@@ -119,3 +142,75 @@ def times(records, settings):
     rows.append(["(training of the last round)", n, *training, ""])
     head = ["strategy", "loops", *map(name_of, settings.data), "by those of LC"]
     return table(head, rows)
+
+
+def as_run(record, metric):
+    """Make the Run that a record is left of; it no longer knows what was asked."""
+    rounds = [
+        {"queried": [], "n_labeled": n, "scores": {metric: score}}
+        for n, score in zip(record["n_labeled"], record[metric], strict=True)
+    ]
+    return Run(rounds, info={"seed": record["seed"], "data": record["data"]})
+
+
+def draw(records, settings):
+    """Draw curves, a panel a pair, and what batches are like, a panel a scenario."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    data = settings.data
+    figure, axes = plt.subplots(
+        3, len(data), figsize=(3.2 * len(data) + 1.4, 8), squeeze=False
+    )
+    styles = {}
+    for ax, (scenario, name) in zip(axes.flat, product(SCENARIOS, data), strict=True):
+        if (name, scenario) not in pairs(records):
+            ax.remove()
+            continue
+        metric = metric_of(scenario)
+        curves = {
+            s: [as_run(r, metric) for r in pick(records, (name, scenario), s)]
+            for s in ALL
+        }
+        display = ActiveLearningCurveDisplay.from_runs(curves, band=None, ax=ax)
+        display.legend_.remove()
+        level = trivial(records, (name, scenario), metric) / 100
+        ax.axhline(level, color="0.5", linewidth=1, linestyle=":", zorder=0)
+        ax.set_title(f"{name_of(name)}, {scenario}", fontsize=9)
+        ax.set_ylabel(METRICS[metric])
+        styles = display.lines_
+    _finish(figure, styles, settings, "eindor2020_curves.png")
+    plt.close(figure)
+
+    figure, axes = plt.subplots(1, 3, figsize=(10.5, 3.4))
+    for ax, scenario in zip(axes, SCENARIOS, strict=True):
+        own = [pair for pair in judged(records) if pair[1] == scenario]
+        if not own:
+            ax.remove()
+            continue
+        for s, line in styles.items():
+            x, y = (
+                by_data(own, mean_over(records, relative, [s], key)).mean()
+                for key in ("diversity", "representativeness")
+            )
+            style = {"marker": line.get_marker(), "color": line.get_color()}
+            ax.plot(x, y, linestyle="", markersize=7, **style)
+        ax.axhline(0, color="0.8", linewidth=1, zorder=0)
+        ax.axvline(0, color="0.8", linewidth=1, zorder=0)
+        ax.margins(0.1)
+        ax.set_title(scenario, fontsize=9)
+        ax.set_xlabel("diversity, % above random")
+    axes[0].set_ylabel("representativeness, % above random")
+    marks = dict(zip(styles, axes[0].get_lines(), strict=False))
+    _finish(figure, marks, settings, "eindor2020_batches.png")
+    plt.close(figure)
+
+
+def _finish(figure, lines, settings, name):
+    """Lay out the panels, with one legend on the right, and save."""
+    figure.set_layout_engine("constrained")
+    place = {"loc": "outside right center", "frameon": False}
+    figure.legend(list(lines.values()), list(lines), **place)
+    figure.savefig(figure_path(settings, name), dpi=64)

@@ -1,4 +1,4 @@
-"""Pages of results: tables, where the numbers come from, and the files they fill."""
+"""Results for docs/results: tables, numbers and pictures. Pages are written by hand."""
 
 import datetime
 import json
@@ -12,11 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
+from skactive.analysis import paired_t
+
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "results"
-BUSY = (
-    "Other work ran on the two cores, so seconds are processor seconds of one thread. "
-    "The load increases them, but has little influence on their ratios."
-)
 
 
 def mean_std(values, digits=3):
@@ -26,8 +24,22 @@ def mean_std(values, digits=3):
     return f"{values.mean():.{digits}f}{spread}"
 
 
+def said(values, digits=1, unit=""):
+    """Write a mean difference, with its 95 % t interval if there are several values."""
+    if len(values) < 2:
+        return f"{np.mean(values):+.{digits}f}{unit}"
+    test = paired_t(values, np.zeros(len(values)))
+    return f"{test.difference:+.{digits}f}{unit} {said_interval(test, digits)}"
+
+
+def said_interval(test, digits=1):
+    """Write the interval of a t test."""
+    low, high = test.interval
+    return f"[{low:+.{digits}f}, {high:+.{digits}f}]"
+
+
 def table(head, rows):
-    """Write a Markdown table.
+    """Return the lines of a Markdown table.
 
     Raises
     ------
@@ -38,21 +50,7 @@ def table(head, rows):
     if not rows or any(len(row) != len(head) for row in rows):
         raise ValueError(f"a table of {len(head)} columns got {rows[:3]}")
     lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def claims_table(claims):
-    """Write the claims of a paper next to the measurements.
-
-    Parameters
-    ----------
-    claims : list of (str, str, str, bool or None)
-        What the paper claims, its figures, ours, and whether it holds here; None
-        where our runs cannot tell.
-    """
-    verdicts = {True: "holds", False: "does not hold", None: "cannot tell"}
-    rows = [[*claim[:3], verdicts[claim[3]]] for claim in claims]
-    return table(["claim", "paper", "here", "verdict"], rows)
+    return [f"| {' | '.join(line)} |" for line in lines]
 
 
 def provenance(settings):
@@ -91,42 +89,58 @@ def processor():
     return f"{found[0]}, {os.cpu_count()} cores"
 
 
-def write_page(settings, name, text):
-    """Print a page; with `--page`, write it among the documents."""
-    if settings.page:
-        DOCS.mkdir(parents=True, exist_ok=True)
-        (DOCS / f"{name}.md").write_text(text.rstrip() + "\n", encoding="utf-8")
-    else:
-        (settings.out / f"{name}.md").write_text(text, encoding="utf-8")
-    print(text)
+def write_results(settings, name, records, tables):
+    """Write tables and records as JSON, and print the tables.
 
+    The file is docs/results/<name>.json with `--page`, otherwise in `--out`.
 
-def write_records(settings, name, records):
-    """Write what a page was made from, a record a line, and how it came about.
-
-    Next to the page with `--page`, otherwise in the folder of the results.
+    Parameters
+    ----------
+    settings : argparse.Namespace
+    name : str
+    records : list of dict
+        One line of the file each.
+    tables : dict of str to list of str
+        Lines of Markdown; a page shows them with the directive `result-table`.
     """
     folder = DOCS if settings.page else settings.out
     folder.mkdir(parents=True, exist_ok=True)
-    lines = ",\n".join(json.dumps(record) for record in records)
-    came = json.dumps(settings.provenance)
-    under = json.dumps({name: getattr(settings, name) for name in settings.of_scale})
-    text = (
-        f'{{"provenance": {came},\n"settings": {under},\n"records": [\n{lines}\n]}}\n'
+    write_json(
+        folder / f"{name}.json",
+        provenance=settings.provenance,
+        settings={name: getattr(settings, name) for name in settings.of_scale},
+        tables=tables,
+        records=records,
     )
-    (folder / f"{name}.json").write_text(text, encoding="utf-8")
+    print_tables(tables)
+    print(settings.provenance)
+
+
+def write_json(path, *, tables, records, **entries):
+    """Write a file with one line for each entry, row of a table, and record."""
+    lines = [f'"{key}": {json.dumps(value)}' for key, value in entries.items()]
+    lines.append(f'"tables": {json.dumps(tables, ensure_ascii=False, indent=0)}')
+    records = ",\n".join(map(json.dumps, records))
+    lines.append(f'"records": [\n{records}\n]')
+    text = ",\n".join(lines)
+    path.write_text(f"{{{text}}}\n", encoding="utf-8")
+
+
+def print_tables(tables):
+    for title, lines in tables.items():
+        print(f"## {title}\n", *lines, "", sep="\n")
 
 
 def read_records(settings, name):
-    """Read back what :func:`write_records` wrote next to the page, settings too."""
+    """Read back what :func:`write_results` wrote next to the page, settings too."""
     kept = json.loads((DOCS / f"{name}.json").read_text(encoding="utf-8"))
     settings.provenance = kept["provenance"]
     vars(settings).update(kept["settings"])
     return kept["records"]
 
 
-def publish(settings, name, run, draw, page, check):
-    """Run, or read what is kept, and write the page with its numbers and pictures.
+def publish(settings, name, run, draw, make_tables, check):
+    """Run, or read what is kept, and write tables, numbers and pictures.
 
     Parameters
     ----------
@@ -135,22 +149,22 @@ def publish(settings, name, run, draw, page, check):
         Of the page.
     run : callable
         `run(settings)` gives the records.
-    draw, page : callable
-        `draw(records, settings)`, then `page(records, settings)`, which gives the text.
+    draw, make_tables : callable
+        `draw(records, settings)`; `make_tables(records, settings)` gives tables by
+        name.
     check : callable
-        `check(records, settings, text)` stops where the smoke is not as it should be.
+        `check(records, settings, tables)` stops where the smoke is not as it should be.
     """
     if settings.figures:
         draw(read_records(settings, name), settings)
         return
     settings.provenance = provenance(settings)
     records = read_records(settings, name) if settings.rebuild else run(settings)
+    tables = make_tables(records, settings)
     draw(records, settings)
-    text = page(records, settings)
-    write_records(settings, name, records)
-    write_page(settings, name, text)
+    write_results(settings, name, records, tables)
     if settings.scale == "smoke":
-        check(records, settings, text)
+        check(records, settings, tables)
         print("smoke: passed", file=sys.stderr)
 
 

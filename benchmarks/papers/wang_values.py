@@ -1,9 +1,8 @@
-"""What the page of wang.py is made of: scores, epochs and seconds of its runs."""
+"""What the tables of wang.py are made of: scores, epochs and seconds of its runs."""
 
 import numpy as np
-from verdicts import above
 
-from skactive.analysis import equal_time
+from skactive.analysis import equal_time, paired_t
 from skactive.simulation import Run
 
 # The paper's task that a data set is or stands in for.
@@ -22,7 +21,6 @@ TASKS = {
 }
 LARGE = ("MNLI", "QQP", "QNLI", "SST-2")
 SMALL = ("CoLA", "STS-B", "MRPC", "RTE")
-AT_HAND = ("mnli", "qnli", "sst2", "cola", "stsb", "mrpc", "rte")
 POINT = 1.0
 PHASES = ("precomputation", "fit")
 # Training ends after so many epochs in a row that gain less than this.
@@ -71,7 +69,7 @@ def pairs(records, settings, data, n_last):
     )
 
 
-# Data sets that count, and values over them.
+# Data sets that count.
 
 
 def learns(records, settings, data):
@@ -79,15 +77,16 @@ def learns(records, settings, data):
 
     The interval over seeds of what it has more than that answer begins above it.
     """
-    gains = (
-        [r["score"] - r["trivial"] for r in pick(records, settings, data, n_last)]
-        for n_last in (None, *settings.last)
-    )
-    return any(above(gain, POINT / 100) for gain in gains)
+    for n_last in (None, *settings.last):
+        runs = pick(records, settings, data, n_last)
+        test = paired_t([r["score"] for r in runs], [r["trivial"] for r in runs])
+        if test.interval[0] > POINT / 100:
+            return True
+    return False
 
 
 def counted(records, settings):
-    """Data sets that enter the verdicts: those of which something was learned."""
+    """Data sets of which something was learned."""
     return [
         data
         for data in settings.data
@@ -104,19 +103,6 @@ def groups(records, settings):
     }
 
 
-def sample(values):
-    """Values of a claim: a mean for each of several data sets, or a value a seed.
-
-    Parameters
-    ----------
-    values : dict of str to list of float
-        For each data set, a value a seed.
-    """
-    if len(values) == 1:
-        return next(iter(values.values()))
-    return [np.mean(value) for value in values.values()]
-
-
 # Scores.
 
 
@@ -126,36 +112,7 @@ def costs(records, settings, data, n_last):
     return [100 * (whole["score"] - part["score"]) for whole, part in both]
 
 
-def rate_scores(records, settings, data, n_last):
-    """Mean scores at the lower and at the higher rate, of the seeds that have both."""
-    return [
-        np.mean(
-            [
-                r["score"]
-                for r in pick(records, settings, data, n_last, lr)
-                if r["seed"] < settings.rate_seeds
-            ]
-        )
-        for lr in (min(settings.rates), max(settings.rates))
-    ]
-
-
 # Epochs and seconds.
-
-
-def met_the_rule(record):
-    """Whether training ended because its score gained nothing, not at the limit."""
-    best, waited = -np.inf, 0
-    for score in record["valid_scores"]:
-        gained = score >= best + TOL
-        best, waited = (score, 0) if gained else (best, waited + 1)
-    return waited >= PATIENCE
-
-
-def cut_off(runs, settings):
-    """How many runs reach the most epochs, and how many of these met no rule."""
-    full = [r for r in runs if len(r["seconds"]) == settings.max_epochs]
-    return len(full), sum(not met_the_rule(r) for r in full)
 
 
 def spent(record, clock):
@@ -229,22 +186,3 @@ def budgets(records, settings, data):
 def at_equal_time(runs, seconds):
     """Scores within each budget of the model that was best on the validation part."""
     return equal_time(runs, seconds, "score", chosen_by="valid", phases=PHASES)
-
-
-def leads(records, settings, data, n_last, kept=False):
-    """Points by which fewer layers lead at equal time, for each seed.
-
-    In the mean over the budgets within which both have a model.
-    """
-    found = []
-    for few, whole in zip(
-        make_runs(records, settings, data, n_last, kept),
-        make_runs(records, settings, data, None),
-        strict=True,
-    ):
-        seconds = budgets(records, settings, data)
-        scores = at_equal_time({"few": few, "whole": whole}, seconds).scores
-        gap = scores[0] - scores[1]
-        if not np.isnan(gap).all():
-            found.append(100 * np.nanmean(gap))
-    return found

@@ -3,7 +3,7 @@
 `BertFeatures` (rows of unit length, as the others get them) and `LogisticRegression`,
 strategy "margin"; then a `BertClassifier` on all labels. Written out with
 `ActiveLearner`, so that the processor seconds of each phase can be reported; the smoke
-scale checks that `skactive.simulation.prepal` scores the same in every round.
+scale checks that `skactive.simulate` scores the same in every round.
 """
 
 import numpy as np

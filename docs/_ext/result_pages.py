@@ -1,15 +1,23 @@
-"""Draw the pictures of the result pages from the numbers next to the pages.
+"""Tables and pictures of the result pages, from the JSON files next to the pages.
 
-The build calls it; it draws what is missing or older than its numbers. By hand:
+A page shows tables of docs/results/hart.json, and how they were measured, by
 
-    python docs/_ext/result_figures.py      # all of them, into docs/results/images
+    ```{result-table} hart folds split provenance
+    ```
+
+The build draws the pictures that are missing or older than their numbers. By hand:
+
+    python docs/_ext/result_pages.py      # all of them, into docs/results/images
 """
 
+import json
 import os
 import runpy
 import subprocess
 import sys
 from pathlib import Path
+
+from sphinx.util.docutils import SphinxDirective
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results"
@@ -23,6 +31,26 @@ SCRIPTS = {
     "prepal": "papers/prepal.py",
     "wang": "papers/wang.py",
 }
+
+
+def read_tables(name):
+    """Return the lines of each table of a file of numbers."""
+    kept = json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
+    return kept["tables"] | {"provenance": [kept.get("provenance")]}
+
+
+class ResultTable(SphinxDirective):
+    """Show tables of a file of numbers, one below the other."""
+
+    required_arguments = 2
+    final_argument_whitespace = True
+
+    def run(self):
+        name, titles = self.arguments
+        self.env.note_dependency(str(RESULTS / f"{name}.json"))
+        tables = read_tables(name)
+        lines = [line for title in titles.split() for line in (*tables[title], "")]
+        return self.parse_text_to_nodes("\n".join(lines))
 
 
 def find_old():
@@ -60,7 +88,8 @@ def draw_old(app):
 
 
 def setup(app):
-    """Connect the hook."""
+    """Connect the hook and the directive."""
+    app.add_directive("result-table", ResultTable)
     app.connect("builder-inited", draw_old)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 

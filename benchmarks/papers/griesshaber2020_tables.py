@@ -1,0 +1,191 @@
+"""The tables of griesshaber2020.py."""
+
+import numpy as np
+from griesshaber2020_cells import freeze_of
+from griesshaber2020_figures import as_runs, loops, name_of, select
+from pages import mean_std, table
+
+from skactive.analysis import learning_curve
+
+ORDER = ("MNLI", "QNLI", "SST-2", "SNLI")
+# Tables 1 and 2, in percent: accuracy and its spread after 910 labels, width of the
+# band over the rounds.
+ACCURACY = {
+    0: ((53, 2.1), (76, 1.0), (78, 5.9), (67, 1.5)),
+    3: ((51, 2.1), (78, 0.3), (80, 4.5), (69, 0.2)),
+    -3: ((52, 1.0), (78, 0.2), (84, 1.3), (69, 0.8)),
+    6: ((51, 2.4), (75, 1.4), (81, 0.6), (63, 1.4)),
+    -6: ((47, 2.0), (77, 1.0), (64, 9.4), (64, 6.7)),
+}
+WIDTH = {
+    0: (5.4, 4.9, 10.8, 6.1),
+    3: (4.3, 3.2, 7.8, 3.2),
+    -3: (3.8, 2.4, 4.7, 2.8),
+    6: (5.0, 3.3, 7.1, 8.2),
+    -6: (5.0, 5.0, 11.3, 16.1),
+}
+
+
+def make_tables(records, settings):
+    """Tables 1 and 2, seconds, and what figures 2 to 4 and table 3 show."""
+    return {
+        "accuracies": _accuracies(records, settings),
+        "widths": _widths(records, settings),
+        "seconds": _seconds(records, settings),
+        "strategies": _by_labels(
+            records, settings, lambda r: 100 * np.array(r["scores"]), digits=1
+        ),
+        "shares": _shares(records, settings),
+        "changes": _changes(records, settings),
+        "classes": _classes(records, settings),
+    }
+
+
+def of_paper(figures, data):
+    """Look up the paper's figure; None if it has none of this data set."""
+    name = name_of(data)
+    return figures[ORDER.index(name)] if name in ORDER else None
+
+
+def width(found, first=0):
+    """Mean width of the bootstrap interval from a round on, in percent.
+
+    NaN for one seed. The paper does not say how its intervals were computed; for three
+    runs, as in the paper, the bootstrap interval is the range of the runs.
+    """
+    if len(found) < 2:
+        return np.nan
+    curve = learning_curve(as_runs(found, first))
+    return 100 * float(np.mean(curve.high - curve.low))
+
+
+def encoder_changes(record):
+    """Mean changes of the encoder's layers, the embeddings left out."""
+    changes = record["changes"]
+    pairs = zip(changes["part"], changes["layer"], changes["mean"], strict=True)
+    return np.array([m for p, name, m in pairs if p == "encoder" and name.isdigit()])
+
+
+def head_change(record):
+    """Mean change of the head's layers."""
+    changes = record["changes"]
+    pairs = zip(changes["part"], changes["mean"], strict=True)
+    return np.mean([mean for part, mean in pairs if part == "head"])
+
+
+def pool_share(records, data, which="classes"):
+    """Shares of the classes in a pool; with "test_classes", in the test texts."""
+    (pool,) = select(records, part="pool", data=data)
+    return np.array(pool[which]) / sum(pool[which])
+
+
+def _frozen(freeze, settings):
+    n = freeze_of(freeze, settings.depth)
+    return [str(freeze), str(n), f"{abs(n) / settings.depth:.0%}"]
+
+
+def _freezing_table(settings, cells, more=()):
+    rows = []
+    for freeze in settings.freezes:
+        row = _frozen(freeze, settings)
+        for data in settings.data:
+            row += cells(data, freeze)
+        rows.append(row)
+    head = ["F of 12", f"F of {settings.depth}", "share"]
+    for data in settings.data:
+        head += [name_of(data), "paper"]
+    return table(head, [*rows, *more])
+
+
+def _accuracies(records, settings):
+    def cells(data, freeze):
+        figures = of_paper(ACCURACY[freeze], data)
+        ends = [100 * r["scores"][-1] for r in loops(records, data, freeze=freeze)]
+        here = mean_std(ends, 1)
+        return [here, f"{figures[0]} ± {figures[1]}" if figures else ""]
+
+    chance = ["(largest class)", "", ""]
+    for data in settings.data:
+        chance += [f"{100 * pool_share(records, data, 'test_classes').max():.1f}", ""]
+    return _freezing_table(settings, cells, [chance])
+
+
+def _widths(records, settings):
+    def cells(data, freeze):
+        figure = of_paper(WIDTH[freeze], data)
+        here = f"{width(loops(records, data, freeze=freeze)):.1f}"
+        return [here, f"{figure:.1f}" if figure else ""]
+
+    return _freezing_table(settings, cells)
+
+
+def _spent(record, settings):
+    if settings.scale == "paper":
+        return sum(record["ledger"].values())
+    return record["processor"]
+
+
+def _seconds(records, settings):
+    whole, rows = {}, []
+    for freeze in settings.freezes:
+        row = _frozen(freeze, settings)
+        for data in settings.data:
+            found = loops(records, data, freeze=freeze)
+            seconds = np.array([_spent(r, settings) for r in found])
+            whole.setdefault(data, seconds)
+            saved = 100 * (1 - seconds / whole[data])
+            row += [mean_std(seconds, 1), "" if not freeze else mean_std(saved, 0)]
+        rows.append(row)
+    head = ["F of 12", f"F of {settings.depth}", "share"]
+    for data in settings.data:
+        head += [f"{name_of(data)}, s", "saved, %"]
+    return table(head, rows)
+
+
+def _by_labels(records, settings, function, digits, pool=None):
+    """Tabulate by labels; `pool(data, labels)` gives a row of each pool."""
+    rows = []
+    labels = loops(records, settings.data[0])[0]["n_labeled"]
+    for data in settings.data:
+        for strategy in ("bald", "random"):
+            found = loops(records, data, strategy)
+            columns = np.transpose([function(r) for r in found])
+            row = [mean_std(values, digits) for values in columns]
+            rows.append([name_of(data), strategy, *row])
+        if pool:
+            row = [f"{pool(data, n):.{digits}f}" for n in labels]
+            rows.append([name_of(data), "(pool)", *row])
+    return table(["data", "labels by", *map(str, labels)], rows)
+
+
+def _classes(records, settings):
+    def pool(data, n):
+        share = pool_share(records, data)
+        return n * (share.max() - share.min())
+
+    return _by_labels(records, settings, lambda r: r["imbalance"], 0, pool)
+
+
+def _changes(records, settings):
+    """Tabulate how far the layers of the encoder and the head moved."""
+    rows = []
+    for data in settings.data:
+        for strategy in ("random", "bald"):
+            found = loops(records, data, strategy)
+            layers = np.mean([encoder_changes(r) for r in found], axis=0)
+            head = np.mean([head_change(r) for r in found])
+            moved = [f"{1000 * value:.3f}" for value in (*layers, head)]
+            rows.append([name_of(data), strategy, *moved])
+    layers = [f"layer {i}" for i in range(settings.depth)]
+    return table(["data", "labels by", *layers, "head"], rows)
+
+
+def _shares(records, settings):
+    rows = []
+    for data in settings.data:
+        for share in settings.shares:
+            found = select(records, part="share", data=data, share=share)
+            scores = mean_std([100 * r["score"] for r in found], 1)
+            size = f"{found[0]['n_labeled']:,}"
+            rows.append([name_of(data), f"{share:.0%}", size, scores])
+    return table(["data", "share", "labels", "accuracy"], rows)

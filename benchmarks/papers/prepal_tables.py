@@ -1,0 +1,147 @@
+"""The tables of prepal.py."""
+
+from itertools import product
+
+import numpy as np
+from pages import mean_std, table
+from prepal_figures import ledger_runs, select, whole_runs
+from prepal_paper import PAPER_LEDGER, PHASES, PROTOCOLS, name_of, paper
+
+from skactive.analysis import ledger_table
+
+
+def make_tables(records, settings):
+    """Tables 2 and 3, and what the figures show."""
+    return {
+        "accuracy": accuracy_table(records, settings),
+        "ledger": ledger(records, settings),
+        "overlap": overlap_table(records),
+        "transfer": transfer_table(records),
+        "batch": batch_table(records, settings),
+    }
+
+
+def scores(runs, key="final_score"):
+    """Scores in percent: of the model that is kept, or of the last round's."""
+    return [100 * np.atleast_1d(r[key])[-1] for r in runs]
+
+
+def runs_by_labels(records, data, encoder, batch_size):
+    """Runs of PRepAL by entropy, by their labels."""
+    found = {}
+    wanted = {"protocol": "PRepAL", "strategy": "entropy", "encoder": encoder}
+    for r in select(records, "run", data=data, **wanted):
+        if (r["batch_size"] == 1) == (batch_size == 1):
+            found.setdefault(r["n_labeled"][-1], []).append(r)
+    return found
+
+
+def accuracy_table(records, settings):
+    """Write accuracies in percent, the paper's in brackets."""
+    encodings = {r["data"]: r for r in select(records, "encoding")}
+    floors = [f"{100 * encodings[data]['trivial']:.1f}" for data in settings.data]
+    rows = [["the commonest class", "", *floors]]
+    strategies = list(dict.fromkeys(r["strategy"] for r in select(records, "run")))
+    for strategy, protocol in product(strategies, PROTOCOLS):
+        cells = [_accuracy(records, data, protocol, strategy) for data in settings.data]
+        if any(cells):
+            title = strategy.replace("_", " ")
+            rows.append([title, protocol, *cells])
+    return table(["function", "protocol", *map(name_of, settings.data)], rows)
+
+
+def _accuracy(records, data, protocol, strategy):
+    if protocol == "AL+LR":
+        runs = whole_runs(records, data, "AL+LR", strategy)
+        runs += whole_runs(records, data, "PRepAL", strategy)
+    else:
+        runs = whole_runs(records, data, protocol, strategy)
+    if not runs:
+        return ""
+    key = "scores" if protocol == "AL+LR" else "final_score"
+    ours = mean_std(scores(runs, key), 1)
+    asks_alike = strategy == "random" and protocol == "PRepAL"
+    theirs = paper(strategy, "AL+FT" if asks_alike else protocol, data)
+    return ours if theirs is None else f"{ours} ({theirs})"
+
+
+def ledger(records, settings):
+    """Write the seconds of each phase, and the accuracy."""
+    rows = []
+    for data in filter(settings.tuned_loop.get, settings.data):
+        every = ledger_runs(records, data, choose=list)
+        for protocol, runs in ledger_runs(records, data).items():
+            (means,) = ledger_table({protocol: runs}).mean
+            accuracy = [100 * run.final_scores["accuracy"] for run in every[protocol]]
+            seconds = [f"{s:,.2f}" if s < 10 else f"{s:,.0f}" for s in means]
+            total = f"{means.sum():,.0f}"
+            title = [name_of(data), f"{protocol}, entropy"]
+            rows.append([*title, *seconds, total, mean_std(accuracy, 1)])
+    for protocol, seconds in PAPER_LEDGER.items():
+        accuracy = {"AL+LR": 72.27, "PRepAL": 79.05, "AL+FT": 79.60}[protocol]
+        rows.append(["QNLI, BERT (paper)", protocol, *seconds, accuracy])
+    phases = [phase.replace("_", " ") for phase in PHASES]
+    return table(["data", "protocol", *phases, "total", "accuracy"], rows)
+
+
+def overlap_table(records):
+    """Write similarities with AL+FT after each round."""
+    found = [r for r in select(records, "overlap") if r["loops"][1][0] == "AL+FT"]
+    rows = []
+    for r in found:
+        (loop, strategy), (_, tuned) = r["loops"]
+        means = np.mean(r["similarity"], axis=0)
+        values = [f"{v:.2f}" for v in means]
+        rows.append([name_of(r["data"]), f"{loop}, {strategy}", tuned, *values])
+        if r is found[-1] or found[found.index(r) + 1]["data"] != r["data"]:
+            values = [f"{v:.2f}" for v in r["chance"]]
+            rows.append([name_of(r["data"]), "chance", tuned, *values])
+    labels = [f"{n:.0f}" for n in found[0]["n_labeled"]]
+    return table(["data", "loop", "AL+FT by", *labels], rows)
+
+
+def transfer_table(records):
+    rows = []
+    moved = select(records, protocol="Transfer")
+    for data, strategy in dict.fromkeys((r["data"], r["strategy"]) for r in moved):
+        own = whole_runs(records, data, "PRepAL", strategy, encoder="second")
+        rows += [
+            [
+                name_of(data),
+                strategy.replace("_", " "),
+                protocol,
+                labels,
+                mean_std(scores(runs, "scores"), 1),
+                mean_std(scores(runs), 1),
+            ]
+            for protocol, labels, runs in (
+                ("PRepAL", "second", own),
+                ("Transfer", "first", whole_runs(records, data, "Transfer", strategy)),
+            )
+        ]
+    head = ["data", "function", "protocol", "encoder that labels"]
+    head.append("logistic regression on it")
+    return table([*head, "second encoder, fine-tuned"], rows)
+
+
+def batch_table(records, settings):
+    rows = []
+    encoder = settings.one_by_one
+    for r in select(records, "run", batch_size=1):
+        data = r["data"]
+        if rows and rows[-1][0] == name_of(data):
+            continue
+        one, many = (
+            runs_by_labels(records, data, encoder, 1),
+            runs_by_labels(records, data, encoder, None),
+        )
+        for n, runs in sorted(one.items()):
+            cells = [
+                mean_std(scores(group, key), 1)
+                for key in ("scores", "final_score")
+                for group in (runs, many[n])
+            ]
+            rows.append([name_of(data), n, *cells])
+    size = max(r["batch_size"] for r in select(records, "run"))
+    head = [f"{m}, {n} a round" for m in ("AL+LR", "PRepAL") for n in (1, size)]
+    return table(["data", "labels", *head], rows)

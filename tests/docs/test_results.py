@@ -1,0 +1,85 @@
+"""The pages of results show the tables of the JSON files next to them."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "docs" / "results"
+DIRECTIVE = re.compile(r"^```\{result-table\} (\w+) (.+)\n```$", re.M)
+PAGES = sorted(path.stem for path in RESULTS.glob("*.json"))
+# What the text of a page says, and where it comes from: the table, the start of the
+# row, and the column.
+QUOTED = [
+    ("hart", "loses 1.8 points", "tests", "unfrozen", 1, "-0.018 "),
+    ("hart", "and 1.1 to the one", "tests", "last two layers", 1, "-0.011 "),
+    ("wang", "46 to 81 %", "means", "small: STS-B | last 3", 4, "46"),
+    ("wang", "46 to 81 %", "means", "large: SST-2, SNLI | last 1", 4, "81"),
+    ("wang", "28 points on STS-B", "means", "small: STS-B | last 1", 2, "27.6"),
+    ("eindor2020", "takes 0.9 to 2.0 times", "times", "Dropout", 6, "0.9"),
+    ("eindor2020", "takes 0.9 to 2.0 times", "times", "EGL", 6, "2.0"),
+    ("griesshaber2020", "saves about 36 %", "seconds", "3 | 2", 6, "36 ± "),
+    ("griesshaber2020", "44 to 50 %", "seconds", "6 | 3", 4, "50 ± "),
+    ("griesshaber2020", "44 to 50 %", "seconds", "6 | 3", 10, "44 ± "),
+    ("prepal", "by 0.1 points on SST-2", "accuracy", "entropy | PRepAL", 2, "79.8 "),
+    ("prepal", "by 0.1 points on SST-2", "accuracy", "entropy | AL+FT", 2, "79.9 "),
+    ("prepal", "by 1.4 on QNLI", "accuracy", "entropy | PRepAL", 4, "60.8 "),
+    ("prepal", "by 1.4 on QNLI", "accuracy", "entropy | AL+FT", 4, "62.2 "),
+    ("peers", "and it was missed", "ratios", "processor seconds", 1, "15.6 "),
+    ("labels_needed", "a third of the labels", "shares", "strategy", 8, "0.33"),
+    ("labels_needed", "0.12 on disaster_tweets", "shares", "strategy", 3, "0.12"),
+    ("labels_needed", "0.86 on imdb", "shares", "strategy", 7, "0.86"),
+]
+
+
+def read_page(name):
+    return (RESULTS / f"{name}.md").read_text("utf-8")
+
+
+def read_numbers(folder, name):
+    return json.loads((folder / f"{name}.json").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_shows_each_table_once(name):
+    found = DIRECTIVE.findall(read_page(name))
+    assert {file for file, _ in found} == {name}
+    shown = " ".join(titles for _, titles in found).split()
+    numbers = read_numbers(RESULTS, name)
+    kept = numbers.keys() & {"provenance"}
+    assert sorted(shown) == sorted([*numbers["tables"], *kept])
+
+
+@pytest.mark.parametrize("quoted", QUOTED, ids=lambda quoted: quoted[1])
+def test_the_text_of_a_page_is_that_of_its_tables(quoted):
+    name, words, table, start, column, value = quoted
+    assert words in read_page(name)
+    (row,) = [
+        row
+        for row in read_numbers(RESULTS, name)["tables"][table]
+        if row.startswith(f"| {start}")
+    ][:1]
+    assert row.strip("| ").split(" | ")[column].startswith(value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PAGES)
+def test_the_tables_are_those_of_the_numbers(name, tmp_path):
+    script, options = ROOT / f"benchmarks/papers/{name}.py", ["--rebuild"]
+    if name == "peers":
+        script = ROOT / "benchmarks/peer_loops.py"
+    if name == "labels_needed":
+        script = ROOT / "benchmarks/labels_needed.py"
+        options = ["--records", RESULTS / "labels_needed.json"]
+    subprocess.run(
+        [sys.executable, script, *options, "--out", tmp_path],
+        env={**os.environ, "MPLBACKEND": "Agg"},
+        cwd=tmp_path,
+        check=True,
+    )
+    assert read_numbers(tmp_path, name) == read_numbers(RESULTS, name)
