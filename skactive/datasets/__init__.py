@@ -18,6 +18,7 @@ from ._reader import is_untyped as is_untyped
 from ._reader import read_cells as read_cells
 from ._reader import refuse_fractions as refuse_fractions
 from ._writer import WRITERS as WRITERS
+from ._writer import check_folder as check_folder
 from ._writer import find_unwritable as find_unwritable
 from ._writer import free_name as free_name
 from ._writer import write_table as write_table

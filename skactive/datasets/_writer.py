@@ -9,6 +9,17 @@ from pathlib import Path
 from .._storage._files import write_atomic
 
 
+def check_folder(path):
+    """Return the Path of a file to write; its folder must exist."""
+    path = Path(path).expanduser()
+    if not path.parent.is_dir():
+        raise FileNotFoundError(
+            f"'path' must be in a folder that exists, got {str(path)!r}. Make "
+            f"{str(path.parent)!r} first."
+        )
+    return path
+
+
 def write_table(path, columns, *, suffixes=None, delimiter=","):
     """Write a dict of columns as the file that the suffix of its name requires.
 
@@ -16,17 +27,12 @@ def write_table(path, columns, *, suffixes=None, delimiter=","):
     JSON in CSV, TSV and Excel files, where `delimiter` separates the cells of a CSV
     file. Raise a ValueError for another suffix, and for values that the format lacks.
     """
-    path = Path(path).expanduser()
+    path = check_folder(path)
     suffix, known = path.suffix.lower(), suffixes or tuple(WRITERS)
     if suffix not in known:
         raise ValueError(
             f"'path' must end in one of {', '.join(known)}, which names the format; "
             f"got {str(path)!r}."
-        )
-    if not path.parent.is_dir():
-        raise FileNotFoundError(
-            f"'path' must be in a folder that exists, got {str(path)!r}. Make "
-            f"{str(path.parent)!r} first."
         )
     options = {"delimiter": delimiter} if suffix == ".csv" else {}
     try:

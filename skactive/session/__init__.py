@@ -5,9 +5,9 @@ from ._agreement import Agreement
 
 # `Desk` is public in `skactive.labeling`. Private names that other folders use are
 # imported as themselves.
-from ._compare import Mirrored as Mirrored
 from ._desk import Desk as Desk
 from ._formats import PAIR as PAIR
+from ._formats import Mirrored as Mirrored
 from ._formats import keep_latest as keep_latest
 from ._formats import list_names as list_names
 from ._formats import read_annotation as read_annotation

@@ -5,6 +5,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from scipy.stats import binomtest
 
 from .._utils._labels import is_names, key_of
 
@@ -85,35 +86,35 @@ def measure_agreement(answers, seed=0, target="single-label"):
     keys = [{by: key_of(label) for by, label in given.items()} for given in several]
     counts = _count(keys, _number(keys))
     sizes = counts.sum(axis=1)
-    pairs = (counts * (counts - 1)).sum(), (sizes * (sizes - 1)).sum()
-    same = sizes == np.bincount(sizes.astype(int)).argmax()
+    share = (counts * (counts - 1)).sum() / (sizes * (sizes - 1)).sum()
     rng = np.random.default_rng(seed)
-    by = {name: None for given in several for name in given}
+    views = [(keys, _number(keys))]
+    if target == "multi-label":  # whether each class was given
+        views = [(view, {False: 0, True: 1}) for view in _ask_for_each(several)]
+    kappa = None, None
     if target == "regression":
         alpha = _estimate(interval_alpha_of, _find_moments(several), rng)
-        found = {
-            pair: (*_estimate(interval_alpha_of, _find_moments(both), rng), len(both))
-            for pair, both in _pair_up(several, by)
-        }
-        kappa = None, None
     else:
-        views = [(keys, _number(keys))]
-        if target == "multi-label":  # whether each class was given
-            views = [(view, {False: 0, True: 1}) for view in _ask_for_each(several)]
         counts = np.stack([_count(*view) for view in views], axis=1)
+        same = sizes == np.bincount(sizes.astype(int)).argmax()
         alpha = _estimate(_average(alpha_of), counts, rng)
         kappa = _estimate(_average(kappa_of), counts[same], rng)
-        found = {}
-        parts = [_pair_up(view, by) for view, _ in views]
-        for both in zip(*parts, strict=True):
-            pair = both[0][0]
+    pairs = {}
+    for pair in combinations(dict.fromkeys(by for given in several for by in given), 2):
+        rows = [i for i, given in enumerate(several) if {*pair} <= given.keys()]
+        if not rows:
+            continue
+        if target == "regression":
+            both = [{by: several[i][by] for by in pair} for i in rows]
+            value = _estimate(interval_alpha_of, _find_moments(both), rng)
+        else:
             tables = [
-                _cross(part, pair, numbers)
-                for (_, part), (_, numbers) in zip(both, views, strict=True)
+                _cross([view[i] for i in rows], pair, numbers)
+                for view, numbers in views
             ]
-            values = _estimate(_average(cohen_of), np.stack(tables, axis=1), rng)
-            found[pair] = *values, len(both[0][1])
-    return Agreement(len(several), float(pairs[0] / pairs[1]), *alpha, *kappa, found)
+            value = _estimate(_average(cohen_of), np.stack(tables, axis=1), rng)
+        pairs[pair] = *value, len(rows)
+    return Agreement(len(several), float(share), *alpha, *kappa, pairs)
 
 
 def _number(several):
@@ -137,20 +138,6 @@ def _cross(both, pair, numbers):
     rows, columns = ([numbers[given[by]] for given in both] for by in pair)
     table[np.arange(len(both)), rows, columns] = 1
     return table
-
-
-def _pair_up(several, by):
-    """Return pairs of annotators and the answers to the items of both, as a list."""
-    found = []
-    for pair in combinations(by, 2):
-        both = [
-            {name: given[name] for name in pair}
-            for given in several
-            if {*pair} <= given.keys()
-        ]
-        if both:
-            found.append((pair, both))
-    return found
 
 
 def _ask_for_each(several):
@@ -256,3 +243,13 @@ def _estimate(measure, items, rng):
     draws = rng.multinomial(n, np.full(n, 1 / n), size=_N_BOOTSTRAP).astype(float)
     low, high = np.nanpercentile(measure(items, draws), [2.5, 97.5])
     return value, (float(low), float(high))
+
+
+def compare_suggestions(labels, suggestions):
+    """Return how often labels agree with suggestions, with a 95 % interval; or None."""
+    both = [id for id in labels if id in suggestions]
+    if not both:
+        return None
+    agreed = sum(key_of(labels[id]) == key_of(suggestions[id]) for id in both)
+    low, high = binomtest(agreed, len(both)).proportion_ci(method="wilson")
+    return {"compared": len(both), "agreed": agreed, "low": low, "high": high}

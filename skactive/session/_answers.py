@@ -1,8 +1,9 @@
-"""What people say: checked, then recorded."""
+"""What people say, here or elsewhere: compared, checked, then recorded."""
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from itertools import groupby
 from numbers import Real
 from pathlib import Path
 
@@ -10,22 +11,22 @@ import numpy as np
 
 from .._utils._containers import as_list
 from .._utils._format import reprs
-from .._utils._labels import list_classes
+from .._utils._labels import is_names, list_classes, same_label
 from .._utils._sklearn import check_bool
-from ._compare import compare
 from ._import_export import ImportedLabels, read_answers
 from ._labels import rename_class, restore_class
+from ._pool import is_list
 
 
 class Answers:
     """Checks and records answers; nothing is recorded if a check fails."""
 
-    def __init__(self, state, record, vocabulary):
-        self._state = state
-        self._record = record
+    def __init__(self, journal, vocabulary):
+        self._state = journal.state
+        self._record = journal.record
         self._vocabulary = vocabulary
 
-    def tell(self, ids, labels, *, annotator, unasked, seconds, allows_new=True):
+    def tell(self, ids, labels, annotator, *, unasked, seconds, allows_new=True):
         """Record labels; see `LabelingSession.tell` and `Vocabulary.read`."""
         check_bool("unasked", unasked)
         if isinstance(ids, Mapping) and labels is None:
@@ -34,30 +35,24 @@ class Answers:
             ids, labels = [ids], [labels]
         ids = self._state.pool.read_ids(ids)
         labels = self._vocabulary.read(labels, ids, allows_new)
-        self._record(
-            "tell",
-            ids=ids,
-            labels=labels,
-            by=annotator,
-            unasked=self._check_queried(ids, unasked),
-            seconds=_read_seconds(seconds, len(ids)),
-        )
+        is_new, seconds = self._find_new(ids, unasked), _read_seconds(seconds, len(ids))
+        fields = {"ids": ids, "labels": labels, "by": annotator, "unasked": is_new}
+        self._record("tell", **fields, seconds=seconds)
 
     def import_file(self, path, columns, format, annotator, ignore_unknown):
         """Record the labels of a file; see `LabelingSession.import_labels`."""
         kind, state = self._vocabulary.kind_of_file(), self._state
         found, unknown = read_answers(
-            path, columns, state.pool, state, kind, format, annotator, ignore_unknown
+            path, columns, state, kind, format, annotator, ignore_unknown
         )
         policy = "keep labels" if format is None else "keep answers"
         difference = compare(found, state, policy)
         ids = [id for id, _ in difference.told]
-        labels = [answer.label for _, answer in difference.told]
+        answers = [answer for _, answer in difference.told]
+        labels = self._vocabulary.read([answer.label for answer in answers], ids)
         difference.told = [
             (id, replace(answer, label=label))
-            for (id, answer), label in zip(
-                difference.told, self._vocabulary.read(labels, ids), strict=True
-            )
+            for id, answer, label in zip(ids, answers, labels, strict=True)
         ]
         self._record_difference(difference, Path(path).name)
         return ImportedLabels(
@@ -79,7 +74,7 @@ class Answers:
     def _record_difference(self, difference, source):
         for event, fields in difference.events():
             if event in ("tell", "skip"):
-                fields["unasked"] = self._check_queried(fields["ids"], True)
+                fields["unasked"] = self._find_new(fields["ids"], True)
             self._record(event, source=source, **fields)
 
     def _check_label(self, id, label):
@@ -112,7 +107,7 @@ class Answers:
                 f"'ids' must be items without a label to be skipped, got "
                 f"{reprs(labeled)}. Tell another label, or undo."
             )
-        is_new = self._check_queried(ids, unasked)
+        is_new = self._find_new(ids, unasked)
         self._record("skip", ids=ids, by=annotator, unasked=is_new)
 
     def release(self, ids, annotator):
@@ -132,17 +127,19 @@ class Answers:
         if last is None:
             whose = "" if annotator is None else f" by {annotator!r}"
             raise ValueError(f"there is nothing to undo: no answer{whose} is left.")
-        classes = None
+        fields = {"of": last["seq"], "what": last["event"], "by": annotator}
         if "classes" in last:
             name = last.get("new", last.get("added"))
             since = last["seq"] if "new" in last else 0
             keep = name is not None and self._uses(name, since)
-            classes = restore_class(self._state.classes, last, keep)
-        self._record(
-            "undo", of=last["seq"], what=last["event"], by=annotator, classes=classes
-        )
-        self._vocabulary.forget()
+            fields["classes"] = restore_class(self._state.classes, last, keep)
+        self._record_classes("undo", **fields)
         return last
+
+    def _record_classes(self, event, **fields):
+        """Record an event that may change the classes."""
+        self._record(event, **fields)
+        self._vocabulary.forget()
 
     def _uses(self, name, since):
         """Whether a label that was given after an event has a name."""
@@ -154,56 +151,38 @@ class Answers:
 
     def add_class(self, name, annotator):
         """Record a new class; see `LabelingSession.add_class`."""
-        classes, known = self._state.classes, self._vocabulary.collect()
-        name = self._vocabulary.check(name, "name", known)
-        if name in known:
-            raise ValueError(
-                f"'name' must be a new class, got {name!r}, which is one of the "
-                "session."
-            )
-        if classes is not None:
-            classes = [*classes, name]
-        self._record("add", classes=classes, added=name, by=annotator)
-        self._vocabulary.forget()
+        name, was = self._vocabulary.check(name, "name", False), self._state.classes
+        classes = None if was is None else [*was, name]
+        self._record_classes("add", classes=classes, added=name, by=annotator)
 
     def remove_class(self, name, annotator):
-        """Record that a class is removed; see `LabelingSession.remove_class`."""
-        was, known = self._state.classes, self._vocabulary.collect()
-        name = self._vocabulary.check(name, "name", known)
-        if name not in known:
-            raise ValueError(
-                f"'name' must be a class of the session, {reprs(known)}, got {name!r}."
-            )
+        """Record that a class is removed; see `Desk.remove_class`."""
+        name, was = self._vocabulary.check(name, "name", True), self._state.classes
         if self._uses(name, 0) or name in self._vocabulary.before():
             raise ValueError(
                 f"'name' must be a class without labels, got {name!r}. Rename it to "
                 "merge it with another class."
             )
-        if len(known) <= 2:
+        if len(known := self._vocabulary.collect()) <= 2:
             raise ValueError(
                 f"'name' must leave two classes, got {name!r} of {known}. Add another "
                 "class first, or rename this one."
             )
+        fields = {"removed": name, "was": was, "by": annotator}
         classes = None if was is None else [other for other in was if other != name]
-        self._record("remove", removed=name, was=was, classes=classes, by=annotator)
-        self._vocabulary.forget()
+        self._record_classes("remove", **fields, classes=classes)
 
     def rename_class(self, old, new, annotator):
         """Record another name of a class; see `LabelingSession.rename_class`."""
-        was, known = self._state.classes, self._vocabulary.collect()
-        old = self._vocabulary.check(old, "old", known)
-        new = self._vocabulary.check(new, "new", known)
-        if old not in known:
-            raise ValueError(
-                f"'old' must be a class of the session, {reprs(known)}, got {old!r}."
-            )
+        old = self._vocabulary.check(old, "old", True)
+        new, was = self._vocabulary.check(new, "new"), self._state.classes
         if new == old:
             raise ValueError(
                 f"'new' must be another name than 'old', got {new!r} for both."
             )
+        fields = {"old": old, "new": new, "was": was, "by": annotator}
         classes = None if was is None else rename_class(was, old, new)
-        self._record("rename", old=old, new=new, was=was, classes=classes, by=annotator)
-        self._vocabulary.forget()
+        self._record_classes("rename", **fields, classes=classes)
 
     def flag(self, ids, flag, annotator):
         """Record a flag; see `LabelingSession.flag`."""
@@ -219,10 +198,10 @@ class Answers:
             raise TypeError(f"'text' must be a str, got {text!r}.")
         self._record("note", ids=[id], text=text, by=annotator)
 
-    def _check_queried(self, ids, unasked):
+    def _find_new(self, ids, unasked):
         """Return True if an id was never asked, else None; refuse it if unwanted."""
-        known = self._state.queried, self._state.answers
-        never = [id for id in ids if not any(id in where for where in known)]
+        queried, answers = self._state.queried, self._state.answers
+        never = [id for id in ids if id not in queried and id not in answers]
         if never and not unasked:
             raise ValueError(
                 f"'ids' must be queried items, got {reprs(never)}, which never were "
@@ -235,17 +214,153 @@ def _read_seconds(seconds, n):
     """Return checked seconds as a list of n floats, or None."""
     if seconds is None:
         return None
-    several = hasattr(seconds, "__len__") and not isinstance(seconds, str | Mapping)
-    given = as_list(seconds) if several else [seconds]
-    for value in given:
-        is_number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
-        if not is_number or not 0 <= value < math.inf:
-            raise ValueError(f"'seconds' must be numbers of at least 0, got {value!r}.")
-    if several and len(given) != n:
+    is_one = not is_list(seconds)
+    given = [seconds] if is_one else as_list(seconds)
+    if wrong := [value for value in given if not is_seconds(value)]:
+        raise ValueError(f"'seconds' must be numbers of at least 0, got {wrong[0]!r}.")
+    if not is_one and len(given) != n:
         raise ValueError(
             f"'seconds' must be one number, or one for each of the {n} ids, got "
             f"{len(given)}."
         )
-    if not several:
-        given = [seconds / n] * n
-    return [round(float(value), 3) for value in given]
+    shares = [seconds / n] * n if is_one else given
+    return [round(float(share), 3) for share in shares]
+
+
+@dataclass
+class Difference:
+    """What a session must record to hold the same answers.
+
+    `told` and `changed` hold pairs of id and FileAnswer, `withdrawn` and `skipped`
+    pairs of id and annotator, `notes` pairs of id and text. `refused` holds triples of
+    id, FileAnswer and error: labels that the session does not allow. `unchanged` holds
+    ids, and `conflicts` triples of id, label here and label there, which is not taken.
+    """
+
+    told: list = field(default_factory=list)
+    changed: list = field(default_factory=list)
+    withdrawn: list = field(default_factory=list)
+    skipped: list = field(default_factory=list)
+    notes: list = field(default_factory=list)
+    refused: list = field(default_factory=list)
+    unchanged: list = field(default_factory=list)
+    conflicts: list = field(default_factory=list)
+
+    def __bool__(self):
+        return bool(self.events())
+
+    def events(self):
+        """Return the events to record, pairs of their kind and their fields."""
+        found = [
+            ("withdraw", {"ids": ids, "by": by}) for by, ids in _by(self.withdrawn)
+        ]
+        labels = self.told + self.changed
+        people = list(dict.fromkeys(answer.annotator for _, answer in labels))
+
+        def kind(pair):
+            return people.index(pair[1].annotator), pair[1].seconds is None
+
+        labels.sort(key=lambda pair: (pair[1].time, *kind(pair)))
+        for (person, untimed), group in groupby(labels, key=kind):
+            ids, answers = zip(*group, strict=True)
+            fields = {"ids": list(ids), "labels": [a.label for a in answers]}
+            if not untimed:
+                fields["seconds"] = [a.seconds for a in answers]
+            found.append(("tell", {**fields, "by": people[person]}))
+        found += [("skip", {"ids": ids, "by": by}) for by, ids in _by(self.skipped)]
+        return found + [("note", {"ids": [id], "text": t}) for id, t in self.notes]
+
+
+def _by(pairs):
+    """Return pairs of annotator and ids."""
+    grouped = {}
+    for id, by in pairs:
+        grouped.setdefault(by, []).append(id)
+    return grouped.items()
+
+
+def compare(found, state, policy, source=None, check=None):
+    """Return the Difference between a session and `found`, dict of id to Mirrored.
+
+    The policy "keep labels" compares with the labels of the items, and "keep answers"
+    with the answers of the same annotators; what differs is a conflict. "take over"
+    takes what differs, withdraws answers from `source` that are gone, and takes notes;
+    its `check(id, label)` returns a checked label or raises a ValueError or TypeError.
+    """
+    difference, takes_over = Difference(), policy == "take over"
+    for id, item in found.items():
+        answer = state.answers.get(id)
+        given = {old.annotator: old for old in answer.given} if answer else {}
+        new = _list_labels(id, item, state, check, difference)
+        for by, told in new.items():
+            before = answer if policy == "keep labels" else given.get(by)
+            is_same = before is not None and same_label(before.label, told.label)
+            if before is None:
+                difference.told.append((id, told))
+            elif takes_over:
+                if not is_same or told.seconds not in (None, before.seconds):
+                    difference.changed.append((id, told))
+            elif is_same:
+                difference.unchanged.append(id)
+            else:
+                difference.conflicts.append((id, before.label, told.label))
+        gone = []
+        if takes_over:
+            gone = [x for x in given if given[x].source == source and x not in new]
+            difference.withdrawn += [(id, by) for by in gone]
+            owns = item.note or _note_source(id, state.events) == source
+            if owns and item.note != state.notes.get(id, ""):
+                difference.notes.append((id, item.note))
+        labeled = bool(new or given.keys() - {*gone})
+        taken = source if takes_over else None
+        _compare_skips(id, item, state, taken, labeled, difference)
+    return difference
+
+
+def _list_labels(id, item, state, check, difference):
+    """Return the answers to an item with a label that is allowed, by annotator."""
+    labels = {}
+    for answer in item.answers:
+        if answer.label is None:
+            continue
+        label, seconds = answer.label, answer.seconds
+        try:
+            label = check(id, _rename(label, state.renamed)) if check else label
+        except (ValueError, TypeError) as exc:
+            difference.refused.append((id, answer, exc))
+            continue
+        seconds = round(float(seconds), 3) if is_seconds(seconds) else None
+        labels[answer.annotator] = replace(answer, label=label, seconds=seconds)
+    return labels
+
+
+def _rename(label, renamed):
+    """Return a label with the present names of its classes."""
+    if is_names(label):
+        return list(dict.fromkeys(renamed.get(name, name) for name in label))
+    return renamed.get(label, label)
+
+
+def _compare_skips(id, item, state, source, labeled, difference):
+    """Compare the skips of an item, which count if it has no label."""
+    wanted = [a.annotator for a in item.answers if a.label is None and not labeled]
+    present = id in state.skipped
+    if present and not labeled and source is not None:  # a label ends a skip anyway
+        event = state.events[state.skipped[id][0] - 1]
+        if event.get("source") == source and event.get("by") not in wanted:
+            difference.withdrawn.append((id, event.get("by")))
+            present = False
+    if wanted and not present:
+        difference.skipped.append((id, wanted[-1]))
+
+
+def _note_source(id, events):
+    """Return where the last note of an item comes from."""
+    notes = (e for e in reversed(events) if e["event"] == "note" and id in e["ids"])
+    return next(notes, {}).get("source")
+
+
+def is_seconds(value):
+    """Whether a value is a finite number of at least 0."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+    return is_number and 0 <= value < math.inf

@@ -1,25 +1,69 @@
 """What a person may do in a session: the one class behind every front end."""
 
+import inspect
 import os
 import time
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from functools import wraps
+from numbers import Integral
+from typing import Any, TypeVar, cast
 
 from .._utils._containers import take_row
 from .._utils._labels import key_of, list_classes, predict_labels
 from .._utils._repeatable import lower_priority, synchronized
 from .._utils._sklearn import check_count
-from ._arguments import checked
-from ._doubts import Doubts, compare_suggestions
-from ._ids import fold
+from ._agreement import compare_suggestions
+from ._insights import Doubts
+from ._pool import fold
 
 KEYS = "123456789abcdeghijklmopqrtvwxyz"  # s, u, f and n are commands
 _STALE_SECONDS = 90.0  # of inactivity, after which items are released
 _MOST_CLIENTS = 1000  # front ends that are remembered
 _MOST_ANNOTATORS = 100  # people who have texts waiting for them
+_MOST_CHARACTERS = 100  # of the name of a person or a front end
+
+# Arguments that become words of a result.
+_WORDS = {"annotator": "annotator", "name": "class", "new": "class", "text": "note"}
+
+_Json = dict[str, Any]
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def checked(method: _Method) -> _Method:
+    """Decorate a method to check its arguments, by their names, before it begins."""
+    signature = inspect.signature(method)
+
+    @wraps(method)
+    def call(*args, **kwargs):
+        for name, value in signature.bind(*args, **kwargs).arguments.items():
+            _check(name, value)
+            if name in _WORDS and isinstance(value, str):
+                args[0]._check_words(_WORDS[name], value)
+        return method(*args, **kwargs)
+
+    return cast(_Method, call)
+
+
+def _check(name, value):
+    """Raise an error unless an argument of a front end has its type."""
+    is_id = isinstance(value, str | Integral) and not isinstance(value, bool)
+    is_name = isinstance(value, str) and 0 < len(value) <= _MOST_CHARACTERS
+    is_blank = name == "annotator" and value in (None, "")  # that of the session
+    if name in ("n_items", "n_queries", "start"):
+        check_count(name, value, least=0 if name == "start" else 1)
+    elif name == "query" and not isinstance(value, str):
+        raise TypeError(f"'query' must be a str, got {value!r:.100}.")
+    elif name == "id" and not is_id:
+        raise TypeError(f"'id' must be a str or an int, got {value!r:.100}.")
+    elif name in ("client", "annotator") and not (is_name or is_blank):
+        expected = "a str" if name == "client" else "None or a str"
+        raise ValueError(
+            f"{name!r} must be {expected} of at most {_MOST_CHARACTERS} characters, "
+            f"got {value!r:.100}."
+        )
 
 
 class Desk:
@@ -48,6 +92,12 @@ class Desk:
         is recorded. Raises a ValueError for what a result cannot hold.
     given : iterable of labels, default=()
         Labels from before the session. They are counted with the answers of each class.
+
+    Notes
+    -----
+    `client` identifies a front end, such as a tab of a browser. `annotator` is the name
+    of the person, and defaults to the annotator of the session. Methods that change
+    something return the new `state`, or the item that they changed.
 
     Examples
     --------
@@ -84,7 +134,7 @@ class Desk:
     ) -> None:
         self.session = session
         self._state, self._models = session.state, session.models
-        self._queue, self._lock = session.queue, session._lock
+        self._lock = session._lock
         self._check_words = check_words or (lambda kind, text: None)
         self.n_labels = None if n_labels is None else check_count("n_labels", n_labels)
         self._suggestions = dict(suggestions or {})
@@ -113,13 +163,13 @@ class Desk:
     # What a front end shows -----------------------------------------------------------
 
     @checked
-    def state(self, annotator: str | None = None) -> dict[str, Any]:
+    def state(self, annotator: str | None = None) -> _Json:
         """Return everything that is shown with the item.
 
         Parameters
         ----------
         annotator : str, default=None
-            Name of the annotator. Defaults to that of the session.
+            The person.
 
         Returns
         -------
@@ -155,7 +205,7 @@ class Desk:
             "suggestions": compare_suggestions(labels, self._suggestions),
             "estimate": self._estimate,
             "undo": undo and _describe_event(undo),
-            "done": not self._queue.has_more(who),
+            "done": not self.session.queue.has_more(who),
         }
 
     def _who(self, annotator):
@@ -163,12 +213,7 @@ class Desk:
         return annotator or self.session._annotator
 
     def version(self) -> int:
-        """Return a number that changes whenever `state` does.
-
-        Returns
-        -------
-        version : int
-        """
+        """Return a number that changes whenever `state` does."""
         self._check_later()
         stamp = (
             self._state.seq,
@@ -189,10 +234,6 @@ class Desk:
             The version that the front end has.
         timeout : float
             Longest time to wait, in seconds.
-
-        Returns
-        -------
-        version : int
         """
         end = time.monotonic() + timeout
         while (now := self.version()) == version and time.monotonic() < end:
@@ -202,7 +243,7 @@ class Desk:
     @checked
     def next(
         self, client: str, annotator: str | None = None, n_queries: int = 2
-    ) -> list[dict[str, Any]]:
+    ) -> list[_Json]:
         """Return the next items of a front end, the most useful first.
 
         An item is given to one front end at a time, and the same items are returned
@@ -211,10 +252,8 @@ class Desk:
 
         Parameters
         ----------
-        client : str
-            Identifies the front end, such as a tab of a browser.
-        annotator : str, default=None
-            Name of the annotator. Defaults to that of the session.
+        client, annotator : str
+            The front end and the person.
         n_queries : int, default=2
             Largest number of items.
 
@@ -281,7 +320,7 @@ class Desk:
             return bool(self.session.ask(annotator=annotator, refit=False))
 
     @checked
-    def item(self, id: Any) -> dict[str, Any]:
+    def item(self, id: Any) -> _Json:
         """Return an item with its label, its prediction, its note and its flag.
 
         Parameters
@@ -302,10 +341,8 @@ class Desk:
             ids = state.pool.read_ids(ids, name="id") if ids else []
             rows = state.pool.positions(ids).tolist()
             texts = [take_row(state.pool.X, row) for row in rows]
-        held_out = predicted is not None
-        if not held_out:
-            predicted = zip(*self._predict(texts), strict=True)
-        items = []
+        held_out, items = predicted is not None, []
+        predicted = predicted or zip(*self._predict(texts), strict=True)
         for id, text, (label, score, top) in zip(ids, texts, predicted, strict=True):
             answer = state.answers.get(id)
             items.append(
@@ -327,9 +364,7 @@ class Desk:
         return items
 
     @checked
-    def history(
-        self, query: str = "", start: int = 0, n_items: int = 50
-    ) -> dict[str, Any]:
+    def history(self, query: str = "", start: int = 0, n_items: int = 50) -> _Json:
         """Return answered and skipped items, the newest first.
 
         Parameters
@@ -359,7 +394,7 @@ class Desk:
         return self._page(latest, start, n_items)
 
     @checked
-    def search(self, query: str, start: int = 0, n_items: int = 20) -> dict[str, Any]:
+    def search(self, query: str, start: int = 0, n_items: int = 20) -> _Json:
         """Return items of the pool whose text contains a string, in any case.
 
         Parameters
@@ -384,7 +419,7 @@ class Desk:
         return {"total": len(ids), "items": self._items(ids[start : start + n_items])}
 
     @checked
-    def check(self, n_items: int = 20) -> dict[str, Any]:
+    def check(self, n_items: int = 20) -> _Json:
         """Return answers that models without them contradict, the most doubtful first.
 
         They are computed in the background after each model, and this returns the last
@@ -436,7 +471,7 @@ class Desk:
         client: str,
         annotator: str | None = None,
         seconds: float | None = None,
-    ) -> dict[str, Any]:
+    ) -> _Json:
         """Record a label; it is on the disk when this returns.
 
         An answer that is sent twice is recorded once. If the same label is given again
@@ -449,17 +484,10 @@ class Desk:
         label : str, int, float, bool or list of str
             One of the classes, a list of them for several classes per text, or a number
             for regression.
-        client : str
-            Identifies the front end.
-        annotator : str, default=None
-            Name of the annotator. Defaults to that of the session.
+        client, annotator : str
+            The front end and the person.
         seconds : float, default=None
             How long the person needed.
-
-        Returns
-        -------
-        state : dict
-            The same as `state` returns.
 
         Raises
         ------
@@ -469,40 +497,27 @@ class Desk:
             If the disk is full or fails. Nothing was then recorded.
         """
         who = self._who(annotator)
-        given = self.session.answers.get(id, {})
+        known = self._state.answers.get(id)
+        given = {one.annotator: one.label for one in known.given} if known else {}
         if who in given and key_of(given[who]) == key_of(label):
             self._doubts.confirm(id, label)
         else:
             with self.session._recording() as answers:
                 answers.tell(
-                    [id],
-                    [label],
-                    annotator=who,
-                    unasked=True,
-                    seconds=seconds,
-                    allows_new=False,
+                    [id], [label], who, unasked=True, seconds=seconds, allows_new=False
                 )
         return self._after(id, client, who)
 
     @checked
-    def skip(
-        self, id: Any, client: str, annotator: str | None = None
-    ) -> dict[str, Any]:
+    def skip(self, id: Any, client: str, annotator: str | None = None) -> _Json:
         """Set an item aside.
 
         Parameters
         ----------
         id : str or int
             Id of the item.
-        client : str
-            Identifies the front end.
-        annotator : str, default=None
-            Name of the annotator. Defaults to that of the session.
-
-        Returns
-        -------
-        state : dict
-            The same as `state` returns.
+        client, annotator : str
+            The front end and the person.
         """
         if id not in self._state.skipped:
             self.session.skip(id, unasked=True, annotator=self._who(annotator))
@@ -515,9 +530,7 @@ class Desk:
         return self.state(annotator)
 
     @checked
-    def undo(
-        self, seq: int, client: str, annotator: str | None = None
-    ) -> dict[str, Any] | None:
+    def undo(self, seq: int, client: str, annotator: str | None = None) -> _Json | None:
         """Undo the last event of an annotator, and return its item.
 
         Parameters
@@ -527,7 +540,7 @@ class Desk:
         client : str
             Identifies the front end, which gets the item back.
         annotator : str, default=None
-            Name of the annotator. Defaults to that of the session.
+            The person.
 
         Returns
         -------
@@ -555,9 +568,7 @@ class Desk:
         return self.item(ids[0])
 
     @checked
-    def flag(
-        self, id: Any, on: bool = True, annotator: str | None = None
-    ) -> dict[str, Any]:
+    def flag(self, id: Any, on: bool = True, annotator: str | None = None) -> _Json:
         """Flag an item, or remove its flag.
 
         Parameters
@@ -567,17 +578,13 @@ class Desk:
         on : bool, default=True
             Whether the item has a flag.
         annotator : str, default=None
-            Name of the annotator. Defaults to that of the session.
-
-        Returns
-        -------
-        item : dict
+            The person.
         """
         self.session.flag(id, on, annotator=self._who(annotator))
         return self.item(id)
 
     @checked
-    def note(self, id: Any, text: str, annotator: str | None = None) -> dict[str, Any]:
+    def note(self, id: Any, text: str, annotator: str | None = None) -> _Json:
         """Set the note of an item; an empty text removes it.
 
         Parameters
@@ -587,17 +594,13 @@ class Desk:
         text : str
             The note.
         annotator : str, default=None
-            Name of the annotator. Defaults to that of the session.
-
-        Returns
-        -------
-        item : dict
+            The person.
         """
         self.session.note(id, text, annotator=self._who(annotator))
         return self.item(id)
 
     @checked
-    def add_class(self, name: Any, annotator: str | None = None) -> dict[str, Any]:
+    def add_class(self, name: Any, annotator: str | None = None) -> _Json:
         """Add a class.
 
         Parameters
@@ -605,12 +608,7 @@ class Desk:
         name : str
             Name of the class.
         annotator : str, default=None
-            Name of the annotator. Defaults to that of the session.
-
-        Returns
-        -------
-        state : dict
-            The same as `state` returns.
+            The person.
 
         Raises
         ------
@@ -622,9 +620,7 @@ class Desk:
         return self.state(annotator)
 
     @checked
-    def rename_class(
-        self, old: Any, new: Any, annotator: str | None = None
-    ) -> dict[str, Any]:
+    def rename_class(self, old: Any, new: Any, annotator: str | None = None) -> _Json:
         """Rename a class, or merge it with the class `new`; `undo` reverses it.
 
         Parameters
@@ -632,18 +628,13 @@ class Desk:
         old, new : str
             Names of the class.
         annotator : str, default=None
-            Name of the annotator. Defaults to that of the session.
-
-        Returns
-        -------
-        state : dict
-            The same as `state` returns.
+            The person.
         """
         self.session.rename_class(old, new, annotator=self._who(annotator))
         return self.state(annotator)
 
     @checked
-    def remove_class(self, name: Any, annotator: str | None = None) -> dict[str, Any]:
+    def remove_class(self, name: Any, annotator: str | None = None) -> _Json:
         """Remove a class that has no labels; `undo` reverses it.
 
         Parameters
@@ -651,12 +642,7 @@ class Desk:
         name : str
             Name of the class.
         annotator : str, default=None
-            Name of the annotator. Defaults to that of the session.
-
-        Returns
-        -------
-        state : dict
-            The same as `state` returns.
+            The person.
 
         Raises
         ------
@@ -700,8 +686,9 @@ class Desk:
         given = [renamed.get(name, name) for name in self._given]
         counts = Counter(map(key_of, [*list_classes(labels), *given]))
         for place, label in enumerate(self.session.known_classes):
-            about = self._descriptions.get(label) or self._descriptions.get(str(label))
-            about = about or {}
+            about = self._descriptions.get(
+                label, self._descriptions.get(str(label), {})
+            )
             described.append(
                 {
                     "name": label,
@@ -741,11 +728,10 @@ class Desk:
 
     def _estimate_later(self, n_labeled):
         """Estimate in the background after every few labels."""
-        if self.target != "single-label":
+        if self.target != "single-label" or n_labeled < 20 or self._models.encoded < 1:
             return
         is_due = n_labeled - self._estimated >= max(10, n_labeled // 20)
-        is_due = is_due and n_labeled >= 20 and not self._doubts.is_behind
-        if is_due and self._models.encoded == 1:
+        if is_due and not self._doubts.is_behind:
             self._in_background(
                 "estimate", self._compute_estimate, n_labeled, worker=self._slow_worker
             )
@@ -757,13 +743,10 @@ class Desk:
     @synchronized
     def _in_background(self, name, function, *args, worker=None):
         """Return the future of a job, which is started unless it runs already."""
-        job = self._jobs.get(name)
-        if job is None or job.done():
-            job = (worker or self._worker).submit(function, *args)
-            if len(self._jobs) > _MOST_ANNOTATORS:
-                self._jobs = {k: x for k, x in self._jobs.items() if not x.done()}
-            self._jobs[name] = job
-        return job
+        self._jobs = {key: job for key, job in self._jobs.items() if not job.done()}
+        if name not in self._jobs:
+            self._jobs[name] = (worker or self._worker).submit(function, *args)
+        return self._jobs[name]
 
 
 def _describe_event(event):

@@ -5,12 +5,12 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from pathlib import Path
 
 from .._storage._files import write_atomic
 from .._storage._fingerprint import hash_item
 from .._utils._labels import is_names
 from .._utils._sklearn import check_option
+from ..datasets._writer import check_folder
 
 PAIR = ["text_1", "text_2"]
 # The id of the pool in these files, whose own ids are those of the other program.
@@ -41,6 +41,17 @@ class FileAnswer:
     time: str = ""
     seconds: float | None = None
     where: str = ""
+
+
+@dataclass(frozen=True)
+class Mirrored:
+    """The answers to one item in another program, and its note.
+
+    `answers` holds a FileAnswer for each annotator; the label of a skip is None.
+    """
+
+    answers: tuple = ()
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -200,22 +211,14 @@ FORMATS = {
 # Export -------------------------------------------------------------------------------
 
 
-def export_format(path, what, format, pool, state, events, classes):
-    """Write items for another program; see `LabelingSession.export`.
-
-    `classes` are the allowed ones; None stands for those of the answers.
-    """
+def export_format(path, what, format, state):
+    """Write items for another program; see `LabelingSession.export`."""
     check_option("format", format, tuple(FORMATS))
     check_option("what", what, ("labels", "answers", "open"))
-    path = Path(path).expanduser()
-    if not path.parent.is_dir():
-        raise FileNotFoundError(
-            f"'path' must be in a folder that exists, got {str(path)!r}. Make "
-            f"{str(path.parent)!r} first."
-        )
-    items = _list_items(pool, state, events, what)
+    path = check_folder(path)
+    items = _list_items(state, what)
     chosen = {x for item in items for a in item.answers for x in list_names(a.label)}
-    names = list(map(_spell, classes or [])) or sorted(chosen)
+    names = list(map(_spell, state.classes or [])) or sorted(chosen)
     form = FORMATS[format]
     records = [record for item in items for record in _write(item, form, names)]
     if form.is_list:
@@ -227,9 +230,9 @@ def export_format(path, what, format, pool, state, events, classes):
     write_atomic(path, content.encode("utf-8", "backslashreplace"))
 
 
-def _list_items(pool, state, events, what):
+def _list_items(state, what):
     """Return the labeled and skipped items, or the open ones, as a list of Item."""
-    if pool.kind is None:
+    if state.pool.kind is None:
         raise ValueError(
             "'format' must be None for a pool without texts: the files of other "
             "programs hold texts. Export a table."
@@ -245,10 +248,10 @@ def _list_items(pool, state, events, what):
             for id, answer in state.answers.items()
         }
         for id, (seq, _) in state.skipped.items():
-            event = events[seq - 1]
+            event = state.events[seq - 1]
             skip = FileAnswer(None, event.get("by"), event["t"])
             found[id] = (*found.get(id, ()), skip)
-    texts = pool.texts(pool.positions(found))
+    texts = state.pool.texts(state.pool.positions(found))
     return [
         Item(id, text, answers)
         for (id, answers), text in zip(found.items(), texts, strict=True)

@@ -10,15 +10,13 @@ from typing import Any
 
 from .._storage._fingerprint import hash_item
 from .._utils._format import reprs
-from .._utils._labels import is_missing, predict_labels, same_label
+from .._utils._labels import is_missing, same_label
 from .._utils._sklearn import check_path
 from ..datasets._reader import is_untyped, read_cells
 from ..datasets._writer import write_table
-from ._compare import Mirrored
-from ._formats import PAIR, FileAnswer, Item, read_format
-from ._ids import is_id
+from ._formats import PAIR, FileAnswer, Item, Mirrored, read_format
 from ._manifest import read_contents
-from ._pool import assign_rows
+from ._pool import assign_rows, is_id
 from ._state import read_session
 
 HASH = "content_hash"
@@ -46,19 +44,13 @@ class ImportedLabels:
     unknown: list[Any] = field(default_factory=list)
 
 
-def predict_items(model, X, classes=None, target="single-label"):
-    """Return predictions of n items and their rounded scores; see `predict_labels`."""
-    labels, scores, _ = predict_labels(model, X, classes, target)
-    return labels, [None if score is None else round(score, 4) for score in scores]
-
-
-def export_table(path, what, pool, state, predictions=None, more=None):
+def export_table(path, what, state, predictions=None, more=None):
     """Write labels or items; see `LabelingSession.export`.
 
-    `predictions` of all items and their probabilities, two lists, are those of "pool".
+    `predictions` holds the labels and the scores of all items, two lists, for "pool".
     `more` holds further cells, dict of id to dict of column to cell.
     """
-    path = Path(path).expanduser()
+    path, pool = Path(path).expanduser(), state.pool
     rows = list(state.answers.items())
     if what == "answers":
         rows = [(id, given) for id, answer in rows for given in answer.given]
@@ -104,7 +96,8 @@ def _add_predictions(columns, predicted, proba):
         labels.append(label if by_person else other)
         sources.append("person" if by_person else None if other is None else "model")
     columns |= {"label": labels, "label_source": sources}
-    columns |= {"prediction": predicted, "probability": proba}
+    rounded = [None if p is None else round(p, 4) for p in proba]
+    columns |= {"prediction": predicted, "probability": rounded}
 
 
 def _item_columns(pool, ids):
@@ -119,7 +112,7 @@ def _item_columns(pool, ids):
     return {name: [text[i] for text in texts] for i, name in enumerate(PAIR)}
 
 
-def read_answers(path, columns, pool, state, kind, format, annotator, ignore_unknown):
+def read_answers(path, columns, state, kind, format, annotator, ignore_unknown):
     """Return the answers in a file, dict of id to Mirrored, and the unknown items.
 
     `columns` are the names of the columns of ids, labels and texts, and `annotator`
@@ -128,8 +121,7 @@ def read_answers(path, columns, pool, state, kind, format, annotator, ignore_unk
     """
     check_path("path", path)
     id, label, names = _check_columns(*columns)
-    path = Path(path).expanduser()
-    read = None
+    path, pool, read = Path(path).expanduser(), state.pool, None
     if format is not None:
         items, read = _read_format(path, format, names, label, pool, kind)
     elif path.is_dir():

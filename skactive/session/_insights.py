@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from .._utils._containers import take_rows
-from .._utils._labels import marginals
+from .._utils._labels import key_of, marginals
 from .._utils._pipelines import (
     computes_features,
     has_sampler,
@@ -26,94 +26,56 @@ from ..stopping import (
     n_for_gain,
     out_of_fold,
 )
-from ._agreement import measure_agreement
 
 _Interval = tuple[float, float]
 _MIN_AUDIT, _MIN_LABELS = 10, 20
 _N_SPLITS = 5
+_MOST_DOUBTS = 100
 _MAX_RESIDUAL = 3.0  # median absolute residuals
 
 
-class Insights:
-    """Estimates from the answers; the lock is not held while models are trained."""
+def find_doubtful(models):
+    """Return all rows of `LabelingSession.suspicious`; see there."""
+    learner, data, rest = models.taught()
+    if models.target != "single-label":
+        return _find_doubts(learner, data)
+    supervised = find_supervised(learner.estimator)
+    found = _hold_out(learner, data, rest, supervised, n_rest=0)
+    if found is None:
+        return []
+    ids, first = list(data.labels), len(found.codes) - len(data.labels)
+    proba = found.proba if supervised is None else temper(found.proba, found.codes)
+    classes, doubts = found.classes.tolist(), []
+    for row in find_suspicious(proba, found.codes).tolist():
+        best = int(proba[row].argmax())
+        label, predicted = classes[found.codes[row]], classes[best]
+        doubts.append((ids[row - first], label, predicted, float(proba[row, best])))
+    return doubts
 
-    def __init__(self, *, state, lock, models, queue):
-        self._state = state
-        self._lock = lock
-        self._models = models
-        self._queue = queue
 
-    def suspicious(self, n_items):
-        """Return doubtful answers; see `LabelingSession.suspicious`."""
-        learner, data, rest = self._models.taught()
-        if self._models.target != "single-label":
-            doubts = _find_doubts(learner, data)
-        else:
-            doubts = self._find_doubtful_classes(learner, data, rest)
-        return doubts[:n_items]
+def estimate_model(models, seconds, audit, n_left, horizon):
+    """Return an Estimate; see `LabelingSession.estimate`.
 
-    def _find_doubtful_classes(self, learner, data, rest):
-        """Return rows of `suspicious` for labels of one class each."""
-        supervised = find_supervised(learner.estimator)
-        found = _hold_out(learner, data, rest, supervised, n_rest=0)
-        if found is None:
-            return []
-        ids, first = list(data.labels), len(found.codes) - len(data.labels)
-        proba = found.proba if supervised is None else temper(found.proba, found.codes)
-        classes = found.classes.tolist()
-        doubts = []
-        for row in find_suspicious(proba, found.codes).tolist():
-            best = int(proba[row].argmax())
-            label = classes[found.codes[row]]
-            doubts.append(
-                (ids[row - first], label, classes[best], float(proba[row, best]))
-            )
-        return doubts
-
-    def estimate(self, n_labels, horizon):
-        """Return an Estimate; see `LabelingSession.estimate`."""
-        if self._models.target != "single-label":
-            raise TypeError(
-                "estimate needs labels of one class for each item, got "
-                f"{self._models.target} labels. Score the model on a labeled test set."
-            )
-        with self._lock:
-            answers = self._state.answers.values()
-            seconds = [one.seconds for answer in answers for one in answer.given]
-            n_now, audit = len(answers), set(self._queue.audited())
-        n_left = None if n_labels is None else n_labels - n_now
-        minutes = minutes_left([s for s in seconds if s is not None], n_left)
-        learner, data, rest = self._models.taught()
-        found = _hold_out(learner, data, rest)
-        audited = None
-        if found is not None:
-            audited = np.zeros(len(found.codes), dtype=bool)
-            audited[len(audited) - len(data.labels) :] = [
-                id in audit for id in data.labels
-            ]
-        return make_estimate(found, n_now, audited, horizon, minutes)
-
-    def agreement(self):
-        """Return an Agreement; see `LabelingSession.agreement`."""
-        answers = self._state.answers.items()
-        return measure_agreement(
-            {id: {one.annotator: one.label for one in a.given} for id, a in answers},
-            target=self._models.target,
-        )
+    `seconds` are those of the answers, and `audit` are the ids of the audit. `n_left`
+    is the number of labels that are still wanted, or None.
+    """
+    learner, data, rest = models.taught()
+    minutes = minutes_left(seconds, n_left)
+    found = _hold_out(learner, data, rest)
+    if found is None:
+        return Estimate(len(data.labels), horizon=horizon, minutes=minutes)
+    audited = np.zeros(len(found.codes), dtype=bool)
+    audited[len(audited) - len(data.labels) :] = [id in audit for id in data.labels]
+    return _make_estimate(found, len(data.labels), audited, horizon, minutes)
 
 
 def _find_doubts(learner, data):
     """Return doubtful lists of names, rows or numbers, as rows of `suspicious`."""
-    n, y, names = (
-        len(data.labels),
-        learner.y_labeled_ if data.labels else (),
-        data.classes,
-    )
+    n, names = len(data.labels), data.classes
     if n < 2:
         return []
-    seed = learner.random_state
-    predicted = predict_held_out(learner.estimator, learner.X_labeled_, y, n, seed)
-    y = y[-n:]
+    predicted = predict_held_out(learner, n)
+    y = learner.y_labeled_[-n:]
     if y.ndim == 1:
         rows, sizes = find_suspicious_numbers(predicted, y)
         best = predicted[rows].tolist()
@@ -236,21 +198,15 @@ def _format_minutes(minutes):
     return f"{int(minutes) // 60} h {int(minutes) % 60} min"
 
 
-def make_estimate(found, n_labels, audited, horizon, minutes):
-    """Return the Estimate of an OutOfFold.
-
-    `audited` (n,) masks its rows that are in the audit; None stands for an OutOfFold
-    that there cannot be.
-    """
-    if found is None:
-        return Estimate(n_labels, horizon=horizon, minutes=minutes)
+def _make_estimate(found, n_labels, audited, horizon, minutes):
+    """Return the Estimate of an OutOfFold; `audited` (n,) masks rows of the audit."""
     held = ~np.isnan(found.proba[:, 0])
     correct = found.proba.argmax(axis=1) == found.codes
     gain, gain_interval = gain_of_labels(found, horizon) or (None, None)
     # The labels from before the session count, but are none of `n_labels`.
     missing = n_for_gain(len(found.classes), horizon) - len(found.codes)
     gain_from = n_labels + missing if missing > 0 else None
-    accuracy = accuracy_interval = None
+    accuracy = None, None  # and its interval
     audited = audited & held
     n_audited = int(audited.sum())
     if n_audited >= _MIN_AUDIT:
@@ -258,28 +214,20 @@ def make_estimate(found, n_labels, audited, horizon, minutes):
         rest = ()
         if len(found.rest_proba) and is_rich(len(held), len(found.classes)):
             rest = found.rest_proba.max(axis=1)
-        estimated = estimate_accuracy(correct[audited], confidence, rest)
-        accuracy, accuracy_interval = estimated
+        accuracy = estimate_accuracy(correct[audited], confidence, rest)
     else:
         n_audited = 0
         if held.sum() >= _MIN_LABELS:
-            accuracy, accuracy_interval = estimate_accuracy(correct[held])
+            accuracy = estimate_accuracy(correct[held])
     return Estimate(
-        n_labels=n_labels,
-        accuracy=accuracy,
-        accuracy_interval=accuracy_interval,
-        n_audited=n_audited,
-        horizon=horizon,
-        gain=gain,
-        gain_interval=gain_interval,
-        minutes=minutes,
-        gain_from=gain_from,
+        n_labels, *accuracy, n_audited, horizon, gain, gain_interval, minutes, gain_from
     )
 
 
 def minutes_left(seconds, n_left):
     """Return the minutes for `n_left` answers at the median of `seconds`, or None."""
-    if not len(seconds) or n_left is None:
+    seconds = [value for value in seconds if value is not None]
+    if not seconds or n_left is None:
         return None
     return float(np.median(seconds)) * max(n_left, 0) / 60
 
@@ -371,12 +319,14 @@ def find_suspicious_numbers(predicted, y):
     return rows, sizes[rows]
 
 
-def predict_held_out(estimator, X, y, n_last, seed):
-    """Return predictions of the last rows by models that lack a fifth of them each.
+def predict_held_out(learner, n_last):
+    """Return predictions of the last labels by models that lack a fifth of them each.
 
-    These are probabilities (n_last, k) for an indicator matrix `y`, else numbers
-    (n_last,). The other rows are always trained on.
+    These are probabilities (n_last, k) for an indicator matrix, else numbers (n_last,).
+    The other labels are always trained on.
     """
+    estimator, seed = learner.estimator, learner.random_state
+    X, y = learner.X_labeled_, learner.y_labeled_
     if y.ndim == 2 and not hasattr(estimator, "predict_proba"):
         raise TypeError(
             "'estimator' must have predict_proba for doubts about several classes, got "
@@ -416,3 +366,52 @@ def _predict_columns(model, X, y, test):
         predicted = marginals(predicted, model.classes_)
     proba[:, columns] = predicted
     return proba
+
+
+class Doubts:
+    """The answers that models without them contradict, of the last model.
+
+    `n_labels` is the number of labels that they were found among, None before the first
+    list.
+    """
+
+    def __init__(self, session):
+        self._session = session
+        self.n_labels = self._model = None
+        self._rows, self._error = [], ""
+        self._confirmed = {}  # id -> label that was given again
+
+    @property
+    def is_behind(self):
+        """Whether there is a model whose doubtful answers are not listed."""
+        model = self._session.models.newest().learner
+        return model is not None and model is not self._model
+
+    def find(self):
+        """Find the doubtful answers for the newest model; takes seconds."""
+        model = self._session.models.newest().learner
+        n_labels, rows, error = len(self._session.labels), [], ""
+        try:
+            rows = self._session.suspicious(_MOST_DOUBTS)
+        except Exception as exc:  # shown to who asks for the list
+            error = f"No answers can be checked: {exc}"
+        self._rows, self._error, self.n_labels = rows, error, n_labels
+        self._model = model
+
+    def list_rows(self):
+        """Return rows of `LabelingSession.suspicious` that are still doubtful."""
+        if self._error:
+            raise TypeError(self._error)
+        labels = self._session.labels
+        return [row for row in self._rows if self._is_doubtful(row, labels)]
+
+    def _is_doubtful(self, row, labels):
+        id, label, predicted, _ = row
+        known = key_of(labels[id]) if id in labels else None
+        is_seen = known in (key_of(predicted), self._confirmed.get(id))
+        return known == key_of(label) and not is_seen
+
+    def confirm(self, id, label):
+        """Do not list an answer again, since the same label was given again."""
+        if any(id == row[0] for row in self._rows):
+            self._confirmed[id] = key_of(label)

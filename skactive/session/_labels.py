@@ -3,33 +3,33 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Set
 from difflib import get_close_matches
 
 import numpy as np
 from sklearn.base import is_regressor
 
 from .._utils._containers import as_list
-from .._utils._format import warn_caller
+from .._utils._format import reprs, warn_caller
 from .._utils._labels import is_missing, is_names, list_classes
 from .._utils._sklearn import check_bool
+from ._pool import is_list
 
 
 class Vocabulary:
     """The target, the kind and the classes of the labels of a session.
 
-    `before` are the labels that the learner was fitted to, or None. `declared` is the
-    target of the session, None if the labels decide. `opened` are the allowed classes
-    when the session was opened, or None; they name the columns of an indicator matrix.
+    `target` is the one that the session is opened with, or None; if the manifest has
+    none either, the labels decide. The allowed classes name the columns of an indicator
+    matrix that the learner was fitted to.
     """
 
-    def __init__(self, state, before, declared=None, opened=None):
-        self._state = state
-        self._declared = declared
+    def __init__(self, journal, learner, target):
+        self._state, before = journal.state, getattr(learner, "y_labeled_", None)
+        self._declared = target or journal.manifest.get("target")
         self._kind = None if before is None else kind_of(before[0])
         self._before = [] if np.ndim(before) != 1 else np.unique(before).tolist()
         self._known = None  # the classes so far, or None if not collected yet
-        self.columns = name_columns(before, declared, opened)
+        self.columns = name_columns(before, self._declared, self._state.opened_with)
 
     @property
     def target(self):
@@ -103,12 +103,17 @@ class Vocabulary:
         before = [*self._before, *(self.columns or ())]
         return [self._state.renamed.get(name, name) for name in before]
 
-    def check(self, name, argument, known):
-        """Return the checked name of one class; `known` are the other classes."""
+    def check(self, name, argument, is_known=None):
+        """Return the checked name of one class, which is one of the session or not."""
+        known = self.collect()
         kind = kind_of(known[0]) if known else None
         (name,) = normalize_labels([name], [argument], kind)
         if isinstance(name, list):
             raise TypeError(f"{argument!r} must be a single label, got {name!r}.")
+        if is_known is not None and is_known != (name in known):
+            classes = f"a class of the session, {reprs(known)}"
+            expected = classes if is_known else "a new class"
+            raise ValueError(f"{argument!r} must be {expected}, got {name!r}.")
         return name
 
     def forget(self):
@@ -135,7 +140,8 @@ def find_declared(learner, multi_label, classes):
 def name_columns(before, declared, opened):
     """Return the names of the columns of `before`, None if they have none.
 
-    The arguments are those of :class:`Vocabulary`.
+    `before` are the labels that the learner was fitted to, or None. `declared` is the
+    target, and `opened` are the allowed classes when the session was opened, or None.
     """
     is_named = opened is not None and isinstance(opened[0], str)
     if np.ndim(before) != 2 or not (is_named or declared == "multi-label"):
@@ -165,9 +171,7 @@ def check_kinds(labels, ids, declared):
 
 def wrap_names(labels):
     """Return labels of which a single name is a list of that name."""
-    if isinstance(labels, str) or not hasattr(labels, "__len__"):
-        return labels
-    if isinstance(labels, Mapping | Set):
+    if not is_list(labels):
         return labels
     return [[label] if isinstance(label, str) else label for label in as_list(labels)]
 
@@ -184,8 +188,7 @@ def indicate(labels, classes):
 def rename_label(label, old, new):
     """Return a label with another name for one class; in a list, each name once."""
     if is_names(label):
-        names = [new if name == old else name for name in label]
-        return list(dict.fromkeys(names))
+        return rename_class(label, old, new)
     return new if not isinstance(label, list) and label == old else label
 
 
@@ -226,8 +229,7 @@ def check_classes(classes):
     """Return checked classes as a list, or None."""
     if classes is None:
         return None
-    ordered = hasattr(classes, "__len__") and not isinstance(classes, Mapping | Set)
-    if isinstance(classes, str) or not ordered or len(classes) < 2:
+    if not is_list(classes) or len(classes) < 2:
         raise ValueError(
             f"'classes' must be a sequence of at least two labels, got {classes!r}."
         )
@@ -245,8 +247,7 @@ def normalize_labels(labels, ids, kind, classes=None, renamed=()):
     Raise a ValueError if a label is missing, not allowed or longer than 64 bits, and a
     TypeError for labels of other or several kinds.
     """
-    unordered = isinstance(labels, Mapping | Set)
-    if unordered or isinstance(labels, str) or not hasattr(labels, "__len__"):
+    if not is_list(labels):
         raise TypeError(
             f"'labels' must be a sequence with one label for each of the {len(ids)} "
             f"ids, got {labels!r}. Pass a list, or tell({{id: label, ...}})."

@@ -49,10 +49,9 @@ def begin_or_resume(journal, pool, learner, classes, options, target=None):
         manifest, hashes = new_manifest(learner, pool, classes, target)
         journal.begin(manifest, {HASHES: dump_hashes(hashes)})
     else:
-        _check_target(journal, target)
+        _check_opening(journal, learner, target)
         warn_of_versions(journal.manifest.get("versions", {}), stacklevel=5)
         follow_pool(journal, pool)
-        choose_seed(learner, journal.manifest["base_seed"])
     journal.follow(State(pool, journal.manifest.get("classes")))
     _note_options(journal, options, is_new)
     if not is_new:
@@ -60,36 +59,43 @@ def begin_or_resume(journal, pool, learner, classes, options, target=None):
         _note_classes(journal, classes)
 
 
-def _check_target(journal, target):
+def _check_opening(journal, learner, target):
+    """Refuse another target than that of the session; warn of another seed."""
     known = journal.manifest.get("target")
     if None not in (known, target) and known != target:
         raise ValueError(
             f"'multi_label' must be that of the session in {journal.folder!r}, "
             f"which is {known}, got {target}. Leave it out."
         )
+    seed, stored = learner.random_state, journal.manifest["base_seed"]
+    if isinstance(seed, Integral) and base_seed(seed) != stored:
+        warn_caller(
+            f"'learner' has random_state={seed}, but the session began with {stored}, "
+            "which it continues to use."
+        )
 
 
 def _note_options(journal, options, is_new):
     now = {"settle": options.settle, "overlap": float(options.overlap)}
     before = {name: getattr(journal.state, name) for name in now}
-    changed = {name: value for name, value in now.items() if value != before[name]}
-    if changed and not is_new:
+    if not (changes := find_changes(before, now)):
+        return
+    if not is_new:
         warn_caller(
-            f"this session used other options so far: {find_changes(before, now)}. "
-            "This is noted in the journal, and the session uses the new ones."
+            f"this session used other options so far: {changes}. This is noted in the "
+            "journal, and the session uses the new ones."
         )
-    if changed:
-        journal.record("options", **changed)
+    changed = {name: value for name, value in now.items() if value != before[name]}
+    journal.record("options", **changed)
 
 
 def _note_learner(journal, learner):
     description = json.loads(json.dumps(describe_learner(learner)))
     before = journal.state.learner or journal.manifest["learner"]
-    if changes := _compare_learners(before, description):
+    if changes := find_changes(_flatten(before), _flatten(description)):
         warn_caller(
-            "'learner' is not the one that this session used so far: "
-            f"{changes}. This is noted in the journal, and the next "
-            "batches use the new one."
+            f"'learner' is not the one that this session used so far: {changes}. This "
+            "is noted in the journal, and the next batches use the new one."
         )
         journal.record("learner", learner=description)
 
@@ -225,39 +231,17 @@ def describe_learner(learner):
     }
 
 
-def _compare_learners(before, now):
-    """Return the differences between two descriptions of learners as text."""
-    sides = [
-        {
-            "class": learner.get("class"),
-            "labels of the first fit": learner.get("labels"),
-            **learner.get("params", {}),
-        }
-        for learner in (before, now)
-    ]
-    if sides[0].get("strategy") == sides[1].get("strategy"):
-        for side, learner in zip(sides, (before, now), strict=True):
-            side["distribution of the strategy"] = _offer(learner.get("strategy"))
-    return find_changes(*sides)
-
-
-def choose_seed(learner, stored):
-    """Return the seed of a session that is opened again; warn if another is given."""
-    given = learner.random_state
-    if not isinstance(given, Integral) or base_seed(given) == stored:
-        return stored
-    warn_caller(
-        f"'learner' has random_state={given}, but the session began with {stored}, "
-        "which it continues to use."
-    )
-    return stored
-
-
-def _offer(strategy):
-    """Return distribution and major version of a strategy as text, or None."""
-    if not isinstance(strategy, dict) or not {"dist", "version"} <= strategy.keys():
-        return None
-    return f"{strategy['dist']} {major(strategy['version'])}"
+def _flatten(description):
+    """Return a description as one dict; of a version, the first number counts."""
+    strategy, offer = description.get("strategy"), None
+    if isinstance(strategy, dict) and {"dist", "version"} <= strategy.keys():
+        offer = f"{strategy['dist']} {major(strategy['version'])}"
+    return {
+        "class": description.get("class"),
+        "labels of the first fit": description.get("labels"),
+        "distribution of the strategy": offer,
+        **description.get("params", {}),
+    }
 
 
 def _describe_strategy(strategy):

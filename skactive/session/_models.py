@@ -1,17 +1,18 @@
-"""The model of a session, and when another one is trained."""
+"""The model of a session, when another one is trained, and what threads do for it."""
 
 import copy
+import threading
 from dataclasses import dataclass, field
 
 import numpy as np
+import sklearn
 from sklearn.base import clone
 
 from .._utils._containers import NothingToAskError, check_picks, take_rows
 from .._utils._labels import same_label
-from .._utils._pipelines import takes_unlabeled
-from .._utils._repeatable import round_seed, synchronized
+from .._utils._pipelines import computes_features, split_estimator, takes_unlabeled
+from .._utils._repeatable import lower_priority, round_seed, synchronized
 from .._utils._texts import drop_known_texts
-from ._background import BackgroundTrainer
 from ._labels import indicate
 
 
@@ -19,17 +20,18 @@ class Models:
     """The current model of a session.
 
     A model is a function of the journal up to an event, so the model of a killed
-    process is trained again. `refit` is the one of the session; `lock` is held while
-    the state is read, but not while a model is trained.
+    process is trained again. `refit` and `encode` are those of the session. The lock is
+    held while the state is read, but not while a model is trained.
     """
 
-    def __init__(self, *, base, state, refit, lock, vocabulary, encoder=None):
-        self._base = base
-        self._state = state
+    def __init__(self, journal, learner, vocabulary, refit, encode):
+        self._state, self._lock = journal.state, journal.lock
+        seed = journal.manifest["base_seed"]
+        self._base = base = fresh_learner(learner, seed)
         self._refit = refit
-        self._lock = lock
         self._vocabulary = vocabulary
-        self._encoder = encoder
+        pool, estimator = self._state.pool, learner.estimator
+        self._encoder = encoder = make_encoder(encode, estimator, pool, seed)
         self._told_error = False  # whether the error of the encoder was raised
         self._model = None
         # No reference to `self`: a session that is dropped is freed at once.
@@ -48,18 +50,13 @@ class Models:
         self._raise_encoding_error()
         if refit == "background":
             self._follow_trainer()
-        elif self._model is None or refit:
-            self._train_if_stale(refit)
-        return self._model
-
-    def _train_if_stale(self, refit):
-        """Train on all labels, or without `refit` on those of the last model."""
-        if not refit:
-            with self._lock:
-                data = self._data_at(self._state.model_seq)
-            self._model = self._train(data)
-        elif self._model is None or self._model.seq != self._state.labels_seq:
+        elif self._model is None and not refit:
+            self._model = self.train_now(self._state.model_seq)
+        elif self._model is None or (
+            refit and self._model.seq != self._state.labels_seq
+        ):
             self._model = self.train_now()
+        return self._model
 
     def _follow_trainer(self):
         """Use the newest model that is ready, and train the next one in a thread."""
@@ -80,11 +77,15 @@ class Models:
         if self._refit == "background":
             self._submit_if_stale()
 
-    def train_now(self):
-        """Return a model trained on all labels, without using it yet."""
+    def train_now(self, seq=None):
+        """Return a model trained on all labels, or on those after an event."""
         with self._lock:
-            data = self._data()
-        return self._train(data)
+            data = self._data(seq)
+        try:
+            return train(self._base, data, self._ready())
+        except BaseException as exc:
+            exc.add_note(_NOTE.format(n=len(data.labels)))
+            raise
 
     def taught(self):
         """Return a learner with all labels, not trained, and the TrainingData.
@@ -129,12 +130,11 @@ class Models:
         """Return the number of items whose current label the model does not know."""
         if self._refit == "background":
             self._adopt(errors=False)
-        model = self._model
-        if model is None:  # not trained again yet since the session was opened
-            model = Model(
-                self._base, labels=self._data_at(self._state.model_seq).labels
-            )
-        return model.age(self._data().labels)
+        labels = self._data().labels
+        if self._model is not None:
+            return self._model.age(labels)
+        # It was not trained again yet since the session was opened.
+        return Model(None, labels=self._data(self._state.model_seq).labels).age(labels)
 
     def follow_pool(self):
         """Compute the features of new items of the pool, if `encode` requires it."""
@@ -178,13 +178,6 @@ class Models:
     def _ready(self):
         return None if self._encoder is None else self._encoder.find_ready()
 
-    def _train(self, data):
-        try:
-            return train(self._base, data, self._ready())
-        except BaseException as exc:
-            exc.add_note(_NOTE.format(n=len(data.labels)))
-            raise
-
     @synchronized
     def _adopt(self, errors=True):
         """Use the model that the thread has trained; raise its error once."""
@@ -209,14 +202,11 @@ class Models:
     def _is_blank(self):
         return self._model is None or not hasattr(self._model.learner, "estimator_")
 
-    def _data_at(self, seq):
-        """Return the labels as they were after an event."""
-        is_now = seq == self._state.labels_seq
-        return self._data(self._state if is_now else self._state.at(seq))
-
-    def _data(self, state=None):
-        """Return the labels of a state, by default of the current one."""
-        state = state or self._state
+    def _data(self, seq=None):
+        """Return the labels as they were after an event, by default the last one."""
+        state = self._state
+        if seq not in (None, state.labels_seq):
+            state = state.at(seq)
         return TrainingData(
             pool=state.pool,
             seq=state.labels_seq,
@@ -395,3 +385,182 @@ def choose(learner, X, n, free, find_id):
             "which is labeled, skipped or waiting. Repair it."
         )
     return picks
+
+
+_CHUNK = 256  # texts between two looks at whether to stop
+
+
+def _start(work):
+    """Start a thread of low priority with the configuration of scikit-learn."""
+
+    def run(config):
+        lower_priority()
+        with sklearn.config_context(**config):  # each thread has its own
+            work()
+
+    thread = threading.Thread(target=run, args=(sklearn.get_config(),), daemon=True)
+    thread.start()
+    return thread
+
+
+def fit_front(estimator, X):
+    """Return the front steps of an estimator; they need no training."""
+    front, _ = split_estimator(estimator)
+    return clone(front).fit(take_rows(X, np.arange(1)))
+
+
+class BackgroundEncoder:
+    """Computes the features of a pool in a thread, in a random order.
+
+    The features go into the cache of the estimator's front steps. Until all are there,
+    what has features is a random sample of the pool. Items whose features fail have
+    none, and the next chunk is computed.
+
+    Attributes
+    ----------
+    ready : ndarray of bool, (n,)
+        The items that have features.
+    error : Exception or None
+        The first error of the features.
+    """
+
+    def __init__(self, estimator, pool, seed):
+        self._front = fit_front(estimator, pool.X)
+        self._seed = seed
+        self._order = np.empty(0, dtype=np.int32)
+        self.ready = np.empty(0, dtype=bool)
+        self.error: Exception | None = None
+        self._done = 0  # how far in the order
+        self._running = False
+        self._stopped = threading.Event()
+        self._lock = threading.Lock()
+        self.grow(pool)
+
+    @property
+    def share(self):
+        """Share of the pool whose features were computed or failed, from 0 to 1."""
+        return self._done / len(self.ready)
+
+    def grow(self, pool):
+        """Continue with the items that a grown pool has gained."""
+        with self._lock:
+            self._pool = pool
+            start, n = len(self.ready), len(pool)
+            # The order of the audit: queries before the first model belong to it.
+            new = pool.draw_order(self._seed, start)
+            self._order = np.concatenate([self._order, new])
+            self.ready = np.concatenate([self.ready, np.zeros(n - start, dtype=bool)])
+            if self._running:
+                return
+            self._running = True
+            self._thread = _start(self._work)
+
+    def pick(self, free, n):
+        """Return positions of `n` free items that have features first, or soon."""
+        return self._order[free[self._order]][:n]
+
+    def find_ready(self):
+        """Return a mask (n,) of the items that have features, None if all have."""
+        ready = self.ready.copy()
+        return None if ready.all() else ready
+
+    def stop(self):
+        """Encode nothing more, and wait for the chunk under way."""
+        self._stopped.set()
+        self._thread.join()
+
+    def _work(self):
+        while True:
+            with self._lock:
+                rows, pool = np.sort(self._order[self._done :][:_CHUNK]), self._pool
+                if not len(rows) or self._stopped.is_set():
+                    self._running = False
+                    return
+            error = None
+            try:
+                self._front.transform(take_rows(pool.X, rows))
+            except Exception as exc:  # shown by the session and the front ends
+                error = exc
+            with self._lock:
+                self._done += len(rows)
+                self.ready[rows] = error is None
+                self.error = self.error or error
+
+
+def make_encoder(encode, estimator, pool, seed):
+    """Return a BackgroundEncoder if it is required and the front steps allow it."""
+    if encode not in (None, "background"):
+        raise ValueError(f"'encode' must be None or 'background', got {encode!r}.")
+    if encode is None or not computes_features(estimator):
+        return None
+    return BackgroundEncoder(estimator, pool, seed)
+
+
+class BackgroundTrainer:
+    """Train in a thread; of several waiting tasks, only the newest is done.
+
+    `function(task)` returns a model.
+    """
+
+    def __init__(self, function):
+        self._function = function
+        self._changed = threading.Condition()
+        self._waiting = self._running = None
+        self._done = self._error = self._failed = None
+        self._thread = None
+
+    def submit(self, task):
+        """Train a model, unless its training is under way, done or has failed."""
+        with self._changed:
+            newest = self._waiting or self._running or self._done
+            if task.seq in (newest and newest.seq, self._failed):
+                return
+            self._waiting = task
+            if self._thread is None:
+                self._thread = _start(self._work)
+
+    def take(self, errors=True):
+        """Return the newest model that is ready, or None; raise an error once."""
+        with self._changed:
+            if errors and self._error is not None:
+                error, self._error = self._error, None
+                raise error
+            done, self._done = self._done, None
+            return done
+
+    def wait(self, seq=None):
+        """Wait for the task of event `seq` or a later one; by default for all tasks."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._thread is None or self._has_ended(seq))
+
+    def _has_ended(self, seq):
+        ended = self._failed, self._done and self._done.seq
+        return seq is not None and any(n is not None and n >= seq for n in ended)
+
+    @property
+    def busy(self):
+        """Whether a task is under way or waiting."""
+        return self._thread is not None
+
+    def drop(self):
+        """Remove the waiting task; a running one cannot be stopped."""
+        with self._changed:
+            self._waiting = None
+
+    def _work(self):
+        while True:
+            with self._changed:
+                self._running, self._waiting = self._waiting, None
+                if self._running is None:
+                    self._thread = None
+                    self._changed.notify_all()
+                    return
+            try:
+                model, error = self._function(self._running), None
+            except BaseException as exc:  # raised by the next call of ask
+                model, error = None, exc
+            with self._changed:
+                self._error = error
+                self._failed = self._running.seq if error else None
+                self._done = model or self._done
+                self._changed.notify_all()

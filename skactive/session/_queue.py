@@ -5,13 +5,13 @@ from functools import cached_property
 from numbers import Real
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.metrics.pairwise import cosine_similarity
 
+from .._storage._fingerprint import hash_items
 from .._utils._containers import take_rows
-from .._utils._pipelines import computes_features, split_estimator
+from .._utils._pipelines import computes_features
 from .._utils._sklearn import check_count
-from ._models import seeded_for
+from ._models import fit_front, seeded_for
 from ._pool import Batch, find_taught
 
 
@@ -81,17 +81,16 @@ class Queue:
     """Chooses batches and records them.
 
     `choosing` is held while a batch is chosen; it is acquired before the lock of the
-    journal. `known` are hashes of the items that the learner was fitted to before the
-    session.
+    journal. Items that `learner` was fitted to before the session are not chosen.
     """
 
-    def __init__(self, *, journal, models, choosing, known, options):
+    def __init__(self, journal, learner, models, choosing, options):
         self._journal = journal
         self._state = journal.state
         self._lock = journal.lock
         self._models = models
         self._choosing = choosing
-        self._known = known
+        self._known = hash_items(getattr(learner, "X_labeled_", ()))
         self._options = options
         self._front = None
         # Batches that were open are shown once more before any new one.
@@ -270,16 +269,11 @@ class Queue:
         if not self._models.has_features([*fixed, *picks]):
             return picks
         rows = take_rows(self._state.pool.X, np.array([*fixed, *picks]))
-        features = self._fit_front(learner.estimator).transform(rows)
-        similar = cosine_similarity(features) > limit
+        if self._front is None:
+            self._front = fit_front(learner.estimator, self._state.pool.X)
+        similar = cosine_similarity(self._front.transform(rows)) > limit
         kept = list(range(len(fixed)))
         for i in range(len(fixed), len(similar)):
             if not similar[i, kept].any():
                 kept.append(i)
         return [picks[i - len(fixed)] for i in kept[len(fixed) :]]
-
-    def _fit_front(self, estimator):
-        if self._front is None:
-            front, _ = split_estimator(estimator)
-            self._front = clone(front).fit(take_rows(self._state.pool.X, np.arange(1)))
-        return self._front

@@ -6,21 +6,20 @@ from contextlib import contextmanager
 from os import PathLike
 from typing import Any, Literal, Self
 
-from .._storage._fingerprint import hash_items
 from .._utils._containers import check_n_queries
+from .._utils._labels import predict_labels
 from .._utils._repeatable import synchronized
 from .._utils._sklearn import check_bool, check_count, check_option, check_path
 from ..simulation import Run
-from ._agreement import Agreement
+from ._agreement import Agreement, measure_agreement
 from ._answers import Answers
-from ._background import make_encoder
 from ._formats import export_format
-from ._import_export import ImportedLabels, export_table, predict_items
-from ._insights import Estimate, Insights
+from ._import_export import ImportedLabels, export_table
+from ._insights import Estimate, estimate_model, find_doubtful
 from ._journal import Journal
 from ._labels import Vocabulary, check_annotator, check_classes, find_declared
 from ._manifest import begin_or_resume, record_pool
-from ._models import Models, check_refit, fresh_learner
+from ._models import Models, check_refit
 from ._pool import Batch, Pool
 from ._queue import Options, Queue
 from ._state import list_history
@@ -257,7 +256,16 @@ class LabelingSession:
         self._lock = self._journal.lock
         try:
             begin_or_resume(self._journal, pool, learner, classes, options, target)
-            self._build(learner, refit, encode, options, target)
+            self.state = self._journal.state
+            self._vocabulary = Vocabulary(self._journal, learner, target)
+            self._answers = Answers(self._journal, self._vocabulary)
+            self.models = Models(
+                self._journal, learner, self._vocabulary, refit, encode
+            )
+            self.queue = Queue(
+                self._journal, learner, self.models, self._choosing, options
+            )
+            self.models.prepare()
             if isinstance(verbose, bool):  # scikit-learn accepts it, too
                 verbose = int(verbose)
             if check_count("verbose", verbose, least=0):
@@ -265,38 +273,6 @@ class LabelingSession:
         except BaseException:
             self.close()
             raise
-
-    def _build(self, learner, refit, encode, options, target):
-        """Make the parts that need the journal."""
-        journal, state = self._journal, self._journal.state
-        seed = journal.manifest["base_seed"]
-        self.state = state
-        self._vocabulary = Vocabulary(
-            state,
-            getattr(learner, "y_labeled_", None),
-            target or journal.manifest.get("target"),
-            state.opened_with,
-        )
-        self._answers = Answers(state, journal.record, self._vocabulary)
-        self.models = Models(
-            base=fresh_learner(learner, seed),
-            state=state,
-            refit=refit,
-            lock=self._lock,
-            vocabulary=self._vocabulary,
-            encoder=make_encoder(encode, learner.estimator, state.pool, seed),
-        )
-        self.queue = Queue(
-            journal=journal,
-            models=self.models,
-            choosing=self._choosing,
-            known=hash_items(getattr(learner, "X_labeled_", ())),
-            options=options,
-        )
-        self._insights = Insights(
-            state=state, lock=self._lock, models=self.models, queue=self.queue
-        )
-        self.models.prepare()
 
     def _show_bar(self, total):
         """Show a progress bar of the labels, with the age of the model."""
@@ -477,11 +453,7 @@ class LabelingSession:
         """
         with self._recording() as answers:
             answers.tell(
-                ids,
-                labels,
-                annotator=self._who(annotator),
-                unasked=unasked,
-                seconds=seconds,
+                ids, labels, self._who(annotator), unasked=unasked, seconds=seconds
             )
 
     def skip(
@@ -921,20 +893,17 @@ class LabelingSession:
         check_option("what", what, ("labels", "answers", "open", "pool"))
         predictions = None
         if what == "pool" and format is None:  # answers need not wait for this
-            model = self.models.newest()
-            predictions = predict_items(
-                model.learner, self.state.pool.X, model.classes, self.target
-            )
+            model, X = self.models.newest(), self.state.pool.X
+            predictions = predict_labels(model.learner, X, model.classes, self.target)[
+                :2
+            ]
         with self._lock:
             if not self._journal.closed:
                 self._journal.sync()
-            state = self.state
             if format is None:
-                export_table(path, what, state.pool, state, predictions)
+                export_table(path, what, self.state, predictions)
             else:
-                export_format(
-                    path, what, format, state.pool, state, state.events, state.classes
-                )
+                export_format(path, what, format, self.state)
 
     # Insights -------------------------------------------------------------------------
 
@@ -980,7 +949,8 @@ class LabelingSession:
         A. Thyagarajan, E. Snorrason, C. Northcutt, J. Mueller (2022). Identifying
         incorrect annotations in multi-label classification data. arXiv:2211.13895.
         """
-        return self._insights.suspicious(check_count("n_items", n_items))
+        check_count("n_items", n_items)
+        return find_doubtful(self.models)[:n_items]
 
     def estimate(self, n_labels: int | None = None, *, horizon: int = 100) -> Estimate:
         """Return how accurate the model is now, and what more labels would add.
@@ -1014,10 +984,21 @@ class LabelingSession:
         estimated with fewer than 40 labels, 10 per class or 1.5 for each label of the
         horizon, or if the model does not beat the most frequent class.
         """
+        n_labels = self._n_labels if n_labels is None else n_labels
         if n_labels is not None:
             check_count("n_labels", n_labels)
-        n_labels = self._n_labels if n_labels is None else n_labels
-        return self._insights.estimate(n_labels, check_count("horizon", horizon))
+        check_count("horizon", horizon)
+        if self.target != "single-label":
+            raise TypeError(
+                "estimate needs labels of one class for each item, got "
+                f"{self.target} labels. Score the model on a labeled test set."
+            )
+        with self._lock:
+            answers = self.state.answers.values()
+            seconds = [x.seconds for a in answers for x in a.given]
+            n_left = None if n_labels is None else n_labels - len(answers)
+            audit = set(self.audited)
+        return estimate_model(self.models, seconds, audit, n_left, horizon)
 
     @synchronized
     def agreement(self) -> Agreement:
@@ -1028,7 +1009,7 @@ class LabelingSession:
         agreement : Agreement
             Its `str` is one line.
         """
-        return self._insights.agreement()
+        return measure_agreement(self.answers, target=self.target)
 
     @synchronized
     def close(self) -> None:

@@ -206,22 +206,63 @@ class State:
         return names
 
     def _apply(self, event):
-        kind = event["event"]
-        if kind not in _APPLY:
-            raise ValueError(f"the kind {kind!r} is not known")
-        for id in event.get("ids", ()):
+        kind, ids = event["event"], event.get("ids", ())
+        for id in ids:
             if self.pool is not None and id not in self.pool:
                 raise ValueError(f"no item of the pool has the id {id!r}")
         for name in {"labels", "seconds"} & event.keys():
-            if len(event[name]) != len(event["ids"]):
+            if len(event[name]) != len(ids):
                 raise ValueError(f"there must be one of {name!r} for each id")
         if kind in _UNDOABLE:
             self.undoable.append(event)
-        _APPLY[kind](self, event)
+        match kind:
+            case "begin":
+                if event["seq"] != 1:
+                    raise ValueError("a session begins with its first event")
+            case "ask":
+                self._ask(event)
+            case "tell" | "skip" | "release" | "withdraw":
+                self._add(event)
+                if kind == "withdraw":
+                    self._sort(ids)  # an earlier skip can count again
+                if kind in ("tell", "withdraw"):
+                    self._note_labels(event)
+            case "undo":
+                self._undo(event)
+            case "flag":
+                for id in ids:
+                    _put(self.flags, id, True if event["flag"] else None)
+            case "note":
+                for id in ids:
+                    _put(self.notes, id, event["text"] or None)
+            case "options":
+                self.overlap = event.get("overlap", self.overlap)
+                if "settle" in event:
+                    self.settle = event["settle"]
+                    self._refresh_labels(event)
+            case "refit":
+                self.model_seq = event["model"]
+            case "learner":
+                self.learner = event["learner"]
+            case "classes" | "add" | "remove" | "rename":
+                self._change_classes(event)
+            case "pool":
+                pass  # all events already have the ids of the last pool
+            case _:
+                raise ValueError(f"the kind {kind!r} is not known")
 
-    def _begin(self, event):
-        if event["seq"] != 1:
-            raise ValueError("a session begins with its first event")
+    def _change_classes(self, event):
+        names, self.classes = self.renamed, event.get("classes")
+        if event["event"] == "rename":
+            self._renames.append(event)
+            self._refresh_labels(event)
+        elif event["event"] == "remove":
+            gone = event["removed"]
+            self.added = [name for name in self.added if names.get(name, name) != gone]
+        elif "added" not in event:  # an added class of 0.2.0 cannot be taken back
+            self.opened_with = self.classes
+        elif self.classes is None:
+            self.added.append(event["added"])
 
     def _ask(self, event):
         number, ids, by = event["batch"], event["ids"], event.get("by")
@@ -240,15 +281,6 @@ class State:
         self.audited.update(dict.fromkeys(event.get("audit", ())))
         self._add(event)
         self.model_seq = event["model"]
-
-    def _tell(self, event):
-        self._add(event)
-        self._note_labels(event["seq"])
-
-    def _withdraw(self, event):
-        self._add(event)
-        self._sort(event["ids"])  # an earlier skip can count again
-        self._note_labels(event["seq"])
 
     def _add(self, event):
         """Apply an event to its items."""
@@ -319,7 +351,8 @@ class State:
         self.undoable.remove(last)
         if last["event"] == "rename":
             self._renames.remove(last)
-            self._rename_all(event)
+            self.classes = event.get("classes", self.classes)
+            self._refresh_labels(event)
             return
         if last["event"] in ("add", "remove"):
             self.classes = event.get("classes")
@@ -334,26 +367,12 @@ class State:
             self._refresh(id)
         self._sort(last["ids"])
         if last["event"] in ("tell", "withdraw"):
-            self._note_labels(event["seq"])
-
-    def _rename(self, event):
-        self._renames.append(event)
-        self._rename_all(event)
-
-    def _rename_all(self, event):
-        self.classes = event.get("classes", self.classes)
-        self._refresh_labels(event)
-
-    def _set_options(self, event):
-        self.overlap = event.get("overlap", self.overlap)
-        if "settle" in event:
-            self.settle = event["settle"]
-            self._refresh_labels(event)
+            self._note_labels(event)
 
     def _refresh_labels(self, event):
         for id in self.answers:
             self._refresh(id)
-        self._note_labels(event["seq"])
+        self._note_labels(event)
 
     def _sort(self, ids):
         """Restore the orders of answers, skipped items and open batches."""
@@ -367,37 +386,8 @@ class State:
             self.open[number] = {id: None for id in asked if id in waiting}
         self.open = dict(sorted(self.open.items()))
 
-    def _flag(self, event):
-        for id in event["ids"]:
-            _put(self.flags, id, True if event["flag"] else None)
-
-    def _write_note(self, event):
-        for id in event["ids"]:
-            _put(self.notes, id, event["text"] or None)
-
-    def _refit(self, event):
-        self.model_seq = event["model"]
-
-    def _move(self, event):
-        """Do nothing: all events already have the ids of the last pool."""
-
-    def _learner(self, event):
-        self.learner = event["learner"]
-
-    def _set_classes(self, event):
-        self.classes = event.get("classes")
-        if "added" not in event:  # an added class of 0.2.0 cannot be taken back
-            self.opened_with = self.classes
-        elif self.classes is None:
-            self.added.append(event["added"])
-
-    def _remove_class(self, event):
-        self.classes, names = event.get("classes"), self.renamed
-        gone = event["removed"]
-        self.added = [name for name in self.added if names.get(name, name) != gone]
-
-    def _note_labels(self, seq):
-        self.labels_seq, self.labels_round = seq, len(self.batches)
+    def _note_labels(self, event):
+        self.labels_seq, self.labels_round = event["seq"], len(self.batches)
 
 
 def _put(entries, id, entry):
@@ -410,25 +400,6 @@ def _put(entries, id, entry):
 
 _ANSWERS = ("tell", "skip", "withdraw")
 _UNDOABLE = ("tell", "skip", "release", "withdraw", "rename", "add", "remove")
-_APPLY = {
-    "begin": State._begin,
-    "ask": State._ask,
-    "tell": State._tell,
-    "skip": State._add,
-    "release": State._add,
-    "withdraw": State._withdraw,
-    "rename": State._rename,
-    "undo": State._undo,
-    "flag": State._flag,
-    "note": State._write_note,
-    "refit": State._refit,
-    "learner": State._learner,
-    "pool": State._move,
-    "classes": State._set_classes,
-    "add": State._set_classes,
-    "remove": State._remove_class,
-    "options": State._set_options,
-}
 
 
 def list_history(events, id):

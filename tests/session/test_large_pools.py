@@ -15,9 +15,8 @@ from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner, LabelingSession
 from skactive.datasets import open_pool
-from skactive.session import _ids
-from skactive.session._ids import Ids
-from skactive.session._pool import Pool
+from skactive.session import _pool
+from skactive.session._pool import Ids, Pool
 
 
 class Lookup(TransformerMixin, BaseEstimator):
@@ -146,12 +145,12 @@ IDS = st.lists(
 @given(IDS, IDS)
 def test_ids_are_found_by_their_hashes(ids, others):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_ids, "FEW", 0)
+        patch.setattr(_pool, "FEW", 0)
         found = Ids(ids)
         assert found._index is not None
         for id in [*others, True, None, 1.0]:
             # A set takes True and 1.0 for 1; neither can be an id.
-            assert (id in found) == (_ids.is_id(id) and id in set(ids))
+            assert (id in found) == (_pool.is_id(id) and id in set(ids))
         known = [id for id in others if id in ids]
         assert found.positions(known).tolist() == [ids.index(id) for id in known]
         assert found.hash().tolist() == Pool(range(len(ids)), ids).hash_ids().tolist()
@@ -166,7 +165,7 @@ def test_large_and_small_pools_agree(text_learner, tmp_path, monkeypatch):
     ids = [f"i{i}" for i in range(60)]
     seen = []
     for few in (0, 2**16):
-        monkeypatch.setattr(_ids, "FEW", few)
+        monkeypatch.setattr(_pool, "FEW", few)
         place = text_learner, texts, tmp_path / str(few), ids
         with LabelingSession(*place, audit_every=2) as session:
             label(session)

@@ -7,8 +7,7 @@ from sklearn.linear_model import LogisticRegression
 
 from skactive import ActiveLearner, LabelingSession
 from skactive.session import mirror
-from skactive.session._compare import Mirrored
-from skactive.session._formats import FileAnswer
+from skactive.session._formats import FileAnswer, Mirrored
 
 TEXTS = [f"text {i}" for i in range(6)]
 PEOPLE = ("ann", "bob", "cy")

@@ -8,8 +8,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from skactive import ActiveLearner
-from skactive.session._background import BackgroundTrainer
-from skactive.session._models import Model, TrainingData
+from skactive.session._models import BackgroundTrainer, Model, TrainingData
 
 WAIT = 120.0
 

@@ -239,7 +239,7 @@ class Bridge:
         path, state = self.folder / "answers.csv", self.session.state
 
         def write(path):
-            export_table(path, "answers", state.pool, state, more=self._rest)
+            export_table(path, "answers", state, more=self._rest)
 
         with self._lock:
             write_listed(path, write)
