@@ -19,7 +19,7 @@ from sklearn.base import clone
 from ._utils._sklearn import check_bool
 from .strategies import FunctionStrategy
 
-__all__ = ["available", "get_strategy", "get_strategy_names", "register", "unregister"]
+__all__ = ["available", "get_strategy", "get_strategy_names", "register"]
 
 
 GROUP = "skactive.strategies"
@@ -357,7 +357,7 @@ def register(name: str, strategy: Any, *, replace: bool = False) -> None:
     >>> from sklearn.naive_bayes import MultinomialNB
     >>> from sklearn.pipeline import make_pipeline
     >>> from skactive import ActiveLearner
-    >>> from skactive.registry import register, unregister
+    >>> from skactive.registry import register
     >>> def longest(view):
     ...     return [len(text) for text in view.X]
     >>> register("longest", longest)
@@ -367,7 +367,6 @@ def register(name: str, strategy: Any, *, replace: bool = False) -> None:
     >>> pool = ["fine", "not a film for everyone", "so long"]
     >>> pool[learner.query(pool, 1)[0]]
     'not a film for everyone'
-    >>> unregister("longest")
     """
     if not callable(strategy) or not hasattr(strategy, "__qualname__"):
         raise TypeError(
@@ -386,30 +385,8 @@ def register(name: str, strategy: Any, *, replace: bool = False) -> None:
     _registered[name] = strategy
 
 
-def unregister(name: str) -> None:
-    """Remove a name given by :func:`register`.
-
-    Parameters
-    ----------
-    name : str
-        The name.
-
-    Raises
-    ------
-    ValueError
-        If this process has not registered the name.
-
-    Examples
-    --------
-    >>> from skactive import get_strategy_names
-    >>> from skactive.registry import register, unregister
-    >>> register("shortest", lambda view: [-len(text) for text in view.X])
-    >>> "shortest" in get_strategy_names()
-    True
-    >>> unregister("shortest")
-    >>> "shortest" in get_strategy_names()
-    False
-    """
+def unregister(name):
+    """Remove a name given by :func:`register`."""
     if not isinstance(name, str) or name not in _registered:
         raise ValueError(
             "'name' must be a name that this process has registered, and the strategy "

@@ -1,7 +1,7 @@
 """Labeling by people, with a journal that survives a crash."""
 
 from .._storage._files import LockedError
-from ._agreement import Agreement
+from ._agreement import Agreement as Agreement
 
 # `Desk` is public in `skactive.labeling`. Private names that other folders use are
 # imported as themselves.
@@ -15,18 +15,15 @@ from ._formats import read_values as read_values
 from ._formats import write_result as write_result
 from ._import_export import escape as escape
 from ._import_export import export_table as export_table
-from ._insights import Estimate
+from ._insights import Estimate as Estimate
 from ._journal import read_manifest as read_manifest
 from ._manifest import PoolChangedError as PoolChangedError
-from ._pool import Batch
+from ._pool import Batch as Batch
 from ._session import LabelingSession
 from ._session import mirror as mirror
 from ._state import read_labels
 
 __all__ = [
-    "Agreement",
-    "Batch",
-    "Estimate",
     "LabelingSession",
     "LockedError",
     "read_labels",

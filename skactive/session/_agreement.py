@@ -15,47 +15,7 @@ _Interval = tuple[float, float]
 
 @dataclass(frozen=True)
 class Agreement:
-    """How much several annotators agree, corrected for chance.
-
-    1 is full agreement, and 0 is what chance would give. A value is None if it is
-    undefined: there are no such items, or all their answers are the same class. If
-    items have several classes, two answers are equal if their sets are, and alpha and
-    the kappas are means over the classes of those for the question whether the class
-    applies; classes that nobody or everybody gave are left out.
-    Intervals are the 2.5 and 97.5 percentiles of 1,000 bootstrap samples of the items.
-
-    Attributes
-    ----------
-    n_items : int
-        Items with answers by at least two annotators.
-    share : float or None
-        Share of the pairs of answers to the same item that are equal.
-    alpha, alpha_interval : float and (float, float), or None
-        Krippendorff's alpha for nominal data, from these items; for the numbers of a
-        regressor that for interval data. It allows any number of answers per item.
-    kappa, kappa_interval : float and (float, float), or None
-        Fleiss' kappa, from the items that have as many answers as most of them. None
-        for numbers.
-    pairs : dict of (annotator, annotator) to (kappa, (low, high), n_items)
-        Cohen's kappa for each pair of annotators, its interval, and the number of items
-        that both answered. Alpha instead for numbers.
-
-    References
-    ----------
-    J. Cohen (1960). A coefficient of agreement for nominal scales. Educational and
-    Psychological Measurement.
-
-    J. L. Fleiss (1971). Measuring nominal scale agreement among many raters.
-    Psychological Bulletin.
-
-    K. Krippendorff (2011). Computing Krippendorff's alpha-reliability.
-
-    Examples
-    --------
-    >>> from skactive.session import Agreement
-    >>> print(Agreement(n_items=40, share=0.9, alpha=0.8, alpha_interval=(0.65, 0.92)))
-    90 % of the answers agree; alpha 0.80 (0.65 to 0.92), from 40 items
-    """
+    """How much several annotators agree; see `LabelingSession.agreement`."""
 
     n_items: int = 0
     share: float | None = None

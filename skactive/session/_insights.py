@@ -121,42 +121,7 @@ def _hold_out(learner, data, rest, supervised=None, **options):
 
 @dataclass(frozen=True)
 class Estimate:
-    """How accurate a model is now and what more labels would add.
-
-    `str(estimate)` is one line. Intervals are of 95 %. None stands for what the labels
-    do not show yet.
-
-    Attributes
-    ----------
-    n_labels : int
-        Number of labels.
-    accuracy, accuracy_interval : float and (float, float), or None
-        Accuracy of the model on the pool, from items that it was not trained on.
-    n_audited : int
-        Number of items of the audit, a random sample, that the accuracy is from. With
-        0, the accuracy is that of cross-validation on all labeled items. It is too low
-        for the pool if these were chosen because they are hard.
-    horizon : int
-        Number of labels that the gain is for.
-    gain, gain_interval : float and (float, float), or None
-        Gain in accuracy by the next `horizon` labels.
-    minutes : float or None
-        Time for the labels that are still wanted, at the median time per answer.
-    gain_from : int or None
-        With fewer labels than this, there is no gain yet.
-
-    See Also
-    --------
-    LabelingSession.estimate : Returns it.
-    skactive.stopping.CostRule : Stops when the gain is worth less than the labels.
-
-    Examples
-    --------
-    >>> from skactive.session import Estimate
-    >>> print(Estimate(200, 0.81, (0.74, 0.87), 40, 100, 0.012, (-0.004, 0.028), 35))
-    accuracy 81 % (74 to 87), from 40 audited items; the next 100 labels: +1.2 points \
-(-0.4 to 2.8); 35 min left at your pace
-    """
+    """What the labels tell about a model; see `LabelingSession.estimate`."""
 
     n_labels: int
     accuracy: float | None = None

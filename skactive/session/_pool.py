@@ -29,31 +29,7 @@ from .._utils._texts import as_texts
 
 @dataclass(frozen=True)
 class Batch:
-    """Items to label, the most useful first.
-
-    Iterating over a batch yields pairs of an id and its item. An empty batch, which is
-    false, means that no item is left.
-
-    Attributes
-    ----------
-    ids : tuple
-        Ids of the items.
-    items : container
-        The items, in the container of the pool.
-    number : int or None
-        Number of the batch in the session, from 1; None for an empty one.
-    annotator : str or None
-        Name of the person who was asked.
-
-    Examples
-    --------
-    >>> from skactive.session import Batch
-    >>> batch = Batch(ids=("a7", "a9"), items=["a fine film", "no"], number=1)
-    >>> for id, item in batch:
-    ...     print(f"{id}: {item}")
-    a7: a fine film
-    a9: no
-    """
+    """Items to label, the most useful first; see `LabelingSession.ask`."""
 
     ids: tuple[str | int, ...]
     items: Any = field(compare=False)

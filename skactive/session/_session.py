@@ -329,7 +329,10 @@ class LabelingSession:
         Returns
         -------
         batch : Batch
-            Empty, and so false, when no item is left.
+            Items to label, the most useful first. Iterating over it yields pairs of an
+            id and its item. Empty, and so false, when no item is left. The attributes
+            are `ids` (tuple), `items` (in the container of the pool), `number` (of the
+            batch in the session, from 1; None for an empty one) and `annotator`.
 
         Raises
         ------
@@ -966,7 +969,21 @@ class LabelingSession:
         Returns
         -------
         estimate : Estimate
-            Its `str` is one line.
+            Its `str` is one line. Intervals are of 95 %, and None stands for what the
+            labels do not show yet. The attributes are:
+
+            - `n_labels`: number of labels.
+            - `accuracy`, `accuracy_interval`: accuracy of the model on the pool, from
+              items that it was not trained on.
+            - `n_audited`: number of items of the audit, a random sample, that the
+              accuracy is from. With 0, the accuracy is that of cross-validation on all
+              labeled items. It is too low for the pool if these were chosen because
+              they are hard.
+            - `horizon`: number of labels that the gain is for.
+            - `gain`, `gain_interval`: gain in accuracy by the next `horizon` labels.
+            - `gain_from`: with fewer labels than this, there is no gain yet.
+            - `minutes`: time for the labels that are still wanted, at the median time
+              per answer.
 
         Raises
         ------
@@ -1007,7 +1024,38 @@ class LabelingSession:
         Returns
         -------
         agreement : Agreement
-            Its `str` is one line.
+            Its `str` is one line. Values are corrected for chance: 1 is full agreement,
+            and 0 is what chance would give. None is an undefined value: there are no
+            such items, or all their answers are the same class. Intervals are the 2.5
+            and 97.5 percentiles of 1,000 bootstrap samples of the items. The attributes
+            are:
+
+            - `n_items`: items with answers by at least two annotators.
+            - `share`: share of the pairs of answers to the same item that are equal.
+            - `alpha`, `alpha_interval`: Krippendorff's alpha for nominal data, from
+              these items; for the numbers of a regressor that for interval data. It
+              allows any number of answers per item.
+            - `kappa`, `kappa_interval`: Fleiss' kappa, from the items that have as many
+              answers as most of them. None for numbers.
+            - `pairs`: dict of (annotator, annotator) to (kappa, (low, high), n_items):
+              Cohen's kappa for each pair, its interval, and the number of items that
+              both answered. Alpha instead for numbers.
+
+        Notes
+        -----
+        If items have several classes, two answers are equal if their sets are, and
+        alpha and the kappas are means over the classes of those for the question
+        whether the class applies; classes that nobody or everybody gave are left out.
+
+        References
+        ----------
+        J. Cohen (1960). A coefficient of agreement for nominal scales. Educational and
+        Psychological Measurement.
+
+        J. L. Fleiss (1971). Measuring nominal scale agreement among many raters.
+        Psychological Bulletin.
+
+        K. Krippendorff (2011). Computing Krippendorff's alpha-reliability.
         """
         return measure_agreement(self.answers, target=self.target)
 

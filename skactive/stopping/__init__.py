@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from ..registry import make
-from ._base import AllOf, AnyOf, StoppingRule, as_callback
+from ._base import StoppingRule, as_callback
 from ._base import should_stop as should_stop
 from ._cost import CostRule
 
@@ -26,8 +26,6 @@ from ._predictions import (
 from ._records import LabelBudget, Plateau, RoundBudget, TimeBudget
 
 __all__ = [
-    "AllOf",
-    "AnyOf",
     "ClassificationChange",
     "CostRule",
     "KappaAverage",

@@ -20,7 +20,8 @@ class StoppingRule(BaseEstimator, ABC):
     A rule is a scikit-learn object: `__init__` only stores parameters, so `clone` and
     `set_params` work on it. State that is kept between rounds has a name with a
     trailing underscore and is reset by `start`. `a | b` stops as soon as one of two
-    rules does, `a & b` when both do.
+    rules does, `a & b` when both do after the same round. The parameters of a combined
+    rule are those of its parts, such as `label_budget__n_labels`.
 
     A subclass defines `decide(run, learner, X)`, and extends `start()` if it keeps
     state.
@@ -30,11 +31,6 @@ class StoppingRule(BaseEstimator, ABC):
     requires : frozenset of str
         What the rule uses: "model" (predictions of the learner), "pool" (items of
         `X`), "labels" (queried items and their labels), "scores" (of the run).
-
-    See Also
-    --------
-    AnyOf : The result of `a | b`.
-    AllOf : The result of `a & b`.
 
     Examples
     --------
@@ -57,6 +53,14 @@ class StoppingRule(BaseEstimator, ABC):
     ... )
     >>> print(f"stopped with {len(run.queried)} of {len(y[::2])} labels")
     stopped with 20 of 75 labels
+
+    Whatever comes first, 30 labels or 10 minutes:
+
+    >>> from skactive.stopping import LabelBudget, TimeBudget
+    >>> rule = LabelBudget(30) | TimeBudget(600)
+    >>> run = simulate(learner, X, y, n_rounds=10, n_initial=10, stopping=rule)
+    >>> print(f"{len(run.queried)} labels, by {run.stopped_by}")
+    30 labels, by LabelBudget(n_labels=30)
     """
 
     _parameter_constraints: dict = {}
@@ -154,7 +158,12 @@ def as_answer(answer, rule, method="decide"):
 
 
 class _Combined(BaseComposition, StoppingRule):
-    """Base class of rules that combine other rules."""
+    """Base class of rules that combine other rules.
+
+    `rules` are tuples of (str, rule); the parameters of a rule are `name__parameter`.
+    After `start`, `rules_` are the clones that are checked, and `agreed_` are the names
+    of those that decided to stop at the last check.
+    """
 
     _parameter_constraints = {"rules": [list]}
     _sign = ""
@@ -241,41 +250,7 @@ class _Combined(BaseComposition, StoppingRule):
 
 
 class AnyOf(_Combined):
-    """Stop as soon as one of several rules does; also written `a | b`.
-
-    Parameters
-    ----------
-    rules : list of (str, rule) tuples
-        Names and rules. The parameters of a rule are `name__parameter`.
-
-    Attributes
-    ----------
-    rules_ : list of (str, rule) tuples
-        The clones that are checked.
-    agreed_ : list of str
-        Names of the rules that decided to stop at the last check.
-
-    See Also
-    --------
-    AllOf : Stop when all rules do.
-
-    Examples
-    --------
-    Whatever comes first, 30 labels or 10 minutes:
-
-    >>> from skactive import ActiveLearner, simulate
-    >>> from skactive.stopping import LabelBudget, TimeBudget
-    >>> from sklearn.datasets import load_iris
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> X, y = load_iris(return_X_y=True)
-    >>> learner = ActiveLearner(
-    ...     LogisticRegression(max_iter=500), batch_size=10, random_state=0
-    ... )
-    >>> rule = LabelBudget(30) | TimeBudget(600)
-    >>> run = simulate(learner, X, y, n_rounds=10, n_initial=10, stopping=rule)
-    >>> print(f"{len(run.queried)} labels, by {run.stopped_by}")
-    30 labels, by LabelBudget(n_labels=30)
-    """
+    """Stop as soon as one of several rules does: `a | b`."""
 
     _sign = " | "
 
@@ -285,41 +260,7 @@ class AnyOf(_Combined):
 
 
 class AllOf(_Combined):
-    """Stop when several rules do after the same round; also written `a & b`.
-
-    Parameters
-    ----------
-    rules : list of (str, rule) tuples
-        Names and rules. The parameters of a rule are `name__parameter`.
-
-    Attributes
-    ----------
-    rules_ : list of (str, rule) tuples
-        The clones that are checked.
-    agreed_ : list of str
-        Names of the rules that decided to stop at the last check.
-
-    See Also
-    --------
-    AnyOf : Stop when one rule does.
-
-    Examples
-    --------
-    Once predictions are stable, but not before 40 labels:
-
-    >>> from skactive import ActiveLearner, simulate
-    >>> from skactive.stopping import KappaAverage, LabelBudget
-    >>> from sklearn.datasets import load_iris
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> X, y = load_iris(return_X_y=True)
-    >>> learner = ActiveLearner(
-    ...     LogisticRegression(max_iter=500), batch_size=10, random_state=0
-    ... )
-    >>> rule = LabelBudget(40) & KappaAverage(1, threshold=0.5)
-    >>> run = simulate(learner, X, y, n_rounds=10, n_initial=10, stopping=rule)
-    >>> print(f"stopped with {len(run.queried)} of {len(y)} labels")
-    stopped with 40 of 150 labels
-    """
+    """Stop when several rules do after the same round: `a & b`."""
 
     _sign = " & "
 

@@ -1,7 +1,7 @@
 """The conformance kit for query strategies, with the checks of their answers."""
 
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -430,41 +430,8 @@ _APPLIES = {
 }
 
 
-def strategy_checks(strategy: Any) -> Iterator[tuple[str, Callable[[], None]]]:
-    """Yield the checks that every query strategy must pass.
-
-    Parameters
-    ----------
-    strategy : str, Strategy instance or callable
-        A registered name, an instance, or a function `f(view)` that returns scores.
-
-    Yields
-    ------
-    name : str
-        Name of the check.
-    check : callable
-        Takes no argument; raises an AssertionError that states the fault and the
-        remedy.
-
-    Raises
-    ------
-    AssertionError
-        If there is no check to run.
-
-    Notes
-    -----
-    The checks use their own small models, which offer everything that `requires` can
-    name, on numeric pools. They need no network, no training and no pytest. For each
-    further target that the strategy declares, some of them run again.
-
-    Examples
-    --------
-    >>> from skactive.testing import strategy_checks
-    >>> for name, check in strategy_checks("margin"):
-    ...     check()
-    >>> print("passed up to", name)
-    passed up to check_rounds_of_a_loop[multi-label]
-    """
+def strategy_checks(strategy):
+    """Yield the names of the checks of a strategy, and the checks without argument."""
     subject = StrategySubject(strategy)
     yield from collect(_CHECKS, _APPLIES, subject)
     for target in subject.other_targets:
@@ -490,6 +457,12 @@ def check_strategy(strategy: Any) -> list[str]:
     ------
     AssertionError
         States the check that failed, the fault and the remedy.
+
+    Notes
+    -----
+    The checks use their own small models, which offer everything that `requires` can
+    name, on numeric pools. They need no network, no training and no pytest. For each
+    further target that the strategy declares, some of them run again.
 
     Examples
     --------

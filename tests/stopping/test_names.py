@@ -43,7 +43,7 @@ def test_every_rule_has_a_name():
     assert {name: kind for name, (kind, _) in BUILTIN.items()} == RULES
     exported = [getattr(stopping, name) for name in stopping.__all__]
     rules = {kind for kind in exported if isinstance(kind, type)}
-    combined = {stopping.AnyOf, stopping.AllOf, stopping.StoppingRule}
+    combined = {stopping.StoppingRule}
     assert rules - combined == set(RULES.values())
 
 

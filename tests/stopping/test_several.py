@@ -6,8 +6,6 @@ from sklearn.base import clone
 
 from skactive.simulation import Run
 from skactive.stopping import (
-    AllOf,
-    AnyOf,
     KappaAverage,
     LabelBudget,
     Plateau,
@@ -15,6 +13,7 @@ from skactive.stopping import (
     StoppingRule,
     TimeBudget,
 )
+from skactive.stopping._base import AllOf, AnyOf
 
 from ._helpers import Scripted, _run, _simulate
 

@@ -22,8 +22,8 @@ from skactive.testing import (
     _strategy_checks,
     check_strategy,
     parametrize_with_strategy_checks,
-    strategy_checks,
 )
+from skactive.testing._strategy_checks import strategy_checks
 
 
 def by_first_class(view):

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from skactive.testing import strategy_checks
-from skactive.testing._strategy_checks import _CHECKS
+from skactive.testing._strategy_checks import _CHECKS, strategy_checks
 
 
 def load(path):

@@ -3,7 +3,8 @@
 import pytest
 
 from skactive.strategies import Margin
-from skactive.testing import parametrize_with_strategy_checks, strategy_checks
+from skactive.testing import parametrize_with_strategy_checks
+from skactive.testing._strategy_checks import strategy_checks
 
 pytest_plugins = ["pytester"]
 
