@@ -51,19 +51,29 @@ def _run(check, subject):
 
 
 def changed_names(before, after):
-    """Return the names whose values differ in two results of `hash_values`."""
-    return sorted({name for name, _ in before.items() ^ after.items()})
+    """Return the names whose values differ in two results of `read_contents`."""
+    names = before.keys() | after.keys()
+    return sorted(name for name in names if before.get(name) != after.get(name))
 
 
-def hash_values(values):
-    """Hash each value of a dict, so that a list that grew in place is noticed."""
-    hashes = {}
-    for name, value in values.items():
-        try:
-            hashes[name] = joblib.hash(value)
-        except Exception:  # such as a lambda, which has no content to hash
-            hashes[name] = id(value)
-    return hashes
+def read_contents(values):
+    """Return the content of each value of a dict, which changes if the value does."""
+    return {name: _content_of(value, ()) for name, value in values.items()}
+
+
+def _content_of(value, around):
+    """Return a hash of a value, or the content of the parts where it has no hash."""
+    try:
+        return joblib.hash(value)
+    except Exception:  # such as a lambda, which has no content to hash
+        if id(value) in around:
+            return id(value)
+    around = (*around, id(value))
+    if isinstance(value, dict):
+        return {key: _content_of(part, around) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_content_of(part, around) for part in value]
+    return id(value), _content_of(getattr(value, "__dict__", None), around)
 
 
 def restore_pickled(value):

@@ -5,6 +5,8 @@ import pickle
 import random
 import subprocess
 import sys
+from contextlib import nullcontext
+from importlib.abc import MetaPathFinder
 
 import numpy as np
 import pytest
@@ -23,6 +25,7 @@ from skactive.testing import (
     check_strategy,
     parametrize_with_strategy_checks,
 )
+from skactive.testing._strategy_cases import StrategySubject, ask
 from skactive.testing._strategy_checks import strategy_checks
 
 
@@ -393,6 +396,8 @@ def test_the_kit_leaves_the_global_generators_alone():
 def test_the_kit_needs_neither_torch_nor_pytest():
     code = """
 import sys
+from contextlib import nullcontext
+from importlib.abc import MetaPathFinder
 from skactive.testing import check_strategy
 assert check_strategy("margin")
 assert not {"torch", "transformers", "pytest"} & set(sys.modules)
@@ -401,6 +406,24 @@ assert not {"torch", "transformers", "pytest"} & set(sys.modules)
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
     )
     assert result.returncode == 0, result.stderr
+
+
+class _RefuseTorch(MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "torch":
+            raise RuntimeError(f"a query imported {name}")
+
+
+@pytest.mark.parametrize("name", get_strategy_names())
+def test_no_query_imports_torch_but_that_of_perceptrons(name, monkeypatch):
+    for module in [key for key in sys.modules if key.split(".")[0] == "torch"]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setattr(sys, "meta_path", [_RefuseTorch(), *sys.meta_path])
+    subject = StrategySubject(name)
+    imports_torch = name == "perceptron_ensemble"
+    expected = pytest.raises(RuntimeError) if imports_torch else nullcontext()
+    with expected:
+        ask(subject.make(), subject.make_case(), 5)
 
 
 def test_strategies_are_made_anew_for_each_check():

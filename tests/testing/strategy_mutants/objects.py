@@ -139,6 +139,21 @@ class CountsInPlace(Sound):
         return super().score(view)
 
 
+class WithCalls:
+    """A function, which has no hash, and the number of its calls."""
+
+    def __init__(self):
+        self.sign = lambda scores: -scores
+        self.n_calls = 0
+
+
+class CountsBesideAFunction(Sound):
+    def score(self, view):
+        for part in self.weight:
+            part.n_calls += 1
+        return super().score(view)
+
+
 class PicklesNotAll(Sound):
     sign = 1
 
@@ -209,8 +224,14 @@ MUTANTS = {
     ],
 }
 
-#: Faults that no query survives: they fail this check, and others beside it.
+#: Faults that no query or no pickle survives: they fail other checks as well.
 GRAVE = {
+    "check_keeps_no_state": [
+        (
+            CountsBesideAFunction([WithCalls()]),
+            r"select changed the attributes \['weight'\]; keep",
+        ),
+    ],
     "check_requires_known_names": [
         (
             UnknownNeed(),
