@@ -8,11 +8,10 @@ drawn.
 # A private name that other folders use is imported as itself.
 from ._axes import import_figure as import_figure
 from ._curves import ActiveLearningCurveDisplay
-from ._labels_needed import LabelsNeededDisplay
 from ._layers import LayerChangeDisplay
-from ._ledger import LedgerDisplay
 from ._overlap import OverlapDisplay
 from ._report import write_report
+from ._rows import LabelsNeededDisplay, LedgerDisplay
 from ._score_time import ScoreTimeDisplay
 
 __all__ = [

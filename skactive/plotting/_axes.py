@@ -1,11 +1,10 @@
-"""Parts that all displays draw: axes, lines, bands and legends."""
+"""Parts that all displays draw: axes, lines, bands, legends and names of rows."""
 
 import textwrap
-from collections.abc import Mapping
 
 import numpy as np
 
-_WIDTH = 30  # characters of a line in a legend
+_WIDTH = 30  # characters of a line in a legend, or of a name of a row
 
 
 def open_axes(ax, figsize, caller):
@@ -82,6 +81,27 @@ def label_axes(ax, x, y):
     ax.spines[["top", "right"]].set_visible(False)
 
 
+def name_rows(ax, names, margin):
+    """Label the rows 0, 1, ... of horizontal axes, the first one on top."""
+    names = [textwrap.fill(name, _WIDTH) for name in names]
+    ax.set_yticks(range(len(names)), names, parse_math=False)
+    ax.set_ylim(len(names) - 1 + margin, -margin)
+    ax.grid(visible=False, axis="y")
+    ax.tick_params(axis="y", length=0)
+
+
+def add_legend_above(ax, handles, labels, ncols, **options):
+    """Add a legend above the axes, which rows of any length may fill; return it."""
+    settings = {
+        "loc": "lower left",
+        "bbox_to_anchor": (0, 1.01),
+        "frameon": False,
+        "borderaxespad": 0,
+        "columnspacing": 1.2,
+    }
+    return add_legend(ax, handles, labels, ncols=ncols, **{**settings, **options})
+
+
 def add_legend(ax, handles, labels, title=None, most_inside=4, **options):
     """Add a legend inside the axes, or outside if it has many entries; return it.
 
@@ -122,16 +142,3 @@ def _break(label):
     # matplotlib before 3.10 hides labels that begin with an underscore.
     lines = textwrap.wrap(label, _WIDTH) or [label]
     return "\n".join(f" {line}" if line.startswith("_") else line for line in lines)
-
-
-def as_mapping(value, name, is_one, default="model"):
-    """Return a dict by name: `value` itself, or `value` alone under `default`.
-
-    `is_one` returns whether a dict is a single value instead of several by name. `name`
-    is the argument in error messages.
-    """
-    if not isinstance(value, Mapping) or is_one(value):
-        return {default: value}
-    if not value:
-        raise ValueError(f"{name!r} is empty: pass at least one.")
-    return {str(key): item for key, item in value.items()}

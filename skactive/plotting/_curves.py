@@ -9,7 +9,7 @@ import numpy as np
 from .._utils._sklearn import validate_params
 from ..analysis import Groups, LearningCurve, learning_curve, sort_runs
 from ._axes import add_legend, draw_band, draw_line, label_axes, open_axes
-from ._style import GRAY, assign_styles
+from ._names import GRAY, assign_styles, check_named, say_number
 
 _MOST_BANDS = 4
 _BANDS = {
@@ -196,7 +196,7 @@ class ActiveLearningCurveDisplay:
             )
         # The order of the last scores makes the legend match the curves.
         order = sorted(curves, key=lambda name: -curves[name].mean[-1])
-        draw = _draw_whiskers if len(curves) > _MOST_BANDS else _draw_bands
+        draw = _draw_whiskers if wide else _draw_bands
         self.bands_ = dict.fromkeys(curves)
         if band:
             colors = {name: line.get_color() for name, line in self.lines_.items()}
@@ -220,11 +220,7 @@ class ActiveLearningCurveDisplay:
 
     def _checked_curves(self):
         curves = self.curves
-        if not isinstance(curves, Mapping) or not curves:
-            raise ValueError(
-                "'curves' must be a dict from name to LearningCurve that is not empty, "
-                f"got {curves!r}."
-            )
+        check_named(curves, "curves", "LearningCurve")
         score_names = list(dict.fromkeys(curve.scoring for curve in curves.values()))
         if len(score_names) > 1:
             raise ValueError(
@@ -287,11 +283,10 @@ def _draw_reference(ax, start, name, score):
 def _describe(curves, has_bands, at_end):
     """Return what the curves show, as a figure is often read without its text."""
     curves = list(curves)
-    counts = sorted({curve.n_runs for curve in curves})
-    if counts == [1]:
+    counts = {curve.n_runs for curve in curves}
+    if counts == {1}:
         return "one run each" if len(curves) > 1 else "one run"
-    n_runs = " to ".join(map(str, {counts[0]: 0, counts[-1]: 0}))
-    text = f"mean of {n_runs} runs"
+    text = f"mean of {say_number(counts, 'runs')}"
     if not has_bands:
         return text
     bands = {_BANDS[curve.method].format(curve.confidence_level) for curve in curves}

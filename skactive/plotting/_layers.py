@@ -8,11 +8,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
 from .._utils._sklearn import HasMethods, validate_params
-from ._axes import add_legend, as_mapping, label_axes, open_axes
-from ._style import GRAY, HATCHES
+from ._axes import add_legend, label_axes, open_axes
+from ._names import GRAY, HATCHES, INK, as_mapping
 
 _KEYS = ("layer", "part", "mean", "variance")
-_INK = "#333333"
 # Light enough for the thin lines over them.
 _COLORS = ("#56B4E9", "#E69F00", "#DDDDDD", "#CC79A7")
 
@@ -253,9 +252,9 @@ def _draw_bars(ax, x, changes, width, j, name):
         label=name,
         facecolor=_COLORS[j % len(_COLORS)],
         hatch=HATCHES[j % len(HATCHES)],
-        edgecolor=_INK,
+        edgecolor=INK,
         linewidth=0.6,
-        error_kw={"ecolor": _INK, "elinewidth": 1, "capsize": 2},
+        error_kw={"ecolor": INK, "elinewidth": 1, "capsize": 2},
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from .._utils._sklearn import validate_params
 from ..analysis import Groups, Overlap, Runs, mean_jaccard, sort_runs, split_groups
 from ._axes import add_legend, draw_band, draw_line, label_axes, open_axes
-from ._style import GRAY, assign_styles
+from ._names import GRAY, assign_styles, check_named, say_number
 
 
 class OverlapDisplay:
@@ -166,11 +166,7 @@ class OverlapDisplay:
         display : OverlapDisplay
         """
         overlaps = self.overlaps
-        if not isinstance(overlaps, Mapping) or not overlaps:
-            raise ValueError(
-                "'overlaps' must be a dict from name to Overlap that is not empty, got "
-                f"{overlaps!r}."
-            )
+        check_named(overlaps, "overlaps", "Overlap")
         for name, overlap in overlaps.items():
             if np.isnan(overlap.mean).all():
                 raise ValueError(
@@ -212,15 +208,14 @@ class OverlapDisplay:
             ax,
             [*map(self.lines_.get, order), *self.chance_[:1]],
             [*order, *["chance"][: len(self.chance_)]],
-            _describe(overlaps.values()),
+            _describe(overlaps),
         )
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
 
 def _describe(overlaps):
-    counts = sorted({len(overlap.similarity) for overlap in overlaps})
-    if counts == [1]:
+    counts = {len(overlap.similarity) for overlap in overlaps.values()}
+    if counts == {1}:
         return "one pair of runs"
-    n_pairs = " to ".join(map(str, {counts[0]: 0, counts[-1]: 0}))
-    return f"mean of {n_pairs} pairs of runs,\n± standard deviation"
+    return f"mean of {say_number(counts, 'pairs of runs')},\n± standard deviation"

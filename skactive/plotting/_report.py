@@ -19,8 +19,8 @@ from ..analysis import (
 from ..simulation import plain, read_runs
 from ._axes import import_figure
 from ._curves import ActiveLearningCurveDisplay
-from ._ledger import LedgerDisplay
 from ._overlap import OverlapDisplay
+from ._rows import LedgerDisplay
 
 _CAPTIONS = {
     "curves": "Learning curves",

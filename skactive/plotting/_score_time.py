@@ -7,9 +7,9 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from .._utils._sklearn import validate_params
-from ..analysis import Groups, score_against_time, sort_runs
-from ._axes import add_legend, as_mapping, draw_line, label_axes, open_axes
-from ._style import GRAY, assign_styles
+from ..analysis import Groups, name_metric, score_against_time, sort_runs
+from ._axes import add_legend, draw_line, label_axes, open_axes
+from ._names import GRAY, as_mapping, assign_styles, check_named
 
 # Times that span more than this are drawn on a logarithmic axis.
 _SPAN = 100
@@ -186,7 +186,7 @@ class ScoreTimeDisplay:
         """
         curves, finals = {}, {}
         for name, group in sort_runs(runs, groupby).items():
-            scoring = _first_metric(group, name) if scoring is None else scoring
+            scoring = name_metric(group, scoring)
             points = [score_against_time(run, scoring, phases=phases) for run in group]
             length = min(len(seconds) for seconds, _ in points)
             if not length:
@@ -282,11 +282,7 @@ class ScoreTimeDisplay:
         return self
 
     def _checked_curves(self):
-        if not isinstance(self.curves, Mapping) or not self.curves:
-            raise ValueError(
-                "'curves' must be a dict from name to (seconds, scores) that is not "
-                f"empty, got {self.curves!r}."
-            )
+        check_named(self.curves, "curves", "(seconds, scores)")
         curves = {}
         for name, curve in self.curves.items():
             seconds, scores = (np.asarray(part, dtype=float) for part in curve)
@@ -303,15 +299,6 @@ class ScoreTimeDisplay:
                 f"{sorted(unknown)[0]!r}."
             )
         return curves, finals
-
-
-def _first_metric(group, name):
-    if not group[0].score_names:
-        raise ValueError(
-            f"the runs of {name!r} hold no scores. Pass X_test and y_test when you "
-            "simulate."
-        )
-    return group[0].score_names[0]
 
 
 def _choose_scale(curves, finals):

@@ -9,13 +9,15 @@ from numpy.typing import ArrayLike
 from .._utils._containers import count_items, take_rows
 from .._utils._labels import as_labels
 from .._utils._repeatable import base_seed, round_rng
-from .._utils._sklearn import validate_params
+from .._utils._sklearn import Interval, validate_params
 
 
 @validate_params(
     {
         "minority": [str, Real, "boolean"],
         "random_state": ["random_state"],
+        "prior": [Interval(Real, 0, 1, closed="neither"), None],
+        "ratio": [Interval(Real, 0, None, closed="neither"), None],
         "return_positions": ["boolean"],
     }
 )
@@ -74,7 +76,7 @@ def make_imbalanced(
     """
     n = count_items(X)
     given, y = y, as_labels(y, n)
-    is_minority = find_class(y, minority, "minority")
+    is_minority = _find_class(y, minority)
     n_minority = int(is_minority.sum())
     n_others = n - n_minority
     if prior is not None and ratio is not None:
@@ -82,11 +84,10 @@ def make_imbalanced(
             f"give 'prior' or 'ratio', not both; got {prior!r} and {ratio!r}."
         )
     if ratio is None:
-        prior = 0.1 if prior is None else _check_share("prior", prior, below_one=True)
+        prior = 0.1 if prior is None else prior
         wanted, said = prior / (1 - prior) * n_others, f"prior={prior}"
     else:
-        wanted = _check_share("ratio", ratio) * n_others
-        said = f"ratio={ratio}"
+        wanted, said = ratio * n_others, f"ratio={ratio}"
     n_kept = int(np.floor(wanted + 0.5))
     if n_kept > n_minority:
         raise ValueError(
@@ -105,7 +106,7 @@ def make_imbalanced(
     return (*result, positions) if return_positions else result
 
 
-def find_class(y, label, name):
+def _find_class(y, label):
     """Mark the items of a class."""
     if y.ndim != 1 or y.dtype.kind == "f":
         raise TypeError(
@@ -115,14 +116,6 @@ def find_class(y, label, name):
     classes = np.unique(y).tolist()
     if not np.isscalar(label) or label not in classes:
         raise ValueError(
-            f"{name!r} must be one of the classes in 'y', {classes}; got {label!r}."
+            f"'minority' must be one of the classes in 'y', {classes}; got {label!r}."
         )
     return y == label
-
-
-def _check_share(name, value, below_one=False):
-    good = isinstance(value, Real) and not isinstance(value, bool)
-    if not good or not 0 < value < (1 if below_one else np.inf):
-        limit = "between 0 and 1" if below_one else "above 0"
-        raise ValueError(f"{name!r} must be a number {limit}, got {value!r}.")
-    return float(value)

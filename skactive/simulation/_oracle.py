@@ -1,7 +1,5 @@
 """Initial labels, and the person that the known labels replace."""
 
-from numbers import Real
-
 import numpy as np
 
 from .._utils._containers import as_positions
@@ -96,18 +94,7 @@ class Oracle:
         self.y = y
         self.noise = noise
         self.seed = seed
-        if noise is None or callable(noise):
-            return
-        if (
-            not isinstance(noise, Real)
-            or isinstance(noise, bool)
-            or not 0 <= noise <= 1
-        ):
-            raise ValueError(
-                "'noise' must be a probability in [0, 1], a function of (positions, "
-                f"labels, rng), or None; got {noise!r}."
-            )
-        if noise > 0:
+        if noise and not callable(noise):
             self.y = self._corrupt()
 
     def _corrupt(self):

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._storage._files import write_atomic
+from .._utils._format import make_frame
 from .._utils._sklearn import HasMethods, validate_params
 
 _FORMAT = "skactive.Run"
@@ -88,13 +89,12 @@ class Run:
     ):
         self.rounds: list[dict[str, Any]] = []
         for record in rounds:
-            self._add(record)
+            self.append(record)
         self.info = dict(info or {})
         self.ledger = ledger
         self.final_scores = dict(final_scores or {})
         self.stopped_by = stopped_by
 
-    @validate_params({"record": [Mapping]})
     def append(self, record: Mapping) -> None:
         """Append a round.
 
@@ -103,9 +103,6 @@ class Run:
         record : dict
             A record as in `rounds`.
         """
-        self._add(record)
-
-    def _add(self, record):
         before = self.rounds[-1]["n_labeled"] if self.rounds else 0
         try:
             queried = [operator.index(position) for position in record["queried"]]
@@ -228,13 +225,6 @@ class Run:
         ImportError
             If pandas is not installed.
         """
-        try:
-            import pandas as pd
-        except ImportError as exc:
-            raise ImportError(
-                "Run.to_frame makes a pandas.DataFrame, and pandas is not installed. "
-                "Install it with `pip install pandas`, or use to_dict()."
-            ) from exc
         columns: dict[str, Any] = {
             "round": np.arange(len(self.rounds)),
             "n_labeled": self.n_labeled,
@@ -242,7 +232,7 @@ class Run:
         }
         for key in ("fit_seconds", "query_seconds", "queried"):
             columns[key] = [record[key] for record in self.rounds]
-        return pd.DataFrame(columns)
+        return make_frame(columns)
 
     def to_dict(self) -> dict:
         """Return the record as plain lists, numbers and strings.

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from numbers import Integral
+from numbers import Integral, Real
 from time import perf_counter
 from typing import Any, Self
 
@@ -35,6 +35,7 @@ from ._scoring import Scores, check_labels, check_test_data
 # `run_experiment` has these arguments as well.
 CONSTRAINTS = {
     "scoring": [str, callable, list, tuple, set, frozenset, dict, None],
+    "noise": [Interval(Real, 0, 1, closed="both"), callable, None],
     "final_estimator": [HasMethods(["fit", "get_params"]), None],
     "verbose": ["verbose", StrOptions({"auto"})],
 }

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 
 from skactive.analysis import learning_curve
 from skactive.plotting import ActiveLearningCurveDisplay
-from skactive.plotting._style import _STRATEGIES
+from skactive.plotting._names import _STRATEGIES
 from skactive.simulation import Run
 
 

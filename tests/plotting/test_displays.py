@@ -167,7 +167,7 @@ def test_drawing_needs_no_pandas(draw, ax, monkeypatch):
 def test_gray_tones_of_neighbors_in_a_stack_differ():
     from matplotlib.colors import to_rgb
 
-    from skactive.plotting._style import PHASE_COLORS
+    from skactive.plotting._names import PHASE_COLORS
 
     gray = [np.dot(to_rgb(color), [0.299, 0.587, 0.114]) for color in PHASE_COLORS]
     assert np.abs(np.diff(gray)).min() > 0.1

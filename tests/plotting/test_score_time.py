@@ -205,7 +205,7 @@ def test_bad_histories(histories, error, message):
     ("runs", "message"),
     [
         ([], "'runs' is empty"),
-        ({"a": Run([{"queried": [0]}])}, "the runs of 'a' hold no scores"),
+        ({"a": Run([{"queried": [0]}])}, "'runs' hold no scores"),
         (
             {"a": Run([{"queried": [0], "scores": {"auc": None}}])},
             "no round with a score",

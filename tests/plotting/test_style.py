@@ -3,7 +3,7 @@
 import itertools
 
 from skactive import registry
-from skactive.plotting._style import _STRATEGIES, BASELINE, assign_styles
+from skactive.plotting._names import _STRATEGIES, BASELINE, assign_styles
 
 
 def test_every_built_in_strategy_has_its_place():

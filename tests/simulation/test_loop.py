@@ -232,7 +232,10 @@ def test_a_final_model():
         ({"initial": "best"}, "got 'best'"),
         ({"batch_size": 0}, "'batch_size' must be an int of at least 1, got 0"),
         ({"pool_size": 0}, "'pool_size' must be an int of at least 1, got 0"),
-        ({"noise": 2}, r"'noise' must be a probability in \[0, 1\]"),
+        (
+            {"noise": 2},
+            r"'noise' parameter of simulate must be a float in the range \[",
+        ),
     ],
 )
 def test_bad_input(params, message):

@@ -1,5 +1,6 @@
-"""Colors, lines and markers of strategies, the same in every picture."""
+"""Names of lines and bars: their styles, and dicts by name."""
 
+from collections.abc import Mapping
 from zlib import crc32
 
 # M. Okabe, K. Ito, "Color universal design", 2008, without the yellow, which is too
@@ -16,30 +17,47 @@ BASELINE = {"color": GRAY, "linestyle": "--", "marker": "o"}
 # From dark to light, so that adjacent parts of a stack differ in gray as well.
 PHASE_COLORS = ("#0072B2", "#E69F00", "#009E73", "#DDDDDD")
 HATCHES = ("", "///", "...", "xx")
+INK = "#333333"  # edges of bars
 
 
 # A strategy's place in this list is its style, in every picture. The first six have
 # different colors.
-_STRATEGIES = (
-    *("margin", "entropy", "badge", "bald", "coreset", "typiclust"),
-    *("least_confidence", "batchbald", "embedding_kmeans", "probcover", "dal", "cal"),
-    *("egl", "committee", "density", "alps", "prefilter", "subsample"),
-    *("mc_dropout", "variation_ratio", "dfal", "goral", "whole_cluster", "one_shot"),
-    *("representative", "preclustering", "perceptron_ensemble", "egl_embedding"),
-    *("seals", "class_balanced", "random", "switch", "anchoral"),
-    *(
-        "uherding",
-        "dropquery",
-        "lcmd",
-        "greedy_sampling",
-        "bait",
-        "lci",
-        "cvirs",
-        "besra",
-        "partitioned",
-    ),
-)
+_NAMES = """
+    margin entropy badge bald coreset typiclust least_confidence batchbald
+    embedding_kmeans probcover dal cal egl committee density alps prefilter subsample
+    mc_dropout variation_ratio dfal goral whole_cluster one_shot representative
+    preclustering perceptron_ensemble egl_embedding seals class_balanced random switch
+    anchoral uherding dropquery lcmd greedy_sampling bait lci cvirs besra partitioned
+"""
+_STRATEGIES = _NAMES.split()
 _N_STYLES = 36
+
+
+def check_named(value, name, kind):
+    """Raise an error unless `value` is a dict from names to values of some kind."""
+    if not isinstance(value, Mapping) or not value:
+        raise ValueError(
+            f"{name!r} must be a dict from name to {kind} that is not empty, got "
+            f"{value!r}."
+        )
+
+
+def say_number(counts, what):
+    """Return the range of some counts as text, such as '3 to 5 runs'."""
+    return f"{' to '.join(map(str, dict.fromkeys([min(counts), max(counts)])))} {what}"
+
+
+def as_mapping(value, name, is_one, default="model"):
+    """Return a dict by name: `value` itself, or `value` alone under `default`.
+
+    `is_one` returns whether a dict is a single value instead of several by name. `name`
+    is the argument in error messages.
+    """
+    if not isinstance(value, Mapping) or is_one(value):
+        return {default: value}
+    if not value:
+        raise ValueError(f"{name!r} is empty: pass at least one.")
+    return {str(key): item for key, item in value.items()}
 
 
 def assign_styles(names, baseline=None):
