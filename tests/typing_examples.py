@@ -134,10 +134,10 @@ def draw(runs: dict[str, list[Run]], model: BertClassifier) -> None:
     """Each `from_*` method returns the display, which `plot` draws again."""
     display = ActiveLearningCurveDisplay.from_runs(runs, reference=0.95, band=None)
     assert_type(display.plot(score_name="accuracy"), ActiveLearningCurveDisplay)
-    OverlapDisplay.from_runs(runs, "random", line_kw={"alpha": 0.5})
+    OverlapDisplay.from_runs(runs, "random", baseline=None)
     LabelsNeededDisplay.from_runs(runs, "random", 500, log=True).plot(log=False)
     LedgerDisplay.from_runs(runs, phases=["fit"], log=True)
-    ScoreTimeDisplay.from_runs(runs, budgets=[10, 60]).plot(xscale="log")
+    ScoreTimeDisplay.from_runs(runs, phases=["query"]).plot()
     ScoreTimeDisplay.from_history({"all layers": model})
     LayerChangeDisplay.from_estimator(model).plot(log=True)
 

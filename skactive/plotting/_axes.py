@@ -38,23 +38,18 @@ def import_figure():
     return Figure
 
 
-def draw_line(ax, x, y, name, style, number=0, **options):
+def draw_line(ax, x, y, name, style, number=0):
     """Draw and return a line with a marker at some of its (r,) points.
 
     `number` counts the lines: markers of several lines fall on different points.
     """
     step = -(-len(x) // 14)
-    settings = {
-        **style,
-        "label": name,
-        "linewidth": 1.8,
-        "markersize": 5.5,
-        "markevery": (number % step, step),
-    }
-    return ax.plot(x, y, **{**settings, **options})[0]
+    (line,) = ax.plot(x, y, **style, label=name, linewidth=1.8, markersize=5.5)
+    line.set_markevery((number % step, step))
+    return line
 
 
-def draw_band(ax, x, low, high, color, **options):
+def draw_band(ax, x, low, high, color):
     """Draw a band with thin edges, which show where bands overlap; return it.
 
     Points whose limits `low` or `high` (r,) are NaN are left out. Without any other
@@ -63,13 +58,9 @@ def draw_band(ax, x, low, high, color, **options):
     known = ~(np.isnan(low) | np.isnan(high))
     if not known.any():
         return None
-    settings = {
-        "facecolor": (color, 0.13),
-        "edgecolor": (color, 0.45),
-        "linewidth": 0.6,
-        "zorder": 1,
-    }
-    return ax.fill_between(x[known], low[known], high[known], **{**settings, **options})
+    colors = {"facecolor": (color, 0.13), "edgecolor": (color, 0.45)}
+    limits = low[known], high[known]
+    return ax.fill_between(x[known], *limits, **colors, linewidth=0.6, zorder=1)
 
 
 def label_axes(ax, x, y):

@@ -86,8 +86,6 @@ class ActiveLearningCurveDisplay:
             "band": [str, None],
             "baseline": [str, None],
             "score_name": [str, None],
-            "line_kw": [dict, None],
-            "band_kw": [dict, None],
         }
     )
     def from_runs(
@@ -102,8 +100,6 @@ class ActiveLearningCurveDisplay:
         baseline: str | None = "random",
         ax: Any = None,
         score_name: str | None = None,
-        line_kw: dict[str, Any] | None = None,
-        band_kw: dict[str, Any] | None = None,
     ) -> Self:
         """Average runs and draw their curves.
 
@@ -122,7 +118,7 @@ class ActiveLearningCurveDisplay:
             Level of the band; "std" does not use it.
         reference, baseline
             As in the class.
-        ax, score_name, line_kw, band_kw
+        ax, score_name
             As in :meth:`plot`.
 
         Returns
@@ -146,22 +142,10 @@ class ActiveLearningCurveDisplay:
             )
             scoring = curves[name].scoring
         display = cls(curves=curves, reference=reference, baseline=baseline)
-        return display.plot(
-            ax,
-            score_name=score_name,
-            band=band is not None,
-            line_kw=line_kw,
-            band_kw=band_kw,
-        )
+        return display.plot(ax, score_name=score_name, band=band is not None)
 
     def plot(
-        self,
-        ax: Any = None,
-        *,
-        score_name: str | None = None,
-        band: bool = True,
-        line_kw: dict[str, Any] | None = None,
-        band_kw: dict[str, Any] | None = None,
+        self, ax: Any = None, *, score_name: str | None = None, band: bool = True
     ) -> Self:
         """Draw the curves.
 
@@ -174,9 +158,6 @@ class ActiveLearningCurveDisplay:
         band : bool, default=True
             Whether to draw the bands. If there are more than four curves, whiskers at
             the ends of the curves are drawn instead.
-        line_kw, band_kw : dict or None, default=None
-            Arguments for all lines (`Axes.plot`) and bands (`Axes.fill_between`) or
-            whiskers (`Axes.vlines`).
 
         Returns
         -------
@@ -190,17 +171,15 @@ class ActiveLearningCurveDisplay:
         styles = assign_styles(curves, self.baseline)
         self.lines_ = {}
         for number, (name, curve) in enumerate(curves.items()):
-            style = styles[name]
-            self.lines_[name] = draw_line(
-                ax, curve.n_labeled, curve.mean, name, style, number, **(line_kw or {})
-            )
+            points = curve.n_labeled, curve.mean
+            self.lines_[name] = draw_line(ax, *points, name, styles[name], number)
         # The order of the last scores makes the legend match the curves.
         order = sorted(curves, key=lambda name: -curves[name].mean[-1])
         draw = _draw_whiskers if wide else _draw_bands
         self.bands_ = dict.fromkeys(curves)
         if band:
             colors = {name: line.get_color() for name, line in self.lines_.items()}
-            self.bands_ = draw(ax, curves, order, colors, band_kw or {})
+            self.bands_ = draw(ax, curves, order, colors)
         start = min(curve.n_labeled[0] for curve in curves.values())
         self.references_ = {
             name: _draw_reference(ax, start, name, score)
@@ -230,16 +209,14 @@ class ActiveLearningCurveDisplay:
         return {str(name): curve for name, curve in curves.items()}
 
 
-def _draw_bands(ax, curves, order, colors, options):
+def _draw_bands(ax, curves, order, colors):
     return {
-        name: draw_band(
-            ax, curve.n_labeled, curve.low, curve.high, colors[name], **options
-        )
+        name: draw_band(ax, curve.n_labeled, curve.low, curve.high, colors[name])
         for name, curve in curves.items()
     }
 
 
-def _draw_whiskers(ax, curves, order, colors, options):
+def _draw_whiskers(ax, curves, order, colors):
     """Draw the last limits of each band side by side, to the right of the curves."""
     counts = [count for c in curves.values() for count in c.n_labeled]
     step = 0.015 * (max(counts) - min(counts) or 1)
@@ -247,8 +224,8 @@ def _draw_whiskers(ax, curves, order, colors, options):
     places = [name for name in order if not np.isnan(curves[name].low[-1])]
     for place, name in enumerate(places, start=1):
         x, curve = max(counts) + place * step, curves[name]
-        settings = {"colors": colors[name], "linewidth": 1.8, **options}
-        whiskers[name] = ax.vlines(x, curve.low[-1], curve.high[-1], **settings)
+        limits = curve.low[-1], curve.high[-1]
+        whiskers[name] = ax.vlines(x, *limits, colors=colors[name], linewidth=1.8)
     return whiskers
 
 

@@ -19,7 +19,8 @@ class OverlapDisplay:
     Parameters
     ----------
     overlaps : dict of str to Overlap
-        Overlaps by name, from :func:`skactive.analysis.mean_jaccard`.
+        Overlaps by name, from :func:`skactive.analysis.mean_jaccard`, which also
+        compares single batches or includes the initial labels.
     reference_name : str or None, default=None
         Name of the reference.
     baseline : str or None, default="random"
@@ -76,27 +77,15 @@ class OverlapDisplay:
         self.baseline = baseline
 
     @classmethod
-    @validate_params(
-        {
-            "cumulative": ["boolean"],
-            "include_initial": ["boolean"],
-            "baseline": [str, None],
-            "line_kw": [dict, None],
-            "band_kw": [dict, None],
-        }
-    )
+    @validate_params({"baseline": [str, None]})
     def from_runs(
         cls,
         runs: Groups,
         reference: str | Runs,
         *,
         groupby: str | Sequence[str] = "strategy",
-        cumulative: bool = True,
-        include_initial: bool = False,
         baseline: str | None = "random",
         ax: Any = None,
-        line_kw: dict[str, Any] | None = None,
-        band_kw: dict[str, Any] | None = None,
     ) -> Self:
         """Compare runs with those of a reference, and draw the similarities.
 
@@ -109,11 +98,9 @@ class OverlapDisplay:
             the reference by their seed.
         groupby : str or sequence of str, default="strategy"
             One or several keys of `info` that a list is grouped by.
-        cumulative, include_initial : bool
-            As in :func:`skactive.analysis.mean_jaccard`.
         baseline
             As in the class.
-        ax, line_kw, band_kw
+        ax
             As in :meth:`plot`.
 
         Returns
@@ -132,24 +119,13 @@ class OverlapDisplay:
         overlaps = {}
         for other, group in groups.items():
             try:
-                overlaps[other] = mean_jaccard(
-                    group,
-                    against,
-                    cumulative=cumulative,
-                    include_initial=include_initial,
-                )
+                overlaps[other] = mean_jaccard(group, against)
             except ValueError as exc:
                 raise ValueError(f"{other!r} against the reference: {exc}") from exc
         display = cls(overlaps=overlaps, reference_name=name, baseline=baseline)
-        return display.plot(ax, line_kw=line_kw, band_kw=band_kw)
+        return display.plot(ax)
 
-    def plot(
-        self,
-        ax: Any = None,
-        *,
-        line_kw: dict[str, Any] | None = None,
-        band_kw: dict[str, Any] | None = None,
-    ) -> Self:
+    def plot(self, ax: Any = None) -> Self:
         """Draw the similarities.
 
         Rounds without queries are left out.
@@ -158,8 +134,6 @@ class OverlapDisplay:
         ----------
         ax : matplotlib Axes or None, default=None
             The axes. Defaults to those of a new figure.
-        line_kw, band_kw : dict or None, default=None
-            Arguments for all lines (`Axes.plot`) and bands (`Axes.fill_between`).
 
         Returns
         -------
@@ -171,7 +145,8 @@ class OverlapDisplay:
             if np.isnan(overlap.mean).all():
                 raise ValueError(
                     f"{name!r} has no round with queried items except the "
-                    "initial labels. Simulate one, or pass include_initial=True."
+                    "initial labels. Simulate one, or draw overlaps of "
+                    "mean_jaccard(..., include_initial=True)."
                 )
         wide = len(overlaps) > 3
         ax = open_axes(ax, (8.6 if wide else 7, 4.5), type(self).__name__)
@@ -185,13 +160,11 @@ class OverlapDisplay:
                 values[queried]
                 for values in (overlap.n_labeled, overlap.mean, overlap.std)
             )
-            line = draw_line(ax, x, mean, name, styles[name], number, **(line_kw or {}))
+            line = draw_line(ax, x, mean, name, styles[name], number)
             self.lines_[name] = line
             # No similarity is below 0 or above 1, whatever its deviation.
             limits = np.clip(mean - std, 0, 1), np.clip(mean + std, 0, 1)
-            self.bands_[name] = draw_band(
-                ax, x, *limits, line.get_color(), **(band_kw or {})
-            )
+            self.bands_[name] = draw_band(ax, x, *limits, line.get_color())
             if overlap.chance is not None:
                 chance = overlap.chance[queried]
                 chances.setdefault((tuple(x), tuple(chance.round(12))), (x, chance))

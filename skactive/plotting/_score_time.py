@@ -1,6 +1,6 @@
 """Score against the seconds of training."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -40,8 +40,6 @@ class ScoreTimeDisplay:
     lines_ : dict of str to matplotlib Line2D
     finals_ : dict of str to matplotlib Line2D
         The line from the end of the curve to the final model.
-    budgets_ : list of matplotlib Line2D
-        The vertical lines.
     legend_ : matplotlib Legend
         The names, in the order of the last scores.
 
@@ -83,15 +81,13 @@ class ScoreTimeDisplay:
         self.baseline = baseline
 
     @classmethod
-    @validate_params({"score": [str], "xscale": [str]})
+    @validate_params({"score": [str]})
     def from_history(
         cls,
         histories: Any,
         *,
         score: str = "valid_score",
-        budgets: Iterable[float] | None = None,
         ax: Any = None,
-        xscale: str = "auto",
     ) -> Self:
         """Draw the scores of fine-tuned models after each epoch.
 
@@ -103,7 +99,7 @@ class ScoreTimeDisplay:
         score : str, default="valid_score"
             The key of the histories to draw. "valid_score" requires training with early
             stopping; "train_loss" is always available.
-        budgets, ax, xscale
+        ax
             As in :meth:`plot`.
 
         Returns
@@ -130,7 +126,7 @@ class ScoreTimeDisplay:
             score_name=names.get(score, score.replace("_", " ")),
             time_name="seconds of training",
         )
-        return display.plot(ax, budgets=budgets, xscale=xscale)
+        return display.plot(ax)
 
     @classmethod
     @validate_params(
@@ -138,7 +134,6 @@ class ScoreTimeDisplay:
             "scoring": [str, None],
             "phases": [str, list, tuple],
             "baseline": [str, None],
-            "xscale": [str],
         }
     )
     def from_runs(
@@ -149,9 +144,7 @@ class ScoreTimeDisplay:
         groupby: str | Sequence[str] = "strategy",
         phases: Sequence[str] = ("fit",),
         baseline: str | None = "random",
-        budgets: Iterable[float] | None = None,
         ax: Any = None,
-        xscale: str = "auto",
     ) -> Self:
         """Draw the scores of loops against their seconds.
 
@@ -172,7 +165,7 @@ class ScoreTimeDisplay:
             "query".
         baseline
             As in the class.
-        budgets, ax, xscale
+        ax
             As in :meth:`plot`.
 
         Returns
@@ -217,58 +210,35 @@ class ScoreTimeDisplay:
             time_name=f"seconds of {_enumerate(what)}",
             baseline=baseline,
         )
-        return display.plot(ax, budgets=budgets, xscale=xscale)
+        return display.plot(ax)
 
-    def plot(
-        self,
-        ax: Any = None,
-        *,
-        budgets: Iterable[float] | None = None,
-        xscale: str = "auto",
-        line_kw: dict[str, Any] | None = None,
-    ) -> Self:
+    def plot(self, ax: Any = None) -> Self:
         """Draw the curves.
+
+        The axis of the seconds is logarithmic if the last point takes at least 100
+        times as long as the first one.
 
         Parameters
         ----------
         ax : matplotlib Axes or None, default=None
             The axes. Defaults to those of a new figure.
-        budgets : sequence of float or None, default=None
-            Seconds to mark with vertical lines, such as those of
-            :func:`skactive.analysis.equal_time`.
-        xscale : {"auto", "linear", "log"}, default="auto"
-            "auto" is "log" if the time of the last point is at least 100 times that of
-            the first point.
-        line_kw : dict or None, default=None
-            Arguments for all lines (`Axes.plot`).
 
         Returns
         -------
         display : ScoreTimeDisplay
         """
         curves, finals = self._checked_curves()
-        if xscale not in ("auto", "linear", "log"):
-            raise ValueError(
-                f"'xscale' must be 'auto', 'linear' or 'log', got {xscale!r}."
-            )
-        if xscale == "auto":
-            xscale = _choose_scale(curves, finals)
+        xscale = _choose_scale(curves, finals)
         ax = open_axes(ax, (8.6 if len(curves) > 4 else 7, 4.5), type(self).__name__)
 
         ax.set_xscale(xscale)
         styles = assign_styles(curves, self.baseline)
         self.lines_, self.finals_ = {}, {}
         for number, (name, (seconds, scores)) in enumerate(curves.items()):
-            style = {**styles[name], **(line_kw or {})}
-            line = draw_line(ax, seconds, scores, name, style, number)
+            line = draw_line(ax, seconds, scores, name, styles[name], number)
             self.lines_[name] = line
             if name in finals:
                 self.finals_[name] = _draw_final(ax, line, finals[name])
-        self.budgets_ = [
-            ax.axvline(seconds, color=GRAY, linewidth=1, linestyle=":", zorder=1)
-            for seconds in (() if budgets is None else budgets)
-        ]
-
         if xscale == "linear":
             ax.set_xlim(left=0)  # distances from the origin are times
         label_axes(ax, self.time_name, self.score_name)

@@ -15,10 +15,8 @@ from .._utils._sklearn import Interval, validate_params
 @validate_params(
     {
         "minority": [str, Real, "boolean"],
+        "prior": [Interval(Real, 0, 1, closed="neither")],
         "random_state": ["random_state"],
-        "prior": [Interval(Real, 0, 1, closed="neither"), None],
-        "ratio": [Interval(Real, 0, None, closed="neither"), None],
-        "return_positions": ["boolean"],
     }
 )
 def make_imbalanced(
@@ -26,11 +24,9 @@ def make_imbalanced(
     y: ArrayLike,
     *,
     minority: Any,
-    prior: float | None = None,
-    ratio: float | None = None,
+    prior: float = 0.1,
     random_state: Any = None,
-    return_positions: bool = False,
-) -> tuple:
+) -> tuple[Any, Any]:
     """Subsample one class to make it rare; all other items stay.
 
     Parameters
@@ -41,22 +37,16 @@ def make_imbalanced(
         The labels.
     minority : label
         The class to make rare.
-    prior : float or None, default=None
-        Fraction of the class among all remaining items. Defaults to 0.1 unless `ratio`
-        is given.
-    ratio : float or None, default=None
-        Number of items of the class per item of other classes, instead of `prior`.
+    prior : float, default=0.1
+        Fraction of the class among all remaining items.
     random_state : int, RandomState instance or None, default=None
         Seed of the subsample.
-    return_positions : bool, default=False
-        Whether to return the positions in `X` as well.
 
     Returns
     -------
     X, y : containers of the kinds given
-        The remaining items, in their original order.
-    positions : ndarray of int
-        Only with `return_positions`.
+        The remaining items, in their original order. If `X` holds positions, so does
+        the result.
 
     Raises
     ------
@@ -79,31 +69,22 @@ def make_imbalanced(
     is_minority = _find_class(y, minority)
     n_minority = int(is_minority.sum())
     n_others = n - n_minority
-    if prior is not None and ratio is not None:
-        raise ValueError(
-            f"give 'prior' or 'ratio', not both; got {prior!r} and {ratio!r}."
-        )
-    if ratio is None:
-        prior = 0.1 if prior is None else prior
-        wanted, said = prior / (1 - prior) * n_others, f"prior={prior}"
-    else:
-        wanted, said = ratio * n_others, f"ratio={ratio}"
+    wanted = prior / (1 - prior) * n_others
     n_kept = int(np.floor(wanted + 0.5))
     if n_kept > n_minority:
         raise ValueError(
-            f"{said} needs {n_kept} items of the class {minority!r} for the "
+            f"prior={prior} needs {n_kept} items of the class {minority!r} for the "
             f"{n_others} others, and there are {n_minority}. Ask for less."
         )
     if n_kept == 0:
         raise ValueError(
-            f"{said} leaves no item of the class {minority!r} next to the {n_others} "
-            "others. Ask for more."
+            f"prior={prior} leaves no item of the class {minority!r} next to the "
+            f"{n_others} others. Ask for more."
         )
     rng = round_rng(base_seed(random_state), 0, "make_imbalanced")
     kept = rng.choice(np.flatnonzero(is_minority), size=n_kept, replace=False)
     positions = np.union1d(kept, np.flatnonzero(~is_minority))
-    result = take_rows(X, positions), take_rows(given, positions)
-    return (*result, positions) if return_positions else result
+    return take_rows(X, positions), take_rows(given, positions)
 
 
 def _find_class(y, label):

@@ -343,7 +343,6 @@ def summaries(folder):
                 "confidence_level": 0.9,
             },
             **{"reference": None, "baseline": "random", "score_name": None},
-            **{"line_kw": None, "band_kw": None},
             **shown,
         },
         "LabelsNeededDisplay.from_runs": {
@@ -353,12 +352,11 @@ def summaries(folder):
         "LayerChangeDisplay.from_changes": {"changes": changes, "log": False},
         "LedgerDisplay.from_runs": {"runs": a + b, "log": False, **shown},
         "OverlapDisplay.from_runs": {
-            **{"runs": b, "reference": a, "cumulative": True, "include_initial": False},
-            **{"baseline": "random", "line_kw": None, **shown},
+            **{"runs": b, "reference": a, "baseline": "random", **shown},
         },
         "ScoreTimeDisplay.from_runs": {
             **{"runs": a + b, "scoring": "f1", "phases": ("fit",), **shown},
-            **{"baseline": "random", "budgets": [1.0], "xscale": "auto"},
+            "baseline": "random",
         },
     }
     for name, valid in plots.items():
@@ -577,10 +575,7 @@ def files(folder):
         "sampler": (sampler, {"estimator": linear, **draws, **train}),
         "make_imbalanced": (
             simulation.make_imbalanced,
-            {
-                **{"X": TEXTS, "y": Y, "minority": "ham", "prior": 0.2, "ratio": None},
-                **{"return_positions": False, **seeded},
-            },
+            {"X": TEXTS, "y": Y, "minority": "ham", "prior": 0.2, **seeded},
         ),
         "Run": (
             Run,

@@ -185,14 +185,6 @@ def test_a_reference_that_is_no_score(three_strategies, reference):
     assert plt.get_fignums() == []
 
 
-def test_arguments_for_lines_and_bands(three_strategies, ax):
-    display = _draw(
-        three_strategies, ax, line_kw={"linewidth": 4}, band_kw={"alpha": 0.5}
-    )
-    assert {line.get_linewidth() for line in display.lines_.values()} == {4}
-    assert {band.get_alpha() for band in display.bands_.values()} == {0.5}
-
-
 def test_by_another_key(three_strategies, ax):
     for run in three_strategies:
         run.info["protocol"] = "AL+LR"

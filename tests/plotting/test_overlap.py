@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from skactive.analysis import Overlap
+from skactive.analysis import Overlap, mean_jaccard
 from skactive.analysis._queried import chance_jaccard
 from skactive.plotting import OverlapDisplay
 
@@ -56,7 +56,12 @@ def test_bands_are_one_deviation_and_stay_in_0_to_1(runs, ax):
 
 
 def test_single_batches(runs, ax):
-    display = _draw(runs, ax=ax, cumulative=False)
+    groups = [
+        [run for run in runs if run.info["protocol"] == name]
+        for name in ("PRepAL", "AL+FT")
+    ]
+    overlaps = {"PRepAL": mean_jaccard(*groups, cumulative=False)}
+    display = OverlapDisplay(overlaps=overlaps).plot(ax)
     expected = [(1 + 1 / 3) / 2, (1 / 3 + 0) / 2]
     assert_allclose(display.lines_["PRepAL"].get_ydata(), expected)
 
