@@ -13,6 +13,7 @@ from scipy.integrate import trapezoid
 from .._utils._containers import count_items
 from .._utils._labels import as_labels
 from .._utils._sklearn import Interval, StrOptions, validate_params
+from ..simulation import plain
 from ._curves import (
     Runs,
     align_runs,
@@ -65,10 +66,7 @@ class Diagnosis:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values for `json.dumps`."""
-        record = asdict(self)
-        for key in ("labels", "gap_interval", "gap_end_interval"):
-            record[key] = record[key] and list(record[key])
-        return record
+        return plain(asdict(self))
 
     def __str__(self):
         start, stop = self.labels

@@ -2,8 +2,10 @@
 
 import html
 import re
+from dataclasses import asdict
 
 from .._utils._format import format_table
+from ..simulation import plain
 from ._comparison import holm, paired_t, welch_t
 from ._curves import (
     align_runs,
@@ -79,14 +81,7 @@ def _test(runs, baseline_runs, scores, baseline_scores):
     else:
         first, second = map(list, zip(*pairs, strict=True))
         found = paired_t(scores[first], baseline_scores[second])
-    return {
-        "name": found.test,
-        "difference": found.difference,
-        "interval": list(found.interval),
-        "t": found.statistic,
-        "df": found.df,
-        "p_value": found.p_value,
-    }
+    return plain(asdict(found))
 
 
 def _correct(tests):
@@ -148,7 +143,7 @@ def _compare(found):
     cells = [""] * 5
     if test:
         cells[0] = _with_interval(test["difference"], test["interval"])
-        mark = "" if test["name"].startswith("paired") else " (Welch)"
+        mark = "" if test["test"].startswith("paired") else " (Welch)"
         cells[1] = f"{_format_p(test['p_value'])}{mark}"
         cells[2] = _format_p(test["p_holm"])
     if diagnosis:
@@ -188,7 +183,7 @@ def _explain(summary):
     )
     if not tests:
         return text
-    names = {test["name"] for test in tests}
+    names = {test["test"] for test in tests}
     kinds = {
         "paired t test": "paired by seed",
         "Welch's t test": "Welch's if the seeds differ (marked)",

@@ -52,8 +52,8 @@ def test_strategies_are_sorted_by_their_last_score():
 def test_runs_that_share_seeds_are_tested_in_pairs():
     found = summarize_runs(RUNS)["strategies"]
     test, expected = found["margin"]["test"], ttest_rel([6, 6.1, 6.5], [5, 5.2, 5.3])
-    assert test["name"] == "paired t test"
-    assert test["t"] == pytest.approx(expected.statistic)
+    assert test["test"] == "paired t test"
+    assert test["statistic"] == pytest.approx(expected.statistic)
     assert test["p_value"] == pytest.approx(expected.pvalue)
     limits = expected.confidence_interval()
     assert test["interval"] == pytest.approx([limits.low / 10, limits.high / 10])
@@ -65,7 +65,7 @@ def test_runs_of_other_seeds_are_tested_by_welch():
     found = summarize_runs([*RUNS[:3], *others[3:]])
     test = found["strategies"]["margin"]["test"]
     expected = ttest_ind([0.8, 0.81, 0.85], [0.7, 0.72, 0.73], equal_var=False)
-    assert test["name"] == "Welch's t test"
+    assert test["test"] == "Welch's t test"
     assert test["p_value"] == pytest.approx(expected.pvalue)
     assert "(Welch)" in format_report({"table": found})
 
