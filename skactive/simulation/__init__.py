@@ -4,7 +4,7 @@
 from ._experiment import run_experiment
 from ._folder import OtherSettingsError as OtherSettingsError
 from ._folder import read_runs
-from ._imbalanced import make_imbalanced
+from ._oracle import make_imbalanced
 from ._run import Run
 from ._run import plain as plain
 from ._simulate import SimulatedLearner, simulate

@@ -9,9 +9,9 @@ from typing import Any
 from ..registry import make
 from ._base import StoppingRule, as_callback
 from ._base import should_stop as should_stop
-from ._cost import CostRule
 
 # Private names that other folders use are imported as themselves.
+from ._estimates import CostRule
 from ._estimates import estimate_accuracy as estimate_accuracy
 from ._estimates import gain_of_labels as gain_of_labels
 from ._estimates import is_rich as is_rich

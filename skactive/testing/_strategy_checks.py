@@ -13,7 +13,6 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from ..learner import ActiveLearner
-from ._common import collect, ensure
 from ._strategy_cases import (
     GivenProba,
     GivenScores,
@@ -21,6 +20,8 @@ from ._strategy_cases import (
     StrategySubject,
     as_picks,
     ask,
+    collect,
+    ensure,
     score,
 )
 from ._strategy_object_checks import COPY_CHECKS, OBJECT_CHECKS, PURITY_CHECKS

@@ -11,14 +11,15 @@ from scipy import sparse
 from sklearn.base import clone
 
 from ..view import check_declarations
-from ._common import (
+from ._strategy_cases import (
+    ask,
     changed_names,
     ensure,
     read_contents,
     restore_pickled,
     run_with_global_seeds,
+    score,
 )
-from ._strategy_cases import ask, score
 
 # Parameters, copies, declarations
 

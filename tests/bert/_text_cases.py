@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import get_tags
 
-from skactive.testing._common import ensure
+from skactive.testing._strategy_cases import ensure
 
 #: Short and long texts, one of them twice, one that is not ASCII.
 TEXTS = (

@@ -5,7 +5,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 
-from skactive.testing._common import (
+from skactive.testing._strategy_cases import (
     changed_names,
     collect,
     ensure,

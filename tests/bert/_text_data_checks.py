@@ -4,7 +4,7 @@ import joblib
 import numpy as np
 from sklearn.utils.validation import has_fit_parameter
 
-from skactive.testing._common import ensure
+from skactive.testing._strategy_cases import ensure
 
 from ._text_cases import (
     TEXTS,
