@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import NotFittedError
 
-from .._storage._fingerprint import describe, to_text
+from .._storage._fingerprint import describe
 from .._utils._containers import count_items, take_rows
 from .._utils._format import progress_bar
 from .._utils._labels import as_labels, is_indicator
@@ -30,8 +30,10 @@ from ._simulate import (
     CONSTRAINTS,
     choose_initial,
     find_cached_steps,
+    format_name,
     precompute_features,
     simulate,
+    take_pool,
 )
 
 
@@ -247,9 +249,8 @@ def _encode(tasks, data, pool_size, n_jobs):
             continue
         same = key[0], str([describe(step) for step in steps])
         if same not in known:
-            X, _, X_test, _ = data[key[0]]
-            if pool_size is not None and pool_size < count_items(X):
-                X = take_rows(X, np.arange(pool_size))
+            X, y, X_test, _ = data[key[0]]
+            X, _ = take_pool(X, y, pool_size)
             known[same] = precompute_features(learner.estimator, X, X_test)
         seconds[key] = known[same]
     return seconds
@@ -361,10 +362,7 @@ def name_strategies(strategies):
     else:
         if isinstance(strategies, str) or not isinstance(strategies, list | tuple):
             strategies = [strategies]
-        names = [
-            s if isinstance(s, str) else getattr(s, "__name__", None) or to_text(s)
-            for s in strategies
-        ]
+        names = [format_name(strategy) for strategy in strategies]
         twice = {name for name in names if names.count(name) > 1}
         if twice or not names:
             raise ValueError(

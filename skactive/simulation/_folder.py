@@ -246,21 +246,16 @@ class RunRecorder:
 
     def _apply(self, event, **content):
         if event == "round":
-            self._add_round(**content)
+            number = len(self.run.rounds)
+            if content["round"] != number:
+                raise ValueError(f"expected round {number}, got {content['round']}")
+            self.run.append(content)
         elif event == "precomputation":
-            self._add_precomputation(**content)
+            # The seconds of several processes add up.
+            self._precomputation += content["seconds"]
+            self.run.ledger = {"precomputation": self._precomputation}
         else:
             raise ValueError(f"there is no event {event!r}")
-
-    def _add_round(self, round, **record):
-        if round != len(self.run.rounds):
-            raise ValueError(f"expected round {len(self.run.rounds)}, got {round}")
-        self.run.append(record)
-
-    def _add_precomputation(self, seconds):
-        # The seconds of several processes add up.
-        self._precomputation += seconds
-        self.run.ledger = {"precomputation": self._precomputation}
 
 
 def _warn_of_versions(written, folder):

@@ -26,7 +26,7 @@ from .._utils._sklearn import (
     validate_params,
 )
 from ..learner import ActiveLearner, DelegationMixin
-from ..stopping import get_stopping_rule, should_stop
+from ..stopping import get_stopping_rule, is_rule, should_stop
 from ._folder import RunRecorder
 from ._oracle import Oracle, choose_initial
 from ._run import Run
@@ -185,7 +185,7 @@ def simulate(
     y = as_labels(y, count_items(X))
     check_labels(y, learner.estimator)
     check_test_data(X_test, y_test, y, learner.estimator)
-    X, y = _take_pool(X, y, pool_size)
+    X, y = take_pool(X, y, pool_size)
     rule = _start_rule(stopping)
     score = Scores(learner, X_test, y_test, scoring)
     recorder = RunRecorder(folder)
@@ -323,7 +323,7 @@ def _train_final(learner, estimator, X, run, score):
     return {"final_scores": score(learner), "seconds": seconds}
 
 
-def _take_pool(X, y, pool_size):
+def take_pool(X, y, pool_size):
     if pool_size is None:
         return X, y
     check_count("pool_size", pool_size, 1)
@@ -337,9 +337,7 @@ def _start_rule(stopping):
         return None
     if isinstance(stopping, str):
         stopping = get_stopping_rule(stopping)
-    if isinstance(stopping, type) or not (
-        hasattr(stopping, "start") and hasattr(stopping, "check")
-    ):
+    if not is_rule(stopping):
         raise TypeError(
             "'stopping' must be a rule with the methods start() and check(run, "
             f"learner, X), got {stopping!r}. Use one of skactive.stopping."
@@ -356,7 +354,7 @@ def _describe_run(learner, y, X_test, queried, plan):
     if initial is not None and not isinstance(initial, str):
         initial = "given"
     return {
-        "strategy": _format_name(learner.strategy),
+        "strategy": format_name(learner.strategy),
         "estimator": to_text(learner.estimator),
         "seed": learner.random_state,
         "pool_size": len(y),
@@ -365,14 +363,14 @@ def _describe_run(learner, y, X_test, queried, plan):
         "n_initial": len(queried),
         "n_rounds": int(plan["n_rounds"]),
         "batch_size": int(learner.batch_size),
-        "noise": _format_name(noise) if callable(noise) else float(noise or 0),
+        "noise": format_name(noise) if callable(noise) else float(noise or 0),
         "final_estimator": None
         if final_estimator is None
         else to_text(final_estimator),
     }
 
 
-def _format_name(value):
+def format_name(value):
     """Return a name itself, the `__name__` of a function, or the repr of an object."""
     if isinstance(value, str):
         return value

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..registry import make
 from ._base import StoppingRule, as_callback
+from ._base import is_rule as is_rule
 from ._base import should_stop as should_stop
 
 # Private names that other folders use are imported as themselves.
