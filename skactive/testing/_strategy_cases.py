@@ -12,13 +12,7 @@ import joblib
 import numpy as np
 from scipy import sparse
 from scipy.special import expit, logit
-from sklearn.base import (
-    BaseEstimator,
-    ClassifierMixin,
-    RegressorMixin,
-    TransformerMixin,
-    clone,
-)
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 
 from ..learner import ActiveLearner
 from ..registry import get_strategy, resolve, validate
@@ -202,14 +196,18 @@ class GivenProba(_GivenClassifier):
 
         Where a given probability is 0, so are its draws.
         """
+        proba, tilt = self._draw(X, n_draws, random_state)
+        draws = proba[:, None, :] * np.exp(tilt - tilt.max(axis=2, keepdims=True))
+        draws /= draws.sum(axis=2, keepdims=True)
+        return draws.astype(proba.dtype, copy=False)
+
+    def _draw(self, X, n_draws, random_state):
+        """Return the probabilities (n, k), and t random linear models (n, t, k)."""
         proba, coordinates = self._split(X)
         rng = np.random.default_rng(0 if self.fixed_draws else random_state)
         shape = (n_draws, coordinates.shape[1], proba.shape[1])
         weights = rng.normal(scale=0.5, size=shape)
-        tilt = np.einsum("nd,tdk->ntk", coordinates, weights)
-        draws = proba[:, None, :] * np.exp(tilt - tilt.max(axis=2, keepdims=True))
-        draws /= draws.sum(axis=2, keepdims=True)
-        return draws.astype(proba.dtype, copy=False)
+        return proba, np.einsum("nd,tdk->ntk", coordinates, weights)
 
     def gradient_factors(self, X):
         """Return residuals (n, k) and inputs (n, d) at the predicted label."""
@@ -252,11 +250,7 @@ class GivenMarginals(GivenProba):
 
     def sample_proba(self, X, n_draws=50, random_state=None):
         """Return (n, t, k): probabilities shifted by t random linear models."""
-        proba, coordinates = self._split(X)
-        rng = np.random.default_rng(0 if self.fixed_draws else random_state)
-        shape = (n_draws, coordinates.shape[1], proba.shape[1])
-        weights = rng.normal(scale=0.5, size=shape)
-        shift = np.einsum("nd,tdk->ntk", coordinates, weights)
+        proba, shift = self._draw(X, n_draws, random_state)
         draws = expit(logit(proba.astype(np.float64))[:, None, :] + shift)
         return draws.astype(proba.dtype, copy=False)
 
@@ -310,24 +304,9 @@ class GivenScores(_GivenClassifier):
         return values[:, 1] - values[:, 0] if values.shape[1] == 2 else values
 
 
-class ReadNumbers(TransformerMixin, BaseEstimator):
-    """Transformer of texts that spell numbers into rows of these numbers."""
-
-    def fit(self, X, y=None):
-        """Do nothing."""
-        return self
-
-    def transform(self, X):
-        """Return the numbers in each text, (n, d)."""
-        return np.array([text.split() for text in X], dtype=np.float64)
-
-    def __sklearn_is_fitted__(self):
-        return True
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.requires_fit = False
-        return tags
+def read_numbers(X):
+    """Return the numbers that texts spell, (n, d)."""
+    return np.array([text.split() for text in X], dtype=np.float64)
 
 
 class StrategySubject:

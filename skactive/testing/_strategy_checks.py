@@ -11,17 +11,18 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from ..learner import ActiveLearner
 from ._strategy_cases import (
     GivenProba,
     GivenScores,
-    ReadNumbers,
     StrategySubject,
     as_picks,
     ask,
     collect,
     ensure,
+    read_numbers,
     score,
 )
 from ._strategy_object_checks import COPY_CHECKS, OBJECT_CHECKS, PURITY_CHECKS
@@ -269,7 +270,7 @@ def check_texts_behind_a_pipeline(subject):
     This does not hold for strategies that use the items themselves.
     """
     case = subject.make_case()
-    model = make_pipeline(ReadNumbers(), clone(case.model))
+    model = make_pipeline(FunctionTransformer(read_numbers), clone(case.model))
     as_texts = replace(case, model=model).with_rows(
         lambda X: [" ".join(map(repr, row)) for row in X.tolist()]
     )
