@@ -289,10 +289,9 @@ def make(kind, name, cls, params):
     ]
     if missing:
         given = ", ".join(f"{name}=..." for name in missing)
-        maker = f"get_{kind.replace(' ', '_')}"
         raise TypeError(
             f"{missing[0]!r} must be given: {what} has no default for it. Pass "
-            f"an instance, such as {maker}({name!r}, {given})."
+            f"an instance, such as {cls.__name__}({given})."
         )
     instance = cls(**params)
     validate(instance)

@@ -160,7 +160,7 @@ def test_a_parameter_without_a_default_must_be_given():
     registry.register("needy", Needy)
     message = (
         r"'power' must be given: the strategy 'needy' has no default for it\. Pass an "
-        r"instance, such as get_strategy\('needy', power=\.\.\.\)"
+        r"instance, such as Needy\(power=\.\.\.\)"
     )
     with pytest.raises(TypeError, match=message):
         ActiveLearner(LogisticRegression(), "needy").fit([[0.0], [1.0]], [0, 1])

@@ -4,7 +4,6 @@ Call `rule.start()` before a loop and `rule.check(run, learner, X)` after each r
 """
 
 from difflib import get_close_matches
-from typing import Any
 
 from ..registry import make
 from ._base import StoppingRule, as_callback
@@ -38,7 +37,6 @@ __all__ = [
     "StoppingRule",
     "TimeBudget",
     "as_callback",
-    "get_stopping_rule",
 ]
 
 RULES: dict[str, type[StoppingRule]] = {
@@ -54,40 +52,8 @@ RULES: dict[str, type[StoppingRule]] = {
 }
 
 
-def get_stopping_rule(name: str, **params: Any) -> StoppingRule:
-    """Return a new stopping rule by its name.
-
-    Parameters
-    ----------
-    name : str
-        The name of the class in lower case, with underscores.
-    **params
-        Parameters of the rule.
-
-    Returns
-    -------
-    rule : StoppingRule
-
-    Raises
-    ------
-    ValueError
-        If the name is unknown, or the value of a parameter is invalid.
-    TypeError
-        If `name` is not a str, or the parameters do not fit the rule.
-
-    Examples
-    --------
-    >>> from skactive import ActiveLearner, simulate
-    >>> from skactive.stopping import get_stopping_rule
-    >>> from sklearn.datasets import load_iris
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> X, y = load_iris(return_X_y=True)
-    >>> learner = ActiveLearner(LogisticRegression(max_iter=500), batch_size=10)
-    >>> rule = get_stopping_rule("label_budget", n_labels=50)
-    >>> run = simulate(learner, X, y, n_initial=10, n_rounds=9, stopping=rule)
-    >>> print(len(run.queried), "labels")
-    50 labels
-    """
+def get_stopping_rule(name):
+    """Return a new stopping rule by its name."""
     if not isinstance(name, str):
         raise TypeError(
             f"'name' must be a str, got {name!r}. A stopping rule itself needs no "
@@ -99,4 +65,4 @@ def get_stopping_rule(name: str, **params: Any) -> StoppingRule:
         raise ValueError(
             f"unknown stopping rule {name!r}.{hint} The names are: {', '.join(RULES)}."
         )
-    return make("stopping rule", name, RULES[name], params)
+    return make("stopping rule", name, RULES[name], {})

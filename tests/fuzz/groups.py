@@ -24,7 +24,6 @@ from skactive import (
     registry,
     simulate,
     simulation,
-    stopping,
 )
 from skactive.datasets import load_table
 from skactive.posterior import sample_predictions, sample_proba, sampler
@@ -228,10 +227,10 @@ def simulations(folder):
     required["cost_rule"] = {"label_cost": 1.0, "error_cost": 2.0}
     required |= {"time_budget": {"seconds": 5.0}}
     for name in RULES:
-        rule = stopping.get_stopping_rule(name, **required.get(name, {}))
+        rule = RULES[name](**required.get(name, {}))
 
         def judge(subject, run, learner, X, *, name=name, **params):
-            rule = stopping.get_stopping_rule(name, **params)
+            rule = RULES[name](**params)
             rule.start()
             return rule.check(run, learner, X)
 
