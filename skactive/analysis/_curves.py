@@ -15,11 +15,12 @@ from sklearn.utils import check_random_state
 
 from .._utils._chunks import chunk_size, chunks
 from .._utils._format import format_number, format_table, make_frame
-from .._utils._sklearn import MOST, check_count, validate_params
+from .._utils._sklearn import MOST, StrOptions, check_count, validate_params
 from ..simulation import Run
 
 Runs = Run | Iterable[Run]
 Groups = Mapping[str, Runs] | Runs
+METHODS = ("bootstrap", "t", "std", "percentile")
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +109,7 @@ def _as_grid(grid, start, stop) -> NDArray[Any]:
 @validate_params(
     {
         "scoring": [str, None],
-        "method": [str],
+        "method": [StrOptions(set(METHODS))],
         "random_state": ["random_state"],
     }
 )
@@ -472,17 +473,12 @@ def known_points(curve, scoring=None):
     return n_labeled[last], scores[last]
 
 
-METHODS = ("bootstrap", "t", "std", "percentile")
-
-
 def find_band(values, method, confidence_level, n_resamples, random_state):
     """Find the limits of a band around the mean over runs.
 
     Returns `low, high` (r,).
     """
     check_options(confidence_level, n_resamples)
-    if method not in METHODS:
-        raise ValueError(f"'method' must be one of {METHODS}, got {method!r}.")
     if len(values) == 1:
         return np.full((2, values.shape[1]), np.nan)
     if method == "bootstrap":

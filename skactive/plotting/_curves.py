@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._utils._sklearn import validate_params
+from .._utils._sklearn import StrOptions, validate_params
 from ..analysis import Groups, LearningCurve, learning_curve, sort_runs
 from ._axes import add_legend, draw_band, draw_line, label_axes, open_axes
 from ._names import GRAY, assign_styles, check_named, say_number
@@ -83,7 +83,7 @@ class ActiveLearningCurveDisplay:
     @validate_params(
         {
             "scoring": [str, None],
-            "band": [str, None],
+            "band": [StrOptions(set(_BANDS)), None],
             "baseline": [str, None],
             "score_name": [str, None],
         }
@@ -131,10 +131,6 @@ class ActiveLearningCurveDisplay:
             If there are no runs, the runs lack the metric, or a list mixes data sets
             or learners in one group.
         """
-        if band is not None and band not in _BANDS:
-            raise ValueError(
-                f"'band' must be one of {list(_BANDS)} or None, got {band!r}."
-            )
         curves = {}
         for name, group in sort_runs(runs, groupby).items():
             curves[name] = learning_curve(

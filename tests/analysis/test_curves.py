@@ -220,7 +220,7 @@ def test_of_equal_counts_the_last_model_counts():
         (THREE, {"grid": [20, 20]}, "'grid' must be increasing"),
         (THREE, {"grid": [[20]]}, r"shape \(1, 1\)"),
         (THREE, {"confidence_level": 95}, "'confidence_level' must be between 0 and 1"),
-        (THREE, {"method": "normal"}, "'method' must be one of"),
+        (THREE, {"method": "normal"}, "'method' parameter of learning_curve must be"),
         (THREE, {"n_resamples": 0}, "'n_resamples' must be an int from 1"),
     ],
 )
