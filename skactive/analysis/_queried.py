@@ -425,8 +425,7 @@ def mean_jaccard(
 
 def _jaccard(run_a, run_b, rounds, cumulative, include_initial):
     """Return the similarity (rounds,) of the sets of queries after each round."""
-    seen_a: set[int] = set()
-    seen_b: set[int] = set()
+    seen_a, seen_b = set(), set()
     similarity = np.full(rounds, np.nan)
     for i in range(rounds):
         if not cumulative:
