@@ -1025,8 +1025,8 @@ class LabelingSession:
         -------
         agreement : Agreement
             Its `str` is one line. Values are corrected for chance: 1 is full agreement,
-            and 0 is what chance would give. None is an undefined value: there are no
-            such items, or all their answers are the same class. Intervals are the 2.5
+            and 0 is what chance would give. A value is None if it is undefined: there
+            are no such items, or all their answers are the same class. Intervals are the 2.5
             and 97.5 percentiles of 1,000 bootstrap samples of the items. The attributes
             are:
 
