@@ -224,9 +224,7 @@ def test_an_unknown_metric(three_strategies):
 
 
 def test_an_unknown_band(three_strategies):
-    with pytest.raises(
-        ValueError, match=r"'band' parameter .* must be a str among .* Got 'sem'"
-    ):
+    with pytest.raises(ValueError, match=r"'band' .* must be a str among .* Got 'sem'"):
         _draw(three_strategies, band="sem")
 
 
