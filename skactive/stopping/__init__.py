@@ -3,9 +3,6 @@
 Call `rule.start()` before a loop and `rule.check(run, learner, X)` after each round.
 """
 
-from difflib import get_close_matches
-
-from ..registry import make
 from ._base import StoppingRule, as_callback
 from ._base import is_rule as is_rule
 from ._base import should_stop as should_stop
@@ -23,7 +20,9 @@ from ._predictions import (
     OverallUncertainty,
     SelectedAccuracy,
 )
+from ._records import RULES as RULES
 from ._records import LabelBudget, Plateau, RoundBudget, TimeBudget
+from ._records import get_stopping_rule as get_stopping_rule
 
 __all__ = [
     "ClassificationChange",
@@ -38,31 +37,3 @@ __all__ = [
     "TimeBudget",
     "as_callback",
 ]
-
-RULES: dict[str, type[StoppingRule]] = {
-    "classification_change": ClassificationChange,
-    "cost_rule": CostRule,
-    "kappa_average": KappaAverage,
-    "label_budget": LabelBudget,
-    "overall_uncertainty": OverallUncertainty,
-    "plateau": Plateau,
-    "round_budget": RoundBudget,
-    "selected_accuracy": SelectedAccuracy,
-    "time_budget": TimeBudget,
-}
-
-
-def get_stopping_rule(name):
-    """Return a new stopping rule by its name."""
-    if not isinstance(name, str):
-        raise TypeError(
-            f"'name' must be a str, got {name!r}. A stopping rule itself needs no "
-            "name: pass it as stopping=."
-        )
-    if name not in RULES:
-        close = get_close_matches(name.lower(), RULES, n=3)
-        hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
-        raise ValueError(
-            f"unknown stopping rule {name!r}.{hint} The names are: {', '.join(RULES)}."
-        )
-    return make("stopping rule", name, RULES[name], {})

@@ -1,13 +1,22 @@
-"""Rules that stop at a budget, or when the score no longer rises."""
+"""Rules that stop at a budget, or when the score no longer rises; names of all rules."""
 
 import math
 import time
 from collections.abc import Callable
+from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import Any, Self
 
 from .._utils._sklearn import Interval
+from ..registry import make
 from ._base import StoppingRule
+from ._estimates import CostRule
+from ._predictions import (
+    ClassificationChange,
+    KappaAverage,
+    OverallUncertainty,
+    SelectedAccuracy,
+)
 
 
 class LabelBudget(StoppingRule):
@@ -206,3 +215,32 @@ class Plateau(StoppingRule):
             else:
                 n_without += 1
         return n_without >= self.patience
+
+
+RULES: dict[str, type[StoppingRule]] = {
+    "classification_change": ClassificationChange,
+    "cost_rule": CostRule,
+    "kappa_average": KappaAverage,
+    "label_budget": LabelBudget,
+    "overall_uncertainty": OverallUncertainty,
+    "plateau": Plateau,
+    "round_budget": RoundBudget,
+    "selected_accuracy": SelectedAccuracy,
+    "time_budget": TimeBudget,
+}
+
+
+def get_stopping_rule(name):
+    """Return a new stopping rule by its name."""
+    if not isinstance(name, str):
+        raise TypeError(
+            f"'name' must be a str, got {name!r}. A stopping rule itself needs no "
+            "name: pass it as stopping=."
+        )
+    if name not in RULES:
+        close = get_close_matches(name.lower(), RULES, n=3)
+        hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
+        raise ValueError(
+            f"unknown stopping rule {name!r}.{hint} The names are: {', '.join(RULES)}."
+        )
+    return make("stopping rule", name, RULES[name], {})
