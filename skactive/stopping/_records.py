@@ -1,4 +1,4 @@
-"""Rules that stop at a budget, or when the score no longer rises; names of all rules."""
+"""Rules that stop at a budget or when the score no longer rises; names of all rules."""
 
 import math
 import time
