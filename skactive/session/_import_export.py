@@ -20,6 +20,7 @@ from ._pool import assign_rows, is_id
 from ._state import read_session
 
 HASH = "content_hash"
+_TEXTS = {"text": ["text"], "pair": PAIR}  # columns of a pool of this kind
 
 
 @dataclass(frozen=True)
@@ -191,8 +192,8 @@ def _find_items(items, pool, preferred):
 
 def _check_columns(id, label, text):
     """Return the names of the columns; those of the texts as a list."""
-    texts = [] if text is None else [text] if isinstance(text, str) else text
-    texts = texts if isinstance(texts, list | tuple) else [text]
+    texts = text if isinstance(text, list | tuple) else [text]
+    texts = [] if text is None else texts
     named = [("id", id), ("label", label), *(("text", name) for name in texts)]
     for name, column in named:
         if not isinstance(column, str):
@@ -209,7 +210,7 @@ def _read_format(path, format, names, label, pool, kind):
             "'format' must be None for a pool without texts: items are found by their "
             "texts. Import a table."
         )
-    names = names or (["text"] if pool.kind == "text" else PAIR)
+    names = names or _TEXTS[pool.kind]
     items = read_format(path, format, names, label, kind == "names")
     cells = [
         x.label for item in items for x in item.answers if isinstance(x.label, str)
@@ -230,11 +231,9 @@ def _read_session(folder):
 
 
 def _read_table(path, id, label, given, pool, kind):
-    default = [HASH]
-    if pool.kind is not None:
-        default = ["text"] if pool.kind == "text" else PAIR
+    default = _TEXTS.get(pool.kind, [HASH])
     if given and (pool.kind is None or len(given) != len(default)):
-        held = {HASH: "no texts", "text": "texts"}.get(default[0], "pairs of texts")
+        held = {"text": "texts", "pair": "pairs of texts"}.get(pool.kind, "no texts")
         raise ValueError(
             f"'text' must name the columns of what the pool holds, which is {held}, "
             f"got {given[0] if len(given) == 1 else given!r}."

@@ -205,17 +205,14 @@ def restore_class(classes, event, keep):
     """
     if "added" in event:
         return [name for name in classes if keep or name != event["added"]]
-    was = event["was"]
+    was, new = event["was"], event.get("new")
     if classes == event["classes"] and not keep:
         return was
-    if "removed" in event:
-        name, place = event["removed"], was.index(event["removed"])
-        return [*classes[:place], *([name] * (name not in classes)), *classes[place:]]
-    old, new = event["old"], event["new"]
-    if new in was or new not in classes or keep:
-        place = min(was.index(old), len(classes))
-        return [*classes[:place], *([old] * (old not in classes)), *classes[place:]]
-    return rename_class(classes, new, old)
+    name = event.get("removed", event.get("old"))
+    if new is not None and new not in was and new in classes and not keep:
+        return rename_class(classes, new, name)
+    place = was.index(name)
+    return classes if name in classes else [*classes[:place], name, *classes[place:]]
 
 
 def check_annotator(annotator):
