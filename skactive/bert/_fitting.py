@@ -171,7 +171,7 @@ def train(model, texts, objective, sample_weight, *, resume, n_epochs):
 
     `resume` starts from the present weights. `model` itself does not change.
     """
-    from ._training import copy_trained, layer_changes
+    from ._training import History, copy_trained, layer_changes, run_epochs
 
     weights = check_sample_weight(sample_weight, texts, ensure_non_negative=True)
     seed = base_seed(model.random_state)
@@ -184,10 +184,13 @@ def train(model, texts, objective, sample_weight, *, resume, n_epochs):
         n_epochs = auto_epochs(n_batches, objective.n_outputs)
         patience *= -(-n_epochs // 3)
     n_steps = n_epochs * n_batches
-    history = _make_history(model, texts, objective, scored, patience, n_steps)
+    before = model.history_ if resume else []
+    score = None
+    if scored is not None:
+        score = _validation_score(model, objective, texts, scored)
+    history = History(score, model.tol, patience, n_steps, model.verbose, before)
     recipe = _recipe_of(model, objective)
     device = choose_device(model.device)
-    before = model.history_ if resume else []
     with (
         fork_torch(round_seed(seed, len(before), "train")),
         explained_memory(
@@ -204,7 +207,7 @@ def train(model, texts, objective, sample_weight, *, resume, n_epochs):
         start = copy_trained(network)
         batches = read_with(model, net, recipe).batches(texts)
         batches.warn_of_cuts(stacklevel=6)  # the caller of fit
-        _run(net, batches, (parts[0], scored), objective.y, weights)
+        run_epochs(net, batches, (parts[0], scored), objective.y, weights)
     _refuse_diverged(model, net)
     network.eval()
     network.frozen_in_eval = False
@@ -220,7 +223,7 @@ def train(model, texts, objective, sample_weight, *, resume, n_epochs):
     return {
         **objective.attributes,
         "net_": net,
-        "history_": _joined(before, history.epochs),
+        "history_": [*before, *history.epochs],
         "layer_changes_": changes,
         "_recipe": recipe,
     }
@@ -238,49 +241,9 @@ def read_with(model, net, recipe):
     )
 
 
-def _run(net, batches, parts, y, weights):
-    """Run the epochs on the first of `parts`; the second one is scored after each."""
-    from skorch.helper import predefined_split
-
-    from ._training import Targets, run_epochs
-
-    train, valid = parts
-    if valid is not None:
-        net.train_split = predefined_split(Targets(batches, valid, y, weights))
-    # A step is a chain of small sums, which torch would split among threads.
-    with one_torch_thread():
-        run_epochs(net, Targets(batches, train, y, weights))
-
-
-def _joined(before, epochs):
-    """Append the records of a resumed training to those before."""
-    offset = before[-1]["seconds_total"] if before else 0.0
-    return [
-        *before,
-        *(
-            {
-                **record,
-                "epoch": record["epoch"] + len(before),
-                "seconds_total": record["seconds_total"] + offset,
-            }
-            for record in epochs
-        ),
-    ]
-
-
 def auto_epochs(n_batches, n_outputs):
     """Return the epochs of `max_epochs="auto"`, given the steps of one."""
     return max(3, -(-max(_MIN_STEPS, _STEPS_PER_OUTPUT * n_outputs) // n_batches))
-
-
-def _make_history(model, texts, objective, valid, patience, n_steps):
-    """Return the callback that records, scores and stops."""
-    from ._training import History
-
-    score = None
-    if valid is not None:
-        score = _validation_score(model, objective, [texts[i] for i in valid], valid)
-    return History(score, model.tol, patience, n_steps, model.verbose)
 
 
 def _recipe_of(model, objective):
@@ -437,7 +400,7 @@ def _validation_score(model, objective, texts, valid):
         objective.attributes, net_=None
     )  # it predicts from given outputs
     scorer = check_scoring(scored, None if by_default else model.early_stopping)
-    labels = objective.labels[valid]
+    texts, labels = [texts[i] for i in valid], objective.labels[valid]
 
     def score(outputs):
         scored._outputs = lambda X: outputs.numpy()

@@ -324,15 +324,10 @@ def make_head(head, in_features, n_outputs, dropout, params=None):
             f"'head' must be a name or a class, got an instance of "
             f"{type(head).__name__}. Pass the class, and its arguments as head_params."
         )
-    if isinstance(head, str):
-        if head not in HEADS:
-            raise ValueError(
-                f"'head' must be one of {', '.join(map(repr, HEADS))} or an nn.Module "
-                f"class, got {head!r}."
-            )
-        head = HEADS[head]
+    head = HEADS.get(head, head)
     if not (inspect.isclass(head) and issubclass(head, nn.Module)):
-        raise TypeError(
+        kind = ValueError if isinstance(head, str) else TypeError
+        raise kind(
             f"'head' must be one of {', '.join(map(repr, HEADS))} or an nn.Module "
             f"class, got {head!r}."
         )

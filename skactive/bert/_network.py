@@ -9,11 +9,11 @@ from numbers import Integral
 import torch
 from torch import nn
 
-from ._cache._store import NotCacheableError
 from ._encoder import PackedEncoder
 from ._heads import make_head
 from ._module import choose_layers, forward, pool
 from ._pretrained import open_checkpoint
+from ._store import NotCacheableError
 from ._tokens import pool_packed, unpack
 
 _TOP = frozenset({"final_layer_norm", "final_norm", "pooler"})  # after the last layer
@@ -65,8 +65,6 @@ class LayerStack:
         return len(self.layers) == 1 < self.depth
 
     def _lists(self):
-        import torch
-
         return {
             path: module
             for path, module in self.encoder.named_modules()
@@ -96,8 +94,6 @@ class LayerStack:
         return None
 
     def _named(self, path):
-        import torch
-
         try:
             found = self.encoder.get_submodule(path)
         except AttributeError as exc:
@@ -229,8 +225,6 @@ class LayerStack:
 
     def _output_length(self):
         """Return the length of the tuple that a layer returns; None for a tensor."""
-        import torch
-
         if self._length is False:
 
             def look(module, args, output):

@@ -116,15 +116,11 @@ class Checkpoint:
         self.tokenizer_lock = threading.Lock()
         self._first_is_blind = None  # not known before the weights are there
 
-    def files(self):
-        """List the configuration and the files that `from_pretrained` reads."""
-        return self.source.weights()
-
     @cached_property
     def digest(self):
         """SHA-256 over the configuration and the content of the weights' files."""
         total = hashlib.sha256()
-        for path in self.files():
+        for path in self.source.weights():
             total.update(digest_file(path).encode())
         return total.hexdigest()
 

@@ -1,6 +1,7 @@
 """What a sentence-transformers model does with the states of its encoder."""
 
 import os
+import warnings
 
 from ._pretrained import digest_file
 
@@ -100,6 +101,23 @@ class SentenceModules:
         names = {name for name, _ in self.steps}
         others = bool(self.unsupported or self.prompt or names - {"Normalize"})
         return self.exist and (others or self.poolings != (pooling,))
+
+    def warn(self, name, pooling, stacklevel):
+        """Warn if the model `name` was trained for other features than a pooling's."""
+        if pooling == "auto" and self.unsupported:
+            message = (
+                f"pooling='auto' is the mean for {name!r}, and gives other features "
+                f"than sentence-transformers: {self.unsupported} is not supported."
+            )
+        elif pooling != "auto" and self.differ_from(pooling):
+            message = (
+                f"pooling={pooling!r} gives other features than those that the "
+                f"sentence-transformers model {name!r} was trained for. Pass "
+                "pooling='auto' for these."
+            )
+        else:
+            return
+        warnings.warn(message, UserWarning, stacklevel=stacklevel + 1)
 
     @property
     def are_mean(self):

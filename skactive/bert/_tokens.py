@@ -6,8 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._utils._repeatable import in_torch_threads
-from ._cache._memory import in_use
-from ._cache._store import NotCacheableError, open_activation_store
+from ._store import NotCacheableError, in_use, open_activation_store
 
 BATCH_TOKENS = {"cpu": 1024, "cuda": 16384, "mps": 8192}  # of models that predict
 _CHARACTERS = 4  # of a token, about

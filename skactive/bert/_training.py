@@ -8,8 +8,10 @@ import numpy as np
 import torch
 from skorch import NeuralNet
 from skorch.callbacks import Callback, GradientNormClipping, LRScheduler
+from skorch.helper import predefined_split
 
 from .._utils._format import progress_bar
+from .._utils._repeatable import one_torch_thread
 
 
 class Targets(torch.utils.data.Dataset):
@@ -49,25 +51,31 @@ class Net(NeuralNet):
         return iterator
 
 
-def run_epochs(net, data):
-    """Train an initialized net on `data`, a `Targets`, for at most its `max_epochs`.
+def run_epochs(net, batches, positions, y, weights):
+    """Train an initialized net on texts, for at most its `max_epochs`.
 
+    `positions` are those of the texts to train on and of those to score, or None.
     skorch's own loop counts tokens of packed texts, takes Ctrl-C as a stop, and hides
     the end of an epoch from the callbacks behind one that stops.
     """
+    data = Targets(batches, positions[0], y, weights)
+    if positions[1] is not None:
+        net.train_split = predefined_split(Targets(batches, positions[1], y, weights))
     train, valid = net.get_split_datasets(data)
     epoch = {"dataset_train": train, "dataset_valid": valid}
     parts = [("train", net.get_iterator(train, training=True), net.train_step)]
     if valid is not None:
         parts.append(("valid", net.get_iterator(valid), net.validation_step))
-    net.notify("on_train_begin", X=data, y=None)
-    for _ in range(net.max_epochs):
-        net.notify("on_epoch_begin", **epoch)
-        for prefix, batches, make_step in parts:
-            _run_part(net, prefix, batches, make_step)
-        if _end_epoch(net, epoch):
-            break
-    net.notify("on_train_end", X=data, y=None)
+    # A step is a chain of small sums, which torch would split among threads.
+    with one_torch_thread():
+        net.notify("on_train_begin", X=data, y=None)
+        for _ in range(net.max_epochs):
+            net.notify("on_epoch_begin", **epoch)
+            for prefix, iterator, make_step in parts:
+                _run_part(net, prefix, iterator, make_step)
+            if _end_epoch(net, epoch):
+                break
+        net.notify("on_train_end", X=data, y=None)
 
 
 def _run_part(net, prefix, batches, make_step):
@@ -103,9 +111,11 @@ class History(Callback):
     `n_batches` of all epochs, as `verbose` says.
     """
 
-    def __init__(self, score, tol, patience, n_batches=0, verbose=0):
+    def __init__(self, score, tol, patience, n_batches=0, verbose=0, before=()):
         self.score, self.tol, self.patience = score, tol, patience
         self.n_batches, self.verbose = n_batches, verbose
+        self.n_before = len(before)
+        self.seconds_before = before[-1]["seconds_total"] if before else 0.0
 
     def on_train_begin(self, net, **kwargs):
         """Start the clock and the bar."""
@@ -134,10 +144,10 @@ class History(Callback):
         """Record the epoch; stop if it is time."""
         now = time.perf_counter()
         record = {
-            "epoch": len(self.epochs) + 1,
+            "epoch": self.n_before + len(self.epochs) + 1,
             "train_loss": float(net.history[-1, "train_loss"]),
             "seconds": now - self.epoch_started,
-            "seconds_total": now - self.started,
+            "seconds_total": now - self.started + self.seconds_before,
         }
         self.epochs.append(record)
         if self.score is None:

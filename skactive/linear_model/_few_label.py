@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +22,7 @@ from .._utils._labels import check_classes, check_one_label
 from .._utils._repeatable import base_seed, one_blas_thread
 from .._utils._sklearn import (
     MOST,
+    POSITIVE,
     Interval,
     check_sample_weight,
     fit_context,
@@ -40,13 +41,10 @@ _STRENGTHS = (1.0, 10.0)
 _CURVATURE = 0.04
 
 
-def _logistic(C):
-    """Return the names of the logistic regressions of a strength."""
-    return f"logistic C={C:g}", f"balanced logistic C={C:g}"
-
-
-_LOGISTIC = {
-    name: (C, i == 1) for C in _STRENGTHS for i, name in enumerate(_logistic(C))
+_LOGISTIC = {  # strengths, and whether the classes are balanced
+    f"{prefix}logistic C={C:g}": (C, bool(prefix))
+    for C in _STRENGTHS
+    for prefix in ("", "balanced ")
 }
 CANDIDATES = ("prototypes", "lda", "balanced lda", *_LOGISTIC)
 
@@ -102,9 +100,7 @@ class PrototypeClassifier(LinearLogistic, BaseEstimator):
     ['east', 'north']
     """
 
-    _parameter_constraints = {
-        "temperature": [Interval(Real, 0, None, closed="neither")]
-    }
+    _parameter_constraints = {"temperature": [POSITIVE]}
 
     def __init__(self, temperature: float = 0.1) -> None:
         self.temperature = temperature

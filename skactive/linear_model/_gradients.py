@@ -7,7 +7,13 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.svm import SVC, NuSVC
 
-from .._utils._chunks import LazyRows, as_floats, chunk_size, float_rows, map_chunks
+from .._utils._chunks import (
+    LazyRows,
+    as_floats,
+    chunk_size,
+    concatenate_chunks,
+    float_rows,
+)
 from .._utils._labels import is_multi_label
 from ._logistic import LinearLogistic
 
@@ -99,8 +105,7 @@ def boundary_distance(estimator, X, n_jobs=1):
         return measure_scores(part @ weights.T + intercept, weights)
 
     size = chunk_size(8 * (X.shape[1] + 4 * len(weights)))
-    parts = map_chunks(measure, X.shape[0], size, n_jobs)
-    return np.concatenate(parts) if parts else np.empty(0)
+    return concatenate_chunks(measure, X.shape[0], size, n_jobs)
 
 
 def distance_from_scores(scores, weights):

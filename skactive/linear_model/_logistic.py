@@ -1,7 +1,6 @@
 """Logistic regression for loops that retrain after every few labels."""
 
 import warnings
-from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -17,12 +16,14 @@ from sklearn.utils.validation import check_is_fitted
 from .._utils._labels import check_classes, check_one_label
 from .._utils._repeatable import one_blas_thread
 from .._utils._sklearn import (
-    Interval,
+    POSITIVE,
+    POSITIVE_INT,
     LinearClassifierMixin,
     QuickParamsMixin,
     StrOptions,
     check_sample_weight,
     fit_context,
+    store,
     validate_data,
 )
 from ._softmax import SoftmaxHessian
@@ -352,11 +353,11 @@ class SequentialLogisticRegression(QuickParamsMixin, LinearLogistic, BaseEstimat
     """
 
     _parameter_constraints = {
-        "C": [Interval(Real, 0, None, closed="neither")],
+        "C": [POSITIVE],
         "fit_intercept": ["boolean"],
         "class_weight": [dict, StrOptions({"balanced"}), None],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [POSITIVE],
+        "max_iter": [POSITIVE_INT],
         "warm_start": ["boolean"],
     }
 
@@ -370,12 +371,7 @@ class SequentialLogisticRegression(QuickParamsMixin, LinearLogistic, BaseEstimat
         max_iter: int = 1000,
         warm_start: bool = False,
     ) -> None:
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
+        store(locals())
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:

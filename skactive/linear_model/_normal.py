@@ -36,13 +36,17 @@ def find_logistic_obstacle(estimator):
         parts = filter(_is_trained, estimator.estimators_)
         return next(filter(None, map(find_logistic_obstacle, parts)), None)
     if isinstance(estimator, SGDClassifier):
-        if estimator.penalty != "l2":
-            return (
-                f"has penalty={estimator.penalty!r}, which is no normal prior. Use "
-                "penalty='l2'."
-            )
-        return None if estimator.alpha > 0 else "has no prior. Use an alpha above 0."
+        return _find_obstacle_of_sgd(estimator)
     return _find_obstacle_of_logistic(estimator)
+
+
+def _find_obstacle_of_sgd(estimator):
+    if estimator.penalty != "l2":
+        return (
+            f"has penalty={estimator.penalty!r}, which is no normal prior. Use "
+            "penalty='l2'."
+        )
+    return None if estimator.alpha > 0 else "has no prior. Use an alpha above 0."
 
 
 def _find_obstacle_of_logistic(estimator):
@@ -301,12 +305,7 @@ def find_ridge_obstacle(estimator):
     if getattr(estimator, "positive", False):
         return "has positive=True, which is no normal prior. Use positive=False."
     if isinstance(estimator, SGDRegressor):
-        if estimator.penalty != "l2":
-            return (
-                f"has penalty={estimator.penalty!r}, which is no normal prior. Use "
-                "penalty='l2'."
-            )
-        return None if estimator.alpha > 0 else "has no prior. Use an alpha above 0."
+        return _find_obstacle_of_sgd(estimator)
     if isinstance(estimator, LinearRegression):
         rank = getattr(estimator, "rank_", np.size(estimator.coef_))
         if rank < np.size(estimator.coef_):

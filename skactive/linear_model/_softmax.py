@@ -56,29 +56,19 @@ class SoftmaxHessian:
         X = as_floats(X)
         proba = np.asarray(proba, dtype=np.float64)
         m, d = X.shape
-        if proba.ndim not in (1, 2) or proba.shape[0] != m:
-            raise ValueError(
-                f"'proba' must be of shape ({m}, k) or ({m},), a row for each of X, "
-                f"got {proba.shape}."
-            )
         if not 0 < penalty < np.inf:
             raise ValueError(
                 f"'penalty' must be above 0 and finite, got {penalty!r}. Every weight "
                 "needs a finite variance."
             )
-        if sample_weight is not None:
-            sample_weight = np.asarray(sample_weight, dtype=np.float64)
-            if sample_weight.shape != (m,):
-                raise ValueError(
-                    f"'sample_weight' must be of shape ({m},), a weight for each row, "
-                    f"got {sample_weight.shape}."
-                )
         if 8 * m * d <= _COPIED or sparse.issparse(X):
             X = X.astype(np.float64, copy=False)
         self.X = X
         self.single = proba.ndim == 1
         self.proba = np.clip(proba[:, None] if self.single else proba, 0, 1)
-        self.weight = np.ones(m) if sample_weight is None else sample_weight
+        self.weight = np.ones(m)
+        if sample_weight is not None:
+            self.weight = np.asarray(sample_weight, dtype=np.float64)
         self.penalty = float(penalty)
         self.intercept = intercept
         self.intercept_penalty = float(intercept_penalty)
@@ -122,12 +112,6 @@ class SoftmaxHessian:
 
     def _as_block(self, V):
         V = np.asarray(V, dtype=np.float64)
-        if V.shape[-2:] != self.shape or V.ndim not in (2, 3):
-            k, width = self.shape
-            raise ValueError(
-                f"parameters must be of shape ({k}, {width}) or (r, {k}, {width}); "
-                f"got {V.shape}."
-            )
         return (V[None], True) if V.ndim == 2 else (V, False)
 
     def _chunks(self, row_bytes):

@@ -13,21 +13,11 @@ from ._estimators import (
     encode_strategy,
 )
 from ._folder import OBJECT_FILE, Reader, Writer, new_folder, open_folder, read_json
-from ._values import (
-    ARRAY_DECODERS,
-    VALUE_DECODERS,
-    encode_array,
-    encode_value,
-)
+from ._values import ARRAY_DECODERS, VALUE_DECODERS, encode_array, encode_value
 
 __all__ = ["load", "save"]
 
-_ENCODERS = (
-    encode_value,
-    encode_array,
-    encode_strategy,
-    encode_estimator,
-)
+_ENCODERS = (encode_value, encode_array, encode_strategy, encode_estimator)
 _DECODERS = {
     **VALUE_DECODERS,
     **ARRAY_DECODERS,

@@ -148,7 +148,7 @@ def _write_pretrained(opened, place, writer, files, contents):
 
 def _write_encoder(source, folder):
     """Write configuration and weights: the same files, but no pickle."""
-    files = [Path(path) for path in source.files()]
+    files = [Path(path) for path in source.source.weights()]
     if all(path.suffix in (".json", ".safetensors") for path in files):
         for path in files:
             shutil.copyfile(path, folder / path.name)

@@ -1,17 +1,17 @@
 """A folder that appears whole or not at all, and objects as JSON with files in it."""
 
-import hashlib
 import json
 import os
 import re
 import shutil
 import uuid
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from glob import escape
 from pathlib import Path
 
-from .._storage._files import Lock, LockedError
+from .._storage._files import Lock, LockedError, sync_folder
 from .._storage._fingerprint import collect_versions, warn_of_versions
+from .._storage._outputs import hash_file
 
 OBJECT_FILE = "object.json"
 # A library might load these from a folder; `save` never writes them.
@@ -250,7 +250,7 @@ def new_folder(folder, overwrite):
             _check_target(target, overwrite)  # it may have changed since
             os.rename(target, temporary / _OLD)
         os.rename(new, target)
-        _sync(target.parent)
+        sync_folder(target.parent)
     finally:
         _remove(temporary, target, lock)
 
@@ -322,7 +322,7 @@ def _seal(folder):
     """Write the manifest, and write everything to the disk."""
     files = {}
     for name, path in sorted(_list_files(folder).items()):
-        files[name] = {"sha256": _digest(path), "size": path.stat().st_size}
+        files[name] = {"sha256": hash_file(path), "size": path.stat().st_size}
     manifest = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -332,25 +332,9 @@ def _seal(folder):
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
     for directory, _, names in os.walk(folder):
         for name in names:
-            _sync(Path(directory) / name)
-        _sync(directory)
-
-
-def _sync(path):
-    if os.name != "posix" and os.path.isdir(path):
-        return  # only POSIX opens folders
-    flags = os.O_RDONLY if os.name == "posix" else os.O_RDWR
-    handle = os.open(path, flags)
-    try:
-        with suppress(OSError):  # some file systems sync no folders
-            os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _digest(path):
-    with open(path, "rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+            with open(Path(directory, name), "rb+") as stream:
+                os.fsync(stream.fileno())
+        sync_folder(directory)
 
 
 def _list_files(folder):
@@ -436,7 +420,7 @@ def open_folder(folder):
                 f"{name!r} in {os.fspath(root)!r} must be a plain file, and is not. "
                 "Copy the folder anew, with the content of links."
             )
-        if not isinstance(expected, dict) or _digest(path) != expected.get("sha256"):
+        if not isinstance(expected, dict) or hash_file(path) != expected.get("sha256"):
             raise LoadError(
                 f"{name!r} in {os.fspath(root)!r} has changed since it was saved: its "
                 f"SHA-256 is not the one in {MANIFEST!r}. Copy the folder anew, or "

@@ -16,51 +16,29 @@ from ._base import PointwiseStrategy, Strategy
 from ._base import check_gives_scores as check_gives_scores
 from ._base import find_requirements as find_requirements
 
-_HOME = {
-    "ALPS": "_clustering",
-    "AnchorAL": "_wrappers",
-    "BADGE": "_gradient",
-    "BAIT": "_regression",
-    "BALD": "_uncertainty",
-    "BatchBALD": "_uncertainty",
-    "CAL": "_contrastive",
-    "CategoryVectorInconsistency": "_multi_label",
-    "ClassBalanced": "_wrappers",
-    "Committee": "_committee",
-    "CoreSet": "_coverage",
-    "DAL": "_contrastive",
-    "DFAL": "_gradient",
-    "Density": "_uncertainty",
-    "DropQuery": "_clustering",
-    "EGL": "_gradient",
-    "EGLEmbedding": "_gradient",
-    "EmbeddingKMeans": "_clustering",
-    "Entropy": "_uncertainty",
-    "ExpectedScoreChange": "_multi_label",
-    "FromSkactiveml": "_skactiveml",
-    "GORAL": "_gradient",
-    "GreedySampling": "_regression",
-    "LabelCardinalityInconsistency": "_multi_label",
-    "LargestClusterMaxDistance": "_regression",
-    "LeastConfidence": "_uncertainty",
-    "MCDropout": "_uncertainty",
-    "Margin": "_uncertainty",
-    "OneShot": "_clustering",
-    "Partitioned": "_wrappers",
-    "PerceptronEnsemble": "_committee",
-    "PreClustering": "_clustering",
-    "Prefilter": "_wrappers",
-    "ProbCover": "_coverage",
-    "Random": "_uncertainty",
-    "Representative": "_clustering",
-    "SEALS": "_wrappers",
-    "Subsample": "_wrappers",
-    "Switch": "_wrappers",
-    "TypiClust": "_clustering",
-    "UHerding": "_coverage",
-    "VariationRatio": "_uncertainty",
-    "WholeCluster": "_clustering",
+_FAMILIES = {  # the strategies of each file
+    "_clustering": (
+        "ALPS DropQuery EmbeddingKMeans OneShot PreClustering "
+        "Representative TypiClust WholeCluster"
+    ),
+    "_committee": "Committee PerceptronEnsemble",
+    "_contrastive": "CAL DAL",
+    "_coverage": "CoreSet ProbCover UHerding",
+    "_gradient": "BADGE DFAL EGL EGLEmbedding GORAL",
+    "_multi_label": (
+        "CategoryVectorInconsistency ExpectedScoreChange LabelCardinalityInconsistency"
+    ),
+    "_regression": "BAIT GreedySampling LargestClusterMaxDistance",
+    "_skactiveml": "FromSkactiveml",
+    "_uncertainty": (
+        "BALD BatchBALD Density Entropy LeastConfidence MCDropout Margin "
+        "Random VariationRatio"
+    ),
+    "_wrappers": (
+        "AnchorAL ClassBalanced Partitioned Prefilter SEALS Subsample Switch"
+    ),
 }
+_HOME = {name: home for home, names in _FAMILIES.items() for name in names.split()}
 
 __all__ = [
     "Interval",

@@ -25,10 +25,15 @@ OF_CLASSES = frozenset(
 
 def find_requirements(strategy, estimator, y_labeled):
     """Return what a strategy requires for the target of an estimator, or None."""
-    if not hasattr(strategy, "requires_for"):
-        return getattr(strategy, "requires", None)
     final = split_estimator(estimator)[1]
-    return strategy.requires_for(find_target(final, y_labeled))
+    return requires_for(strategy, find_target(final, y_labeled))
+
+
+def requires_for(strategy, target):
+    """Return what a strategy requires for a target, or None if it declares nothing."""
+    if hasattr(strategy, "requires_for"):
+        return strategy.requires_for(target)
+    return getattr(strategy, "requires", None)
 
 
 class Strategy(QuickParamsMixin, BaseEstimator, ABC):

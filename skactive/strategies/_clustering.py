@@ -2,7 +2,7 @@
 
 import heapq
 import warnings
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,14 @@ from .._math._neighbors import (
     squared_norms,
 )
 from .._math._scores import top_n
-from .._utils._chunks import chunk_size, chunks, float_rows, map_chunks
-from .._utils._sklearn import MOST, Interval, StrOptions
+from .._utils._chunks import chunk_size, chunks, concatenate_chunks, float_rows
+from .._utils._sklearn import (
+    POSITIVE,
+    POSITIVE_COUNT,
+    POSITIVE_INT,
+    Interval,
+    StrOptions,
+)
 from ._base import CLASSES, TARGETS, Strategy
 
 MOST_CLUSTERS = 500  # of a whole-cluster query by default
@@ -175,7 +181,7 @@ class WholeCluster(Strategy):
     """
 
     _parameter_constraints = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
+        "n_clusters": [POSITIVE_INT, None],
         "measure": [StrOptions(set(_UNCERTAINTIES) - {None}), None],
     }
 
@@ -298,9 +304,9 @@ class TypiClust(Strategy):
     """
 
     _parameter_constraints = {
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "max_clusters": [Interval(Integral, 1, None, closed="left")],
-        "min_cluster_size": [Interval(Integral, 1, None, closed="left")],
+        "n_neighbors": [POSITIVE_INT],
+        "max_clusters": [POSITIVE_INT],
+        "min_cluster_size": [POSITIVE_INT],
     }
     requires = frozenset({"features"})
     optional = frozenset({"labeled"})
@@ -557,11 +563,8 @@ class PreClustering(Strategy):
     """
 
     _parameter_constraints = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
-        "bandwidth": [
-            Interval(Real, 0, np.inf, closed="neither"),
-            StrOptions({"auto"}),
-        ],
+        "n_clusters": [POSITIVE_INT, None],
+        "bandwidth": [POSITIVE, StrOptions({"auto"})],
     }
     requires = frozenset({"proba", "features"})
     targets = CLASSES
@@ -645,7 +648,7 @@ class Representative(Strategy):
     """
 
     _parameter_constraints = {
-        "margin": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "margin": [POSITIVE, StrOptions({"auto"})],
         "factor": [Interval(Real, 1, np.inf, closed="left")],
     }
     requires = frozenset({"class_scores", "features"})
@@ -725,7 +728,7 @@ class DropQuery(Strategy):
     """
 
     _parameter_constraints = {
-        "n_draws": [Interval(Integral, 1, MOST, closed="both")],
+        "n_draws": [POSITIVE_COUNT],
         "rate": [Interval(Real, 0, 1, closed="left")],
     }
     requires = frozenset({"class_scores", "features"})
@@ -801,7 +804,7 @@ def _log_mixture(X, medoids, labels, distances, bandwidth, n_jobs):
         return highest + np.log(np.exp(exponents, out=exponents).sum(axis=1))
 
     size = chunk_size(16 * len(medoids) + 2 * X.dtype.itemsize * X.shape[1])
-    return np.concatenate(map_chunks(measure, X.shape[0], size, n_jobs))
+    return concatenate_chunks(measure, X.shape[0], size, n_jobs)
 
 
 def _in_turns(scores, labels, n_queries, rng):

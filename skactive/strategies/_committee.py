@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
 from itertools import islice
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -25,11 +25,19 @@ from .._math._scores import (
     vote_entropy,
     vote_variation_ratio,
 )
-from .._utils._chunks import chunk_size, chunks, float_rows, map_chunks
+from .._utils._chunks import chunk_size, chunks, concatenate_chunks, float_rows
 from .._utils._labels import marginals
 from .._utils._pipelines import seeded_clone
 from .._utils._repeatable import one_torch_thread
-from .._utils._sklearn import MOST, HasMethods, Interval, StrOptions
+from .._utils._sklearn import (
+    POSITIVE,
+    POSITIVE_COUNT,
+    POSITIVE_INT,
+    HasMethods,
+    Interval,
+    StrOptions,
+    store,
+)
 from ._base import CLASSES, SINGLE_LABEL, TARGETS, PointwiseStrategy
 
 OF_VOTES: dict[str, Callable] = {
@@ -114,7 +122,7 @@ class Committee(PointwiseStrategy):
 
     _parameter_constraints = {
         "estimators": [list, tuple, HasMethods(["fit", "predict"]), None],
-        "n_members": [Interval(Integral, 1, MOST, closed="both")],
+        "n_members": [POSITIVE_COUNT],
         "measure": [StrOptions({"auto", "variance", *OF_VOTES, *OF_PROBA})],
     }
     requires = frozenset({"features", "labeled"})
@@ -162,10 +170,9 @@ class Committee(PointwiseStrategy):
             ask, measure = partial(_stack_proba, members, classes), OF_PROBA[how]
         X = view.features
         size = chunk_size(8 * (X.shape[1] + 2 * len(members) * width))
-        parts = map_chunks(
+        return concatenate_chunks(
             lambda rows: measure(ask(X[rows])), len(view), size, view.n_jobs
         )
-        return np.concatenate(parts)
 
     def _validate_params(self):
         super()._validate_params()
@@ -270,12 +277,12 @@ class PerceptronEnsemble(PointwiseStrategy):
     """
 
     _parameter_constraints = {
-        "n_members": [Interval(Integral, 1, MOST, closed="both")],
+        "n_members": [POSITIVE_COUNT],
         "measure": [StrOptions(set(OF_PERCEPTRONS))],
         "dropout": [Interval(Real, 0, 1, closed="left")],
-        "n_steps": [Interval(Integral, 1, MOST, closed="both")],
-        "batch_size": [Interval(Integral, 1, None, closed="left")],
-        "lr": [Interval(Real, 0, np.inf, closed="neither")],
+        "n_steps": [POSITIVE_COUNT],
+        "batch_size": [POSITIVE_INT],
+        "lr": [POSITIVE],
         "class_weight": [StrOptions({"balanced"}), dict, None],
     }
     requires = frozenset({"features", "labeled"})
@@ -291,13 +298,7 @@ class PerceptronEnsemble(PointwiseStrategy):
         lr: float = 0.01,
         class_weight: str | dict | None = "balanced",
     ) -> None:
-        self.n_members = n_members
-        self.measure = measure
-        self.dropout = dropout
-        self.n_steps = n_steps
-        self.batch_size = batch_size
-        self.lr = lr
-        self.class_weight = class_weight
+        store(locals())
 
     def score(self, view: Any) -> NDArray:
         """Return the uncertainty of the trained perceptrons, in nats."""
@@ -321,13 +322,12 @@ class PerceptronEnsemble(PointwiseStrategy):
             lr=self.lr,
         )
         size = chunk_size(8 * (X.shape[1] + 3 * self.n_members * k), 2**23)
-        parts = map_chunks(
+        return concatenate_chunks(
             lambda rows: measure(perceptron_proba(X[rows], weights, biases)),
             len(view),
             size,
             view.n_jobs,
         )
-        return np.concatenate(parts)
 
 
 def draw_bootstrap(codes, rng):

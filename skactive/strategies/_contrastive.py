@@ -1,6 +1,5 @@
 """Strategies that query what differs from the labeled items: DAL and CAL."""
 
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,9 @@ from sklearn.linear_model import LogisticRegression
 
 from .._math._neighbors import neighbor_means
 from .._math._scores import top_n
-from .._utils._chunks import chunk_size, map_chunks
+from .._utils._chunks import chunk_size, concatenate_chunks
 from .._utils._pipelines import seeded_clone
-from .._utils._sklearn import HasMethods, Interval
+from .._utils._sklearn import POSITIVE, POSITIVE_INT, HasMethods
 from ._base import CLASSES, PointwiseStrategy, Strategy
 
 FEW_FEATURES = 128
@@ -74,8 +73,8 @@ class DAL(Strategy):
             HasMethods(["fit", "predict_proba"]),
             None,
         ],
-        "n_batches": [Interval(Integral, 1, None, closed="left")],
-        "ratio": [Interval(Real, 0, np.inf, closed="neither"), None],
+        "n_batches": [POSITIVE_INT],
+        "ratio": [POSITIVE, None],
     }
     requires = frozenset({"features", "labeled"})
 
@@ -176,9 +175,7 @@ class CAL(PointwiseStrategy):
     array([1])
     """
 
-    _parameter_constraints = {
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")]
-    }
+    _parameter_constraints = {"n_neighbors": [POSITIVE_INT]}
     requires = frozenset({"features", "labeled", "proba"})
     targets = CLASSES
 
@@ -233,5 +230,4 @@ def _decide(classifier, X, n_jobs):
         values = np.asarray(ask(X[rows]))
         return values if values.ndim == 1 else values[:, column]
 
-    parts = map_chunks(decide, X.shape[0], chunk_size(8 * X.shape[1]), n_jobs)
-    return np.concatenate(parts)
+    return concatenate_chunks(decide, X.shape[0], chunk_size(8 * X.shape[1]), n_jobs)

@@ -1,6 +1,6 @@
 """Coverage: select a batch after which every candidate is near a label."""
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from .._math._k_center import METRICS, k_center
 from .._math._scores import UNCERTAINTIES, uncertainty
 from .._utils._chunks import float_rows
 from .._utils._labels import find_target
-from .._utils._sklearn import Interval, StrOptions
+from .._utils._sklearn import POSITIVE, POSITIVE_INT, Interval, StrOptions
 from ._base import CLASSES, TARGETS, Strategy
 
 CLUSTERS = 10  # if the number of classes is unknown
@@ -140,7 +140,7 @@ class ProbCover(Strategy):
     _parameter_constraints = {
         "delta": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "purity": [Interval(Real, 0, 1, closed="right")],
-        "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
+        "n_clusters": [POSITIVE_INT, None],
         "metric": [StrOptions(set(METRICS))],
     }
     requires = frozenset({"features"})
@@ -269,9 +269,9 @@ class UHerding(Strategy):
 
     _parameter_constraints = {
         "measure": [StrOptions(set(UNCERTAINTIES)), None],
-        "radius": [Interval(Real, 0, np.inf, closed="neither"), StrOptions({"auto"})],
-        "temperature": [Interval(Real, 0, np.inf, closed="neither")],
-        "sample_size": [Interval(Integral, 1, None, closed="left")],
+        "radius": [POSITIVE, StrOptions({"auto"})],
+        "temperature": [POSITIVE],
+        "sample_size": [POSITIVE_INT],
     }
     requires = frozenset({"features"})
 

@@ -1,6 +1,6 @@
 """Gradients of the loss, distances to the decision boundary, influence functions."""
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,8 @@ from sklearn.utils.extmath import safe_sparse_dot
 from .._math import _scores
 from .._math._neighbors import rounding, squared_norms
 from .._math._scores import top_n
-from .._utils._chunks import chunk_size, chunks, map_chunks, to_type
-from .._utils._sklearn import MOST, Interval, StrOptions
+from .._utils._chunks import chunk_size, chunks, concatenate_chunks, map_chunks, to_type
+from .._utils._sklearn import POSITIVE, POSITIVE_COUNT, Interval, StrOptions, store
 from ..linear_model import SoftmaxHessian
 from ._base import CLASSES, TARGETS, PointwiseStrategy, Strategy
 
@@ -71,7 +71,7 @@ class EGL(PointwiseStrategy):
     _parameter_constraints = {
         "squared": ["boolean"],
         "intercept": ["boolean", StrOptions({"auto"})],
-        "n_draws": [Interval(Integral, 1, MOST, closed="both")],
+        "n_draws": [POSITIVE_COUNT],
     }
     requires = frozenset({"gradients"})
     targets = TARGETS
@@ -529,7 +529,7 @@ class GORAL(PointwiseStrategy):
         "X_val": "no_validation",
         "y_val": ["array-like", None],
         "aggregate": [StrOptions({"absolute", "rms", "best"})],
-        "penalty": [Interval(Real, 0, np.inf, closed="neither"), StrOptions({"auto"})],
+        "penalty": [POSITIVE, StrOptions({"auto"})],
         "max_dense": [Interval(Integral, 0, None, closed="left")],
     }
     requires = frozenset({"proba", "gradients", "labeled"})
@@ -544,12 +544,7 @@ class GORAL(PointwiseStrategy):
         penalty: float | str = "auto",
         max_dense: int = 4096,
     ) -> None:
-        self.objective = objective
-        self.X_val = X_val
-        self.y_val = y_val
-        self.aggregate = aggregate
-        self.penalty = penalty
-        self.max_dense = max_dense
+        store(locals())
 
     def score(self, view: Any) -> NDArray:
         """Aggregate the influences of the possible labels of each candidate."""
@@ -712,4 +707,4 @@ def _apply(direction, inputs, hessian, n_jobs):
         return logits + direction[:, -1] if hessian.intercept else logits
 
     size = _chunk_size(inputs, hessian.shape[0])
-    return np.concatenate(map_chunks(multiply, inputs.shape[0], size, n_jobs))
+    return concatenate_chunks(multiply, inputs.shape[0], size, n_jobs)

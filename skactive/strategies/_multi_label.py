@@ -1,6 +1,6 @@
 """Strategies for multi-label targets: inconsistent label sets, expected scores."""
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -9,8 +9,8 @@ from scipy.special import beta, betainc
 from scipy.stats import rankdata
 
 from .._math._scores import binary_entropy
-from .._utils._chunks import chunk_size, map_chunks
-from .._utils._sklearn import MOST, Interval
+from .._utils._chunks import chunk_size, concatenate_chunks
+from .._utils._sklearn import MOST, POSITIVE, POSITIVE_COUNT, Interval
 from ._base import PointwiseStrategy
 
 MULTI_LABEL = frozenset({"multi-label"})
@@ -107,8 +107,8 @@ class CategoryVectorInconsistency(PointwiseStrategy):
         def compare(rows):
             return inconsistency(predicted[rows], sets) @ counts / counts.sum()
 
-        parts = map_chunks(compare, len(view), size, view.n_jobs)
-        return mean_ranks(view.label_margins) * np.concatenate(parts)
+        unlike = concatenate_chunks(compare, len(view), size, view.n_jobs)
+        return mean_ranks(view.label_margins) * unlike
 
 
 def mean_ranks(margins):
@@ -197,9 +197,9 @@ class ExpectedScoreChange(PointwiseStrategy):
 
     _parameter_constraints = {
         "n_draws": [Interval(Integral, 2, MOST, closed="both")],
-        "alpha": [Interval(Real, 0, None, closed="neither")],
-        "beta": [Interval(Real, 0, None, closed="neither")],
-        "n_estimation": [Interval(Integral, 1, MOST, closed="both")],
+        "alpha": [POSITIVE],
+        "beta": [POSITIVE],
+        "n_estimation": [POSITIVE_COUNT],
     }
     requires = frozenset({"draws"})
     targets = MULTI_LABEL
@@ -271,4 +271,4 @@ def expected_change(draws, others, expect, n_jobs=1):
         return total - present
 
     size = chunk_size(8 * 3 * max(t, len(others)))
-    return np.concatenate(map_chunks(change, len(draws), size, n_jobs))
+    return concatenate_chunks(change, len(draws), size, n_jobs)

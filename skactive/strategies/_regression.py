@@ -10,8 +10,14 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from .._math._k_center import k_center
 from .._math._neighbors import paired_distances, rounding, squared_norms
-from .._utils._chunks import chunk_size, chunks, float_rows, map_chunks
-from .._utils._sklearn import Interval, StrOptions
+from .._utils._chunks import (
+    chunk_size,
+    chunks,
+    concatenate_chunks,
+    float_rows,
+    map_chunks,
+)
+from .._utils._sklearn import POSITIVE, Interval, StrOptions
 from ._base import TARGETS, Strategy
 from ._coverage import CoreSet
 
@@ -206,7 +212,7 @@ class BAIT(Strategy):
     """
 
     _parameter_constraints = {
-        "alpha": [Interval(Real, 0, None, closed="neither")],
+        "alpha": [POSITIVE],
         "oversample": [Interval(Real, 1, None, closed="left")],
     }
     requires = frozenset({"features", "labeled"})
@@ -292,8 +298,9 @@ class _Distances:
         self.X, self.numbers, self.n_jobs = float_rows(rows), numbers, n_jobs
         self.n, d = self.X.shape
         self.size = chunk_size(8 * (d + 4 * BLOCK), 2**24)
-        parts = map_chunks(lambda rows: self._norms(self.X[rows]), self.n, self.size)
-        self.norms = np.concatenate(parts)
+        self.norms = concatenate_chunks(
+            lambda rows: self._norms(self.X[rows]), self.n, self.size
+        )
         self.closest = np.full(self.n, np.inf)
         self.owner = np.full(self.n, -1)
         self.n_centers = 0

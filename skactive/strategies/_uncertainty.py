@@ -11,8 +11,21 @@ from .._math import _scores
 from .._math._joint import select_by_covariance, select_jointly
 from .._math._neighbors import squared_norms
 from .._math._scores import UNCERTAINTIES, stochastic_n, uncertainty
-from .._utils._chunks import chunk_size, chunks, float_rows, map_chunks
-from .._utils._sklearn import MOST, Interval, StrOptions
+from .._utils._chunks import (
+    chunk_size,
+    chunks,
+    concatenate_chunks,
+    float_rows,
+    map_chunks,
+)
+from .._utils._sklearn import (
+    MOST,
+    POSITIVE,
+    POSITIVE_COUNT,
+    POSITIVE_INT,
+    Interval,
+    StrOptions,
+)
 from ._base import CLASSES, TARGETS, PointwiseStrategy, Strategy
 
 
@@ -262,7 +275,7 @@ class Density(PointwiseStrategy):
         "measure": [StrOptions(set(UNCERTAINTIES))],
         "beta": [Interval(Real, 0, np.inf, closed="left")],
         "similarity": [StrOptions({"cosine", "shifted"})],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left"), None],
+        "n_neighbors": [POSITIVE_INT, None],
     }
     requires = frozenset({"proba", "features"})
     targets = CLASSES
@@ -330,7 +343,7 @@ def _mean_similarity(X, n_jobs):
     def compare(rows):
         return X[rows] @ mean.astype(X.dtype)
 
-    products = np.concatenate(map_chunks(compare, n, size, n_jobs))
+    products = concatenate_chunks(compare, n, size, n_jobs)
     return products * np.concatenate(factors)
 
 
@@ -357,16 +370,16 @@ def _neighbor_similarity(X, n_neighbors, n_jobs):
                 best = best[:, -keep:]
         return best.mean(axis=1)
 
-    return np.concatenate(map_chunks(compare, n, 1024, n_jobs))
+    return concatenate_chunks(compare, n, 1024, n_jobs)
 
 
 class _Draws(PointwiseStrategy):
     """Base of the pointwise strategies on posterior draws: how a batch is selected."""
 
     _parameter_constraints = {
-        "n_draws": [Interval(Integral, 1, MOST, closed="both")],
+        "n_draws": [POSITIVE_COUNT],
         "selection": [StrOptions({"top", "power", "softmax"})],
-        "coldness": [Interval(Real, 0, np.inf, closed="neither")],
+        "coldness": [POSITIVE],
     }
     requires = frozenset({"draws"})
     targets = TARGETS
@@ -597,8 +610,8 @@ class BatchBALD(Strategy):
 
     _parameter_constraints = {
         "n_draws": [Interval(Integral, 2, MOST, closed="both")],
-        "n_samples": [Interval(Integral, 1, MOST, closed="both")],
-        "noise": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "n_samples": [POSITIVE_COUNT],
+        "noise": [POSITIVE, StrOptions({"auto"})],
     }
     requires = frozenset({"draws"})
     targets = frozenset({"single-label", "regression"})

@@ -17,8 +17,8 @@ from .._math._scores import top_n
 from .._utils._chunks import float_rows
 from .._utils._containers import check_picks
 from .._utils._labels import find_target
-from .._utils._sklearn import HasMethods, Interval, RealNotInt, StrOptions
-from ._base import CLASSES, SINGLE_LABEL, TARGETS, Strategy
+from .._utils._sklearn import POSITIVE_INT, HasMethods, Interval, RealNotInt, StrOptions
+from ._base import CLASSES, SINGLE_LABEL, TARGETS, Strategy, requires_for
 
 LABELS_PER_CLASS = 10  # up to which `switch` uses its first strategy by default
 PART_ROWS = 10_000  # of a part of `partitioned` by default, at least
@@ -43,10 +43,7 @@ class _Composite(Strategy):
         """Return what it and its parts use for a target, or None."""
         needs = self._needs
         for name in self._parts:
-            part = self._resolve(name)
-            requires = getattr(part, "requires", None)
-            if hasattr(part, "requires_for"):
-                requires = part.requires_for(target)
+            requires = requires_for(self._resolve(name), target)
             if requires is None:
                 return None
             needs |= requires
@@ -55,18 +52,16 @@ class _Composite(Strategy):
     @property
     def targets(self) -> frozenset[str]:
         """Targets that it and all of its parts are defined for."""
-        parts = [
-            getattr(self._resolve(name), "targets", TARGETS) for name in self._parts
-        ]
-        return self._targets.intersection(*parts)
+        parts = map(self._resolve, self._parts)
+        return self._targets.intersection(
+            *(getattr(part, "targets", TARGETS) for part in parts)
+        )
 
     @property
     def optional(self) -> frozenset[str]:  # type: ignore[override]
         """Quantities that its parts use when available."""
-        optional: frozenset[str] = frozenset()
-        for name in self._parts:
-            optional |= getattr(self._resolve(name), "optional", frozenset())
-        return optional
+        parts = map(self._resolve, self._parts)
+        return frozenset().union(*(getattr(part, "optional", ()) for part in parts))
 
     def _validate_params(self):
         super()._validate_params()
@@ -136,10 +131,7 @@ class Subsample(_Composite):
 
     _parameter_constraints = {
         "strategy": _STRATEGY,
-        "sample_size": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(RealNotInt, 0, 1, closed="right"),
-        ],
+        "sample_size": [POSITIVE_INT, Interval(RealNotInt, 0, 1, closed="right")],
     }
 
     def __init__(
@@ -280,7 +272,7 @@ class Partitioned(_Composite):
 
     _parameter_constraints = {
         "strategy": _STRATEGY,
-        "n_parts": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "n_parts": [POSITIVE_INT, StrOptions({"auto"})],
     }
 
     def __init__(
@@ -363,7 +355,7 @@ class Switch(_Composite):
     _parameter_constraints = {
         "first": _STRATEGY,
         "second": _STRATEGY,
-        "after": [Interval(Integral, 1, None, closed="left"), None],
+        "after": [POSITIVE_INT, None],
     }
     _parts = ("first", "second")
 
@@ -443,7 +435,7 @@ class SEALS(_Composite):
 
     _parameter_constraints = {
         "strategy": _STRATEGY,
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "n_neighbors": [POSITIVE_INT],
         "search": [StrOptions({"auto", "exact", "faiss"})],
     }
     _needs = frozenset({"features", "labeled"})
@@ -515,9 +507,9 @@ class AnchorAL(_Composite):
 
     _parameter_constraints = {
         "strategy": _STRATEGY,
-        "n_anchors": [Interval(Integral, 1, None, closed="left")],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "sample_size": [Interval(Integral, 1, None, closed="left")],
+        "n_anchors": [POSITIVE_INT],
+        "n_neighbors": [POSITIVE_INT],
+        "sample_size": [POSITIVE_INT],
     }
     _needs = frozenset({"features", "labeled"})
     _targets = CLASSES

@@ -17,7 +17,6 @@ from .._utils._chunks import (
     concatenate_chunks,
     float_rows,
     is_dask,
-    map_chunks,
 )
 from .._utils._containers import take_rows
 from .._utils._labels import find_target, marginals
@@ -168,8 +167,7 @@ def class_scores(final, inputs, k, name, n_jobs=1):
 def measure_variance(variance, rows, n):
     """Return a function's variance (n,) of rows, a chunk at a time."""
     size = chunk_size(24 * getattr(rows, "shape", (0, 8192))[-1])
-    parts = map_chunks(lambda chunk: variance(take_from(rows, chunk)), n, size)
-    return np.concatenate(parts)
+    return concatenate_chunks(lambda part: variance(take_from(rows, part)), n, size)
 
 
 def measure_margins(view, rows, final):
@@ -198,8 +196,7 @@ def map_draws(function, draw, source, n, n_numbers, n_jobs):
         # A view would keep the draws of its chunk alive.
         return np.array(function(draw(take_from(source, rows))))
 
-    size = chunk_size(8 * (n_numbers + width))
-    return np.concatenate(map_chunks(reduce, n, size, n_jobs))
+    return concatenate_chunks(reduce, n, chunk_size(8 * (n_numbers + width)), n_jobs)
 
 
 def check_joint_draws(final, name):

@@ -17,7 +17,7 @@ import numpy as np
 
 from skactive._utils._repeatable import fork_torch
 from skactive.bert import BertClassifier, BertFeatures, BertRegressor
-from skactive.bert._cache._store import open_store
+from skactive.bert._store import open_store
 
 
 def grid(cases, is_quick):

@@ -11,7 +11,7 @@ from skactive.bert import (
     clear_cache,
     set_cache_limit,
 )
-from skactive.bert._cache._memory import cache_limit
+from skactive.bert._store import cache_limit
 
 from ..conftest import save_encoder
 from ._helpers import PLAIN, TEXTS, get
@@ -30,7 +30,7 @@ def fresh_cache():
 @pytest.fixture
 def filled(tmp_path, monkeypatch):
     """Folder with the ten TEXTS in three shards, and nothing in memory."""
-    monkeypatch.setattr("skactive.bert._cache._store._SHARD_TEXTS", 4)
+    monkeypatch.setattr("skactive.bert._store._SHARD_TEXTS", 4)
     get(TEXTS, tmp_path)
     clear_cache()
     return tmp_path

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 import torch
 
+from skactive.bert import _store as mapped
 from skactive.bert import clear_cache, set_cache_limit
-from skactive.bert._cache import _rows as mapped
-from skactive.bert._cache._memory import in_use
-from skactive.bert._cache._store import (
+from skactive.bert._network import TextNetwork
+from skactive.bert._store import (
     ActivationStore,
     NotCacheableError,
+    in_use,
     open_activation_store,
 )
-from skactive.bert._network import TextNetwork
 
 from ..conftest import save_encoder
 from ._helpers import REVIEW_LABELS as Y

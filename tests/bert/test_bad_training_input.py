@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from skactive.bert._classifier import encode_labels
+from skactive.bert._estimators import encode_labels
 from skactive.bert._fitting import Objective, split
 
 from ._helpers import (

@@ -130,7 +130,7 @@ def test_a_killed_process_is_resumed_by_another(tiny_bert, tmp_path, counter):
     script = (
         "import os, signal, sys\n"
         "from skactive.bert import BertFeatures, _features\n"
-        "from skactive.bert._cache import _store as store\n"
+        "from skactive.bert import _store as store\n"
         "store._SHARD_TEXTS = 8\n"
         "encode, n = _features.encode, 0\n"
         "def encode_or_die(*arguments, **options):\n"

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from skactive.bert import clear_cache, set_cache_limit
-from skactive.bert._cache._memory import cache_limit, in_use, size_of
-from skactive.bert._cache._store import open_store
+from skactive.bert._store import cache_limit, in_use, open_store, size_of
 
 from ._helpers import RECIPE, TEXTS, get, rows_of
 

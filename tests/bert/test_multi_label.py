@@ -46,7 +46,7 @@ def test_the_loss_weights_the_ones_of_each_column(tiny_encoder, class_weight, ex
 
 
 def test_rare_and_constant_columns(tiny_bert):
-    from skactive.bert._classifier import weigh_positives
+    from skactive.bert._estimators import weigh_positives
 
     y = np.zeros((1000, 4))
     y[:1, 0], y[:20, 1], y[:, 2] = 1, 1, 1

@@ -12,7 +12,7 @@ import pytest
 
 from skactive._storage._fingerprint import digest_text
 from skactive.bert import clear_cache
-from skactive.bert._cache._rows import DamagedShard, ShardFolder
+from skactive.bert._shards import DamagedShard, ShardFolder
 
 from ._helpers import (
     RECIPE,

@@ -239,26 +239,10 @@ def test_equations_that_take_too_long_are_named():
         hessian.solve(np.stack([np.ones(hessian.shape), np.zeros(hessian.shape)]))
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"proba": [0.5]}, r".proba. must be of shape \(2, k\) or \(2,\).*got \(1,\)"),
-        ({"penalty": 0.0}, ".penalty. must be above 0.*got 0.0"),
-        ({"penalty": np.inf}, ".penalty. must be above 0.*got inf"),
-        ({"sample_weight": [1.0]}, r".sample_weight. must be of shape \(2,\).*\(1,\)"),
-    ],
-)
-def test_wrong_arguments_are_named(options, message):
-    options = {"proba": [0.5, 0.5], **options}
-    with pytest.raises(ValueError, match=message):
-        SoftmaxHessian([[1.0], [2.0]], **options)
-
-
-@pytest.mark.parametrize("method", ["matvec", "solve"])
-def test_parameters_of_another_shape_are_named(method):
-    hessian = SoftmaxHessian([[1.0], [2.0]], [0.5, 0.5])
-    with pytest.raises(ValueError, match=r"shape \(1, 2\) or \(r, 1, 2\); got \(2,\)"):
-        getattr(hessian, method)([1.0, 2.0])
+@pytest.mark.parametrize("penalty", [0.0, np.inf])
+def test_a_penalty_that_gives_no_finite_variance_is_named(penalty):
+    with pytest.raises(ValueError, match=f".penalty. must be above 0.*got {penalty}"):
+        SoftmaxHessian([[1.0], [2.0]], [0.5, 0.5], penalty=penalty)
 
 
 def test_columns_too_alike_for_the_precision_are_named():

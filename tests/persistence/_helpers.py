@@ -45,7 +45,7 @@ def _reseal(folder, name=None):
     else:
         manifest["files"] = {}
     for each, file in found.items():
-        manifest["files"][each] = {"sha256": folder_module._digest(file)}
+        manifest["files"][each] = {"sha256": folder_module.hash_file(file)}
     path.write_text(json.dumps(manifest))
 
 

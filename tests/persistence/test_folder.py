@@ -52,6 +52,7 @@ def test_all_of_it_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
         rename(source, target)
 
     monkeypatch.setattr(os, "fsync", spy_fsync)
+    monkeypatch.setattr("skactive._storage._files._fsync", spy_fsync)
     monkeypatch.setattr(os, "rename", spy_rename)
     save(_learner(), tmp_path / "saved")
     assert missing == [[]]
@@ -125,7 +126,7 @@ def run_killed(step, save):
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 9
 
-for step in ("_seal", "rename", "_sync"):
+for step in ("_seal", "rename", "sync_folder"):
     path = os.path.join(sys.argv[1], step, "saved")
     skactive.save(make_pipeline("passthrough"), path)
     two = make_pipeline("passthrough", "passthrough")
@@ -145,7 +146,7 @@ def killed(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("step", ["_seal", "rename", "_sync"])
+@pytest.mark.parametrize("step", ["_seal", "rename", "sync_folder"])
 def test_a_killed_save_leaves_the_earlier_one(killed, step):
     assert len(load(killed / step / "saved").steps) == 1
 
@@ -214,7 +215,7 @@ def _save_interrupted(folder, at):
 
 @pytest.mark.parametrize("step", [19, pytest.param(1, marks=pytest.mark.slow)])
 def test_an_interrupted_save_leaves_nothing_after_the_next(tmp_path, monkeypatch, step):
-    monkeypatch.setattr(folder_module, "_sync", lambda path: None)
+    monkeypatch.setattr(folder_module, "sync_folder", lambda path: None)
     at = n_left = 0
     while True:
         folder = tmp_path / f"{at}" / "saved"

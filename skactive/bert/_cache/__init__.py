@@ -1,1 +1,0 @@
-"""Stores of rows per text, in memory and in folders."""
