@@ -61,27 +61,31 @@ class SurprisalMixin:
         M. Yuan, H.-T. Lin, J. Boyd-Graber (2020). Cold-start active learning through
         self-supervised language modeling. EMNLP.
         """
-        self._validate_params()
-        texts = as_texts(X)
-        if random_state is None:
-            random_state = getattr(self, "random_state", None)
-        seed = base_seed(random_state)
-        checkpoint = open_checkpoint(self.model, self.revision)
-        each = unique(texts)
-        limit = int(min(self.max_length, checkpoint.max_positions or np.inf))
-        out = np.zeros((len(each), limit), dtype=np.float32)
-        try:
-            for rows, columns, values in _surprises(
-                self, checkpoint, each, limit, seed
-            ):
-                out[rows, columns] = values
-        except (TypeError, UnicodeError):
-            refuse_surrogates(texts)
-            raise
-        if len(each) < len(texts):
-            row = dict(zip(each, range(len(each)), strict=True))
-            out = out[[row[text] for text in texts]]
-        return out
+        return _compute(self, X, random_state)
+
+
+def _compute(estimator, X, random_state):
+    estimator._validate_params()
+    texts = as_texts(X)
+    if random_state is None:
+        random_state = getattr(estimator, "random_state", None)
+    seed = base_seed(random_state)
+    checkpoint = open_checkpoint(estimator.model, estimator.revision)
+    each = unique(texts)
+    limit = int(min(estimator.max_length, checkpoint.max_positions or np.inf))
+    out = np.zeros((len(each), limit), dtype=np.float32)
+    try:
+        for rows, columns, values in _surprises(
+            estimator, checkpoint, each, limit, seed
+        ):
+            out[rows, columns] = values
+    except (TypeError, UnicodeError):
+        refuse_surrogates(texts)
+        raise
+    if len(each) < len(texts):
+        row = dict(zip(each, range(len(each)), strict=True))
+        out = out[[row[text] for text in texts]]
+    return out
 
 
 def _surprises(estimator, checkpoint, texts, max_length, seed):

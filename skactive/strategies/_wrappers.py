@@ -61,7 +61,9 @@ class _Composite(Strategy):
     def optional(self) -> frozenset[str]:  # type: ignore[override]
         """Quantities that its parts use when available."""
         parts = map(self._resolve, self._parts)
-        return frozenset().union(*(getattr(part, "optional", ()) for part in parts))
+        return frozenset[str]().union(
+            *(getattr(part, "optional", ()) for part in parts)
+        )
 
     def _validate_params(self):
         super()._validate_params()
