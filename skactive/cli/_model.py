@@ -14,7 +14,7 @@ from .._text_classifier import (
 )
 from .._utils._labels import list_classes
 from ..bert import BertFeatures, open_checkpoint
-from ..datasets._label_cells import to_indicator
+from ..datasets import to_indicator
 from ..features import PrecomputedFeatures
 from ..learner import ActiveLearner
 from ..linear_model import FewLabelClassifier, TunedOneVsRestClassifier

@@ -5,11 +5,17 @@ from pathlib import Path
 
 from .._storage._outputs import find_mode
 from .._utils._labels import find_target, predict_labels
-from ..datasets import open_pool
-from ..datasets._label_cells import LabelCells
-from ..datasets._load import load_table
-from ..datasets._reader import find_delimiter, is_untyped, read_cells
-from ..datasets._writer import WRITERS, free_name, write_table
+from ..datasets import (
+    WRITERS,
+    LabelCells,
+    find_delimiter,
+    free_name,
+    is_untyped,
+    load_table,
+    open_pool,
+    read_cells,
+    write_table,
+)
 from ..labeling import PREDICTED, write_output, write_predictions
 from ..persistence import load
 from ..session import escape

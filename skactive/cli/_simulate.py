@@ -13,8 +13,7 @@ from sklearn.pipeline import make_pipeline
 from .._text_classifier import make_text_classifier, packaged_model
 from .._utils._labels import find_target
 from ..bert import BertFeatures, open_checkpoint
-from ..datasets._load import load_docstrings, load_table
-from ..datasets._reader import refuse_fractions
+from ..datasets import load_docstrings, load_table, refuse_fractions
 from ..learner import ActiveLearner
 from ..plotting import import_figure, write_report
 from ..registry import get_strategy

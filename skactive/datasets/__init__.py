@@ -1,22 +1,24 @@
 """Texts from files: a built-in data set, tables with labels, large pools."""
 
 from .._storage._text_pool import TextPool
+from ._docstrings import load_docstrings
 
 # Private names that other folders use are imported as themselves.
-from ._label_cells import JOIN as JOIN
-from ._label_cells import LabelCells as LabelCells
-from ._label_cells import find_label_cells as find_label_cells
-from ._label_cells import to_indicator as to_indicator
-from ._load import load_docstrings, load_table
+from ._formats import find_delimiter as find_delimiter
+from ._formats import is_untyped as is_untyped
+from ._load import JOIN as JOIN
+from ._load import LabelCells as LabelCells
+from ._load import as_numbers as as_numbers
+from ._load import check_finite as check_finite
+from ._load import find_label_cells as find_label_cells
+from ._load import load_table
+from ._load import refuse_fractions as refuse_fractions
+from ._load import to_indicator as to_indicator
 from ._open_pool import open_pool
-from ._parts import find_files as find_files
-from ._parts import open_part as open_part
-from ._reader import as_numbers as as_numbers
-from ._reader import check_finite as check_finite
-from ._reader import find_delimiter as find_delimiter
-from ._reader import is_untyped as is_untyped
+from ._reader import find_files as find_files
+from ._reader import list_columns as list_columns
+from ._reader import open_part as open_part
 from ._reader import read_cells as read_cells
-from ._reader import refuse_fractions as refuse_fractions
 from ._writer import WRITERS as WRITERS
 from ._writer import check_folder as check_folder
 from ._writer import find_unwritable as find_unwritable

@@ -1,176 +1,25 @@
-"""Loaders of labeled texts: a built-in data set, and tables from files."""
+"""Tables of texts and labels: one class per text, or several."""
 
-import hashlib
-import importlib.metadata
-import importlib.util
+import json
+import math
 import os
+import re
 from collections.abc import Sequence
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.utils import Bunch
 
-from .._utils._sklearn import Interval, StrOptions, validate_params
-from ._docstrings import mask_names, read_docstrings
-from ._label_cells import find_label_cells, to_indicator
-from ._reader import read_columns
+from .._utils._format import list_some
+from .._utils._labels import is_missing
+from .._utils._sklearn import StrOptions, validate_params
+from ._formats import is_untyped
+from ._reader import read_cells
 
-# Label, which is also the name of the distribution, and the package's name.
-_LIBRARIES = {
-    "numpy": "numpy",
-    "scipy": "scipy",
-    "scikit-learn": "sklearn",
-    "torch": "torch",
-}
-_MASKED = (
-    *("numpy", "np", "scipy", "sp", "sklearn", "scikit-learn", "scikit_learn"),
-    *("scikit learn", "scikits", "pytorch", "torch"),
-)
-_MIN_WORDS = 5
-
-_DESCR = """Docstrings of scientific Python libraries
-
-First paragraphs of the public docstrings of the libraries installed on this machine,
-read from their source files. The task is to tell the library from the text. Library
-names are masked by "library"; call signatures, titles and markup are removed; texts
-under {min_words} words, repeated texts and texts found in two libraries are left out.
-Texts kept per library: {cap}, chosen and ordered by a digest of the text.
-
-Texts per library: {counts}
-"""
-
-
-@validate_params(
-    {
-        "max_per_library": [Interval(Integral, 1, None, closed="left"), None],
-        "return_X_y": ["boolean"],
-    },
-    prefer_skip_nested_validation=True,
-)
-def load_docstrings(
-    *, max_per_library: int | None = 2500, return_X_y: bool = False
-) -> Any:
-    """Load docstrings of numpy, scipy, scikit-learn and torch, labeled by library.
-
-    The data set needs no download. The texts are the first paragraphs of the
-    docstrings of public modules, classes, functions and methods. They are read from
-    the installed source files, which are parsed and never imported. The names of the
-    libraries are masked, so a classifier must learn the subjects of the libraries.
-
-    Parameters
-    ----------
-    max_per_library : int or None, default=2500
-        Largest number of texts per library, so that the classes are similar in size.
-        None keeps all texts; torch then has about four times as many as numpy. The
-        selection depends on the content of the texts only.
-    return_X_y : bool, default=False
-        Whether to return ``(data, target)`` instead of a Bunch.
-
-    Returns
-    -------
-    data : :class:`~sklearn.utils.Bunch`
-        Dictionary-like, with the following attributes.
-
-        data : list of str, length n_samples
-            The texts, in a mixed order that is the same on every call.
-        target : ndarray of str, shape (n_samples,)
-            The library of each text.
-        target_names : list of str
-            The libraries, in alphabetical order.
-        DESCR : str
-            A description of the data set, with the versions of the libraries.
-
-    (data, target) : tuple if `return_X_y` is True
-
-    Raises
-    ------
-    ValueError
-        If `max_per_library` is neither None nor a positive int.
-    ModuleNotFoundError
-        If one of the libraries is not installed as source files.
-
-    Notes
-    -----
-    The texts depend on the installed versions, which are in `DESCR`. Results from two
-    machines are comparable only if the versions are the same.
-
-    A module is public unless it is in a private folder, in tests, or in a vendored copy
-    of another project. A private file in a public folder is public, because these
-    libraries define most of their public names in such files.
-
-    Examples
-    --------
-    >>> from collections import Counter
-    >>> from skactive.datasets import load_docstrings
-    >>> docstrings = load_docstrings(max_per_library=100)
-    >>> for library, n_texts in sorted(Counter(docstrings.target.tolist()).items()):
-    ...     print(library, n_texts)
-    numpy 100
-    scikit-learn 100
-    scipy 100
-    torch 100
-    """
-    # Find all packages before any is parsed, so that an error is raised at once.
-    folders = {label: _package_folder(label) for label in _LIBRARIES}
-
-    texts: dict[str, str] = {}
-    owners: dict[str, set[str]] = {}
-    for label, folder in folders.items():
-        for paragraph in read_docstrings(folder):
-            text = mask_names(paragraph, _MASKED)
-            if len(text.split()) >= _MIN_WORDS:
-                key = text.casefold().rstrip(". ")
-                texts.setdefault(key, text)
-                owners.setdefault(key, set()).add(label)
-
-    # Sorting by a digest shuffles without a random generator: a text that a new version
-    # adds does not change the order of the others.
-    rows: dict[str, list[tuple[bytes, str, str]]] = {label: [] for label in _LIBRARIES}
-    for key, labels in owners.items():
-        if len(labels) == 1:
-            digest = hashlib.sha256(texts[key].encode()).digest()
-            rows[next(iter(labels))].append((digest, texts[key], next(iter(labels))))
-    kept = [row for of in rows.values() for row in sorted(of)[:max_per_library]]
-    # The first digests of a large library are all small, so another digest mixes them.
-    kept.sort(key=lambda row: hashlib.sha256(row[0]).digest())
-
-    data = [text for _, text, _ in kept]
-    target = np.array([label for *_, label in kept])
-    if return_X_y:
-        return data, target
-    counts = "; ".join(
-        f"{label} {_version(label)}: {(target == label).sum()}" for label in _LIBRARIES
-    )
-    cap = "all" if max_per_library is None else f"at most {max_per_library:,}"
-    return Bunch(
-        data=data,
-        target=target,
-        target_names=sorted(_LIBRARIES),
-        DESCR=_DESCR.format(min_words=_MIN_WORDS, cap=cap, counts=counts),
-    )
-
-
-def _package_folder(label):
-    package = _LIBRARIES[label]
-    # For a top-level name, find_spec imports nothing.
-    spec = importlib.util.find_spec(package)
-    if spec is None or spec.origin is None or not Path(spec.origin).is_file():
-        raise ModuleNotFoundError(
-            f"load_docstrings reads the source files of {label!r}, which is not "
-            f"installed here. Install it with `pip install {label}`, or use load_table "
-            "for a data set of your own.",
-            name=package,
-        )
-    return Path(spec.origin).parent
-
-
-def _version(label):
-    try:
-        return importlib.metadata.version(label)
-    except importlib.metadata.PackageNotFoundError:  # a source tree, or renamed
-        return "of unknown version"
+_MOST_FRACTIONS = 20  # more different numbers with a fraction are no classes
+_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")  # always fits into 64 bits
+_NUMBER = re.compile(r"[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?")
 
 
 @validate_params(
@@ -201,7 +50,7 @@ def load_table(
         The file. Its suffix determines the format: ``.csv`` (quoted fields, separated
         by commas or what the first lines show: semicolons, tabs or bars), ``.tsv``
         (tab, quotes are text), ``.jsonl`` or ``.ndjson`` (one JSON object per line),
-        ``.parquet`` (needs pyarrow), ``.xlsx`` (the first sheet; needs openpyxl). Text
+        ``.parquet``, ``.xlsx`` (the first sheet; needs openpyxl). Text
         is UTF-8.
     text : str or pair of str
         The column of texts, or the two columns of pairs of texts.
@@ -250,7 +99,7 @@ def load_table(
         If the suffix or a column is unknown, the file has no rows, a row is malformed,
         or texts or labels are missing. The message names the line or row.
     ImportError
-        If pyarrow or openpyxl is needed and not installed.
+        If openpyxl is needed and not installed.
 
     Notes
     -----
@@ -285,10 +134,8 @@ def load_table(
            [0, 0],
            [1, 0]])
     """
-    text_columns = [text] if isinstance(text, str) else list(text)
-    if len(text_columns) not in (1, 2) or not all(
-        isinstance(column, str) for column in text_columns
-    ):
+    texts = [text] if isinstance(text, str) else list(text)
+    if len(texts) not in (1, 2) or not all(isinstance(column, str) for column in texts):
         raise ValueError(
             "'text' must be the name of one column, or of two for pairs of texts; got "
             f"{text!r}."
@@ -300,36 +147,39 @@ def load_table(
             f"got {label!r}."
         )
     for column in labels:
-        if column in text_columns:
+        if column in texts:
             raise ValueError(f"'text' and 'label' both name the column {column!r}.")
     if return_X_y and label is None:
         raise ValueError("'return_X_y' needs labels: name their column as 'label'.")
     if separator is not None and label is None:
         raise ValueError("'separator' needs labels: name their column as 'label'.")
 
-    path, key = Path(path), label if isinstance(label, str) else tuple(labels)
-    cells = None
-
-    def merge(columns, places, place):
-        nonlocal cells
+    path = Path(path)
+    columns, places, place = read_cells(path, list(dict.fromkeys([*texts, *labels])))
+    column = _Column(path, label if isinstance(label, str) else tuple(labels), place)
+    target = names = cells = None
+    if labels:
         cells = find_label_cells(columns, label, separator, path)
-        return cells and cells.read(columns, places, place)
-
-    columns = read_columns(
-        path,
-        texts=text_columns,
-        label=key or None,
-        missing_labels=missing_labels,
-        merge=merge if labels else None,
-    )
-    texts = [columns[column] for column in text_columns]
-    data = texts[0] if len(texts) == 1 else list(zip(*texts, strict=True))
-    target, names = None, None
+        target = columns[label] if cells is None else cells.read(columns, places, place)
+    if labels and missing_labels == "drop":
+        kept = [i for i, x in enumerate(target) if not is_missing(x)]
+        if not kept:
+            raise ValueError(f"{column.shown} holds no label.")
+        columns = {name: [columns[name][i] for i in kept] for name in texts}
+        target, places = [target[i] for i in kept], [places[i] for i in kept]
+    for name in texts:
+        _Column(path, name, place).check_texts(columns[name], places)
+    if labels and missing_labels != "keep":
+        advice = "Fill these rows, or pass missing_labels='drop' or 'keep'."
+        column.check_filled(target, places, is_missing, advice)
     if cells is not None:
-        names = labels if cells.several else None
-        target, names = to_indicator(columns[key], names)
+        target, names = to_indicator(target, labels if cells.several else None)
     elif labels:
-        target, names = _to_target(columns[label], missing_labels == "keep")
+        target = column.read_labels(target, places)
+        target, names = _to_target(target, missing_labels == "keep")
+    data = columns[texts[0]]
+    if len(texts) == 2:
+        data = list(zip(*(columns[name] for name in texts), strict=True))
     if return_X_y:
         return data, target
     return Bunch(
@@ -353,3 +203,315 @@ def _are_names(columns):
     """Whether there are columns, each a str that is not empty, and each once."""
     is_named = all(isinstance(column, str) and column for column in columns)
     return is_named and 0 < len(columns) == len(set(columns))
+
+
+class _Column:
+    """A column of a file, for checks; `name` can be a tuple of several."""
+
+    def __init__(self, path, name, place):
+        self._path, self._name, self._place = path, name, place
+        self.shown = f"column {name!r} of {str(path)!r}"
+
+    def check_filled(self, values, places, is_missing, advice):
+        """Raise a ValueError that names the rows without a value."""
+        missing = [at for at, x in zip(places, values, strict=True) if is_missing(x)]
+        if missing:
+            raise ValueError(
+                f"{self.shown} has no value at {len(missing)} of {len(values)} rows: "
+                f"{self._place} {list_some(missing)}. {advice}"
+            )
+
+    def check_texts(self, values, places):
+        """Raise a ValueError that names the rows without a text."""
+        advice = "Fill these rows or leave them out of the file."
+        self.check_filled(values, places, _is_missing, advice)
+        odd = [i for i, value in enumerate(values) if not isinstance(value, str)]
+        if odd:
+            raise ValueError(
+                f"{self.shown} must hold text, got {type(values[odd[0]]).__name__} at "
+                f"{self._place} {list_some([places[i] for i in odd])}. Name a column "
+                "of texts."
+            )
+
+    def read_labels(self, values, places):
+        """Return labels of one type; None stays."""
+        known = [i for i, value in enumerate(values) if not is_missing(value)]
+        labels, at = [values[i] for i in known], [places[i] for i in known]
+        where = self._name, self._path, at, self._place
+        if labels:
+            labels = _one_type(labels, *where)
+        if is_untyped(self._path):
+            labels = as_numbers(labels)
+        check_finite(labels, *where)
+        read = [None] * len(values)
+        for i, label in zip(known, labels, strict=True):
+            read[i] = label
+        return read
+
+
+def _is_missing(value):
+    return value is None or value != value  # NaN differs from itself
+
+
+def as_numbers(cells):
+    """Return cells of text as int, or as float if all are numbers, one a fraction."""
+    if all(map(_INTEGER.fullmatch, cells)):
+        return [int(cell) for cell in cells]
+    if not all(map(_NUMBER.fullmatch, cells)):
+        return cells
+    numbers = [float(cell) for cell in cells]
+    return cells if all(number.is_integer() for number in numbers) else numbers
+
+
+def _one_type(labels, column, path, places, place):
+    """Return labels of one type: str, int, float or bool."""
+    types = {type(label) for label in labels}
+    for at, value in zip(places, labels, strict=True):
+        if type(value) is int and not -(2**63) <= value < 2**63:
+            raise ValueError(
+                f"column {column!r} of {str(path)!r} must hold labels of at most 64 "
+                f"bits, got an int of {value.bit_length()} bits at {place} {at}. Write "
+                "it as text."
+            )
+    if types <= {int, float} and len(types) == 2:
+        return [float(label) for label in labels]
+    if len(types) == 1 and types <= {str, int, float, bool}:
+        return labels
+    first = type(labels[0])
+    other = next(
+        (at for at, x in zip(places, labels, strict=True) if type(x) is not first),
+        places[0],
+    )
+    raise ValueError(
+        f"column {column!r} of {str(path)!r} must hold labels of one type, str, int, "
+        f"float or bool; got {', '.join(sorted(t.__name__ for t in types))}, "
+        f"for example at {place.removesuffix('s')} {other}. Use one type."
+    )
+
+
+def refuse_fractions(labels, column, path):
+    """Raise a ValueError if numbers are too many with fractions to be classes."""
+    fractions = {x for x in labels if isinstance(x, float)}
+    if len(fractions) > _MOST_FRACTIONS:
+        raise ValueError(
+            f"column {column!r} of {str(path)!r} must hold classes, got "
+            f"{len(fractions)} different numbers with fractions. Pass --regression to "
+            "predict numbers."
+        )
+
+
+def check_finite(labels, column, path, places, place):
+    """Raise a ValueError if a label is infinite."""
+    for at, value in zip(places, labels, strict=True):
+        if isinstance(value, float) and math.isinf(value):
+            raise ValueError(
+                f"column {column!r} of {str(path)!r} must hold finite numbers, got "
+                f"{value} at {place.removesuffix('s')} {at}. Correct this cell."
+            )
+
+
+# Several classes of a text: joined names, lists, or a column per class ----------------
+
+JOIN = "|"  # joins names where the table has no separator of its own
+_PAIRS = (  # cells of a class that does not apply, and of one that does
+    (0, 1),
+    (False, True),
+    (0.0, 1.0),
+    ("0", "1"),
+    ("false", "true"),
+    ("False", "True"),
+    ("FALSE", "TRUE"),
+)
+
+
+def find_label_cells(columns, label, separator, path):
+    """Return the LabelCells of a table that has several classes per text, or None.
+
+    `label` names one column, or one for each class; `columns` holds their cells.
+    """
+    several = not isinstance(label, str)
+    if several and separator is not None:
+        raise ValueError(
+            f"'separator' must be None for one column per class, got {separator!r} and "
+            f"the columns {list(label)!r}. Pass one of the two."
+        )
+    if separator is not None and not separator.strip():
+        raise ValueError(
+            f"'separator' must be a str such as '|', got {separator!r}. White space "
+            "around names is removed."
+        )
+    if several or separator is not None:
+        return LabelCells(label, separator, path)
+    filled = [x for x in columns[label] if not is_missing(x)]
+    if filled and all(isinstance(cell, list) for cell in filled):
+        return LabelCells(label, None, path)
+    if filled and all(_parse_list(cell) is not None for cell in filled):
+        return LabelCells(label, None, path)
+    return None
+
+
+class LabelCells:
+    """How the labels of a table are written: names in one cell, or a column per class.
+
+    `label` is one column or a list of one for each class. The cells of one column hold
+    names that `separator` joins; without a separator, they hold lists.
+    """
+
+    def __init__(self, label, separator, path):
+        self.columns = [label] if isinstance(label, str) else list(label)
+        self.several = not isinstance(label, str)
+        self._separator, self._path = separator, path
+        self._pair = _PAIRS[3 if is_untyped(path) else 0]
+        self._as_text = False  # whether lists are JSON in cells of text
+        self._are_ids = False  # whether the names in lists are integers
+
+    def read(self, columns, places, place):
+        """Return a list of names for each row, None for an unlabeled one."""
+        if self.several:
+            return self._read_columns(columns, places, place)
+        (label,) = self.columns
+        if self._separator is not None:
+            return [self._split(cell) for cell in columns[label]]
+        lists = [self._as_list(cell) for cell in columns[label]]
+        parts = [part for names in lists for part in names or ()]
+        kinds = {type(part) for part in parts}
+        self._are_ids = kinds == {int}
+        odd = [
+            at
+            for at, names in zip(places, lists, strict=True)
+            if names and len(set(map(str, names))) < len(names)
+        ]
+        if len(kinds) > 1 or not kinds <= {str, int} or odd:
+            where = f" at {place} {list_some(odd)}" if odd else ""
+            raise ValueError(
+                f"column {label!r} of {str(self._path)!r} must hold lists of different "
+                f"names of classes, got {', '.join(sorted(x.__name__ for x in kinds))}"
+                f"{where}. Write names, or one column per class with 0 and 1."
+            )
+        return [names and list(map(str, names)) for names in lists]
+
+    def _split(self, cell):
+        if is_missing(cell) or not str(cell).strip():
+            return None
+        if isinstance(cell, float) and cell.is_integer():
+            cell = int(cell)
+        parts = [part.strip() for part in str(cell).split(self._separator)]
+        return list(dict.fromkeys(part for part in parts if part))
+
+    def _as_list(self, cell):
+        if is_missing(cell) or isinstance(cell, list):
+            return None if not isinstance(cell, list) else cell
+        self._as_text = True
+        return _parse_list(cell)
+
+    def _read_columns(self, columns, places, place):
+        rows, place = [], place.removesuffix("s")
+        for i, at in enumerate(places):
+            cells = {name: columns[name][i] for name in self.columns}
+            blank = [name for name, cell in cells.items() if is_missing(cell)]
+            if len(blank) == len(cells):
+                rows.append(None)
+                continue
+            if blank:
+                raise ValueError(
+                    f"column {blank[0]!r} of {str(self._path)!r} must hold 0 or 1, as "
+                    f"other columns of labels do at {place} {at}; got a blank cell. "
+                    "Fill it, or leave all of them blank."
+                )
+            rows.append(
+                [
+                    name
+                    for name, cell in cells.items()
+                    if self._read_flag(name, cell, f"{place} {at}")
+                ]
+            )
+        return rows
+
+    def _read_flag(self, name, cell, where):
+        for pair in _PAIRS:
+            if any(type(cell) is type(known) and cell == known for known in pair):
+                self._pair = pair
+                return cell == pair[1]
+        raise ValueError(
+            f"column {name!r} of {str(self._path)!r} must hold 0 or 1, got {cell!r} at "
+            f"{where}. Write 1 where the class applies."
+        )
+
+    def write(self, rows, given):
+        """Return columns of the cells of lists of names; None becomes a blank cell.
+
+        `given` are the cells of the file, dict of row to dict of column to cell, which
+        stay as they are. In the form of a column per class, a new class gets one.
+        """
+        if not self.several:
+            (label,) = self.columns
+            cells = [self.join(names) for names in rows]
+            for row, known in given.items():
+                cells[row] = known[label]
+            return {label: cells}
+        found = {name for names in rows for name in names or ()}
+        names = [*self.columns, *sorted(found - set(self.columns))]
+        no, yes = self._pair
+        cells = {
+            name: [None if row is None else yes if name in row else no for row in rows]
+            for name in names
+        }
+        for row, known in given.items():
+            for name, cell in known.items():
+                cells[name][row] = cell
+        return cells
+
+    def join(self, names):
+        """Return names in one cell: joined, or a list."""
+        if names is None:
+            return None
+        if not self.several and self._separator is None:
+            if self._are_ids:
+                names = [_as_id(name) for name in names]
+            names = list(names)
+            return json.dumps(names, ensure_ascii=False) if self._as_text else names
+        separator = self._separator or JOIN
+        if odd := [name for name in names if separator in name]:
+            raise ValueError(
+                f"the class {odd[0]!r} must not hold {separator!r}, which separates "
+                "the names in a cell. Rename the class, or use another separator."
+            )
+        return separator.join(names) or separator
+
+
+def _as_id(name):
+    try:
+        return int(name)
+    except ValueError as exc:
+        raise ValueError(
+            f"the class {name!r} must be an integer, as the other classes are."
+        ) from exc
+
+
+def to_indicator(rows, names):
+    """Return lists of names as an indicator matrix, and the names of its columns.
+
+    A row that is None becomes NaN.
+    """
+    if names is None:
+        names = sorted({name for row in rows for name in row or ()})
+    place = {name: j for j, name in enumerate(names)}
+    target = np.zeros((len(rows), len(names)), dtype=int)
+    for i, row in enumerate(rows):
+        target[i, [place[name] for name in row or ()]] = 1
+    missing = [i for i, row in enumerate(rows) if row is None]
+    if missing:
+        target = target.astype(float)
+        target[missing] = np.nan
+    return target, list(names)
+
+
+def _parse_list(cell):
+    """Return the list that a cell of text holds as JSON, or None."""
+    if not isinstance(cell, str) or not cell.startswith("["):
+        return None
+    try:
+        value = json.loads(cell)
+    except ValueError:
+        return None
+    return value if isinstance(value, list) else None

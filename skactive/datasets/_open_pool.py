@@ -20,7 +20,7 @@ from .._storage._hash_index import find_repeated
 from .._storage._text_file import PoolWriter, TextFile
 from .._storage._text_pool import TextPool
 from .._utils._sklearn import validate_params
-from ._parts import find_files, open_part
+from ._reader import find_files, open_part
 
 _FORMAT = 2  # of the files in a cache
 _WAIT = 0.2  # seconds between two looks at a lock
@@ -82,8 +82,6 @@ def open_pool(
         is damaged. The message names file and row, counted from 0.
     OSError
         If the disk is full.
-    ImportError
-        If pyarrow is not installed.
 
     Notes
     -----
@@ -104,7 +102,6 @@ def open_pool(
     >>> list(pool), list(pool.ids)
     (['Rain', 'Sun'], [0, 1])
     """
-    _import_pyarrow()
     texts = [text] if isinstance(text, str) else list(text)
     are_names = all(isinstance(name, str) for name in texts)
     if not are_names or len(texts) not in (1, 2) or len(set(texts)) < len(texts):
@@ -126,17 +123,6 @@ def open_pool(
             f"{os.fspath(cache)!r}. Pass the path of its files instead."
         )
     return TextPool(_open_cached(table, Path(cache).expanduser()))
-
-
-def _import_pyarrow():
-    try:
-        import pyarrow.dataset
-    except ImportError as exc:
-        raise ImportError(
-            "open_pool needs pyarrow. Install it with `pip install pyarrow`, or use "
-            "load_table for a CSV or JSONL file that fits into memory."
-        ) from exc
-    return pyarrow
 
 
 class _Table:

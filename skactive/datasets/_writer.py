@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from .._storage._files import write_atomic
+from ._formats import import_openpyxl
 
 
 def check_folder(path):
@@ -104,14 +105,9 @@ def _to_jsonl(columns):
 
 
 def _to_parquet(columns):
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as exc:
-        raise ImportError(
-            "writing Parquet files needs pyarrow. Install it with `pip install "
-            "pyarrow`, or name a .csv or .jsonl file."
-        ) from exc
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     stream = io.BytesIO()
     try:
         pq.write_table(pa.table(columns), stream)
@@ -124,8 +120,6 @@ def _to_parquet(columns):
 
 
 def _to_excel(columns):
-    from ._reader import import_openpyxl
-
     openpyxl = import_openpyxl()
     rows = [list(columns), *_flat_rows(columns)]
     texts = (value for row in rows for value in row if isinstance(value, str))

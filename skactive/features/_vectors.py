@@ -121,13 +121,8 @@ def _stamp_file(path):
 
 
 def _open_dataset(path):
-    try:
-        import pyarrow.dataset as ds
-    except ImportError as exc:
-        raise ImportError(
-            "reading vectors from Parquet or Arrow files needs pyarrow, which is not "
-            "installed. Install it with `pip install pyarrow`."
-        ) from exc
+    import pyarrow.dataset as ds
+
     suffixes = {path.suffix} if path.is_file() else {p.suffix for p in path.iterdir()}
     is_arrow = suffixes & {".arrow", ".feather", ".ipc"}
     return ds.dataset(path, format="ipc" if is_arrow else "parquet")

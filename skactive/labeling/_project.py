@@ -10,9 +10,7 @@ from .._storage._files import Lock, write_atomic
 from .._storage._outputs import find_mode
 from .._utils._containers import take_rows
 from .._utils._labels import list_classes, predict_labels
-from ..datasets._label_cells import to_indicator
-from ..datasets._parts import find_files
-from ..datasets._writer import find_unwritable
+from ..datasets import find_files, find_unwritable, to_indicator
 from ..persistence import save
 from ..session import Desk, LabelingSession, PoolChangedError, read_manifest
 from ._record import (

@@ -6,8 +6,7 @@ import re
 from collections import Counter
 
 from .._utils._labels import is_names, list_classes
-from ..datasets._reader import is_untyped
-from ..datasets._writer import write_table
+from ..datasets import is_untyped, write_table
 from ..session import escape
 
 COLUMNS = (

@@ -5,18 +5,22 @@ import re
 from itertools import chain, compress, count
 
 from .._utils._labels import is_missing, predict_labels
-from ..datasets import open_pool
-from ..datasets._label_cells import JOIN, LabelCells, find_label_cells
-from ..datasets._parts import find_files, open_part
-from ..datasets._reader import (
+from ..datasets import (
+    JOIN,
+    LabelCells,
     as_numbers,
     check_finite,
     find_delimiter,
+    find_files,
+    find_label_cells,
+    free_name,
     is_untyped,
+    list_columns,
+    open_part,
+    open_pool,
     read_cells,
     refuse_fractions,
 )
-from ..datasets._writer import free_name
 from ..session import PAIR
 from ._record import make_folder
 from ._result import COLUMNS, write_result
@@ -273,27 +277,22 @@ class LargeTable(Table):
                     f"{file.name} has no column {shown}: its texts have no labels"
                 )
                 texts = open_part(file, self._names)
-                start += sum(batch.num_rows for batch in texts.batches())
+                start += sum(len(cells[0]) for cells in texts.cells())
                 continue
-            for batch in part.batches():
-                cells = [column.to_pylist() for column in batch.columns]
+            for cells in part.cells():
                 for row, values in enumerate(zip(*cells, strict=True), start):
                     if not all(map(is_missing, values)):
                         self._places.append(row)
                         for name, cell in zip(self.labels, values, strict=True):
                             self.columns[name].append(cell)
-                start += batch.num_rows
+                start += len(cells[0])
         self.rows = range(len(self._places))
 
     def _open_labels(self, file):
         """Return the labels of a file as a Part, None without any column of labels."""
-        try:
-            return open_part(file, self.labels)
-        except ValueError:
-            open_part(file, self._names)  # damage is an error
-            if any(_has_column(file, name) for name in self.labels):
-                raise
+        if set(self.labels).isdisjoint(list_columns(file)):
             return None
+        return open_part(file, self.labels)
 
     def make_pool(self, folder):
         """Open the texts, whose cache is in a folder."""
@@ -314,14 +313,6 @@ class LargeTable(Table):
         kind = float if self.target == "regression" else type((*known_classes, "")[0])
         kind = [kind] if self.target == "multi-label" else kind
         _write_parquet(path, self.texts, batches, kind, ("label", *COLUMNS))
-
-
-def _has_column(file, name):
-    try:
-        open_part(file, [name])
-    except ValueError:
-        return False
-    return True
 
 
 def write_predictions(path, pool, model, classes, target):

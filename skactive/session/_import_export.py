@@ -12,8 +12,7 @@ from .._storage._fingerprint import hash_item
 from .._utils._format import reprs
 from .._utils._labels import is_missing, same_label
 from .._utils._sklearn import check_path
-from ..datasets._reader import is_untyped, read_cells
-from ..datasets._writer import write_table
+from ..datasets import is_untyped, read_cells, write_table
 from ._formats import PAIR, FileAnswer, Item, Mirrored, read_format
 from ._manifest import read_contents
 from ._pool import assign_rows, is_id

@@ -864,7 +864,7 @@ class LabelingSession:
         ----------
         path : str or path-like
             The file: a table in CSV, JSONL or Parquet, by the suffix of its name. It
-            may exist. Parquet needs pyarrow.
+            may exist.
         what : {"labels", "answers", "open", "pool"}, default="labels"
             "labels" writes the label of each labeled item, "answers" the answer of
             each annotator in a row of its own, and "open" the items that wait for an

@@ -19,8 +19,7 @@ from skactive import ActiveLearner
 from skactive.bert import BertClassifier
 from skactive.cli import main
 from skactive.cli._label import read_classes
-from skactive.datasets._reader import read_cells
-from skactive.datasets._writer import write_table
+from skactive.datasets import read_cells, write_table
 from skactive.labeling._project import Project
 from skactive.persistence import load
 from skactive.session import read_labels

@@ -8,7 +8,7 @@ import pytest
 
 from skactive._storage._text_file import TextFile
 from skactive.cli import main
-from skactive.datasets._writer import write_table
+from skactive.datasets import write_table
 from skactive.features import PrecomputedFeatures
 from skactive.session import read_labels
 

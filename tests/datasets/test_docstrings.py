@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from skactive.datasets import _load as datasets
+from skactive.datasets import _docstrings as datasets
 from skactive.datasets import load_docstrings
 from skactive.datasets._docstrings import (
     first_paragraph,
@@ -24,10 +24,10 @@ FOLDERS = {
 }
 PART = f"""
 from pathlib import Path
-from skactive.datasets import _load
-def read_part(folder, read=_load.read_docstrings, folders={FOLDERS}):
+from skactive.datasets import _docstrings
+def read_part(folder, read=_docstrings.read_docstrings, folders={FOLDERS}):
     return read(Path(folder, folders[Path(folder).name]))
-_load.read_docstrings = read_part
+_docstrings.read_docstrings = read_part
 """
 
 

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import sys
 
 import numpy as np
 import pytest
@@ -120,7 +119,7 @@ def test_a_large_field_is_read_and_the_global_limit_stays(tmp_path):
 
 
 def test_a_missing_file(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"no such file: .*missing.csv"):
+    with pytest.raises(FileNotFoundError, match=r"no such file or .*missing.csv"):
         load_table(tmp_path / "missing.csv", text="text")
 
 
@@ -191,7 +190,7 @@ def test_a_quote_that_is_never_closed(tmp_path):
 
 def test_a_line_that_is_not_json(tmp_path):
     path = _write(tmp_path / "t.jsonl", '{"text": "a"}\n\n{"text": \n')
-    with pytest.raises(ValueError, match=r"line 3 of .* is not JSON: Expecting value"):
+    with pytest.raises(ValueError, match=r"line 3 of .* as JSON: Expecting value"):
         load_table(path, text="text")
 
 
@@ -266,14 +265,8 @@ def test_text_that_is_not_utf8(tmp_path):
 
 def test_a_file_that_is_not_parquet(tmp_path):
     pytest.importorskip("pyarrow")
-    with pytest.raises(ValueError, match=r"t.parquet' is damaged, or is not a Parq"):
+    with pytest.raises(ValueError, match=r"t.parquet' is damaged, or its content is"):
         load_table(_write(tmp_path / "t.parquet", "text\na\n"), text="text")
-
-
-def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ImportError, match=r"needs pyarrow. Install it with `pip"):
-        load_table(_write(tmp_path / "t.parquet", ""), text="text")
 
 
 @pytest.mark.parametrize("text", [[], ["a", "b", "c"], [1]])
@@ -388,7 +381,7 @@ def test_a_damaged_parquet_file_is_named(tmp_path):
     for at in range(4, len(content) - 8, 3):
         content[at] ^= 0xFF
     path.write_bytes(bytes(content))
-    with pytest.raises(ValueError, match=r"t.parquet' is damaged, or is not a Parquet"):
+    with pytest.raises(ValueError, match=r"t.parquet' is damaged, or its content is"):
         load_table(path, text="text")
 
 

@@ -4,8 +4,7 @@ import csv
 
 import pytest
 
-from skactive.datasets._reader import find_delimiter, read_cells
-from skactive.datasets._writer import write_table
+from skactive.datasets import find_delimiter, read_cells, write_table
 
 COLUMNS = {
     "text": ["=1+1", "'x", 'She said "no";', "naïve, 東京", "a\nb"],

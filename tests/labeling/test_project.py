@@ -13,8 +13,7 @@ from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner
 from skactive._storage._files import LockedError
-from skactive.datasets._reader import read_cells
-from skactive.datasets._writer import write_table
+from skactive.datasets import read_cells, write_table
 from skactive.labeling._project import Project
 from skactive.labeling._record import RECORD
 
