@@ -134,26 +134,11 @@ def load_table(
            [0, 0],
            [1, 0]])
     """
-    texts = [text] if isinstance(text, str) else list(text)
-    if len(texts) not in (1, 2) or not all(isinstance(column, str) for column in texts):
-        raise ValueError(
-            "'text' must be the name of one column, or of two for pairs of texts; got "
-            f"{text!r}."
-        )
-    labels = [label] if isinstance(label, str) else list(label or [])
-    if label is not None and not _are_names(labels):
-        raise ValueError(
-            "'label' must name one column, or a column for each class, each once; "
-            f"got {label!r}."
-        )
-    for column in labels:
-        if column in texts:
-            raise ValueError(f"'text' and 'label' both name the column {column!r}.")
-    if return_X_y and label is None:
-        raise ValueError("'return_X_y' needs labels: name their column as 'label'.")
-    if separator is not None and label is None:
-        raise ValueError("'separator' needs labels: name their column as 'label'.")
-
+    texts, labels = _name_columns(text, label)
+    needs_labels = {"return_X_y": return_X_y, "separator": separator is not None}
+    for option, is_given in needs_labels.items():
+        if is_given and label is None:
+            raise ValueError(f"{option!r} needs labels: name their column as 'label'.")
     path = Path(path)
     columns, places, place = read_cells(path, list(dict.fromkeys([*texts, *labels])))
     column = _Column(path, label if isinstance(label, str) else tuple(labels), place)
@@ -203,6 +188,26 @@ def _are_names(columns):
     """Whether there are columns, each a str that is not empty, and each once."""
     is_named = all(isinstance(column, str) and column for column in columns)
     return is_named and 0 < len(columns) == len(set(columns))
+
+
+def _name_columns(text, label):
+    """Return the columns of texts and of labels, two lists, checked."""
+    texts = [text] if isinstance(text, str) else list(text)
+    if len(texts) not in (1, 2) or not all(isinstance(column, str) for column in texts):
+        raise ValueError(
+            "'text' must be the name of one column, or of two for pairs of texts; got "
+            f"{text!r}."
+        )
+    labels = [label] if isinstance(label, str) else list(label or [])
+    if label is not None and not _are_names(labels):
+        raise ValueError(
+            "'label' must name one column, or a column for each class, each once; "
+            f"got {label!r}."
+        )
+    for column in labels:
+        if column in texts:
+            raise ValueError(f"'text' and 'label' both name the column {column!r}.")
+    return texts, labels
 
 
 class _Column:
