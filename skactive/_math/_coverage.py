@@ -3,14 +3,12 @@
 from threading import Lock
 
 import numpy as np
-from scipy import sparse
 from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import safe_sparse_dot
 
 from .._utils._chunks import (
     chunk_size,
     chunks,
-    concatenate_chunks,
     float_rows,
     map_chunks,
 )
@@ -30,104 +28,36 @@ def closest_pair(X):
     return np.sqrt(closest)
 
 
-HERD_ROWS = 256  # rows of a block of the kernel
 TIE_OF_SUMS = 2.0**-16  # of the first best sum: smaller differences are ties
 
 
-def herd(X, n_queries, radius, rng, *, weights, covered, sample_size, n_jobs=1):
+def herd(X, n_queries, radius, rng, *, weights, covered):
     """Choose n positions, again and again the row that adds most cover.
 
     A row covers others by a Gaussian kernel of width `radius` between rows scaled to
     length 1. `weights` (n_rows,) are what there is to cover, `covered` (n_rows,) is the
-    cover at the start. The sum over rows is estimated from `sample_size` of them.
+    cover at the start. The kernel of all pairs of rows is held in memory.
     """
-    search = _Herding(X, radius, rng, weights, covered, sample_size, n_jobs)
-    return np.array([search.pick() for _ in range(n_queries)], dtype=np.intp)
-
-
-class _Herding:
-    """Greedy choice of rows: `sums` are what each row adds to the cover of a sample."""
-
-    def __init__(self, X, radius, rng, weights, covered, size, n_jobs):
-        self.X, self.width, self.n_jobs = float_rows(X), radius**2, n_jobs
-        self.weights, self.covered = weights, covered
-        n = X.shape[0]
-        size = min(n, size)
-        self.keys = rng.random(n)
-        self.sample = np.sort(rng.choice(n, size, replace=False))
-        self.rows = normalize(X[self.sample])
-        self.inside = np.zeros(n)
-        self.inside[self.sample] = 1
-        # The other rows of the sample stand for all other rows.
-        self.factor = (n - 1) / np.maximum(1, size - self.inside)
-        self.lengths = self._map(lambda part: np.sqrt(squared_norms(X[part])))
-        self.taken = np.zeros(n, dtype=bool)
-        self.sums = self._add_up(np.arange(size), 1, self.rows[:1])[0]
-        self.slack = TIE_OF_SUMS * self._gain().max()
-
-    def pick(self):
-        """Choose the row that adds most."""
-        gain = self._gain()
-        gain[self.taken] = -np.inf
-        ties = np.flatnonzero(gain >= gain.max() - self.slack)
-        row = ties[self.keys[ties].argmax()]
-        self.taken[row] = True
-        self._cover(row)
-        return row
-
-    def _gain(self):
-        """Return the uncertainty that each row would cover, (n,)."""
-        own = self.weights * (1 - self.covered)
-        return own + self.factor * (self.sums - self.inside * own)
-
-    def _cover(self, row):
-        """Raise what is covered by a row, and lower the sums."""
-        center = normalize(self.X[[row]])
-        upper = self._kernel(self.sample, center)[:, 0]
-        grown = np.flatnonzero(upper > self.covered[self.sample])
-        lost, kernel = self._add_up(grown, upper[grown], center)
-        self.sums -= lost
-        np.maximum(self.covered, kernel, out=self.covered)
-        self.covered[row] = 1
-
-    def _add_up(self, places, upper, center):
-        """Return the weighted cover (n,) of some of the sample, up to `upper` (p,).
-
-        And the kernel (n,) to the row `center` (1, d).
-        """
-        which, p = self.sample[places], len(places)
-        stack = sparse.vstack if sparse.issparse(center) else np.concatenate
-        others = stack([self.rows[places], center])
-        lower = self.covered[which].astype(others.dtype)
-        upper = np.asarray(upper, dtype=others.dtype)
-        weights = self.weights[which].astype(others.dtype)
-
-        def add(part):
-            block = self._kernel(part, others)
-            block, last = block[:, :p], block[:, p].copy()
-            own = np.flatnonzero((which >= part.start) & (which < part.stop))
-            block[which[own] - part.start, own] = 1  # without rounding
-            np.minimum(block, upper, out=block)
-            block -= lower
-            return np.stack([np.maximum(block, 0, out=block) @ weights, last], axis=1)
-
-        return self._map(add).T
-
-    def _kernel(self, part, others):
-        """Return the kernel (c, s) of some of the rows and of unit rows (s, d)."""
-        lengths = self.lengths[part]
-        scaled = (2 / self.width / np.where(lengths > 0, lengths, 1))[:, None]
-        X, scaled = self.X[part], scaled.astype(self.rows.dtype)
-        left = X.multiply(scaled).tocsr() if sparse.issparse(X) else X * scaled
-        block = safe_sparse_dot(left, others.T, dense_output=True)
-        block -= (1 + squared_norms(others)) / self.width
-        block[lengths == 0] += 1 / self.width
-        return np.exp(np.minimum(block, 0, out=block), out=block)
-
-    def _map(self, function):
-        n = self.X.shape[0]
-        found = concatenate_chunks(function, n, HERD_ROWS, self.n_jobs)
-        return found.astype(np.float64)
+    rows = normalize(float_rows(X)[:])
+    squares = squared_norms(rows).astype(rows.dtype)  # 1, or 0 for an empty row
+    kernel = safe_sparse_dot(rows, -2 * rows.T, dense_output=True)
+    kernel += squares[:, None] + squares
+    np.exp(np.maximum(kernel, 0, out=kernel) / -(radius**2), out=kernel)
+    np.fill_diagonal(kernel, 1)  # without rounding
+    weights, covered = weights.astype(rows.dtype), covered.astype(rows.dtype)
+    gain = np.maximum(kernel - covered, 0) @ weights
+    keys, slack, picks = rng.random(len(gain)), TIE_OF_SUMS * gain.max(), []
+    for _ in range(n_queries):
+        ties = np.flatnonzero(gain >= gain.max() - slack)
+        picks.append(ties[keys[ties].argmax()])
+        grown = np.flatnonzero(kernel[picks[-1]] > covered)
+        part = kernel[:, grown]
+        lost = np.maximum(part - covered[grown], 0)
+        covered[grown] = kernel[picks[-1], grown]
+        lost -= np.maximum(part - covered[grown], 0)
+        gain -= lost @ weights[grown]
+        gain[picks] = -np.inf
+    return np.array(picks, dtype=np.intp)
 
 
 # Greedy maximum coverage: choose rows whose balls cover most others -------------------

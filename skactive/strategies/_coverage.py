@@ -12,7 +12,7 @@ from sklearn.preprocessing import normalize
 from .._math._clustering import assign, k_means
 from .._math._coverage import ball_cover, closest_pair, herd, pure_radius
 from .._math._k_center import METRICS, k_center
-from .._math._scores import UNCERTAINTIES, uncertainty
+from .._math._scores import UNCERTAINTIES, top_n, uncertainty
 from .._utils._chunks import float_rows
 from .._utils._labels import find_target
 from .._utils._sklearn import POSITIVE, POSITIVE_INT, Interval, StrOptions
@@ -200,8 +200,9 @@ class ProbCover(Strategy):
 class UHerding(Strategy):
     """Query the candidate that covers most uncertainty not yet covered, repeatedly.
 
-    An item covers a candidate by a Gaussian kernel of the distance between their
-    features, scaled to length 1. The next pick is the candidate i with the highest ::
+    The candidates are a random part of the pool. An item covers a candidate by a
+    Gaussian kernel of the distance between their features, scaled to length 1. The next
+    pick is the candidate i with the highest ::
 
         sum_j u_j max(k(x_i, x_j) - c_j, 0),   k(x, z) = exp(-|x - z|^2 / radius^2),
 
@@ -223,28 +224,29 @@ class UHerding(Strategy):
     temperature : float, default=1.0
         Temperature of the probabilities: proportional to p ** (1 / temperature), or
         the softmax of decision values / temperature. Higher is flatter.
-    sample_size : int, default=2048
-        Number of candidates j, drawn at random, by which the sum is estimated. The
-        term of candidate i itself is always exact.
+    sample_size : int, default=1000
+        Number of candidates of a query, drawn at random; at least twice `n_queries`.
+        Only they are transformed and predicted.
 
     Notes
     -----
     Sums that differ by less than 1.5e-5 of the largest at the start are ties, which are
     broken at random.
 
-    Cost: O(n s d) for a sample of s candidates, by matrix products, and for each pick
-    O(n d) and O(n s' d) for the s' of them that it covers better, about s / (m + 1).
-    "auto" adds O(m^2 d).
+    Cost: O(n) for the draw, O(s^2 d) for s candidates, by matrix products, and for each
+    pick O(s d) and O(s s' d) for the s' of them that it covers better, about s / (m +
+    1). "auto" adds O(m^2 d).
 
-    When to use: from the first label on, and as a cold start, if one strategy is wanted
-    for few and many labels. Two nearly equal labeled items make the kernel narrow.
+    When to use: by default. Of an estimator without numeric features, the most
+    uncertain candidates are queried. Two nearly equal labeled items make the kernel
+    narrow.
 
     The objective, the kernel, the measures and the radius are those of the paper and
     its program. The temperature of the paper is fitted to held-out labels after a
     second training; here it is a parameter, because a fit by cross-validation gave no
     consistent gain with up to 300 labels of three text data sets.
-    The radius before there are labels is that of MaxHerding. The sample is not from
-    the paper, whose program limits the number of candidates instead.
+    The radius before there are labels is that of MaxHerding. The program of the paper
+    limits the number of candidates as well.
 
     References
     ----------
@@ -273,14 +275,14 @@ class UHerding(Strategy):
         "temperature": [POSITIVE],
         "sample_size": [POSITIVE_INT],
     }
-    requires = frozenset({"features"})
+    requires = frozenset()
 
     def __init__(
         self,
         measure: str | None = "margin",
         radius: float | str = "auto",
         temperature: float = 1.0,
-        sample_size: int = 2048,
+        sample_size: int = 1000,
     ) -> None:
         self.measure = measure
         self.radius = radius
@@ -289,8 +291,9 @@ class UHerding(Strategy):
 
     @property
     def optional(self) -> frozenset[str]:  # type: ignore[override]
-        """The labels, and the predictions if a measure uses them."""
-        return frozenset({"labeled"} | ({"class_scores"} if self.measure else set()))
+        """Features and labels, and the predictions if a measure uses them."""
+        scores = {"class_scores"} if self.measure else set()
+        return frozenset({"features", "labeled"} | scores)
 
     @property
     def targets(self) -> frozenset[str]:
@@ -299,6 +302,12 @@ class UHerding(Strategy):
 
     def select(self, view: Any, n_queries: int) -> NDArray:
         """Select the candidate that covers most repeatedly, ties at random."""
+        size = max(self.sample_size, 2 * n_queries)
+        if size < len(view):
+            rows = np.sort(top_n(view.uniform(), size, view.rng))
+            return rows[self.select(view.take(rows), n_queries)]
+        if not view.offers("features"):
+            return top_n(self._weigh(view), n_queries, view.rng)
         X = float_rows(view.feature_rows)
         # Distances of unit vectors are at most 2; their squares in float32 are finite.
         radius = float(np.clip(self._find_radius(view), 1e-9, 1e9))
@@ -312,8 +321,6 @@ class UHerding(Strategy):
             view.rng,
             weights=self._weigh(view),
             covered=covered,
-            sample_size=self.sample_size,
-            n_jobs=view.n_jobs,
         )
 
     def _find_radius(self, view):

@@ -292,6 +292,24 @@ class PoolView:
         self._query.check_single_label("margins")
         return self._remember("margins", self._measure_margins)
 
+    def offers(self, capability: str) -> bool:
+        """Return whether the estimator has a quantity that the strategy may use.
+
+        Parameters
+        ----------
+        capability : str
+            A name of `requires` or `optional`, such as "features".
+
+        Returns
+        -------
+        offered : bool
+        """
+        try:
+            self._check_allowed(capability)
+        except TypeError:
+            return False
+        return True
+
     @property
     def label_margins(self) -> NDArray:
         """Distance of each label from a change of its prediction, shape (n, k).
