@@ -8,7 +8,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ._text_classifier import make_fine_tuned_classifier, make_text_classifier
+    from ._text_classifier import (
+        ClassDescriptions,
+        make_fine_tuned_classifier,
+        make_text_classifier,
+    )
     from .learner import ActiveLearner
     from .persistence import load, save
     from .registry import get_strategy, get_strategy_names
@@ -23,6 +27,7 @@ _HOME = {
     "get_strategy": "registry",
     "get_strategy_names": "registry",
     "load": "persistence",
+    "ClassDescriptions": "_text_classifier",
     "make_fine_tuned_classifier": "_text_classifier",
     "make_text_classifier": "_text_classifier",
     "save": "persistence",
@@ -53,6 +58,7 @@ _SUBMODULES = (
 
 __all__ = [
     "ActiveLearner",
+    "ClassDescriptions",
     "LabelingSession",
     "__version__",
     "get_strategy",

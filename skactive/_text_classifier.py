@@ -2,14 +2,46 @@
 
 import hashlib
 import os
-from typing import Any
+from numbers import Integral, Real
+from typing import Any, Self
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
 
-from ._utils._sklearn import check_bool
+from ._utils._containers import concatenate, read_items
+from ._utils._labels import as_labels
+from ._utils._pipelines import (
+    computes_features,
+    delegated,
+    last_params,
+    seeded_clone,
+    split_estimator,
+    takes_unlabeled,
+    unlabeled_params,
+)
+from ._utils._repeatable import base_seed
+from ._utils._sklearn import (
+    HasMethods,
+    Interval,
+    StrOptions,
+    check_bool,
+    check_sample_weight,
+    fit_context,
+    naming,
+)
 from .bert import BertClassifier, BertFeatures
-from .linear_model import FewLabelClassifier, TunedOneVsRestClassifier
+from .linear_model import (
+    FewLabelClassifier,
+    TunedOneVsRestClassifier,
+    agreement,
+    assign_folds,
+    held_out_loss,
+)
 from .semi_supervised import SelfTraining
 
 _MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -154,6 +186,258 @@ def make_fine_tuned_classifier(
         compare="teacher",
         random_state=encoder.random_state,
     )
+
+
+_WEIGHTS = (0.0, 1.0, 3.0)  # of the descriptions of a class, in labels
+
+
+class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """Classifier of texts that also learns from descriptions of its classes.
+
+    The name and the descriptions of each class are texts with a known label. They are
+    added to the training data with a weight that cross-validation chooses on the
+    labels of people. So a model predicts from the first label on, or without any, and
+    misleading descriptions are ignored.
+
+    Parameters
+    ----------
+    estimator : classifier
+        A classifier of texts, such as :func:`make_text_classifier` returns. Its `fit`,
+        or that of a pipeline's last step, takes `sample_weight`.
+    descriptions : sequence of labels, or dict of label to str or list of str
+        The classes, and what describes each: a sentence, or several examples. Names are
+        read as descriptions too: "lost_luggage" as "lost luggage". Labels that are no
+        names need a description.
+    weight : "auto" or float, default="auto"
+        Total weight of the texts of a class, in labels. "auto" is 3, or less if that
+        predicts held-out labels better; 0 ignores the descriptions. "auto" needs a
+        pipeline whose first steps compute features without training, such as
+        `BertFeatures`; otherwise it is 3.
+    n_splits : int, default=5
+        Number of folds of the choice.
+    random_state : int, RandomState instance or None, default=None
+        Determines the folds and each `random_state` of `estimator` that is None.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        The fitted clone of `estimator`.
+    weight_ : float
+        The weight that was used.
+    reason_ : str
+        Why the descriptions are used or ignored, a sentence.
+    classes_ : ndarray of shape (k,)
+        The classes: those of the labels and, unless `weight_` is 0, all described ones.
+
+    See Also
+    --------
+    make_text_classifier : A classifier of texts for few labels.
+
+    Notes
+    -----
+    The choice has two steps. Descriptions are ignored if a model of the descriptions
+    alone gives the labels of people a lower score than the other classes, on average.
+    Else the weights 0, 1 and 3 are compared by the log loss of held-out labels, at the
+    best temperature; 3 is kept unless another weight is better by more than 1 nat in
+    total. Without labels of two classes nothing is compared and the descriptions are
+    used.
+
+    A class without labels can be predicted, since its descriptions are training data.
+
+    References
+    ----------
+    W. Yin, J. Hay, D. Roth (2019). Benchmarking zero-shot text classification:
+    datasets, evaluation and entailment approach. EMNLP.
+
+    Examples
+    --------
+    >>> from sklearn.feature_extraction.text import HashingVectorizer
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skactive import ClassDescriptions
+    >>> words = make_pipeline(HashingVectorizer(), LogisticRegression())
+    >>> model = ClassDescriptions(
+    ...     words, {"sport": "games, teams and matches", "money": "banks and markets"}
+    ... )
+    >>> model.fit([], []).predict(["the teams play", "markets fall"]).tolist()
+    ['sport', 'money']
+    """
+
+    _parameter_constraints = {
+        "estimator": [HasMethods(["fit", "predict_proba"])],
+        "descriptions": ["array-like", dict],
+        "weight": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        "n_splits": [Interval(Integral, 2, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        estimator: Any,
+        descriptions: Any,
+        *,
+        weight: float | str = "auto",
+        n_splits: int = 5,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.descriptions = descriptions
+        self.weight = weight
+        self.n_splits = n_splits
+        self.random_state = random_state
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        X_unlabeled: Any = None,
+    ) -> Self:
+        """Train on labels and descriptions.
+
+        Parameters
+        ----------
+        X : container of n texts
+            May be empty.
+        y : array-like of shape (n,)
+            Their labels.
+        sample_weight : array-like of shape (n,) or None, default=None
+            Weights of the labels. Defaults to 1.
+        X_unlabeled : container of texts or None, default=None
+            Passed to `estimator` if its `fit` takes it.
+
+        Returns
+        -------
+        self : ClassDescriptions
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If a class has no description, or fewer than two classes are described.
+        """
+        is_empty = hasattr(X, "__len__") and len(X) == 0
+        X, n = (X, 0) if is_empty else read_items(X)
+        described, texts = _read_descriptions(self.descriptions)
+        y = as_labels(y, n) if n else np.array([], dtype=np.array(described).dtype)
+        names = np.array(described, dtype=y.dtype if n else None)
+        seed = base_seed(self.random_state)
+        weight = np.ones(n)
+        if sample_weight is not None:
+            weight = check_sample_weight(sample_weight, np.empty((n, 0)))
+        count = {label: described.count(label) for label in described}
+        share = np.array([1 / count[label] for label in described])
+        self.weight_, self.reason_ = self._choose(
+            X, y, weight, (texts, names, share), seed
+        )
+        if self.weight_:
+            X = concatenate(X, texts) if n else texts
+            y = np.concatenate([y, names])
+            weight = np.concatenate([weight, self.weight_ * share])
+        params = {}
+        if self.weight_ or sample_weight is not None:
+            params = last_params(self.estimator, sample_weight=weight)
+        if X_unlabeled is not None and takes_unlabeled(self.estimator):
+            params |= unlabeled_params(self.estimator, X, y, X_unlabeled)
+        model = seeded_clone(self.estimator, np.random.default_rng(seed))
+        with naming("X"):
+            self.estimator_ = model.fit(X, y, **params)
+        self.classes_ = self.estimator_.classes_
+        return self
+
+    def _choose(self, X, y, weight, described, seed):
+        """Return the weight of the descriptions and the reason for it."""
+        texts, names, share = described
+        if self.weight != "auto":
+            return float(self.weight), "the weight was given"
+        if len(np.unique(y)) < 2:
+            return _WEIGHTS[-1], "used: there are no labels of two classes to compare"
+        if not computes_features(self.estimator):
+            return _WEIGHTS[-1], "used: no step computes features for a comparison"
+        front = split_estimator(clone(self.estimator))[0]
+        described = front.fit_transform(texts), names, share
+        labeled = front.transform(X), y, weight
+        if agreement(described, labeled) <= 0:
+            return 0.0, "ignored: alone, they contradict the labels"
+        folds = assign_folds(np.unique(y, return_inverse=True)[1], self.n_splits, seed)
+        losses = {
+            each: held_out_loss(labeled, (*described[:2], each * share), folds)
+            for each in _WEIGHTS
+        }
+        best = min(_WEIGHTS, key=lambda each: losses[each] - (each == _WEIGHTS[-1]))
+        if best:
+            return best, "used: with them, held-out labels are predicted better"
+        return best, "ignored: without them, held-out labels are predicted better"
+
+    def predict(self, X: Any) -> NDArray:
+        """Predict labels.
+
+        Parameters
+        ----------
+        X : container of n texts
+
+        Returns
+        -------
+        y : ndarray of shape (n,)
+        """
+        return self._delegate("predict", X)
+
+    def predict_proba(self, X: Any) -> NDArray:
+        """Predict class probabilities.
+
+        Parameters
+        ----------
+        X : container of n texts
+
+        Returns
+        -------
+        proba : ndarray of shape (n, k)
+        """
+        return self._delegate("predict_proba", X)
+
+    def _delegate(self, method, X):
+        check_is_fitted(self)
+        with naming("X"):
+            return getattr(self.estimator_, method)(X)
+
+    decision_function = delegated("decision_function")
+    transform = delegated("transform")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self.estimator).input_tags
+        return tags
+
+
+def _read_descriptions(descriptions):
+    """Return the labels of the descriptions and their texts, two lists."""
+    named = (
+        descriptions if isinstance(descriptions, dict) else dict.fromkeys(descriptions)
+    )
+    if len(named) < 2:
+        raise ValueError(
+            f"'descriptions' must describe at least two classes, got {descriptions!r}."
+        )
+    labels, texts = [], []
+    for label, about in named.items():
+        about = [about] if isinstance(about, str) else list(about or ())
+        if odd := [x for x in about if not isinstance(x, str)]:
+            raise TypeError(
+                f"'descriptions' must hold texts, got {odd[0]!r} for {label!r}."
+            )
+        about = [text.strip() for text in about if text.strip()]
+        if isinstance(label, str) and (name := label.replace("_", " ").strip()):
+            about = [name, *about, *(f"{name}: {text}" for text in about[:1])]
+            about += [f"{name}?"] * (len(about) == 1)
+        if not about:
+            raise ValueError(
+                f"'descriptions' must have a text for each class, got none for "
+                f"{label!r}. Pass a dict of class to description."
+            )
+        labels += [label] * len(about)
+        texts += about
+    return labels, texts
 
 
 def packaged_model() -> str:

@@ -65,14 +65,24 @@ def needs_training(step):
 
 
 def _unwrap(estimator):
-    """Return the content of a `FrozenEstimator`, or the best estimator of a search."""
+    """Return the content of a `FrozenEstimator`, or the best estimator of a search.
+
+    And the estimator, fitted or not, that learns from descriptions of its classes.
+    """
     while True:
         if isinstance(estimator, FrozenEstimator):
             estimator = estimator.estimator
+        elif has_descriptions(estimator):
+            estimator = getattr(estimator, "estimator_", estimator.estimator)
         elif hasattr(estimator, "best_estimator_"):
             estimator = estimator.best_estimator_
         else:
             return estimator
+
+
+def has_descriptions(estimator):
+    """Whether an estimator is trained on descriptions of its classes as well."""
+    return hasattr(estimator, "descriptions") and hasattr(estimator, "estimator")
 
 
 def _is_sampler(step):
@@ -195,6 +205,8 @@ def unseeded(estimator):
 
 def needs_classes(estimator, y):
     """Whether a classifier is to be trained on labels `y` of a single class."""
+    if has_descriptions(estimator):
+        return False
     frozen = isinstance(estimator, FrozenEstimator)
     single_class = np.all(y == y[0])
     return is_classifier(estimator) and single_class and not frozen

@@ -7,8 +7,10 @@ from ._few_label import (
     PrototypeClassifier,
     TunedOneVsRestClassifier,
 )
+from ._few_label import agreement as agreement
 from ._few_label import assign_folds as assign_folds
 from ._few_label import calibrate as calibrate
+from ._few_label import held_out_loss as held_out_loss
 from ._gradients import boundary_distance as boundary_distance
 from ._gradients import check_boundary as check_boundary
 from ._gradients import check_gradient_factors as check_gradient_factors

@@ -707,3 +707,46 @@ class TunedOneVsRestClassifier(OneVsRestClassifier):
                 model = clone(self.estimator).fit(known, y)
                 proba[test, j] = model.predict_proba(unknown)[:, 1]
         return proba
+
+
+_OF_DESCRIPTIONS = "balanced logistic C=10"
+
+
+def agreement(described, labeled):
+    """Return how much higher a model scores the given labels than the other classes.
+
+    It is trained on `described`, a tuple of rows, labels and weights, and applied to
+    those of `labeled` whose classes are described.
+    """
+    X, y, weight = described
+    classes, codes = np.unique(y, return_inverse=True)
+    data = _Data(X, codes, weight, classes)
+    length = _length(data)
+    with one_blas_thread():
+        coef, intercept = _fit_candidate(replace(data, X=X / length), _OF_DESCRIPTIONS)
+    known = np.flatnonzero(np.isin(labeled[1], classes))
+    scores = labeled[0][known] @ coef.T / length + intercept
+    own = scores[np.arange(len(known)), np.searchsorted(classes, labeled[1][known])]
+    others = (scores.sum(axis=1) - own) / (len(classes) - 1)
+    return float((labeled[2][known] * (own - others)).sum())
+
+
+def held_out_loss(labeled, described, folds):
+    """Return the total log loss of held-out labels at the best temperature, in nats.
+
+    `labeled` and `described` are tuples of rows, labels and weights; the described rows
+    are never held out. `folds` (n,) are those of the labeled ones.
+    """
+    X, y, weight = map(np.concatenate, zip(labeled, described, strict=True))
+    folds = np.concatenate([folds, np.full(len(described[1]), -1)])
+    used = weight > 0
+    classes, codes = np.unique(y[used], return_inverse=True)
+    data, folds = _Data(X[used], codes, weight[used], classes), folds[used]
+    data = replace(data, X=data.X / _length(data))
+    held = np.flatnonzero(folds >= 0)
+    if not held.size:
+        return 0.0
+    with one_blas_thread():
+        ((_, logits),) = _hold_out(data, folds, [_OF_DESCRIPTIONS])
+        loss, _ = calibrate(logits[held], codes[held], data.weight[held])
+    return float(loss * data.weight[held].sum())
