@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ._text_classifier import (
+        AveragedClassifier,
         ClassDescriptions,
+        make_final_classifier,
         make_fine_tuned_classifier,
         make_text_classifier,
     )
@@ -27,7 +29,9 @@ _HOME = {
     "get_strategy": "registry",
     "get_strategy_names": "registry",
     "load": "persistence",
+    "AveragedClassifier": "_text_classifier",
     "ClassDescriptions": "_text_classifier",
+    "make_final_classifier": "_text_classifier",
     "make_fine_tuned_classifier": "_text_classifier",
     "make_text_classifier": "_text_classifier",
     "save": "persistence",
@@ -58,12 +62,14 @@ _SUBMODULES = (
 
 __all__ = [
     "ActiveLearner",
+    "AveragedClassifier",
     "ClassDescriptions",
     "LabelingSession",
     "__version__",
     "get_strategy",
     "get_strategy_names",
     "load",
+    "make_final_classifier",
     "make_fine_tuned_classifier",
     "make_text_classifier",
     "save",

@@ -7,6 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -86,7 +88,7 @@ def make_text_classifier(
     --------
     skactive.linear_model.FewLabelClassifier : The choice of the linear model.
     skactive.semi_supervised.SelfTraining : The use of unlabeled texts.
-    make_fine_tuned_classifier : The recommended model at the end of the loop.
+    make_final_classifier : The recommended model at the end of the loop.
 
     Examples
     --------
@@ -110,82 +112,244 @@ def make_text_classifier(
 
 def make_fine_tuned_classifier(
     model: str | os.PathLike = "sentence-transformers/all-MiniLM-L6-v2",
-    teacher: Any = None,
     multi_label: bool = False,
     **options: Any,
-) -> BertClassifier | SelfTraining:
-    """Return the recommended classifier for a last training on all labels.
+) -> BertClassifier:
+    """Return the recommended classifier to fine-tune.
 
-    It fine-tunes a pretrained encoder, except for its first two layers. With a
-    `teacher`, the encoder is compared with it on a held-out third of the labels. If the
-    teacher is better there, the encoder is trained on the labels and on the teacher's
-    predictions of unlabeled texts.
+    It fine-tunes a pretrained encoder, except for its first two layers.
 
     Parameters
     ----------
     model : str or path-like, default="sentence-transformers/all-MiniLM-L6-v2"
         The encoder: a name on the hub or a local folder.
-    teacher : classifier or None, default=None
-        The model of the loop, such as :func:`make_text_classifier` returns it. None
-        compares with nothing.
     multi_label : bool, default=False
         Whether `y` will be an indicator matrix, (n, k) of 0 and 1. The threshold of
-        each label is tuned on held-out texts. Needs `teacher=None`.
+        each label is tuned on held-out texts.
     **options : dict
         Other parameters of :class:`skactive.bert.BertClassifier`, such as `max_length`
-        or `freeze`. `random_state` is also the one of `SelfTraining`.
+        or `freeze`.
 
     Returns
     -------
-    classifier : BertClassifier or SelfTraining
-        `SelfTraining` if there is a teacher. Its `fit` takes `X_unlabeled`.
+    classifier : BertClassifier
 
     Raises
     ------
     TypeError
         For a parameter that `BertClassifier` lacks.
-    ValueError
-        If `multi_label` is True and there is a teacher.
 
     See Also
     --------
-    make_text_classifier : The recommended classifier of the loop.
-    skactive.semi_supervised.SelfTraining : The comparison with the teacher.
+    make_final_classifier : Averages it with the model of the loop.
 
     Notes
     -----
     It was measured with MiniLM, on 50 to 1,000 labels of up to 20 classes. With less
-    than 100 labels, it is often not better than the teacher.
+    than 100 labels, it is often not better than the model of the loop.
 
     Examples
     --------
-    >>> from skactive import make_fine_tuned_classifier, make_text_classifier
+    >>> from skactive import make_fine_tuned_classifier
     >>> make_fine_tuned_classifier(max_length=64).freeze
     2
-    >>> final = make_fine_tuned_classifier(teacher=make_text_classifier())
-    >>> final.compare
-    'teacher'
     """
     check_bool("multi_label", multi_label)
     options = {"freeze": 2, **options}
     if multi_label:
         options = {"thresholds": "auto", **options}
-        if teacher is not None:
+    return BertClassifier(model, **options)
+
+
+def make_final_classifier(
+    estimator: Any,
+    model: str | os.PathLike = "sentence-transformers/all-MiniLM-L6-v2",
+    **options: Any,
+) -> "AveragedClassifier":
+    """Return the recommended classifier for a last training on all labels.
+
+    It averages the probabilities of the model of the loop and of a fine-tuned encoder,
+    which is rarely worse than the better one of the two.
+
+    Parameters
+    ----------
+    estimator : classifier
+        The model of the loop, such as :func:`make_text_classifier` returns it.
+    model : str or path-like, default="sentence-transformers/all-MiniLM-L6-v2"
+        The encoder to fine-tune: a name on the hub or a local folder.
+    **options : dict
+        As in :func:`make_fine_tuned_classifier`.
+
+    Returns
+    -------
+    classifier : AveragedClassifier
+        Its `fit` takes `X_unlabeled`, which `estimator` gets if it uses it.
+
+    See Also
+    --------
+    make_fine_tuned_classifier : The encoder alone.
+
+    Examples
+    --------
+    >>> from skactive import make_final_classifier, make_text_classifier
+    >>> final = make_final_classifier(make_text_classifier(), max_length=64)
+    >>> [type(each).__name__ for each in final.estimators]
+    ['Pipeline', 'BertClassifier']
+    """
+    tuned = make_fine_tuned_classifier(model, **options)
+    return AveragedClassifier([estimator, tuned], random_state=tuned.random_state)
+
+
+class AveragedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """Average the probabilities of several classifiers of the same items.
+
+    Parameters
+    ----------
+    estimators : list of classifiers
+        Each has `predict_proba`. Those whose `fit` takes `X_unlabeled` get it.
+    temperatures : list of float or None, default=None
+        The logarithms of the probabilities of each classifier are divided by its
+        temperature before the average. None stands for 1.
+    random_state : int, RandomState instance or None, default=None
+        Determines each `random_state` of the estimators that is None.
+
+    Attributes
+    ----------
+    estimators_ : list of classifiers
+        The fitted clones.
+    classes_ : ndarray of shape (k,)
+        The classes of any of them.
+
+    See Also
+    --------
+    sklearn.ensemble.VotingClassifier : Without temperatures and unlabeled items.
+    make_final_classifier : Averages a model of the loop and a fine-tuned encoder.
+
+    Examples
+    --------
+    >>> from sklearn.dummy import DummyClassifier
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from skactive import AveragedClassifier
+    >>> near = KNeighborsClassifier(1)
+    >>> model = AveragedClassifier([near, DummyClassifier()])
+    >>> model.fit([[0], [1], [2]], ["a", "b", "b"]).predict_proba([[0]])
+    array([[0.5, 0.5]])
+    """
+
+    _parameter_constraints = {
+        "estimators": [list],
+        "temperatures": ["array-like", None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        estimators: list[Any],
+        temperatures: list[float] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.estimators = estimators
+        self.temperatures = temperatures
+        self.random_state = random_state
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: ArrayLike, X_unlabeled: Any = None) -> Self:
+        """Train a clone of each classifier.
+
+        Parameters
+        ----------
+        X : container of n items
+        y : array-like of shape (n,)
+            Their labels.
+        X_unlabeled : container of items or None, default=None
+            Items without labels, in a container of the same kind.
+
+        Returns
+        -------
+        self : AveragedClassifier
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            Without a classifier, or for temperatures that are not positive.
+        """
+        self._check_temperatures()
+        X, n = read_items(X)
+        known = as_labels(y, n)
+        rng = np.random.default_rng(base_seed(self.random_state))
+        self.estimators_ = []
+        for estimator in self.estimators:
+            params = {}
+            if X_unlabeled is not None and takes_unlabeled(estimator):
+                params = unlabeled_params(estimator, X, known, X_unlabeled)
+            with naming("X"):
+                self.estimators_.append(
+                    seeded_clone(estimator, rng).fit(X, known, **params)
+                )
+        classes = [each.classes_ for each in self.estimators_]
+        self.classes_ = np.unique(np.concatenate(classes))
+        return self
+
+    def _check_temperatures(self):
+        """Return the temperatures, checked; raise a ValueError otherwise."""
+        if not self.estimators:
+            raise ValueError("'estimators' must hold at least one classifier, got [].")
+        if self.temperatures is None:
+            return np.ones(len(self.estimators))
+        temperatures = np.asarray(self.temperatures, dtype=float)
+        if (
+            temperatures.shape != (len(self.estimators),)
+            or not (temperatures > 0).all()
+        ):
             raise ValueError(
-                "'teacher' must be None with multi_label=True, got "
-                f"{type(teacher).__name__}. SelfTraining is for one label per text."
+                f"'temperatures' must be {n} positive numbers, one "
+                f"for each estimator; got {self.temperatures!r}."
             )
-    encoder = BertClassifier(model, **options)
-    if teacher is None:
-        return encoder
-    return SelfTraining(
-        encoder,
-        teacher=teacher,
-        pseudo_per_label=5,
-        max_folds=1,
-        compare="teacher",
-        random_state=encoder.random_state,
-    )
+        return temperatures
+
+    def predict_proba(self, X: Any) -> NDArray:
+        """Predict class probabilities.
+
+        Parameters
+        ----------
+        X : container of n items
+
+        Returns
+        -------
+        proba : ndarray of shape (n, k)
+        """
+        check_is_fitted(self)
+        X, n = read_items(X)
+        total = np.zeros((n, len(self.classes_)))
+        temperatures = self._check_temperatures()
+        for each, temperature in zip(self.estimators_, temperatures, strict=True):
+            with naming("X"):
+                proba = np.asarray(each.predict_proba(X), dtype=np.float64)
+            if temperature != 1:
+                logits = np.log(np.maximum(proba, 1e-9)) / temperature
+                proba = softmax(logits, axis=1)
+            total[:, np.searchsorted(self.classes_, each.classes_)] += proba
+        return total / len(self.estimators_)
+
+    def predict(self, X: Any) -> NDArray:
+        """Predict labels.
+
+        Parameters
+        ----------
+        X : container of n items
+
+        Returns
+        -------
+        y : ndarray of shape (n,)
+        """
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        if self.estimators:
+            tags.input_tags = get_tags(self.estimators[0]).input_tags
+        return tags
 
 
 _WEIGHTS = (0.0, 1.0, 3.0)  # of the descriptions of a class, in labels
@@ -356,8 +520,10 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if not computes_features(self.estimator):
             return _WEIGHTS[-1], "used: no step computes features for a comparison"
         front = split_estimator(clone(self.estimator))[0]
-        described = front.fit_transform(texts), names, share
-        labeled = front.transform(X), y, weight
+        rows = [front.fit_transform(texts), front.transform(X)]
+        if sparse.issparse(rows[0]):
+            rows = _as_dense(*rows)
+        described, labeled = (rows[0], names, share), (rows[1], y, weight)
         if agreement(described, labeled) <= 0:
             return 0.0, "ignored: alone, they contradict the labels"
         folds = assign_folds(np.unique(y, return_inverse=True)[1], self.n_splits, seed)
@@ -408,6 +574,14 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self.estimator).input_tags
         return tags
+
+
+def _as_dense(*parts):
+    """Return dense rows with the inner products of sparse ones."""
+    rows = sparse.vstack(parts)
+    values, vectors = np.linalg.eigh((rows @ rows.T).toarray())
+    dense = vectors * np.sqrt(np.maximum(values, 0))
+    return np.split(dense, [parts[0].shape[0]])
 
 
 def _read_descriptions(descriptions):

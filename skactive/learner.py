@@ -42,6 +42,7 @@ from ._utils._pipelines import (
     estimator_has,
     find_sample_weight,
     fresh_estimator,
+    has_descriptions,
     needs_classes,
     takes_unlabeled,
     unlabeled_params,
@@ -286,7 +287,8 @@ class ActiveLearner(
         Parameters
         ----------
         X : container of n items
-            Items that `estimator` accepts.
+            Items that `estimator` accepts. It may be empty for an `estimator` that is a
+            :class:`skactive.ClassDescriptions`.
         y : array-like of shape (n,)
             Their labels: `str`, `int` or `bool`. The label -1 is a class.
         X_unlabeled : container of items or None, default=None
@@ -308,6 +310,8 @@ class ActiveLearner(
             If `estimator` has no use for `X_unlabeled`, or these items are of another
             kind than `X`.
         """
+        if has_descriptions(self.estimator) and np.size(y) == 0:
+            return self._fit_without_labels(X, X_unlabeled)
         X, n = read_items(X)
         labels = read_labels(y, n, self.estimator)
         kept = join_fit_params({}, 0, fit_params, n)
@@ -361,7 +365,7 @@ class ActiveLearner(
                 self.n_rounds_ + 1,
                 self._base_seed,
             )
-        elif hasattr(self, "estimator_"):
+        elif hasattr(self, "estimator_") and not has_descriptions(self.estimator):
             raise ValueError("this learner holds no labels (data=False). Call fit.")
         else:
             kept = join_fit_params({}, 0, fit_params, n)
@@ -482,7 +486,9 @@ class ActiveLearner(
         positions = drop_known_texts(X, positions, getattr(self, "X_labeled_", None))
 
         # Before there is a model of two classes, the cold start is used.
-        argument = "cold_start" if self._model() is None else "strategy"
+        is_cold = has_descriptions(self.estimator) and not hasattr(self, "y_labeled_")
+        is_cold = is_cold or self._model() is None
+        argument = "cold_start" if is_cold else "strategy"
         given = self.strategy if argument == "strategy" else self._cold_start()
         strategy = resolve(given, argument=argument)
         name = given if isinstance(given, str) else repr(given)
@@ -542,7 +548,7 @@ class ActiveLearner(
     def _train(self, data, fit_params, last=None, X_unlabeled=None):
         """Train a fresh estimator, which may continue from the last one."""
         strategy = self._resolve()
-        if X_unlabeled is not None:
+        if X_unlabeled is not None and len(data.y):
             X_unlabeled = self._check_unlabeled(data.X, X_unlabeled)
         fit_params = self._route("fit", check_weights(fit_params, len(data.y)))
         if needs_classes(self.estimator, data.y):
@@ -563,6 +569,16 @@ class ActiveLearner(
         self.estimator_ = estimator
         self.strategy_ = strategy
         self._trained = len(data.y), find_sample_weight(estimator, fit_params)
+        return self
+
+    def _fit_without_labels(self, X, X_unlabeled):
+        """Train on the descriptions of the classes alone, and forget earlier labels."""
+        seed, y = base_seed(self.random_state), np.array([], dtype=object)
+        self._train(_LabeledData(X, y, {}, 0, seed), {}, X_unlabeled=X_unlabeled)
+        for name in ("X_labeled_", "y_labeled_", "n_rounds_"):
+            if hasattr(self, name):
+                delattr(self, name)
+        self._base_seed, self._memory = seed, {}
         return self
 
     def _check_unlabeled(self, X, X_unlabeled):

@@ -226,6 +226,8 @@ def _finish(project, settings):
     # First what people said: nothing below can lose it.
     sources = _write(project, failures)
     say(f"{n_labeled:,} labels by people, {len(session.skipped):,} skipped")
+    if reason := project.reason():
+        say(f"the names and descriptions of the classes are {reason}")
     if not failures:
         say(f"labels are in {project.output}")
     try:

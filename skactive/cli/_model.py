@@ -8,6 +8,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 
 from .._text_classifier import (
+    make_final_classifier,
     make_fine_tuned_classifier,
     make_text_classifier,
     packaged_model,
@@ -116,15 +117,14 @@ def train_final(settings, session, folder, data):
     if not _pays(settings, y):
         return model, classes
     say(f"fine-tuning on {len(y):,} labels; Ctrl-C keeps the model of the session")
-    loop = make_model(settings, folder)
     options = {"max_length": settings.max_length, "random_state": 0}
-    options["model"] = loop.steps[0][1].model
+    encoder = settings.model or packaged_model()
     try:
         if settings.target == "multi-label":
-            tuned = make_fine_tuned_classifier(multi_label=True, **options)
+            tuned = make_fine_tuned_classifier(encoder, multi_label=True, **options)
             return tuned.fit(X, to_indicator(y, classes)[0]), classes
-        tuned = make_fine_tuned_classifier(teacher=loop, **options)
-        return tuned.fit(X, y, X_unlabeled=rest), None
+        final = make_final_classifier(session.learner.estimator, encoder, **options)
+        return final.fit(X, y, X_unlabeled=rest), None
     except KeyboardInterrupt:
         say("stopped; the model of the session is kept")
         return model, classes

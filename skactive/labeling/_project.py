@@ -130,6 +130,8 @@ class Project:
             )
         classes = self._classes_to_open(known if classes is None else classes)
         self._teach(learner, known, classes)
+        if wanted is not None and classes and self._can_be_described(classes):
+            classes = {name: _list_texts((about or {}).get(name)) for name in classes}
         self._open_session(learner, annotator, None if resumed else classes)
         if resumed and wanted is not None:
             self._add_classes(wanted)
@@ -144,6 +146,11 @@ class Project:
         )
         self._compare_classes()
         return self
+
+    def _can_be_described(self, classes):
+        """Whether the model of a session learns from the names of classes as well."""
+        is_name = all(isinstance(name, str) for name in classes)
+        return is_name and self.target == "single-label" and not self.table.is_large
 
     def check_words(self, kind, text):
         """Raise a ValueError for a "class", "annotator" or "note" that cannot be held.
@@ -309,7 +316,7 @@ class Project:
         rows = Rows(self.session, self.given.values())
         known = self.session.known_classes
         batches = self._describe(rows, model, classes)
-        if self.table.fallback is not None:  # a second format gets the same rows
+        if not self.table.is_large:  # a second format gets the same rows
             batches = list(batches)
         self._write_output(lambda path: self.table.write(path, batches, known))
         return rows.count()
@@ -330,10 +337,15 @@ class Project:
         positions = self.session.state.pool.positions(list(answers))
         answers = zip(map(int, positions), answers.values(), strict=True)
         labels, rest = {**self.given, **dict(answers)}, []
-        if self.table.encode is not None:  # no training reads all texts of a large one
+        if not self.table.is_large:  # no training reads all texts of a large one
             unlabeled = [i for i in range(len(self.texts)) if i not in labels]
             rest = take_rows(self.texts, unlabeled)
         return self.table.take(labels), list(labels.values()), rest
+
+    def reason(self):
+        """Return whether the newest model uses the descriptions and why, or None."""
+        estimator = getattr(self.session.models.newest().learner, "estimator_", None)
+        return getattr(estimator, "reason_", None)
 
     def stamp(self, options):
         """Return a hash of the table, what people said, and options of the model."""
@@ -359,6 +371,16 @@ class Project:
             about |= {"target": self.target, "classes": classes}
             about["separator"] = self._about["separator"]
         return save_model(model, self.folder, about)
+
+
+def _list_texts(about):
+    """Return the description and the examples of a class, list of str."""
+    if isinstance(about, dict):
+        examples = about.get("examples") or ()
+        about = [about.get("description"), *examples]
+    return [
+        text for text in ([about] if isinstance(about, str) else about or ()) if text
+    ]
 
 
 def save_model(model, folder, about):

@@ -49,6 +49,7 @@ class Table:
         What a person should know about the file.
     """
 
+    is_large = False  # whether the texts stay on the disk
     encode: str | None = "background"  # how a session computes the features
     fallback: str | None = ".jsonl"  # the format for what another cannot hold
 
@@ -253,6 +254,7 @@ def _strip_label(label):
 class LargeTable(Table):
     """Files whose texts are read where they are; in memory are only their labels."""
 
+    is_large = True
     encode = None  # the features are there
     fallback = None
 

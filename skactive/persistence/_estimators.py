@@ -118,9 +118,11 @@ STRATEGY_DECODERS = {"strategy_name": _decode_name, "strategy": _decode_strategy
 # The only classes that are created by name; skops handles other estimators.
 _HOMES = {
     "ActiveLearner": "skactive.learner",
+    "AveragedClassifier": "skactive",
     "BertClassifier": "skactive.bert",
     "BertFeatures": "skactive.bert",
     "BertRegressor": "skactive.bert",
+    "ClassDescriptions": "skactive",
     "FeatureUnion": "sklearn.pipeline",
     "FewLabelClassifier": "skactive.linear_model",
     "FrozenEstimator": "sklearn.frozen",

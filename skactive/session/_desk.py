@@ -197,7 +197,7 @@ class Desk:
             "n_flagged": len(state.flags),
             "n_checked": self._doubts.n_labels,
             "model": {
-                "n_labels": 0 if learner is None else len(learner.y_labeled_),
+                "n_labels": len(getattr(learner, "y_labeled_", ())),
                 "training": models.training,
                 "encoded": models.encoded,
                 "error": self._find_error(),

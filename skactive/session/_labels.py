@@ -1,5 +1,6 @@
 """Labels: their kind, the classes that are allowed, and doubtful new classes."""
 
+import copy
 import math
 import re
 from collections import Counter
@@ -8,9 +9,11 @@ from difflib import get_close_matches
 import numpy as np
 from sklearn.base import is_regressor
 
+from .._text_classifier import ClassDescriptions
 from .._utils._containers import as_list
 from .._utils._format import reprs, warn_caller
 from .._utils._labels import is_missing, is_names, list_classes
+from .._utils._pipelines import has_descriptions
 from .._utils._sklearn import check_bool
 from ._pool import is_list
 
@@ -223,9 +226,17 @@ def check_annotator(annotator):
 
 
 def check_classes(classes):
-    """Return checked classes as a list, or None."""
+    """Return descriptions, or None, and checked classes as a list, or None."""
     if classes is None:
-        return None
+        return None, None
+    descriptions = classes if isinstance(classes, dict) else None
+    if descriptions is not None:
+        if odd := [name for name in classes if not isinstance(name, str)]:
+            raise TypeError(
+                f"'classes' must be a dict of names to descriptions, got the key "
+                f"{odd[0]!r}. Pass names as str."
+            )
+        classes = list(classes)
     if not is_list(classes) or len(classes) < 2:
         raise ValueError(
             f"'classes' must be a sequence of at least two labels, got {classes!r}."
@@ -234,7 +245,27 @@ def check_classes(classes):
     classes = normalize_labels(classes, places, None)
     if isinstance(classes[0], list) or len(set(classes)) < len(classes):
         raise ValueError(f"'classes' must be different single labels, got {classes!r}.")
-    return classes
+    return descriptions, classes
+
+
+def describe_classes(learner, descriptions, manifest, target):
+    """Return a learner that is trained on descriptions as well, and the descriptions.
+
+    Without descriptions, those of the manifest are used, if it has any.
+    """
+    if descriptions is None:
+        descriptions = (manifest or {}).get("descriptions")
+    estimator = getattr(learner, "estimator", None)
+    if descriptions is None or has_descriptions(estimator):
+        return learner, None
+    if target not in (None, "single-label"):
+        raise ValueError(
+            f"'classes' must be a list of names for {target} labels, got a dict. "
+            "Descriptions are for one class per item."
+        )
+    learner = copy.copy(learner)
+    learner.estimator = ClassDescriptions(estimator, descriptions)
+    return learner, descriptions
 
 
 def normalize_labels(labels, ids, kind, classes=None, renamed=()):

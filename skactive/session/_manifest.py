@@ -37,7 +37,9 @@ class PoolChangedError(ValueError):
     fault = ""
 
 
-def begin_or_resume(journal, pool, learner, classes, options, target=None):
+def begin_or_resume(
+    journal, pool, learner, classes, options, target=None, descriptions=None
+):
     """Write the files of a new session, or record what differs from the last time.
 
     `target` is the declared one, or None. The journal has a state afterwards.
@@ -47,6 +49,8 @@ def begin_or_resume(journal, pool, learner, classes, options, target=None):
         name_columns(getattr(learner, "y_labeled_", None), target, classes)
     if is_new:
         manifest, hashes = new_manifest(learner, pool, classes, target)
+        if descriptions is not None:
+            manifest["descriptions"] = descriptions
         journal.begin(manifest, {HASHES: dump_hashes(hashes)})
     else:
         _check_opening(journal, learner, target)

@@ -2,7 +2,7 @@
 
 import copy
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import sklearn
@@ -10,7 +10,12 @@ from sklearn.base import clone
 
 from .._utils._containers import NothingToAskError, check_picks, take_rows
 from .._utils._labels import same_label
-from .._utils._pipelines import computes_features, split_estimator, takes_unlabeled
+from .._utils._pipelines import (
+    computes_features,
+    has_descriptions,
+    split_estimator,
+    takes_unlabeled,
+)
 from .._utils._repeatable import lower_priority, round_seed, synchronized
 from .._utils._texts import drop_known_texts
 from ._labels import indicate
@@ -66,8 +71,12 @@ class Models:
             self._submit_if_stale()
             self._trainer.wait(self._state.labels_seq)
             self._adopt()
-        if self._model is None and has_all_features:
-            self._model = train(self._base, TrainingData(self._state.pool))
+        describes = has_descriptions(getattr(self._base, "estimator", None))
+        if self._model is None and (has_all_features or describes):
+            data = TrainingData(self._state.pool)
+            if describes:
+                data = replace(self._data(), labels={}, seq=0, round=0)
+            self._model = train(self._base, data, self._ready())
         elif self._model is None:
             self._model = Model(self._base)  # nobody waits for features
         self._submit_if_stale()
@@ -215,6 +224,7 @@ class Models:
             renamed=state.renamed,
             classes=self._vocabulary.name_columns(state),
             columns=self._vocabulary.columns,
+            allowed=state.classes,
         )
 
 
@@ -242,7 +252,8 @@ _NOTE_OF_FEATURES = (
 class TrainingData:
     """Labels of items of a pool, after event `seq` and with `round` queried batches.
 
-    `renamed` are the new names of former classes. If labels are lists of names,
+    `renamed` are the new names of former classes, and `allowed` the classes of the
+    session, None for any. If labels are lists of names,
     `classes` names the columns to train on, and `columns` those of the labels that the
     learner had before the session.
     """
@@ -254,6 +265,7 @@ class TrainingData:
     renamed: dict = field(default_factory=dict, repr=False)
     classes: list | None = None
     columns: list | None = None
+    allowed: list | None = None
 
 
 @dataclass(frozen=True)
@@ -289,12 +301,16 @@ def train(base, data, ready=None):
     result depends on the arguments alone, so a model can always be trained again.
     """
     learner = _teach(base, data)
-    if hasattr(learner, "X_labeled_"):
-        learner.n_rounds_ = data.round
-        unlabeled = {}
-        if takes_unlabeled(getattr(learner, "estimator", None)):
-            rest = _find_rest(data, ready)
+    has_labels, unlabeled = hasattr(learner, "X_labeled_"), {}
+    describes = has_descriptions(getattr(learner, "estimator", None))
+    if takes_unlabeled(getattr(learner, "estimator", None)):
+        rest = _find_rest(data, ready)
+        if len(rest):
             unlabeled["X_unlabeled"] = take_rows(data.pool.X, rest)
+    if describes and not has_labels:
+        learner.fit([], [], **unlabeled)
+    elif has_labels:
+        learner.n_rounds_ = data.round
         try:
             learner.refit(**unlabeled)
         except (TypeError, ValueError) as exc:
@@ -314,6 +330,8 @@ _NOTE_OF_NAMES = (
 def _teach(base, data):
     """Return a copy of `base` with the labels of a TrainingData, not trained."""
     learner = copy.copy(base)  # training replaces attributes and changes none
+    if has_descriptions(getattr(base, "estimator", None)):
+        learner.estimator = _describe_now(base.estimator, data)
     before, labels = getattr(learner, "y_labeled_", None), list(data.labels.values())
     if data.classes is not None:
         labels = indicate(labels, data.classes)
@@ -326,6 +344,17 @@ def _teach(base, data):
         items = take_rows(data.pool.X, data.pool.positions(data.labels))
         learner.teach(items, labels, refit=False)
     return learner
+
+
+def _describe_now(estimator, data):
+    """Return an estimator with the descriptions of the classes that there are now."""
+    descriptions = {}
+    for name, about in estimator.descriptions.items():
+        now = data.renamed.get(name, name)
+        if data.allowed is None or now in data.allowed:
+            about = [about] if isinstance(about, str) else about
+            descriptions[now] = [*descriptions.get(now, ()), *about]
+    return clone(estimator).set_params(descriptions=descriptions)
 
 
 def _name_before(y, data):

@@ -17,7 +17,13 @@ from ._formats import export_format
 from ._import_export import ImportedLabels, export_table
 from ._insights import Estimate, estimate_model, find_doubtful
 from ._journal import Journal
-from ._labels import Vocabulary, check_annotator, check_classes, find_declared
+from ._labels import (
+    Vocabulary,
+    check_annotator,
+    check_classes,
+    describe_classes,
+    find_declared,
+)
 from ._manifest import begin_or_resume, record_pool
 from ._models import Models, check_refit
 from ._pool import Batch, Pool
@@ -62,8 +68,11 @@ class LabelingSession:
         of the learner's pipeline need no training, such as `BertFeatures`.
     annotator : str, default=None
         Name of the person who answers. It is recorded with every event.
-    classes : sequence of labels, default=None
-        The allowed labels. They are stored in the folder. When the session is reopened,
+    classes : sequence of labels, or dict of name to str or list of str, default=None
+        The allowed labels. A dict also describes them, as in
+        :class:`skactive.ClassDescriptions`: the model learns from the names and
+        descriptions, and predicts before there are labels. They are stored in the
+        folder. When the session is reopened,
         None uses the stored classes, including those added or renamed since. If any
         label is allowed, a new class that resembles a known one causes a warning. The
         classes name the columns of `learner` if it was fitted to an indicator matrix.
@@ -222,7 +231,7 @@ class LabelingSession:
         refit: bool | Literal["background"] = True,
         encode: Literal["background"] | None = None,
         annotator: str | None = None,
-        classes: Sequence[Any] | None = None,
+        classes: Sequence[Any] | dict[str, Any] | None = None,
         multi_label: bool | None = None,
         settle: str = "majority",
         overlap: float = 0.0,
@@ -241,7 +250,7 @@ class LabelingSession:
         if n_labels is not None:
             check_count("n_labels", n_labels)
         self._n_labels = n_labels
-        classes = check_classes(classes)
+        descriptions, classes = check_classes(classes)
         target = find_declared(learner, multi_label, classes)
         options = Options(settle, overlap, audit_every, max_similarity)
         self._annotator = check_annotator(annotator)
@@ -255,7 +264,12 @@ class LabelingSession:
         self._journal = Journal(folder)
         self._lock = self._journal.lock
         try:
-            begin_or_resume(self._journal, pool, learner, classes, options, target)
+            learner, descriptions = describe_classes(
+                learner, descriptions, self._journal.manifest, target
+            )
+            begin_or_resume(
+                self._journal, pool, learner, classes, options, target, descriptions
+            )
             self.state = self._journal.state
             self._vocabulary = Vocabulary(self._journal, learner, target)
             self._answers = Answers(self._journal, self._vocabulary)
