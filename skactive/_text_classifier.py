@@ -297,14 +297,11 @@ class AveragedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             raise ValueError("'estimators' must hold at least one classifier, got [].")
         if self.temperatures is None:
             return np.ones(len(self.estimators))
-        temperatures = np.asarray(self.temperatures, dtype=float)
-        if (
-            temperatures.shape != (len(self.estimators),)
-            or not (temperatures > 0).all()
-        ):
+        temperatures, n = np.asarray(self.temperatures, float), len(self.estimators)
+        if temperatures.shape != (n,) or not (temperatures > 0).all():
             raise ValueError(
-                f"'temperatures' must be {n} positive numbers, one "
-                f"for each estimator; got {self.temperatures!r}."
+                f"'temperatures' must be {n} positive numbers, one for each estimator; "
+                f"got {self.temperatures!r}."
             )
         return temperatures
 
