@@ -185,7 +185,7 @@ class ActiveLearner(
     ----------
     estimator : estimator
         The model: a classifier, a regressor, or a pipeline that ends in one.
-    strategy : str, strategy or callable, default="margin"
+    strategy : str, strategy or callable, default="uherding"
         The query strategy: a registered name (`skactive.get_strategy_names()`),
         `"distribution:name"`, an instance of a strategy, or a function `f(view)` that
         returns one score per candidate, of which the highest are queried first.
@@ -266,7 +266,7 @@ class ActiveLearner(
     def __init__(
         self,
         estimator: Any,
-        strategy: Any = "margin",
+        strategy: Any = "uherding",
         *,
         batch_size: int = 10,
         cold_start: Any = None,

@@ -15,6 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from skactive import (
     ActiveLearner,
     load,
+    make_final_classifier,
     make_fine_tuned_classifier,
     make_text_classifier,
     save,
@@ -171,28 +172,23 @@ def test_fine_tuning_is_the_recipe_that_was_measured():
     assert make_fine_tuned_classifier(multi_label=True).thresholds == "auto"
 
 
-def test_fine_tuning_with_a_teacher_is_self_training(tiny_bert):
-    teacher = make_text_classifier(tiny_bert, max_length=16)
+def test_the_final_model_averages_the_loop_and_the_encoder(tiny_bert):
+    loop = make_text_classifier(tiny_bert, max_length=16)
     options = {"max_length": 16, "max_epochs": 2, "random_state": 0}
     X, y, pool = TEXTS[::2], LABELS[::2], TEXTS[1::2]
-    found = make_fine_tuned_classifier(tiny_bert, teacher, **options)
-    by_hand = SelfTraining(
-        BertClassifier(tiny_bert, freeze=2, **options),
-        teacher=teacher,
-        pseudo_per_label=5,
-        max_folds=1,
-        compare="teacher",
-        random_state=0,
-    )
-    probabilities = [
-        model.fit(X, y, X_unlabeled=pool).predict_proba(pool)
-        for model in (clone(found), by_hand)
-    ]
-    assert_array_equal(*probabilities)
+    final = make_final_classifier(loop, tiny_bert, **options)
+    final.fit(X, y, X_unlabeled=pool)
+    first, tuned = (each.predict_proba(pool) for each in final.estimators_)
+    by_hand = BertClassifier(tiny_bert, freeze=2, **options).fit(X, y)
+    assert_array_equal(tuned, by_hand.predict_proba(pool))
+    softer = tuned ** (1 / 1.5)
+    softer /= softer.sum(axis=1, keepdims=True)
+    found = final.predict_proba(pool)
+    assert_allclose(found, (first + softer) / 2, rtol=1e-5)
+    expected = final.classes_[found.argmax(axis=1)]
+    assert_array_equal(final.predict(pool), expected)
 
 
 def test_fine_tuning_refuses_what_it_cannot_use(tiny_bert):
-    with pytest.raises(ValueError, match="'teacher' must be None with multi_label"):
-        make_fine_tuned_classifier(tiny_bert, LogisticRegression(), multi_label=True)
     with pytest.raises(TypeError, match="frezee"):
         make_fine_tuned_classifier(tiny_bert, frezee=2)

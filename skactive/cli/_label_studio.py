@@ -121,7 +121,7 @@ class BridgeSettings:
 
     def describe_model(self, folder, multi_label):
         """Return the ModelSettings, those of the folder unless others are named."""
-        path, known = folder / "options.json", {"strategy": "margin", "model": None}
+        path, known = folder / "options.json", {"strategy": "uherding", "model": None}
         if path.exists():
             known = json.loads(path.read_text(encoding="utf-8"))
         return ModelSettings(

@@ -45,7 +45,7 @@ class ModelSettings:
     def find_strategy(self):
         """Return the name of the strategy; None stands for the default of a target."""
         regression = self.target == "regression"
-        return self.strategy or ("greedy_sampling" if regression else "margin")
+        return self.strategy or ("greedy_sampling" if regression else "uherding")
 
 
 def one_or_several(names):

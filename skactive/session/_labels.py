@@ -7,7 +7,7 @@ from collections import Counter
 from difflib import get_close_matches
 
 import numpy as np
-from sklearn.base import is_regressor
+from sklearn.base import clone, is_regressor
 
 from .._text_classifier import ClassDescriptions
 from .._utils._containers import as_list
@@ -266,6 +266,17 @@ def describe_classes(learner, descriptions, manifest, target):
     learner = copy.copy(learner)
     learner.estimator = ClassDescriptions(estimator, descriptions)
     return learner, descriptions
+
+
+def describe_now(estimator, data):
+    """Return an estimator with the descriptions of the classes that there are now."""
+    descriptions = {}
+    for name, about in estimator.descriptions.items():
+        now = data.renamed.get(name, name)
+        if data.allowed is None or now in data.allowed:
+            about = [about] if isinstance(about, str) else about
+            descriptions[now] = [*descriptions.get(now, ()), *about]
+    return clone(estimator).set_params(descriptions=descriptions)
 
 
 def normalize_labels(labels, ids, kind, classes=None, renamed=()):

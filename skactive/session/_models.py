@@ -18,7 +18,7 @@ from .._utils._pipelines import (
 )
 from .._utils._repeatable import lower_priority, round_seed, synchronized
 from .._utils._texts import drop_known_texts
-from ._labels import indicate
+from ._labels import describe_now, indicate
 
 
 class Models:
@@ -331,7 +331,7 @@ def _teach(base, data):
     """Return a copy of `base` with the labels of a TrainingData, not trained."""
     learner = copy.copy(base)  # training replaces attributes and changes none
     if has_descriptions(getattr(base, "estimator", None)):
-        learner.estimator = _describe_now(base.estimator, data)
+        learner.estimator = describe_now(base.estimator, data)
     before, labels = getattr(learner, "y_labeled_", None), list(data.labels.values())
     if data.classes is not None:
         labels = indicate(labels, data.classes)
@@ -344,17 +344,6 @@ def _teach(base, data):
         items = take_rows(data.pool.X, data.pool.positions(data.labels))
         learner.teach(items, labels, refit=False)
     return learner
-
-
-def _describe_now(estimator, data):
-    """Return an estimator with the descriptions of the classes that there are now."""
-    descriptions = {}
-    for name, about in estimator.descriptions.items():
-        now = data.renamed.get(name, name)
-        if data.allowed is None or now in data.allowed:
-            about = [about] if isinstance(about, str) else about
-            descriptions[now] = [*descriptions.get(now, ()), *about]
-    return clone(estimator).set_params(descriptions=descriptions)
 
 
 def _name_before(y, data):

@@ -65,7 +65,7 @@ def test_every_number_of_workers_gives_the_same():
 
 def test_a_frozen_estimator_is_not_trained():
     model = LogisticRegression().fit(X[SEED], y[SEED])
-    learner = ActiveLearner(FrozenEstimator(model)).fit(X[:2], y[:2])
+    learner = ActiveLearner(FrozenEstimator(model), "margin").fit(X[:2], y[:2])
     assert_array_equal(learner.predict_proba(X), model.predict_proba(X))
     assert_array_equal(learner.query(X, 4), by_hand(learner, X)[:4])
 
@@ -80,7 +80,7 @@ def test_a_frozen_front_is_kept():
 
 def test_a_search_inside_the_learner():
     inner = GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, cv=2)
-    learner = ActiveLearner(inner, random_state=0).fit(X[SEED], y[SEED])
+    learner = ActiveLearner(inner, "margin", random_state=0).fit(X[SEED], y[SEED])
     assert_array_equal(learner.query(X, 3), by_hand(learner, X)[:3])
 
 

@@ -55,8 +55,8 @@ def test_the_folder_names_distribution_and_version_of_a_strategy(saved):
     node = json.loads((saved / "object.json").read_text())["object"]
     assert node["params"]["strategy"] == {
         "@": "strategy_name",
-        "value": "margin",
-        "name": "margin",
+        "value": "uherding",
+        "name": "uherding",
         "dist": "skactive",
         "version": skactive.__version__,
     }
@@ -97,7 +97,7 @@ def test_a_name_that_now_belongs_to_another_distribution_is_refused(saved):
         content["object"]["params"]["strategy"]["dist"] = "plug"
 
     _rewrite(saved, "object.json", change)
-    with pytest.raises(ValueError, match=r"'margin' of plug .* Install plug"):
+    with pytest.raises(ValueError, match=r"'uherding' of plug .* Install plug"):
         load(saved)
 
 
@@ -106,5 +106,5 @@ def test_another_major_version_of_a_strategy_warns(saved):
         content["object"]["params"]["strategy"]["version"] = "7.0"
 
     _rewrite(saved, "object.json", change)
-    with pytest.warns(UserWarning, match="'margin' was saved with skactive 7.0"):
+    with pytest.warns(UserWarning, match="'uherding' was saved with skactive 7.0"):
         load(saved)

@@ -1,0 +1,207 @@
+"""ClassDescriptions: what it trains on, the choice of the weight, and zero labels."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import log_softmax
+from sklearn.base import clone
+from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from skactive import (
+    ActiveLearner,
+    ClassDescriptions,
+    LabelingSession,
+    load,
+    make_text_classifier,
+    save,
+)
+from skactive.linear_model import FewLabelClassifier, agreement, held_out_loss
+
+SPORT = [f"the team plays game {i} of the season" for i in range(30)]
+MONEY = [f"banks and markets fell on day {i}" for i in range(30)]
+TEXTS = np.array([*SPORT, *MONEY], dtype=object)
+LABELS = np.array(["sport"] * 30 + ["money"] * 30)
+RIGHT = {"sport": "games, teams and the season", "money": ["banks", "markets fell"]}
+WRONG = {"sport": ["banks", "markets fell"], "money": "games, teams and the season"}
+WORDS = make_pipeline(HashingVectorizer(n_features=2**10), LogisticRegression(C=10))
+
+
+def labeled(n, seed=0):
+    rows = np.random.default_rng(seed).permutation(60)[:n]
+    return TEXTS[rows], LABELS[rows]
+
+
+class Spy(LogisticRegression):
+    """Keeps the last training data."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.seen_ = X, y, sample_weight
+        return super().fit(X, y, sample_weight)
+
+
+def test_oracle_the_rows_and_weights_of_the_training():
+    names = {"lost_luggage": "", "delay": "a late flight", "food": ["meal", "drink"]}
+    texts = ["my bag", "two hours late", "cold soup"]
+    front = FunctionTransformer(lambda X: np.array([[len(x), 1.0] for x in X]))
+    model = ClassDescriptions(make_pipeline(front, Spy()), names, weight=2)
+    model.fit(texts, ["lost_luggage", "delay", "food"], sample_weight=[1, 2, 1])
+    X, y, weight = model.estimator_[-1].seen_
+    rows = [*texts, "lost luggage", "lost luggage?"]
+    rows += ["delay", "a late flight", "delay: a late flight"]
+    rows += ["food", "meal", "drink", "food: meal"]
+    assert_array_equal(X[:, 0], [len(row) for row in rows])
+    expected = ["lost_luggage", "delay", "food"]
+    expected += ["lost_luggage"] * 2 + ["delay"] * 3 + ["food"] * 4
+    assert y.tolist() == expected
+    assert_allclose(weight, [1, 2, 1, 1, 1, *[2 / 3] * 3, *[0.5] * 4])
+
+
+def test_it_predicts_without_labels_and_classes_that_nobody_gave():
+    model = ClassDescriptions(WORDS, RIGHT).fit([], [])
+    assert model.score(TEXTS, LABELS) > 0.9
+    assert model.weight_ == 3
+    assert "no labels of two classes" in model.reason_
+    model.fit(TEXTS[:1], ["sport"])
+    assert model.classes_.tolist() == ["money", "sport"]
+    assert model.score(TEXTS, LABELS) > 0.9
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_right_descriptions_are_used_and_wrong_ones_ignored(seed):
+    X, y = labeled(10, seed)
+    right = ClassDescriptions(WORDS, RIGHT, random_state=0).fit(X, y)
+    assert right.weight_ > 0
+    assert right.reason_.startswith("used")
+    wrong = ClassDescriptions(WORDS, WRONG, random_state=0).fit(X, y)
+    assert wrong.weight_ == 0
+    assert wrong.reason_.startswith("ignored")
+    plain = clone(WORDS).fit(X, y)
+    assert_array_equal(wrong.predict_proba(TEXTS), plain.predict_proba(TEXTS))
+
+
+def test_sparse_features_choose_as_dense_ones_do():
+    dense = FunctionTransformer(lambda X: X.toarray(), accept_sparse=True)
+    front, last = WORDS[0], WORDS[-1]
+    X, y = labeled(12)
+    for about in (RIGHT, WRONG):
+        models = [
+            ClassDescriptions(make_pipeline(*steps, last), about, random_state=0)
+            for steps in ([front], [front, dense])
+        ]
+        one, other = (model.fit(X, y) for model in models)
+        assert one.weight_ == other.weight_
+
+
+def test_oracle_agreement_is_the_score_of_the_label_above_the_others():
+    rng = np.random.default_rng(0)
+    rows, names = rng.normal(size=(6, 4)), np.array([0, 0, 1, 1, 2, 2])
+    X, y, weight = rng.normal(size=(9, 4)), np.arange(9) % 3, rng.uniform(size=9)
+    model = FewLabelClassifier(candidates=["balanced logistic C=10"])
+    logits = model.fit(rows, names).decision_function(X)
+    expected = 0.0
+    for i in range(9):
+        others = [logits[i, j] for j in range(3) if j != y[i]]
+        expected += weight[i] * (logits[i, y[i]] - sum(others) / 2)
+    found = agreement((rows, names, np.ones(6)), (X, y, weight))
+    assert found == pytest.approx(expected, rel=1e-3)
+    unknown = np.full(9, 7)
+    assert agreement((rows, names, np.ones(6)), (X, unknown, weight)) == 0
+
+
+def test_oracle_loss_of_labels_that_were_held_out():
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(12, 3)), np.tile([0, 1], 6)
+    X[:, 0] += 2 * y
+    about = rng.normal(size=(2, 3)) + [[0, 0, 0], [2, 0, 0]], np.array([0, 1]), [3, 3]
+    folds = np.arange(12) % 3
+    found = held_out_loss((X, y, np.ones(12)), about, folds)
+    log_proba = np.empty((12, 2))
+    for fold in range(3):
+        train, test = folds != fold, folds == fold
+        model = FewLabelClassifier(candidates=["balanced logistic C=10"])
+        rows = np.concatenate([X[train], about[0]])
+        labels = np.concatenate([y[train], about[1]])
+        weights = np.concatenate([np.ones(train.sum()), about[2]])
+        model.fit(rows, labels, sample_weight=weights)
+        log_proba[test] = np.log(model.predict_proba(X[test]))
+    losses = [
+        -log_softmax(log_proba / t, axis=1)[np.arange(12), y].sum()
+        for t in np.geomspace(0.05, 20, 400)
+    ]
+    assert found == pytest.approx(min(losses), rel=0.05)
+    no_folds = np.full(12, -1)
+    assert held_out_loss((X, y, np.ones(12)), about, no_folds) == 0
+
+
+def test_a_learner_starts_without_labels(tiny_bert):
+    model = make_text_classifier(tiny_bert, max_length=16)
+    learner = ActiveLearner(ClassDescriptions(model, RIGHT), random_state=0)
+    learner.fit([], [], X_unlabeled=TEXTS)
+    assert learner.predict(TEXTS).shape == (60,)
+    assert not hasattr(learner, "y_labeled_")
+    first = learner.query(TEXTS, 4)
+    plain = ActiveLearner(model, random_state=0)
+    assert_array_equal(first, plain.query(TEXTS, 4))  # the same cold start
+    learner.teach(TEXTS[first], LABELS[first], X_unlabeled=TEXTS)
+    assert learner.y_labeled_.shape == (4,)
+    assert len(set(learner.query(TEXTS, 5))) == 5
+    with pytest.raises(ValueError, match="holds no items"):
+        plain.fit([], [])
+
+
+def test_a_session_predicts_before_the_first_answer(tmp_path):
+    learner = ActiveLearner(WORDS, random_state=0)
+    with LabelingSession(learner, TEXTS, tmp_path / "s", classes=RIGHT) as session:
+        session.ask(2)
+        assert session.learner.score(TEXTS, LABELS) > 0.9
+        for row in (0, 1, 40, 41):
+            session.tell(row, LABELS[row], unasked=True)
+        session.rename_class("money", "finance")
+        session.refit()
+        assert session.learner.classes_.tolist() == ["finance", "sport"]
+        assert session.learner.estimator_.weight_ > 0
+        expected = session.learner.predict_proba(TEXTS)
+    # The descriptions are those of the folder.
+    with LabelingSession(learner, TEXTS, tmp_path / "s") as session:
+        session.refit()
+        assert_array_equal(session.learner.predict_proba(TEXTS), expected)
+    assert isinstance(learner.estimator, type(WORDS))
+
+
+def test_a_list_of_classes_describes_nothing(tmp_path):
+    learner, classes = ActiveLearner(WORDS, random_state=0), ["money", "sport"]
+    with LabelingSession(learner, TEXTS, tmp_path / "s", classes=classes) as session:
+        session.ask(2)
+        assert not hasattr(session.learner, "estimator_")
+
+
+def test_it_is_saved(tmp_path):
+    model = ClassDescriptions(WORDS, RIGHT, random_state=0).fit(*labeled(10))
+    save(model, tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert_array_equal(again.predict_proba(TEXTS), model.predict_proba(TEXTS))
+    assert again.reason_ == model.reason_
+
+
+@pytest.mark.parametrize(
+    ("descriptions", "error", "message"),
+    [
+        (["one"], ValueError, "must describe at least two classes"),
+        ({0: "zero", 1: ""}, ValueError, "must have a text for each class"),
+        ({"a": "x", "b": [3]}, TypeError, "must hold texts, got 3 for 'b'"),
+    ],
+)
+def test_bad_descriptions(descriptions, error, message):
+    with pytest.raises(error, match=message):
+        ClassDescriptions(WORDS, descriptions).fit([], [])
+
+
+def test_bad_classes_of_a_session(tmp_path):
+    learner = ActiveLearner(WORDS)
+    with pytest.raises(TypeError, match="must be a dict of names"):
+        LabelingSession(learner, TEXTS, tmp_path / "s", classes={1: "a", 2: "b"})
+    with pytest.raises(ValueError, match="must be a list of names for multi-label"):
+        LabelingSession(learner, TEXTS, tmp_path / "s", classes=RIGHT, multi_label=True)
