@@ -115,7 +115,9 @@ def test_oracle_loss_of_labels_that_were_held_out():
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(12, 3)), np.tile([0, 1], 6)
     X[:, 0] += 2 * y
-    about = rng.normal(size=(2, 3)) + [[0, 0, 0], [2, 0, 0]], np.array([0, 1]), [3, 3]
+    rows = rng.normal(size=(2, 3))
+    rows[1, 0] += 2
+    about = rows, np.array([0, 1]), np.array([3, 3])
     folds = np.arange(12) % 3
     found = held_out_loss((X, y, np.ones(12)), about, folds)
     log_proba = np.empty((12, 2))

@@ -44,8 +44,8 @@ class ModelSettings:
 
     def find_strategy(self):
         """Return the name of the strategy; None stands for the default of a target."""
-        regression = self.target == "regression"
-        return self.strategy or ("greedy_sampling" if regression else "uherding")
+        defaults = {"regression": "greedy_sampling", "multi-label": "margin"}
+        return self.strategy or defaults.get(self.target, "uherding")
 
 
 def one_or_several(names):

@@ -264,12 +264,10 @@ class LabelingSession:
         self._journal = Journal(folder)
         self._lock = self._journal.lock
         try:
-            learner, descriptions = describe_classes(
-                learner, descriptions, self._journal.manifest, target
-            )
-            begin_or_resume(
-                self._journal, pool, learner, classes, options, target, descriptions
-            )
+            manifest = self._journal.manifest
+            learner, about = describe_classes(learner, descriptions, manifest, target)
+            known = {"target": target, "descriptions": about}
+            begin_or_resume(self._journal, pool, learner, classes, options, **known)
             self.state = self._journal.state
             self._vocabulary = Vocabulary(self._journal, learner, target)
             self._answers = Answers(self._journal, self._vocabulary)
