@@ -27,10 +27,8 @@ from learning_curves import FILES
 from sklearn.metrics import f1_score
 from threadpoolctl import threadpool_limits
 
-from skactive import ActiveLearner, get_strategy, make_text_classifier
+from skactive import ActiveLearner, make_text_classifier
 from skactive.analysis import holm, paired_t
-from skactive.registry import resolve
-from skactive.strategies import Strategy
 
 FILES |= {
     "tweet_offensive": ("train", "test"),
@@ -40,105 +38,11 @@ FILES |= {
 DATA = ["tweet_offensive", "sst2", "imdb", "tweet_emotion", "disaster_tweets"]
 DATA += ["manifesto_military", "trec", "ag_news", "cap_sotu", "banking77"]
 ARMS = ["random/random", "kmeans/random", "kmeans/margin", "kmeans/uherding"]
-ARMS += ["kmeans/uherding_part", "kmeans/variance"]
+STARTS = {"random": "random", "kmeans": "embedding_kmeans"}
 COUNTS = [10, 25, 50, 75, 100, 150, 200, 300, 400, 500]
 SCORED = [10, 25, 50, 100, 200, 500]
 PART = 0.75  # of the pool, drawn by each seed
 METRICS = ("accuracy", "f1", "brier", "ece")
-
-
-class Mixed(Strategy):
-    """A share of each batch by the second strategy, the rest by the first."""
-
-    def __init__(self, first="margin", second="random", share=0.5):
-        self.first = first
-        self.second = second
-        self.share = share
-
-    @property
-    def requires(self):
-        return resolve(self.first).requires | resolve(self.second).requires
-
-    @property
-    def optional(self):
-        return resolve(self.first).optional | resolve(self.second).optional
-
-    def select(self, view, n_queries):
-        n_second = int(n_queries * self.share + view.rng.random())
-        picks = np.empty(0, dtype=np.intp)
-        if n_second:
-            picks = np.asarray(resolve(self.second).select(view, n_second))
-        left = np.setdiff1d(np.arange(len(view)), picks)
-        if n_second < n_queries:
-            first = resolve(self.first).select(view.take(left), n_queries - n_second)
-            picks = np.concatenate([left[first], picks])
-        return picks
-
-
-class Variance(Strategy):
-    """The items whose labels lower the variance of the predictions most, one by one.
-
-    The posterior covariance of the weights of a class is C = (I / strength + X'WX)^-1,
-    with the variance 1 - sum p^2 of a label as its weight. A label of x lowers the
-    variance of the logits of z by w (x'Cz)^2 / (1 + w x'Cx). The sum over a random
-    part of the pool, with weights to a power, is lowered greedily; the candidates are
-    the same part.
-    """
-
-    requires = frozenset({"proba", "features", "labeled"})
-
-    def __init__(self, strength=10.0, size=1000, power=2):
-        self.strength = strength
-        self.size = size
-        self.power = power
-
-    def select(self, view, n_queries):
-        rows = view.rng.permutation(len(view))[: max(n_queries, self.size)]
-        part = view.take(rows)
-        X, labeled = np.asarray(part.features), np.asarray(view.labeled_features)
-        weight = np.maximum(self._spread(part.proba), 0.01)
-        known = self._spread(view.estimator.predict_proba(labeled))
-        inverse = (labeled.T * np.maximum(known, 0.05)) @ labeled
-        inverse[np.diag_indices_from(inverse)] += 1 / self.strength
-        covariance = X @ np.linalg.solve(inverse, X.T)
-        target, free, picks = weight**self.power, np.ones(len(X), dtype=bool), []
-        for _ in range(n_queries):
-            gain = weight * (np.square(covariance) @ target)
-            gain /= 1 + weight * np.diag(covariance)
-            best = np.where(free, gain, -1).argmax()
-            free[best] = False
-            picks.append(best)
-            column = covariance[best]
-            shrunk = weight[best] / (1 + weight[best] * column[best])
-            covariance = covariance - np.outer(column, column * shrunk)
-        return rows[picks]
-
-    @staticmethod
-    def _spread(proba):
-        return 1 - np.square(proba).sum(axis=1)
-
-
-def herd(size=1000, **params):
-    """uherding on a random part of the candidates."""
-    strategy = get_strategy("uherding", sample_size=size, **params)
-    return get_strategy("subsample", strategy=strategy, sample_size=size)
-
-
-STRATEGIES = {
-    "half": Mixed(),
-    "half_rep": Mixed(
-        "margin",
-        get_strategy("subsample", strategy="embedding_kmeans", sample_size=500),
-    ),
-    "uherding_part": herd(),
-    "uherding_wide": herd(radius=0.7),
-    "variance": Variance(),
-}
-STARTS = {
-    "kmeans": "embedding_kmeans",
-    "half_kmeans": Mixed("embedding_kmeans", "random"),
-    "wide": get_strategy("uherding", radius=0.7),
-}
 
 
 def play(data, name, arm, seed, args):
@@ -150,8 +54,8 @@ def play(data, name, arm, seed, args):
     start, strategy = arm.split("/")
     learner = ActiveLearner(
         make_text_classifier()[-1],
-        STRATEGIES.get(strategy, strategy),
-        cold_start=STARTS.get(start, start),
+        strategy,
+        cold_start=STARTS[start],
         random_state=seed,
     )
     unlabeled = np.ones(len(X), dtype=bool)
@@ -252,7 +156,7 @@ def main():
         nargs="+",
         default=ARMS,
     )
-    parser.add_argument("--base", default="kmeans/random")
+    parser.add_argument("--base", default="random/random")
     parser.add_argument("--metrics", nargs="+", default=METRICS, choices=METRICS)
     parser.add_argument("--most", type=int, default=500, help="labels of a run")
     parser.add_argument("--pool", type=int, default=4000)
