@@ -278,8 +278,7 @@ class LabelingSession:
                 self._journal, learner, self.models, self._choosing, options
             )
             self.models.prepare()
-            if isinstance(verbose, bool):  # scikit-learn accepts it, too
-                verbose = int(verbose)
+            verbose = int(verbose) if isinstance(verbose, bool) else verbose
             if check_count("verbose", verbose, least=0):
                 self._show_bar(n_labels or len(pool))
         except BaseException:
