@@ -304,11 +304,7 @@ class PoolView:
         -------
         offered : bool
         """
-        try:
-            self._check_allowed(capability)
-        except TypeError:
-            return False
-        return True
+        return self._query.offers(capability)
 
     @property
     def label_margins(self) -> NDArray:

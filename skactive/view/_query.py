@@ -82,6 +82,14 @@ class PoolQuery:
                 f"{capability!r} to its `requires`."
             )
 
+    def offers(self, capability):
+        """Whether the model has a quantity that the strategy may use."""
+        try:
+            self.check_allowed(capability)
+        except TypeError:
+            return False
+        return True
+
     def draw(self, n, positions=None):
         """Return the next n uniform numbers, (n,), or those at some positions, (p,)."""
         rng = self.position_rng
