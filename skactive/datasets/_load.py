@@ -142,7 +142,8 @@ def load_table(
     path = Path(path)
     columns, places, place = read_cells(path, list(dict.fromkeys([*texts, *labels])))
     column = _Column(path, label if isinstance(label, str) else tuple(labels), place)
-    target = names = cells = None
+    target: Any = None
+    names = cells = None
     if labels:
         cells = find_label_cells(columns, label, separator, path)
         target = columns[label] if cells is None else cells.read(columns, places, place)
