@@ -69,6 +69,22 @@ def test_it_predicts_without_labels_and_classes_that_nobody_gave():
     assert model.score(TEXTS, LABELS) > 0.9
 
 
+@pytest.mark.parametrize("n", [0, 4])
+def test_the_mean_confidence_is_the_accuracy_that_is_expected(n):
+    X, y = labeled(n)
+    model = ClassDescriptions(WORDS, RIGHT, random_state=0)
+    model.fit(X, y, X_unlabeled=TEXTS)
+    right, n_held = model._held
+    expected = (10 * 0.75 + right) / (10 + n_held)
+    proba = model.predict_proba(TEXTS)
+    raw = model.estimator_.predict_proba(TEXTS)
+    expected = min(expected, raw.max(axis=1).mean())
+    assert proba.max(axis=1).mean() == pytest.approx(expected, abs=1e-3)
+    assert_array_equal(raw.argmax(axis=1), proba.argmax(axis=1))
+    plain = ClassDescriptions(WORDS, RIGHT, random_state=0).fit(X, y)
+    assert plain.temperature_ == 1
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_right_descriptions_are_used_and_wrong_ones_ignored(seed):
     X, y = labeled(10, seed)
@@ -119,7 +135,7 @@ def test_oracle_loss_of_labels_that_were_held_out():
     rows[1, 0] += 2
     about = rows, np.array([0, 1]), np.array([3, 3])
     folds = np.arange(12) % 3
-    found = held_out_loss((X, y, np.ones(12)), about, folds)
+    found, right, n_held = held_out_loss((X, y, np.ones(12)), about, folds)
     log_proba = np.empty((12, 2))
     for fold in range(3):
         train, test = folds != fold, folds == fold
@@ -134,8 +150,9 @@ def test_oracle_loss_of_labels_that_were_held_out():
         for t in np.geomspace(0.05, 20, 400)
     ]
     assert found == pytest.approx(min(losses), rel=0.05)
+    assert (right, n_held) == ((log_proba.argmax(axis=1) == y).sum(), 12)
     no_folds = np.full(12, -1)
-    assert held_out_loss((X, y, np.ones(12)), about, no_folds) == 0
+    assert held_out_loss((X, y, np.ones(12)), about, no_folds) == (0, 0, 0)
 
 
 def test_a_learner_starts_without_labels(tiny_bert):

@@ -732,10 +732,11 @@ def agreement(described, labeled):
 
 
 def held_out_loss(labeled, described, folds):
-    """Return the total log loss of held-out labels at the best temperature, in nats.
+    """Return the log loss of held-out labels in nats, the hits, and their number.
 
     `labeled` and `described` are tuples of rows, labels and weights; the described rows
-    are never held out. `folds` (n,) are those of the labeled ones.
+    are never held out. `folds` (n,) are those of the labeled ones. The loss is the sum
+    at the best temperature.
     """
     X, y, weight = map(np.concatenate, zip(labeled, described, strict=True))
     folds = np.concatenate([folds, np.full(len(described[1]), -1)])
@@ -745,8 +746,9 @@ def held_out_loss(labeled, described, folds):
     data = replace(data, X=data.X / _length(data))
     held = np.flatnonzero(folds >= 0)
     if not held.size:
-        return 0.0
+        return 0.0, 0, 0
     with one_blas_thread():
         ((_, logits),) = _hold_out(data, folds, [_OF_DESCRIPTIONS])
         loss, _ = calibrate(logits[held], codes[held], data.weight[held])
-    return float(loss * data.weight[held].sum())
+    right = (logits[held].argmax(axis=1) == codes[held]).sum()
+    return float(loss * data.weight[held].sum()), int(right), len(held)
