@@ -238,7 +238,7 @@ def simulations(folder):
             name,
             lambda rule=rule: {
                 **rule.get_params(deep=False),
-                **{"run": run, "learner": trained, "X": POOL.copy()},
+                **{"run": run, "learner": trained, "X": X.copy()},
             },
             judge,
         )
