@@ -237,7 +237,7 @@ class AveragedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     >>> near = KNeighborsClassifier(1)
     >>> model = AveragedClassifier([near, DummyClassifier()])
     >>> model.fit([[0], [1], [2]], ["a", "b", "b"]).predict_proba([[0]])
-    array([[0.5, 0.5]])
+    array([[0.66666667, 0.33333333]])
     """
 
     _parameter_constraints = {

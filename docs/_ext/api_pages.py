@@ -31,7 +31,7 @@ PLUMBING = {"get_metadata_routing", "get_params", "set_params"}
 
 def list_exported():
     """Return the full name of everything that skactive exports."""
-    modules = ["learner", "posterior", "registry"]
+    modules = ["learner", "posterior", "registry", "semi_supervised"]
     modules += [
         module.name
         for module in pkgutil.iter_modules(skactive.__path__)

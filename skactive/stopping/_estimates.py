@@ -356,7 +356,8 @@ class CostRule(StoppingRule):
     >>> from sklearn.datasets import load_digits
     >>> from sklearn.linear_model import LogisticRegression
     >>> X, y = load_digits(return_X_y=True)
-    >>> learner = ActiveLearner(LogisticRegression(), batch_size=25, random_state=0)
+    >>> learner = ActiveLearner(LogisticRegression(), "margin", random_state=0)
+    >>> learner = learner.set_params(batch_size=25)
     >>> run = simulate(
     ...     learner, X / 16, y, n_rounds=30, n_initial=25, stopping=CostRule(10, 30)
     ... )

@@ -144,7 +144,7 @@ class ClassificationChange(StopSetRule):
     >>> from sklearn.linear_model import LogisticRegression
     >>> X, y = load_iris(return_X_y=True)
     >>> learner = ActiveLearner(
-    ...     LogisticRegression(max_iter=500), batch_size=10, random_state=0
+    ...     LogisticRegression(max_iter=500), "margin", batch_size=10, random_state=0
     ... )
     >>> run = simulate(
     ...     learner, X, y, n_rounds=14, n_initial=10,
@@ -237,7 +237,7 @@ class KappaAverage(StopSetRule):
     >>> from sklearn.linear_model import LogisticRegression
     >>> X, y = load_iris(return_X_y=True)
     >>> learner = ActiveLearner(
-    ...     LogisticRegression(max_iter=500), batch_size=5, random_state=0
+    ...     LogisticRegression(max_iter=500), "margin", batch_size=5, random_state=0
     ... )
     >>> run = simulate(
     ...     learner, X, y, n_rounds=20, n_initial=5, stopping=KappaAverage()
@@ -326,7 +326,7 @@ class OverallUncertainty(StopSetRule):
     >>> from sklearn.linear_model import LogisticRegression
     >>> X, y = load_iris(return_X_y=True)
     >>> learner = ActiveLearner(
-    ...     LogisticRegression(max_iter=500), batch_size=5, random_state=0
+    ...     LogisticRegression(max_iter=500), "margin", batch_size=5, random_state=0
     ... )
     >>> run = simulate(
     ...     learner, X, y, n_rounds=20, n_initial=5, stopping=OverallUncertainty(0.15)
@@ -436,7 +436,7 @@ class SelectedAccuracy(StoppingRule):
     >>> from sklearn.linear_model import LogisticRegression
     >>> X, y = load_iris(return_X_y=True)
     >>> learner = ActiveLearner(
-    ...     LogisticRegression(max_iter=500), batch_size=5, random_state=0
+    ...     LogisticRegression(max_iter=500), "margin", batch_size=5, random_state=0
     ... )
     >>> run = simulate(
     ...     learner, X, y, n_rounds=20, n_initial=5, stopping=SelectedAccuracy()
