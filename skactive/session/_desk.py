@@ -51,7 +51,8 @@ def _check(name, value):
     """Raise an error unless an argument of a front end has its type."""
     is_id = isinstance(value, str | Integral) and not isinstance(value, bool)
     is_name = isinstance(value, str) and 0 < len(value) <= _MOST_CHARACTERS
-    is_blank = name == "annotator" and value in (None, "")  # that of the session
+    # No annotator is the one of the session.
+    is_blank = name == "annotator" and (value is None or str(value) == "")
     if name in ("n_items", "n_queries", "start"):
         check_count(name, value, least=0 if name == "start" else 1)
     elif name == "query" and not isinstance(value, str):
