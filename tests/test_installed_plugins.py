@@ -348,9 +348,9 @@ say(type(learner.fit(X[:10], y[:10]).strategy_).__module__)
     assert python(code, "colliding") == "skactive_rival"
 
 
-def test_a_default_learner_asks_as_without_the_plugin(python):
+def test_a_learner_asks_as_without_the_plugin(python):
     code = """
-learner = ActiveLearner(LogisticRegression(), random_state=0)
+learner = ActiveLearner(LogisticRegression(), "margin", random_state=0)
 picks = learner.fit(X[:10], y[:10]).query(X, 3).tolist()
 say([type(learner.strategy_).__module__, picks])
 """
@@ -371,7 +371,7 @@ def test_a_saved_learner_loads_with_a_plugin_of_the_same_name(python, tmp_path):
     folder = str(tmp_path / "saved")
     code = f"""
 from skactive import save
-save(ActiveLearner(LogisticRegression()).fit(X[:10], y[:10]), {folder!r})
+save(ActiveLearner(LogisticRegression(), "margin").fit(X[:10], y[:10]), {folder!r})
 say(None)
 """
     python(code)
