@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from skactive import ActiveLearner, LabelingSession
+from skactive import ActiveLearner, LabelingSession, get_strategy
 from skactive.session import read_labels
 
 N_THREADS = 4
@@ -94,6 +94,7 @@ def kill(tmp_path, n_kills, seed=0):
     """Kill `n_kills` times and return the counts."""
     rng = random.Random(seed)
     counts = Counter()
+    get_strategy("uherding")  # no thread may import while the process forks
     # Several kills per session: most sessions are opened again.
     n_per_session = min(4, n_kills // 3)
     for n in range(n_kills):
