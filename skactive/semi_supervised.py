@@ -388,9 +388,7 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         with naming("X"):
             proba = self.estimator_.predict_proba(X)
-        if self.temperature_ == 1:
-            return proba
-        return np.exp(log_softmax(_log(proba) / self.temperature_, axis=1))
+        return soften(proba, self.temperature_)
 
     def _delegate(self, method, X):
         check_is_fitted(self)
@@ -465,6 +463,13 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self.estimator).input_tags
         return tags
+
+
+def soften(proba, temperature):
+    """Return probabilities whose logarithms are divided by a temperature."""
+    if temperature == 1:
+        return proba
+    return np.exp(log_softmax(_log(proba) / temperature, axis=1))
 
 
 def _log(proba):

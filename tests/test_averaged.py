@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
@@ -17,7 +17,7 @@ y = np.where(X[:, 0] + 0.3 * RNG.normal(size=60) > 0, "up", "down")
 
 
 def test_oracle_mean_of_the_softened_probabilities():
-    model = AveragedClassifier([LogisticRegression(), GaussianNB()], [1, 2.5])
+    model = AveragedClassifier(LogisticRegression(), GaussianNB(), temperature=2.5)
     model.fit(X, y)
     one = LogisticRegression().fit(X, y).predict_proba(X)
     other = GaussianNB().fit(X, y).predict_proba(X)
@@ -39,7 +39,7 @@ class Three(ClassifierMixin, BaseEstimator):
 
 
 def test_classes_of_any_member_have_a_column():
-    model = AveragedClassifier([LogisticRegression(), Three()]).fit(X, y)
+    model = AveragedClassifier(LogisticRegression(), Three()).fit(X, y)
     assert model.classes_.tolist() == ["down", "left", "up"]
     proba = LogisticRegression().fit(X, y).predict_proba(X)
     expected = np.stack(
@@ -50,29 +50,35 @@ def test_classes_of_any_member_have_a_column():
 
 def test_unlabeled_items_reach_the_members_that_take_them():
     taught = SelfTraining(LogisticRegression(), cv=None, random_state=0)
-    model = AveragedClassifier([taught, LogisticRegression()])
+    model = AveragedClassifier(taught, LogisticRegression())
     model.fit(X[:20], y[:20], X_unlabeled=X[20:])
-    assert len(model.estimators_[0].pseudo_labels_) > 0
+    assert len(model.estimator_.pseudo_labels_) > 0
     alone = LogisticRegression().fit(X[:20], y[:20])
-    assert_array_equal(model.estimators_[1].predict_proba(X), alone.predict_proba(X))
+    assert_array_equal(model.other_.predict_proba(X), alone.predict_proba(X))
 
 
 def test_it_is_saved(tmp_path):
-    model = AveragedClassifier([LogisticRegression(), GaussianNB()], [1, 2]).fit(X, y)
+    model = AveragedClassifier(LogisticRegression(), GaussianNB(), temperature=2).fit(
+        X, y
+    )
     save(model, tmp_path / "model")
     again = load(tmp_path / "model")
     assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"estimators": []}, "'estimators' must hold at least one classifier"),
-        ({"temperatures": [1]}, "'temperatures' must be 2 positive numbers"),
-        ({"temperatures": [1, 0]}, "'temperatures' must be 2 positive numbers"),
-    ],
-)
-def test_bad_parameters(options, message):
-    model = AveragedClassifier([LogisticRegression(), GaussianNB()])
-    with pytest.raises(ValueError, match=message):
-        model.set_params(**options).fit(X, y)
+def test_the_parameters_of_the_members_are_its_own():
+    model = AveragedClassifier(LogisticRegression(), GaussianNB())
+    model.set_params(estimator__C=3.0, other__var_smoothing=0.1)
+    assert (model.estimator.C, model.other.var_smoothing) == (3.0, 0.1)
+    assert clone(model).get_params()["estimator__C"] == 3.0
+
+
+def test_bad_parameters():
+    model = AveragedClassifier(LogisticRegression(), GaussianNB(), temperature=0)
+    with pytest.raises(ValueError, match="'temperature' parameter"):
+        model.fit(X, y)
+    with pytest.raises(ValueError, match="'other' parameter"):
+        AveragedClassifier(LogisticRegression(), "nb").fit(X, y)
+    several = np.stack([y == "up", y == "down"], axis=1).astype(int)
+    with pytest.raises(TypeError, match="AveragedClassifier"):
+        AveragedClassifier(LogisticRegression(), GaussianNB()).fit(X, several)

@@ -178,7 +178,7 @@ def test_the_final_model_averages_the_loop_and_the_encoder(tiny_bert):
     X, y, pool = TEXTS[::2], LABELS[::2], TEXTS[1::2]
     final = make_final_classifier(loop, tiny_bert, **options)
     final.fit(X, y, X_unlabeled=pool)
-    first, tuned = (each.predict_proba(pool) for each in final.estimators_)
+    first, tuned = (x.predict_proba(pool) for x in (final.estimator_, final.other_))
     by_hand = BertClassifier(tiny_bert, freeze=2, **options).fit(X, y)
     assert_array_equal(tuned, by_hand.predict_proba(pool))
     softer = tuned ** (1 / 1.5)

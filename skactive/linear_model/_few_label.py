@@ -732,7 +732,7 @@ def agreement(described, labeled):
 
 
 def held_out_loss(labeled, described, folds):
-    """Return the log loss of held-out labels in nats, the hits, and their number.
+    """Return the log loss of held-out labels in nats, their number, and the hits.
 
     `labeled` and `described` are tuples of rows, labels and weights; the described rows
     are never held out. `folds` (n,) are those of the labeled ones. The loss is the sum
@@ -751,4 +751,4 @@ def held_out_loss(labeled, described, folds):
         ((_, logits),) = _hold_out(data, folds, [_OF_DESCRIPTIONS])
         loss, _ = calibrate(logits[held], codes[held], data.weight[held])
     right = (logits[held].argmax(axis=1) == codes[held]).sum()
-    return float(loss * data.weight[held].sum()), int(right), len(held)
+    return float(loss * data.weight[held].sum()), len(held), int(right)

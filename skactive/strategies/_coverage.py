@@ -1,6 +1,6 @@
 """Coverage: select a batch after which every candidate is near a label."""
 
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -225,8 +225,8 @@ class UHerding(Strategy):
         Temperature of the probabilities: proportional to p ** (1 / temperature), or
         the softmax of decision values / temperature. Higher is flatter.
     sample_size : int, default=1000
-        Number of candidates of a query, drawn at random; at least twice `n_queries`.
-        Only they are transformed and predicted.
+        Number of candidates of a query, drawn at random: at least twice `n_queries`, at
+        most 20,000. Only they are transformed and predicted.
 
     Notes
     -----
@@ -235,7 +235,7 @@ class UHerding(Strategy):
 
     Cost: O(n) for the draw, O(s^2 d) for s candidates, by matrix products, and for each
     pick O(s d) and O(s s' d) for the s' of them that it covers better, about s / (m +
-    1). "auto" adds O(m^2 d).
+    1). "auto" adds O(m^2 d). Memory: s^2 numbers.
 
     When to use: by default. Of an estimator without numeric features, the most
     uncertain candidates are queried. Two nearly equal labeled items make the kernel
@@ -273,7 +273,7 @@ class UHerding(Strategy):
         "measure": [StrOptions(set(UNCERTAINTIES)), None],
         "radius": [POSITIVE, StrOptions({"auto"})],
         "temperature": [POSITIVE],
-        "sample_size": [POSITIVE_INT],
+        "sample_size": [Interval(Integral, 1, 20_000, closed="both")],
     }
     requires = frozenset()
 
