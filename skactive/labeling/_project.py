@@ -11,7 +11,7 @@ from .._storage._outputs import find_mode
 from .._utils._containers import take_rows
 from .._utils._labels import list_classes, predict_labels
 from ..datasets import find_files, find_unwritable, to_indicator
-from ..persistence import save
+from ..persistence import disarm, save
 from ..session import Desk, LabelingSession, PoolChangedError, read_manifest
 from ._record import (
     LABELED,
@@ -385,11 +385,7 @@ def _list_texts(about):
 
 def save_model(model, folder, about):
     """Save a model with its encoder in `folder`, and what it predicts as a dict."""
-    # Texts that are predicted later have no place among the features here.
-    own = str(folder / "features")
-    found = model.get_params().items()
-    caches = [name for name, x in found if isinstance(x, str) and x == own]
-    model.set_params(**dict.fromkeys(caches, "memory"))
+    disarm(model)  # texts that are predicted later have no place among the features
     try:
         saved = save(model, folder / "model", overwrite=True, bundle=True)
         content = json.dumps(about).encode("utf-8", "surrogatepass")

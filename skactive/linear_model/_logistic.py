@@ -344,7 +344,7 @@ class SequentialLogisticRegression(QuickParamsMixin, LinearLogistic, BaseEstimat
     >>> from skactive import ActiveLearner
     >>> from skactive.linear_model import SequentialLogisticRegression
     >>> X_pool = [[-3.0], [-1.0], [0.2], [2.0]]
-    >>> learner = ActiveLearner(SequentialLogisticRegression(warm_start=True))
+    >>> learner = ActiveLearner(SequentialLogisticRegression(warm_start=True), "margin")
     >>> learner = learner.fit([[-2.0], [2.5]], ["no", "yes"])
     >>> learner.query(X_pool, 1)
     array([2])

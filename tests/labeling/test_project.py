@@ -5,16 +5,22 @@ import os
 import re
 import stat
 import subprocess
+from pathlib import Path
 
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from skactive import ActiveLearner
+from skactive import (
+    ActiveLearner,
+    AveragedClassifier,
+    ClassDescriptions,
+    make_text_classifier,
+)
 from skactive._storage._files import LockedError
 from skactive.datasets import read_cells, write_table
-from skactive.labeling._project import Project
+from skactive.labeling._project import Project, save_model
 from skactive.labeling._record import RECORD
 
 COLUMNS = {
@@ -264,3 +270,13 @@ def test_a_damaged_description_of_the_model_is_written_again(begin, tmp_path, co
     project = begin(answers=["good", "bad"])
     (tmp_path / "t.skactive" / "model.json").write_bytes(content)
     assert not project.is_current("a stamp")
+
+
+def test_a_saved_model_names_no_folder_of_the_project(tmp_path, tiny_bert):
+    """Neither in the parameters nor in the fitted parts of a composed model."""
+    texts, labels = ["good a", "bad b", "good c", "bad d"], ["p", "n", "p", "n"]
+    cache = str(tmp_path / "features")
+    loop = make_text_classifier(tiny_bert, max_length=16, cache=cache)
+    model = AveragedClassifier(ClassDescriptions(loop, ["p", "n"]), loop)
+    folder = save_model(model.fit(texts, labels), tmp_path, {"text": ["text"]})
+    assert cache not in Path(folder, "object.json").read_text(encoding="utf-8")
