@@ -1,7 +1,10 @@
 """Learners, strategies, seeds and data sets against each other."""
 
 import json
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -103,15 +106,30 @@ def test_a_function_is_a_strategy():
     assert run.info["seed"] == 7
 
 
-@pytest.mark.parametrize(
-    "backend",
-    ["loky", "threading", pytest.param("multiprocessing", marks=pytest.mark.slow)],
-)
-def test_workers_make_no_difference(backend, tmp_path):
+def check_workers(backend, folder):
     with parallel_config(backend=backend, n_jobs=2):
-        runs = experiment(folder=tmp_path)
+        runs = experiment(folder=folder)
     assert runs == experiment()
-    assert sorted(names(read_runs(tmp_path))) == sorted(names(runs))
+    assert sorted(names(read_runs(folder))) == sorted(names(runs))
+    assert len(runs) == 8
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading"])
+def test_workers_make_no_difference(backend, tmp_path):
+    check_workers(backend, tmp_path)
+
+
+@pytest.mark.slow
+def test_forked_workers_make_no_difference(tmp_path):
+    # In a new process: a fork after other tests, whose threads it lacks, may wait
+    # for one of them forever.
+    code = "import sys, test_experiment as t; t.check_workers(*sys.argv[1:])"
+    subprocess.run(
+        [sys.executable, "-c", code, "multiprocessing", str(tmp_path)],
+        cwd=Path(__file__).parent,
+        check=True,
+    )
+    assert len(read_runs(tmp_path)) == 8
 
 
 # The folder.
