@@ -497,7 +497,8 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         X, n = (X, 0) if is_empty else read_items(X)
         described, texts = _read_descriptions(self.descriptions)
         y = as_labels(y, n) if n else np.array([], dtype=np.array(described).dtype)
-        names = np.array(described, dtype=y.dtype if n else None)
+        is_text = y.dtype.kind == "U"  # of a length that other names may exceed
+        names = np.array(described, dtype=None if is_text else y.dtype)
         seed = base_seed(self.random_state)
         weight = np.ones(n)
         if sample_weight is not None:

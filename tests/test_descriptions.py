@@ -170,6 +170,13 @@ def test_a_learner_starts_without_labels(tiny_bert):
         plain.fit([], [])
 
 
+def test_a_class_without_labels_may_have_the_longest_name():
+    model = ClassDescriptions(WORDS, {**RIGHT, "heavy_rain": "it rains"}, weight=3)
+    model.fit(*labeled(10))
+    assert model.classes_.tolist() == ["heavy_rain", "money", "sport"]
+    assert model.predict(["it rains"]).tolist() == ["heavy_rain"]
+
+
 def test_a_session_predicts_before_the_first_answer(tmp_path):
     learner = ActiveLearner(WORDS, random_state=0)
     with LabelingSession(learner, TEXTS, tmp_path / "s", classes=RIGHT) as session:
@@ -189,15 +196,27 @@ def test_a_session_predicts_before_the_first_answer(tmp_path):
     assert isinstance(learner.estimator, type(WORDS))
 
 
+def test_an_added_class_is_described_by_its_name(tmp_path):
+    learner = ActiveLearner(WORDS, random_state=0)
+    with LabelingSession(learner, TEXTS, tmp_path / "s", classes=RIGHT) as session:
+        session.ask(2)
+        session.add_class("heavy_rain")
+        session.tell([0, 40], ["sport", "money"], unasked=True)
+        session.refit()
+        assert session.learner.predict(["heavy rain"]).tolist() == ["heavy_rain"]
+        session.rename_class("heavy_rain", "sport")
+        session.refit()
+        assert session.learner.classes_.tolist() == ["money", "sport"]
+
+
 def test_a_single_described_class_is_left_out(tmp_path):
     learner = ActiveLearner(WORDS, random_state=0)
     with LabelingSession(learner, TEXTS, tmp_path / "s", classes=RIGHT) as session:
         session.ask(2)
-        session.add_class("other")
-        session.tell([0, 40], ["sport", "other"], unasked=True)
         session.rename_class("money", "sport")
+        session.tell(0, "sport", unasked=True)
         session.refit()
-        assert session.learner.classes_.tolist() == ["other", "sport"]
+        assert session.learner.classes_.tolist() == ["sport"]
 
 
 def test_a_list_of_classes_describes_nothing(tmp_path):

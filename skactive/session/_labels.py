@@ -276,6 +276,8 @@ def describe_now(estimator, data):
         if data.allowed is None or now in data.allowed:
             about = [about] if isinstance(about, str) else about
             descriptions[now] = [*descriptions.get(now, ()), *about]
+    for name in data.allowed or ():  # a class that was added is described by its name
+        descriptions.setdefault(name, [])
     if len(descriptions) < 2:  # the others were merged or removed
         return clone(estimator.estimator)
     return clone(estimator).set_params(descriptions=descriptions)
