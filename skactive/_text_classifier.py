@@ -169,7 +169,7 @@ def make_final_classifier(
     """Return the recommended classifier for a last training on all labels.
 
     It averages the probabilities of the model of the loop and of a fine-tuned encoder,
-    whose logits are divided by 1.5. The average is rarely worse than the better one of
+    whose logits are divided by 2. The average is rarely worse than the better one of
     the two.
 
     Parameters
@@ -209,7 +209,7 @@ def make_final_classifier(
     """
     tuned = make_fine_tuned_classifier(model, **options)
     return AveragedClassifier(
-        estimator, tuned, temperature=1.5, random_state=tuned.random_state
+        estimator, tuned, temperature=2.0, random_state=tuned.random_state
     )
 
 

@@ -46,6 +46,8 @@ from .linear_model import (
 
 __all__ = ["SelfTraining"]
 
+_PRIOR_LABELS = 50  # held-out labels that the temperature 1 counts for
+
 
 def _passes(check):
     """Whether a function that raises accepts the fitted estimator."""
@@ -108,10 +110,10 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Log loss on held-out labels, in nats, at the best temperature; a key for each of
         the choices. Empty if nothing was compared.
     temperature_ : float
-        The logarithms of the probabilities of `estimator_` are divided by it. It is the
-        best one for the held-out labels (for pseudo-labels with `compare="teacher"`
-        that of `estimator` on the labels); 1 if nothing was compared, or for a
-        `FewLabelClassifier` as the teacher, which has its own.
+        The logarithms of the probabilities of `estimator_` are divided by it. It is
+        between 1 and the best one for the held-out labels (for pseudo-labels with
+        `compare="teacher"` that of `estimator` on the labels), see Notes; 1 if nothing
+        was compared, or for a `FewLabelClassifier` as the teacher, which has its own.
     pseudo_labels_ : ndarray of shape (n_pseudo_labels,)
         The pseudo-labels, empty if none were used.
     classes_ : ndarray of shape (k,)
@@ -129,6 +131,10 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     chooses its model once, on all labels. Classes with a single example are never held
     out; without two examples of a class nothing is compared and no pseudo-labels are
     used.
+
+    The logarithm of the temperature is that of the best one, times h / (h + 50) for h
+    held-out labels. Few labels, and those that a strategy asked for, say little about
+    the best temperature of other items.
 
     References
     ----------
@@ -355,7 +361,9 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if self.chosen_ == "teacher" and pool is not None and not with_pseudo:
             self.chosen_, calibrated = "pseudo-labels", False
             found[self.chosen_] = found["labels"]
-        self.temperature_ = 1.0 if calibrated else found[self.chosen_][1]
+        if not calibrated:
+            share = held.size / (held.size + _PRIOR_LABELS)
+            self.temperature_ = found[self.chosen_][1] ** share
 
     def predict(self, X: Any) -> NDArray:
         """Predict labels.
