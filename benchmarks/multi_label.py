@@ -3,13 +3,13 @@
     SKACTIVE_DATA=.../data python benchmarks/multi_label.py --out multi_label
     python benchmarks/multi_label.py --smoke    # seconds, for CI
 
-The model is one logistic regression per label with balanced class weights on features
-of all-MiniLM-L6-v2, of unit length. The pool (--pool texts) and the test texts are
-drawn once. A seed draws the first 250 labeled texts, the same ones for every strategy,
-which then asks for the others, at most 500 at a time. With --models the
-models are compared on random texts instead of the strategies. With --fine-tuned N,
-BertClassifier with tuned thresholds is trained on the first N texts that random and the
-strategies named by --final asked for, as PRepAL does.
+The model is one logistic regression per label with balanced class weights, or another
+--model, on features of all-MiniLM-L6-v2, of unit length. The pool (--pool texts) and
+the test texts are drawn once. A seed draws the first labeled texts, 250 by default, the
+same ones for every strategy, which then asks for the others, at most 500 at a time.
+With --models the models are compared on random texts instead of the strategies. With
+--fine-tuned N, BertClassifier with tuned thresholds is trained on the first N texts
+that random and the strategies named by --final asked for, as PRepAL does.
 
 Prints Markdown tables: micro and macro F1, label ranking average precision and Hamming
 loss, means over the seeds; the paired difference from random, with a star if a paired t
@@ -57,6 +57,7 @@ STRATEGIES = {
     "egl": "egl",
     "coreset": "coreset",
     "typiclust": "typiclust",
+    "uherding": "uherding",
 }
 BUDGETS = (250, 500, 1000, 2000, 3500, 5000)
 METRICS = ("micro F1", "macro F1", "LRAP", "Hamming")
@@ -168,11 +169,10 @@ def make_strategy(name):
     return get_strategy(params.pop("name"), **params)
 
 
-def run(name, seed, pool, test, budgets):
+def run(name, seed, pool, test, budgets, model):
     """Return the record of one strategy and seed."""
     (X, _, Y), (X_test, _, Y_test) = pool, test
-    model = OneVsRestClassifier(LogisticRegression(class_weight="balanced"))
-    learner = ActiveLearner(model, make_strategy(name), random_state=seed)
+    learner = ActiveLearner(MODELS[model], make_strategy(name), random_state=seed)
     first = np.random.default_rng(seed).choice(len(X), budgets[0], replace=False)
     queried, seconds, scores = first.tolist(), 0.0, []
     with threadpool_limits(1):
@@ -273,6 +273,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--strategies", nargs="+", default=[*STRATEGIES])
     parser.add_argument("--budgets", type=int, nargs="+", default=[*BUDGETS])
+    parser.add_argument("--model", default="random, balanced weights", choices=MODELS)
     parser.add_argument("--models", action="store_true")
     parser.add_argument("--fine-tuned", type=int, metavar="N")
     parser.add_argument("--final", nargs="+", default=["margin", "entropy"])
@@ -288,7 +289,9 @@ def main():
             records = [json.loads(line) for line in path.read_text().splitlines()]
     pool, test = load(args)
     known = {(record["strategy"], record["seed"]) for record in records}
-    task, names = (run_model, MODELS) if args.models else (run, args.strategies)
+    task, names = partial(run, model=args.model), args.strategies
+    if args.models:
+        task, names = run_model, MODELS
     jobs = [
         delayed(task)(name, seed, pool, test, args.budgets)
         for seed in range(args.seeds)

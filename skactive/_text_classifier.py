@@ -411,7 +411,8 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     alone gives the labels of people a lower score than the other classes, on average.
     Else the weights 0, 1 and 3 are compared by the log loss of held-out labels, at the
     best temperature; 3 is kept unless another weight is better by more than 1 nat in
-    total. Without labels of two classes nothing is compared and the descriptions are
+    total. With the weight 0, a class that no other label has gets its share of the
+    probability that Good and Turing give to classes that have not been seen. Without labels of two classes nothing is compared and the descriptions are
     used.
 
     The expected accuracy is that of the held-out labels, together with 10 labels of the
@@ -422,6 +423,9 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     References
     ----------
+    I. J. Good (1953). The population frequencies of species and the estimation of
+    population parameters. Biometrika 40.
+
     W. Yin, J. Hay, D. Roth (2019). Benchmarking zero-shot text classification:
     datasets, evaluation and entailment approach. EMNLP.
 
@@ -570,7 +574,8 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         described, labeled = (rows[0], names, share), (rows[1], y, weight)
         if agreement(described, labeled) <= 0:
             return 0.0, "ignored: alone, they contradict the labels", 0, 0
-        folds = assign_folds(np.unique(y, return_inverse=True)[1], self.n_splits, seed)
+        codes = np.unique(y, return_inverse=True)[1]
+        folds = assign_folds(codes, self.n_splits, seed, least=1)
         losses = {
             each: held_out_loss(labeled, (*described[:2], each * share), folds)
             for each in _WEIGHTS

@@ -154,6 +154,42 @@ def test_oracle_loss_of_labels_that_were_held_out():
     assert held_out_loss((X, y, np.ones(12)), about, no_folds) == (0, 0, 0)
 
 
+def test_oracle_loss_of_labels_whose_class_no_other_label_has():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(8, 3))
+    y = np.array([0, 0, 0, 0, 1, 1, 1, 2])  # 2 is seen once, and 3 is only described
+    X[np.arange(8), np.minimum(y, 2)] += 2
+    rows, names, folds = np.eye(4)[:, :3], np.arange(4), np.arange(8) % 4
+    labels = X, y, np.ones(8)
+    ignored, n_held, n_right = held_out_loss(labels, (rows, names, np.zeros(4)), folds)
+    among = slice(0, 7)
+    known = held_out_loss(
+        (X[among], y[among], np.ones(7)),
+        (X[7:], y[7:], np.ones(1)),  # always in the training part
+        folds[among],
+    )
+    # 1 label of 8 has a class that no other has; 2 and 3 share what is for new ones.
+    new = 1.5 / 9
+    assert ignored == pytest.approx(
+        known[0] - 7 * np.log(1 - new) - np.log(new / 2), rel=0.05
+    )
+    assert (n_held, n_right) == (8, known[2])
+
+
+def test_right_descriptions_of_many_classes_are_used_after_few_labels():
+    # Ten labels of ten classes: only two of them share a class.
+    words = ["bank", "rain", "soup", "goal", "song", "tree", "ship", "loan", "snow"]
+    words += ["cake", "wolf", "moon"]
+    texts = [f"about {word} and {word}" for word in words]
+    model = ClassDescriptions(WORDS, words, random_state=0)
+    rows = [0, 0, *range(1, 9)]
+    for seed in range(5):
+        model.set_params(random_state=seed)
+        model.fit([texts[i] for i in rows], [words[i] for i in rows])
+        assert model.weight_ > 0
+        assert model.score(texts, words) == 1
+
+
 def test_a_learner_starts_without_labels(tiny_bert):
     model = make_text_classifier(tiny_bert, max_length=16)
     learner = ActiveLearner(ClassDescriptions(model, RIGHT), random_state=0)

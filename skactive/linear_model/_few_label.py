@@ -37,6 +37,8 @@ from ._logistic import LinearLogistic
 _SHARPNESS = 10.0
 # Inverse strengths of the l2 penalty that are tried, for rows of unit length.
 _STRENGTHS = (1.0, 10.0)
+# Held-out labels that the temperature 1 counts for.
+_PRIOR_LABELS = 10
 # Second derivative of the log loss in a logit, typical of trained models.
 _CURVATURE = 0.04
 
@@ -169,7 +171,8 @@ class FewLabelClassifier(LinearLogistic, BaseEstimator):
         Log loss of each candidate on held-out labels, in nats. Empty if nothing was
         compared.
     temperature_ : float
-        The logits of the chosen candidate are divided by it.
+        The logits of the chosen candidate are divided by it. Its logarithm is that of
+        the best one for h held-out labels, times h / (h + 10).
     classes_ : ndarray of shape (k,)
         The classes.
     coef_ : ndarray of shape (1, d) or (k, d)
@@ -275,7 +278,10 @@ class FewLabelClassifier(LinearLogistic, BaseEstimator):
                     )
             self.scores_ = {name: loss for name, (loss, _) in found.items()}
             self.chosen_ = min(found, key=self.scores_.__getitem__, default=names[0])
-            self.temperature_ = found[self.chosen_][1] if found else 1.0
+            self.temperature_ = 1.0
+            if found:
+                share = held.size / (held.size + _PRIOR_LABELS)
+                self.temperature_ = found[self.chosen_][1] ** share
             coef, intercept = _fit_candidate(data, self.chosen_)
         sharpness = 1 / self.temperature_
         return self._set(
@@ -450,8 +456,8 @@ def _balance(data, weights):
     """Return weights (m, n) whose sums over the classes are equal."""
     sums = np.stack([np.bincount(data.codes, w, data.k) for w in weights])
     share = weights.sum(axis=1, keepdims=True) / data.k
-    with np.errstate(divide="ignore"):  # a class may be missing in a fold
-        return weights * (share / sums)[:, data.codes]
+    sums = np.where(sums == 0, np.inf, sums)  # a class may be missing in a fold
+    return weights * (share / sums)[:, data.codes]
 
 
 def _log_shares(data):
@@ -518,10 +524,10 @@ def _predict_folds(data, folds, models):
     return logits
 
 
-def assign_folds(codes, n_splits, seed):
-    """Return the fold (n,) of each row, -1 for classes with a single example."""
+def assign_folds(codes, n_splits, seed, least=2):
+    """Return the fold (n,) of each row, -1 for classes with less than `least` rows."""
     order = np.random.default_rng(seed).permutation(len(codes))
-    order = order[np.bincount(codes)[codes[order]] > 1]
+    order = order[np.bincount(codes)[codes[order]] >= least]
     order = order[np.argsort(codes[order], kind="stable")]
     # Class after class is dealt out, so that no fold is empty or much larger.
     folds = np.full(len(codes), -1, dtype=np.intp)
@@ -736,19 +742,31 @@ def held_out_loss(labeled, described, folds):
 
     `labeled` and `described` are tuples of rows, labels and weights; the described rows
     are never held out. `folds` (n,) are those of the labeled ones. The loss is the sum
-    at the best temperature.
+    at the best temperature. Classes that the other rows lack share the probability that
+    Good and Turing give to what has not been seen.
     """
     X, y, weight = map(np.concatenate, zip(labeled, described, strict=True))
+    n_classes = len(np.unique(y))
     folds = np.concatenate([folds, np.full(len(described[1]), -1)])
     used = weight > 0
     classes, codes = np.unique(y[used], return_inverse=True)
     data, folds = _Data(X[used], codes, weight[used], classes), folds[used]
     data = replace(data, X=data.X / _length(data))
     held = np.flatnonzero(folds >= 0)
-    if not held.size:
-        return 0.0, 0, 0
-    with one_blas_thread():
-        ((_, logits),) = _hold_out(data, folds, [_OF_DESCRIPTIONS])
-        loss, _ = calibrate(logits[held], codes[held], data.weight[held])
-    right = (logits[held].argmax(axis=1) == codes[held]).sum()
-    return float(loss * data.weight[held].sum()), len(held), int(right)
+    counts = np.bincount(codes)
+    among = np.array([(codes[folds == folds[i]] == codes[i]).sum() for i in held])
+    is_new = counts[codes[held]] == among if held.size else np.zeros(0, dtype=bool)
+    known, n_new = held[~is_new], int(is_new.sum())
+    loss, n_right = 0.0, 0
+    if known.size:
+        with one_blas_thread():
+            ((_, logits),) = _hold_out(data, folds, [_OF_DESCRIPTIONS])
+        mean, _ = calibrate(logits[known], codes[known], data.weight[known])
+        loss = mean * data.weight[known].sum()
+        n_right = int((logits[known].argmax(axis=1) == codes[known]).sum())
+    n_unseen = n_classes - len(classes) + bool(n_new)
+    if n_unseen:
+        new = ((counts == 1).sum() + 0.5) / (len(codes) + 1)
+        loss -= np.log1p(-new) * data.weight[known].sum()
+        loss -= np.log(new / n_unseen) * data.weight[held[is_new]].sum()
+    return float(loss), len(held), n_right

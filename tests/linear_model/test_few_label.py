@@ -171,6 +171,28 @@ def test_scores_are_the_log_losses_of_held_out_labels():
     assert len(model.scores_) == 7
 
 
+def test_oracle_few_held_out_labels_draw_the_temperature_to_1():
+    X, y = draw(12, spread=1.5, seed=3)
+    model = FewLabelClassifier(candidates=["prototypes", "lda"], random_state=3)
+    model.fit(X, y)
+    assert model.chosen_ == "prototypes"
+    codes = np.searchsorted(model.classes_, y)
+    folds = module.assign_folds(codes, 5, 3)
+    logits = np.empty((12, 3))
+    for fold in range(5):
+        train, test = folds != fold, folds == fold
+        part = PrototypeClassifier(temperature=0.1).fit(X[train], y[train])
+        logits[test] = part.decision_function(X[test])
+    grid = np.geomspace(np.exp(-5), np.exp(5), 4000)
+    losses = [
+        -log_softmax(logits / t, axis=1)[np.arange(12), codes].mean() for t in grid
+    ]
+    best = grid[np.argmin(losses)]
+    assert abs(np.log(best)) > 0.2
+    # 12 labels were held out; the temperature 1 counts for 10.
+    assert model.temperature_ == pytest.approx(best ** (12 / 22), rel=0.05)
+
+
 def test_probabilities_are_calibrated():
     X, y = draw(300, spread=1.5)
     X_test, y_test = draw(2000, spread=1.5, seed=1)
