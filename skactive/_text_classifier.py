@@ -412,8 +412,8 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     Else the weights 0, 1 and 3 are compared by the log loss of held-out labels, at the
     best temperature; 3 is kept unless another weight is better by more than 1 nat in
     total. With the weight 0, a class that no other label has gets its share of the
-    probability that Good and Turing give to classes that have not been seen. Without labels of two classes nothing is compared and the descriptions are
-    used.
+    probability that Good and Turing give to what has not been seen. Without labels of
+    two classes nothing is compared and the descriptions are used.
 
     The expected accuracy is that of the held-out labels, together with 10 labels of the
     accuracy 1 / k + (1 - 1 / k) / 2 for k classes, about the mean of descriptions alone
