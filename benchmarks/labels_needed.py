@@ -47,6 +47,7 @@ from skactive import (
     ActiveLearner,
     ClassDescriptions,
     make_final_classifier,
+    make_fine_tuned_classifier,
     make_text_classifier,
 )
 from skactive.analysis import holm, labels_needed, paired_t
@@ -82,6 +83,13 @@ PAIRS = {
 
 def max_length(name):
     return 256 if name == "imdb" else 64
+
+
+def make_bert(name, seed):
+    """Return the recommended fine-tuning."""
+    return make_fine_tuned_classifier(
+        get_model_path(), max_length=max_length(name), random_state=seed
+    )
 
 
 def score(proba, classes, y):
@@ -222,6 +230,7 @@ def encode(name, args):
     X, X_test = np.asarray(X, dtype=object), np.asarray(X_test, dtype=object)
     features = BertFeatures(
         get_model_path(),
+        pooling="mean",
         normalize=False,
         max_length=max_length(name),
         cache="memory" if args.smoke else str(args.out / "features"),

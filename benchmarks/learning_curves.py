@@ -72,7 +72,9 @@ def load(name, n_pool, n_test):
 
 def run(name, args):
     X, y, X_test, y_test = load(name, args.pool, args.test)
-    features = BertFeatures(get_model_path(), normalize=False, verbose=args.verbose)
+    features = BertFeatures(
+        get_model_path(), pooling="mean", normalize=False, verbose=args.verbose
+    )
     start = perf_counter()
     features.transform(X)
     features.transform(X_test)

@@ -206,7 +206,9 @@ def main():
         args.curve_seeds, args.curve_sizes, args.others = 2, [60], True
 
     texts, labels, test_texts, test_labels = load(args.data, args.pool, 2000)
-    features = BertFeatures(get_model_path(), normalize=False, cache=args.cache)
+    features = BertFeatures(
+        get_model_path(), pooling="mean", normalize=False, cache=args.cache
+    )
     X, X_test = (np.array(features.transform(part)) for part in (texts, test_texts))
     classes, y = np.unique(labels.astype(str), return_inverse=True)
     y_test = np.searchsorted(classes, test_labels.astype(str))

@@ -36,7 +36,9 @@ def load(name, n):
     path = Path(os.environ["SKACTIVE_DATA"]) / name / "train.parquet"
     data = pd.read_parquet(path).drop_duplicates("text").sample(n, random_state=0)
     texts, y = data["text"].tolist(), data["label"].to_numpy()
-    return BertFeatures(get_model_path(), normalize=False).fit_transform(texts), y
+    return BertFeatures(
+        get_model_path(), pooling="mean", normalize=False
+    ).fit_transform(texts), y
 
 
 def label_all(X, y, n_pool, seed):

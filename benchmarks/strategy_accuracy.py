@@ -86,7 +86,9 @@ def play(data, strategy, seed, args):
 def encode(name, args):
     """Features in float32, kept on disk so that workers share the memory."""
     X, y, X_test, y_test = load(name, args.pool, args.test)
-    features = BertFeatures(get_model_path(), normalize=False, cache=args.cache)
+    features = BertFeatures(
+        get_model_path(), pooling="mean", normalize=False, cache=args.cache
+    )
     return features.transform(X), y, features.transform(X_test), y_test
 
 

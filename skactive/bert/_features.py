@@ -81,7 +81,8 @@ class BertFeatures(
         Maximum number of tokens of a text, special tokens included. Longer texts are
         truncated. The number of positions of the model is a limit as well.
     normalize : bool, default=True
-        Whether to scale each row to Euclidean length 1.
+        Whether to scale each row to Euclidean length 1. With False, `pooling="auto"`
+        still does so for a model of sentence-transformers that says so.
     batch_tokens : int or "auto", default="auto"
         Maximum number of tokens in a batch, padding included. "auto" is 2,048 on a
         processor, where larger batches gain little, and 16,384 on a CUDA device.
