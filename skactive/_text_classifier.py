@@ -417,7 +417,7 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     The expected accuracy is that of the held-out labels, together with 10 labels of the
     accuracy 1 / k + (1 - 1 / k) / 2 for k classes, about the mean of descriptions alone
-    on the data sets of ``benchmarks/class_descriptions.py``.
+    on the data sets of ``benchmarks/labels_needed.py``.
 
     A class without labels can be predicted, since its descriptions are training data.
 

@@ -245,6 +245,24 @@ def test_an_added_class_is_described_by_its_name(tmp_path):
         assert session.learner.classes_.tolist() == ["money", "sport"]
 
 
+def test_an_empty_dict_describes_the_classes_that_are_added(tmp_path):
+    learner = ActiveLearner(WORDS, random_state=0)
+    with LabelingSession(learner, TEXTS, tmp_path / "s", classes={}) as session:
+        session.ask(2)
+        assert not hasattr(session.learner, "estimator_")
+        session.add_class("bank")
+        session.ask(2)
+        assert not hasattr(session.learner, "estimator_")  # one class is no choice
+        session.add_class("the_team")
+    with LabelingSession(learner, TEXTS, tmp_path / "s") as session:
+        session.ask(2)
+        expected = ["the_team", "bank"]
+        assert session.learner.predict(["the team", "bank"]).tolist() == expected
+        session.tell([0, 40], ["the_team", "other"], unasked=True)
+        session.refit()
+        assert session.learner.classes_.tolist() == ["bank", "other", "the_team"]
+
+
 def test_a_single_described_class_is_left_out(tmp_path):
     learner = ActiveLearner(WORDS, random_state=0)
     with LabelingSession(learner, TEXTS, tmp_path / "s", classes=RIGHT) as session:

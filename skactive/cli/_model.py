@@ -44,7 +44,7 @@ class ModelSettings:
 
     def find_strategy(self):
         """Return the name of the strategy; None stands for the default of a target."""
-        defaults = {"regression": "greedy_sampling", "multi-label": "margin"}
+        defaults = {"regression": "greedy_sampling", "multi-label": "random"}
         return self.strategy or defaults.get(self.target, "uherding")
 
 

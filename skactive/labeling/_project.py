@@ -130,8 +130,11 @@ class Project:
             )
         classes = self._classes_to_open(known if classes is None else classes)
         self._teach(learner, known, classes)
-        if wanted is not None and classes and self._can_be_described(classes):
-            classes = {name: _list_texts((about or {}).get(name)) for name in classes}
+        is_described = classes if wanted is not None else not known
+        if is_described and self._can_be_described(classes or ()):
+            # An empty dict: classes that are added describe themselves by their names.
+            about = about or {}
+            classes = {name: _list_texts(about.get(name)) for name in classes or ()}
         self._open_session(learner, annotator, None if resumed else classes)
         if resumed and wanted is not None:
             self._add_classes(wanted)

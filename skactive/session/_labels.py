@@ -227,8 +227,8 @@ def check_annotator(annotator):
 
 def check_classes(classes):
     """Return descriptions, or None, and checked classes as a list, or None."""
-    if classes is None:
-        return None, None
+    if classes is None or classes == {}:
+        return classes, None
     descriptions = classes if isinstance(classes, dict) else None
     if descriptions is not None:
         if odd := [name for name in classes if not isinstance(name, str)]:
@@ -276,7 +276,7 @@ def describe_now(estimator, data):
         if data.allowed is None or now in data.allowed:
             about = [about] if isinstance(about, str) else about
             descriptions[now] = [*descriptions.get(now, ()), *about]
-    for name in data.allowed or ():  # a class that was added is described by its name
+    for name in data.allowed or data.added:  # it is described by its name
         descriptions.setdefault(name, [])
     if len(descriptions) < 2:  # the others were merged or removed
         return clone(estimator.estimator)

@@ -225,6 +225,7 @@ class Models:
             classes=self._vocabulary.name_columns(state),
             columns=self._vocabulary.columns,
             allowed=state.classes,
+            added=state.added,
         )
 
 
@@ -252,8 +253,8 @@ _NOTE_OF_FEATURES = (
 class TrainingData:
     """Labels of items of a pool, after event `seq` and with `round` queried batches.
 
-    `renamed` are the new names of former classes, and `allowed` the classes of the
-    session, None for any. If labels are lists of names,
+    `renamed` are the new names of former classes, `allowed` the classes of the session,
+    None for any, and `added` those that were added then. If labels are lists of names,
     `classes` names the columns to train on, and `columns` those of the labels that the
     learner had before the session.
     """
@@ -266,6 +267,7 @@ class TrainingData:
     classes: list | None = None
     columns: list | None = None
     allowed: list | None = None
+    added: list = field(default_factory=list)
 
 
 @dataclass(frozen=True)

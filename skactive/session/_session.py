@@ -71,11 +71,12 @@ class LabelingSession:
     classes : sequence of labels, or dict of name to str or list of str, default=None
         The allowed labels. A dict also describes them, as in
         :class:`skactive.ClassDescriptions`: the model learns from the names and
-        descriptions, and predicts before there are labels. They are stored in the
-        folder. When the session is reopened,
-        None uses the stored classes, including those added or renamed since. If any
-        label is allowed, a new class that resembles a known one causes a warning. The
-        classes name the columns of `learner` if it was fitted to an indicator matrix.
+        descriptions, and predicts before there are labels. An empty dict allows any
+        label, and the names of added classes describe them. They are stored in the
+        folder. When the session is reopened, None uses the stored classes, including
+        those added or renamed since. If any label is allowed, a new class that
+        resembles a known one causes a warning. The classes name the columns of
+        `learner` if it was fitted to an indicator matrix.
     multi_label : bool, default=None
         Whether each item has several classes: its label is a list of their names, in
         any number, and a single name counts as a list of one. It is kept in the folder.

@@ -280,3 +280,21 @@ def test_a_saved_model_names_no_folder_of_the_project(tmp_path, tiny_bert):
     model = AveragedClassifier(ClassDescriptions(loop, ["p", "n"]), loop)
     folder = save_model(model.fit(texts, labels), tmp_path, {"text": ["text"]})
     assert cache not in Path(folder, "object.json").read_text(encoding="utf-8")
+
+
+def test_classes_that_are_added_describe_themselves(tmp_path):
+    texts = ["a good day", "bad luck", "good", "bad", "so good"] * 3
+    write_table(tmp_path / "new.csv", {"text": texts, "label": [None] * 15})
+    project = Project(tmp_path / "new.csv", "text", "label")
+    model = make_pipeline(TfidfVectorizer(), LogisticRegression())
+    project.open(ActiveLearner(model))
+    try:
+        project.desk.next()
+        project.desk.add_class("good")
+        project.desk.add_class("bad")
+        project.session.ask(1)
+        predicted = project.session.learner.predict(["good luck", "a bad day"])
+        assert predicted.tolist() == ["good", "bad"]
+        assert not project.session.labels
+    finally:
+        project.close()
