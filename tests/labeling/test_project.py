@@ -289,7 +289,7 @@ def test_classes_that_are_added_describe_themselves(tmp_path):
     model = make_pipeline(TfidfVectorizer(), LogisticRegression())
     project.open(ActiveLearner(model))
     try:
-        project.desk.next()
+        project.session.ask(1)
         project.desk.add_class("good")
         project.desk.add_class("bad")
         project.session.ask(1)
