@@ -72,7 +72,8 @@ class Models:
             self._trainer.wait(self._state.labels_seq)
             self._adopt()
         describes = has_descriptions(getattr(self._base, "estimator", None))
-        if self._model is None and (has_all_features or describes):
+        is_new = self._model is None or (describes and self._is_blank())
+        if is_new and (has_all_features or describes):
             data = TrainingData(self._state.pool)
             if describes:
                 data = replace(self._data(), labels={}, seq=0, round=0)
