@@ -72,11 +72,11 @@ class Models:
             self._trainer.wait(self._state.labels_seq)
             self._adopt()
         describes = has_descriptions(getattr(self._base, "estimator", None))
-        is_new = self._model is None or (describes and self._is_blank())
-        if is_new and (has_all_features or describes):
+        if describes and self._is_blank():
+            data = replace(self._data(), labels={}, seq=0, round=0)
+            self._model = train(self._base, data, self._ready())
+        elif self._model is None and has_all_features:
             data = TrainingData(self._state.pool)
-            if describes:
-                data = replace(self._data(), labels={}, seq=0, round=0)
             self._model = train(self._base, data, self._ready())
         elif self._model is None:
             self._model = Model(self._base)  # nobody waits for features
@@ -245,8 +245,7 @@ _NOTE = (
 
 _NOTE_OF_FEATURES = (
     "The features of some items could not be computed in the background. No label is "
-    "lost. This is raised once; further calls ask for items, but a model that needs "
-    "these features fails."
+    "lost. This is raised once; a model that needs these features fails."
 )
 
 
@@ -324,9 +323,8 @@ def train(base, data, ready=None):
 
 
 _NOTE_OF_NAMES = (
-    "The labels are lists of names, which are trained on as an indicator matrix. The "
-    "estimator must predict several labels for each item, such as "
-    "OneVsRestClassifier(LogisticRegression())."
+    "The labels are lists of names: the estimator must predict several labels for each "
+    "item, such as OneVsRestClassifier(LogisticRegression())."
 )
 
 
