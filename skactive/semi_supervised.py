@@ -47,6 +47,7 @@ from .linear_model import (
 __all__ = ["SelfTraining"]
 
 _PRIOR_LABELS = 50  # held-out labels that the temperature 1 counts for
+_ROUGH = 1e-3  # the `tol` of linear models that are only compared
 
 
 def _passes(check):
@@ -128,9 +129,10 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     -----
     The comparison trains the teacher once and the estimator twice for each fold that is
     held out, or once with `compare="teacher"`. A `FewLabelClassifier` as the teacher
-    chooses its model once, on all labels. Classes with a single example are never held
-    out; without two examples of a class nothing is compared and no pseudo-labels are
-    used.
+    chooses its model once, on all labels; in the folds it is trained less exactly, and
+    only once if `estimator` is the same model. Classes with a single example are never
+    held out; without two examples of a class nothing is compared and no pseudo-labels
+    are used.
 
     The logarithm of the temperature is that of the best one, times h / (h + 50) for h
     held-out labels. Few labels, and those that a strategy asked for, say little about
@@ -322,9 +324,9 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         `teacher` is trained on all labels. The folds use the model that it has chosen.
         """
-        template = self._teacher
+        template, student = self._teacher, _rough(self.estimator)
         if isinstance(teacher, FewLabelClassifier):
-            template = clone(template).set_params(candidates=[teacher.chosen_])
+            template = _rough(template).set_params(candidates=[teacher.chosen_])
         X, y, weight = labels
         codes = np.searchsorted(self.classes_, y)
         folds = assign_folds(codes, self.cv, seed)
@@ -332,6 +334,7 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         held = np.flatnonzero((folds >= 0) & (folds < n_folds))
         if held.size == 0:
             return
+        same = self.teacher is None or _same_model(template, student)
         names = [] if self.teacher is None else ["teacher"]
         with_pseudo = pool is not None and self.compare == "all"
         names += ["labels", "pseudo-labels"] if with_pseudo else ["labels"]
@@ -339,14 +342,14 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         for fold in range(n_folds):
             train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
             part = take_rows(X, train), y[train], weight[train]
-            models = {"labels": self._train(self.estimator, part, seed)}
+            models = {"labels": self._train(student, part, seed)}
             models["teacher"] = models["labels"]
-            if self.teacher is not None:
+            if not same:
                 models["teacher"] = self._train(template, part, seed, pool)
             if with_pseudo:
                 rows = self._choose(models["teacher"], pool, len(train))
                 part = self._join(part, pool, *rows)
-                models["pseudo-labels"] = self._train(self.estimator, part, seed)
+                models["pseudo-labels"] = self._train(student, part, seed)
             for name in names:
                 proba = models[name].predict_proba(take_rows(X, test))
                 log_proba[name][test] = _log(proba)
@@ -471,6 +474,22 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self.estimator).input_tags
         return tags
+
+
+def _rough(model):
+    """Return a clone of a `FewLabelClassifier` that is trained less exactly."""
+    if isinstance(model, FewLabelClassifier):
+        return clone(model).set_params(tol=max(model.tol, _ROUGH))
+    return model
+
+
+def _same_model(one, other):
+    """Whether two classifiers, the first with one candidate, train the same one."""
+    return (
+        type(one) is type(other) is FewLabelClassifier
+        and np.array_equal(one.candidates, other.candidates)
+        and one.tol == other.tol
+    )
 
 
 def soften(proba, temperature):

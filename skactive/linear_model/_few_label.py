@@ -1,5 +1,6 @@
 """Linear classifiers for few labels, chosen or tuned by cross-validation."""
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -9,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
-from scipy.optimize import minimize, minimize_scalar
+from scipy.optimize import minimize_scalar
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import KFold
 from sklearn.multiclass import OneVsRestClassifier
@@ -39,8 +40,12 @@ _SHARPNESS = 10.0
 _STRENGTHS = (1.0, 10.0)
 # Held-out labels that the temperature 1 counts for.
 _PRIOR_LABELS = 10
+# Held-out labels that suffice for the comparison.
+_ENOUGH = 200
 # Second derivative of the log loss in a logit, typical of trained models.
 _CURVATURE = 0.04
+# Pairs of steps and changes of the gradient that L-BFGS keeps.
+_MEMORY = 5
 
 
 _LOGISTIC = {  # strengths, and whether the classes are balanced
@@ -158,9 +163,12 @@ class FewLabelClassifier(LinearLogistic, BaseEstimator):
         all. A single one is trained without cross-validation or temperature.
     n_splits : int, default=5
         Number of folds. They keep the proportions of the classes. A class with a single
-        example is never held out.
+        example is never held out. Folds beyond 200 labels are not held out.
     random_state : int, RandomState instance or None, default=None
         Determines the folds.
+    tol : float, default=1e-6
+        The optimization of a logistic regression stops when it expects to decrease the
+        mean objective by less than `tol` / 2.
 
     Attributes
     ----------
@@ -200,8 +208,8 @@ class FewLabelClassifier(LinearLogistic, BaseEstimator):
     optimization stops early; probabilities are up to 0.01 from those at the optimum.
 
     Ledoit and Wolf's formula gives the shrinkage of the covariance. All folds and
-    strengths of the logistic regressions are one optimization, in which each product
-    with `X` serves all of them.
+    strengths of the logistic regressions take their steps together: each product with
+    `X` serves all of them.
 
     References
     ----------
@@ -225,6 +233,7 @@ class FewLabelClassifier(LinearLogistic, BaseEstimator):
         "candidates": ["array-like", None],
         "n_splits": [Interval(Integral, 2, MOST, closed="both")],
         "random_state": ["random_state"],
+        "tol": [POSITIVE],
     }
 
     def __init__(
@@ -233,10 +242,12 @@ class FewLabelClassifier(LinearLogistic, BaseEstimator):
         candidates: Sequence[str] | None = None,
         n_splits: int = 5,
         random_state: int | np.random.RandomState | None = None,
+        tol: float = 1e-6,
     ) -> None:
         self.candidates = candidates
         self.n_splits = n_splits
         self.random_state = random_state
+        self.tol = tol
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -268,6 +279,8 @@ class FewLabelClassifier(LinearLogistic, BaseEstimator):
         length = _length(data)
         data = replace(data, X=data.X / length)
         folds = assign_folds(data.codes, self.n_splits, base_seed(self.random_state))
+        n_held = np.bincount(folds[folds >= 0]).cumsum()
+        folds[folds > np.searchsorted(n_held, _ENOUGH)] = -1
         held = np.flatnonzero(folds >= 0)
         found = {}
         with one_blas_thread():
@@ -282,7 +295,7 @@ class FewLabelClassifier(LinearLogistic, BaseEstimator):
             if found:
                 share = held.size / (held.size + _PRIOR_LABELS)
                 self.temperature_ = found[self.chosen_][1] ** share
-            coef, intercept = _fit_candidate(data, self.chosen_)
+            coef, intercept = _fit_candidate(data, self.chosen_, self.tol)
         sharpness = 1 / self.temperature_
         return self._set(
             data.classes, coef * (sharpness / length), intercept * sharpness
@@ -394,17 +407,17 @@ def _shrink(residuals, weight):
 def _fit_logistic(data, weights, C, max_iter=200, tol=1e-6, dtype=None):
     """Return coefficients (m, k, d) and intercepts (m, k) of m logistic regressions.
 
-    Regression j has the weights `weights` (m, n)[j] and the strength `C` (m,)[j]. They
-    are one problem for L-BFGS: the sum of their objectives, each divided by its total
-    weight. Rows are centered and the unknowns are the coefficients times L, where L Lᵀ
-    approximates the Hessian of one class, so that few steps are enough.
+    Regression j has the weights `weights` (m, n)[j] and the strength `C` (m,)[j]. Each
+    objective is divided by its total weight. Rows are centered and the unknowns are the
+    coefficients times L, where L Lᵀ approximates the Hessian of one class, so that few
+    steps are enough. All regressions take them together.
     """
     dtype = dtype or data.X.dtype
     X, k, m = data.X.astype(dtype, copy=True), data.k, len(weights)
     n, d = X.shape
     weights = (weights / weights.sum(axis=1, keepdims=True)).astype(dtype)
     penalty = (1 / (np.asarray(C) * data.weight.sum())).astype(dtype)
-    own = data.codes, slice(None), np.arange(n)
+    own = slice(None), data.codes, np.arange(n)
 
     # L Lᵀ = Xᵀ diag(curvature) X + shared I, and X becomes X L⁻ᵀ.
     mean = weights.mean(axis=0) @ X
@@ -417,39 +430,90 @@ def _fit_logistic(data, weights, C, max_iter=200, tol=1e-6, dtype=None):
     factor = cholesky(hessian, lower=True, check_finite=False)
     Xt = solve_triangular(factor, X.T, lower=True, check_finite=False)
     X = np.ascontiguousarray(Xt.T)
-    relative = penalty / shared
+    relative = (penalty / shared)[:, None, None]
 
-    def evaluate(x):
-        parameters = x.reshape(k, m, d + 1).astype(dtype)
-        coef = parameters[:, :, :d].reshape(k * m, d)
-        logits = (coef @ X.T).reshape(k, m, n)
+    def gradient(x):
+        parameters = x.reshape(m, k, d + 1)
+        logits = (x.reshape(m * k, d + 1)[:, :d] @ X.T).reshape(m, k, n)
         # With v = Lᵀw: shared |w|² = |v|² - (X v)ᵀ diag(curvature) (X v).
-        pull = logits * (relative[:, None] * curvature)
-        size = relative @ np.square(coef).reshape(k, m, d).sum(axis=(0, 2))
-        size -= np.vdot(pull, logits)
+        pull = logits * (relative * curvature)
         logits += unit * parameters[:, :, d:]
-        logits -= logits.max(axis=0)
-        value = 0.5 * float(size) - float(np.vdot(logits[own].T, weights))
+        logits -= logits.max(axis=1, keepdims=True)
         proba = np.exp(logits, out=logits)
-        total = proba.sum(axis=0)
-        value += float(np.vdot(np.log(total), weights))
-        proba *= weights / total
-        proba[own] -= weights.T
-        gradient = np.empty((k, m, d + 1))
-        gradient[:, :, d] = unit * proba.sum(axis=2)
+        proba *= (weights / proba.sum(axis=1))[:, None]
+        proba[own] -= weights
+        found = np.empty_like(parameters)
+        found[:, :, d] = unit * proba.sum(axis=2)
         proba -= pull
-        gradient[:, :, :d] = (proba.reshape(k * m, n) @ X).reshape(k, m, d)
-        gradient[:, :, :d] += relative[:, None] * parameters[:, :, :d]
-        return value, gradient.ravel()
+        found[:, :, :d] = (proba.reshape(m * k, n) @ X).reshape(m, k, d)
+        found[:, :, :d] += relative * parameters[:, :, :d]
+        return found.reshape(m, -1)
 
-    start = np.zeros(k * m * (d + 1))
-    options = {"maxiter": max_iter, "ftol": tol, "gtol": 0, "maxcor": 5}
-    found = minimize(evaluate, start, method="L-BFGS-B", jac=True, options=options)
-    parameters = found.x.reshape(k, m, d + 1).swapaxes(0, 1)
+    start = np.zeros((m, k * (d + 1)), dtype=dtype)
+    scale = min(1, k * _CURVATURE)  # from p (1 - p) at the start to the typical value
+    parameters = _minimize(gradient, start, scale, max_iter, tol)
+    parameters = parameters.reshape(m, k, d + 1)
     coef = parameters[:, :, :d].reshape(m * k, d).T
     coef = solve_triangular(factor, coef, lower=True, trans="T", check_finite=False)
     coef = coef.T.reshape(m, k, d).astype(data.X.dtype)
     return coef, unit * parameters[:, :, d] - coef @ mean.astype(coef.dtype)
+
+
+def _minimize(gradient, x, scale, max_iter, tol):
+    """Return the minima (m, p) of m convex functions by L-BFGS from `x` (m, p).
+
+    `gradient` returns the m gradients, and `scale` times the identity is the first
+    estimate of the inverse Hessians. The steps end when the expected decrease of each
+    function is below `tol` / 2.
+    """
+    scale = np.full((len(x), 1), scale, dtype=x.dtype)
+    g, pairs = gradient(x), deque(maxlen=_MEMORY)
+    for _ in range(max_iter):
+        step = _direction(g, pairs, scale)
+        slope = _dots(g, step)
+        if (slope > -tol).all():
+            break
+        # Too far is where a function rises about as fast as it fell at the start. Its
+        # minimum along the step is there where the slope, taken as linear, is 0.
+        new = gradient(x + step)
+        while (too_far := _is_too_far(slope, end := _dots(new, step), tol)).any():
+            shorter = np.ones_like(slope)
+            np.divide(slope, slope - end, out=shorter, where=too_far)
+            step *= shorter
+            slope *= shorter
+            new = gradient(x + step)
+        x, change, g = x + step, new - g, new
+        curvature = _dots(step, change)
+        known = curvature > 0  # else there is nothing but rounding
+        np.divide(curvature, _dots(change, change), out=scale, where=known)
+        inverse = np.divide(1, curvature, out=np.zeros_like(scale), where=known)
+        pairs.append((step, change, inverse))
+    return x
+
+
+def _is_too_far(slope, end, tol):
+    return (slope <= -tol) & (end > -0.9 * slope)
+
+
+def _direction(g, pairs, scale):
+    """Return minus the gradients (m, p) times an estimate of the inverse Hessians.
+
+    The estimate has `pairs` of a step and the change of the gradient, with the inverse
+    of their products (m, 1).
+    """
+    step, shares = -g, []
+    for moved, change, inverse in reversed(pairs):
+        shares.append(_dots(moved, step) * inverse)
+        step -= shares[-1] * change
+    step *= scale
+    for (moved, change, inverse), share in zip(pairs, reversed(shares), strict=True):
+        step += (share - _dots(change, step) * inverse) * moved
+    return step
+
+
+def _dots(A, B):
+    """Return the inner products (m, 1) of rows."""
+    return np.array([[a @ b] for a, b in zip(A, B, strict=True)])
 
 
 def _balance(data, weights):
@@ -466,7 +530,7 @@ def _log_shares(data):
     return np.log(shares).astype(data.X.dtype)
 
 
-def _fit_candidate(data, name):
+def _fit_candidate(data, name, tol=1e-6):
     """Return coefficients (k, d) and intercepts (k,) of a candidate on all labels."""
     if name == "prototypes":
         coef, intercept = _fit_prototypes(data)
@@ -476,7 +540,7 @@ def _fit_candidate(data, name):
         weights = data.weight[None]
         if balanced:
             weights = _balance(data, weights)
-        coef, intercept = _fit_logistic(data, weights, [C])
+        coef, intercept = _fit_logistic(data, weights, [C], tol=tol)
         return coef[0], intercept[0]
     coef, intercept = _fit_lda(data)
     return coef, intercept + (name == "lda") * _log_shares(data)

@@ -184,6 +184,28 @@ def test_a_teacher_that_chooses_its_model_does_so_once_and_calibrates_itself():
     assert inverted.scores_["teacher"] == pytest.approx(min(losses), rel=1e-3)
 
 
+@pytest.mark.parametrize(("student", "n_folds"), [("lda", 6), ("best", 3)])
+def test_the_same_model_is_trained_once_in_a_fold(monkeypatch, student, n_folds):
+    X, y = draw(60, spread=1.2)
+    teacher = FewLabelClassifier(candidates=["prototypes", "logistic C=10"])
+    best = clone(teacher).set_params(random_state=0).fit(X, y).chosen_
+    student = FewLabelClassifier(candidates=[best if student == "best" else student])
+    tols = []
+    fit = FewLabelClassifier.fit
+
+    def record(self, X, y, sample_weight=None):
+        tols.append(self.tol)
+        return fit(self, X, y, sample_weight)
+
+    monkeypatch.setattr(FewLabelClassifier, "fit", record)
+    model = SelfTraining(student, teacher=teacher, random_state=0).fit(X, y)
+    # The teacher on all labels, the folds, and what was chosen, unless it is trained.
+    n_final = int(model.chosen_ != "teacher")
+    assert tols == [1e-6] + n_folds * [1e-3] + n_final * [1e-6]
+    if student.candidates == [best]:
+        assert model.scores_["teacher"] == model.scores_["labels"]
+
+
 class Inverted(PrototypeClassifier):
     """Predicts the opposite of the prototypes."""
 
