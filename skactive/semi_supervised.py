@@ -47,7 +47,7 @@ from .linear_model import (
 __all__ = ["SelfTraining"]
 
 _PRIOR_LABELS = 50  # held-out labels that the temperature 1 counts for
-_ROUGH = 1e-3  # the `tol` of linear models that are only compared
+_ROUGH = 3e-4  # the `tol` of linear models that are only compared
 
 
 def _passes(check):

@@ -1,6 +1,5 @@
 """Linear classifiers for few labels, chosen or tuned by cross-validation."""
 
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -31,7 +30,7 @@ from .._utils._sklearn import (
     num_samples,
     validate_data,
 )
-from ._logistic import LinearLogistic
+from ._logistic import LinearLogistic, l_bfgs
 
 # Inverse temperature of the prototypes before calibration: cosines of sentence
 # embeddings of one topic differ by a few tenths.
@@ -44,8 +43,6 @@ _PRIOR_LABELS = 10
 _ENOUGH = 200
 # Second derivative of the log loss in a logit, typical of trained models.
 _CURVATURE = 0.04
-# Pairs of steps and changes of the gradient that L-BFGS keeps.
-_MEMORY = 5
 
 
 _LOGISTIC = {  # strengths, and whether the classes are balanced
@@ -451,69 +448,14 @@ def _fit_logistic(data, weights, C, max_iter=200, tol=1e-6, dtype=None):
 
     start = np.zeros((m, k * (d + 1)), dtype=dtype)
     scale = min(1, k * _CURVATURE)  # from p (1 - p) at the start to the typical value
-    parameters = _minimize(gradient, start, scale, max_iter, tol)
+    parameters, _ = l_bfgs(
+        gradient, start, lambda x, g, slope: slope > -tol, scale, max_iter=max_iter
+    )
     parameters = parameters.reshape(m, k, d + 1)
     coef = parameters[:, :, :d].reshape(m * k, d).T
     coef = solve_triangular(factor, coef, lower=True, trans="T", check_finite=False)
     coef = coef.T.reshape(m, k, d).astype(data.X.dtype)
     return coef, unit * parameters[:, :, d] - coef @ mean.astype(coef.dtype)
-
-
-def _minimize(gradient, x, scale, max_iter, tol):
-    """Return the minima (m, p) of m convex functions by L-BFGS from `x` (m, p).
-
-    `gradient` returns the m gradients, and `scale` times the identity is the first
-    estimate of the inverse Hessians. The steps end when the expected decrease of each
-    function is below `tol` / 2.
-    """
-    scale = np.full((len(x), 1), scale, dtype=x.dtype)
-    g, pairs = gradient(x), deque(maxlen=_MEMORY)
-    for _ in range(max_iter):
-        step = _direction(g, pairs, scale)
-        slope = _dots(g, step)
-        if (slope > -tol).all():
-            break
-        # Too far is where a function rises about as fast as it fell at the start. Its
-        # minimum along the step is there where the slope, taken as linear, is 0.
-        new = gradient(x + step)
-        while (too_far := _is_too_far(slope, end := _dots(new, step), tol)).any():
-            shorter = np.ones_like(slope)
-            np.divide(slope, slope - end, out=shorter, where=too_far)
-            step *= shorter
-            slope *= shorter
-            new = gradient(x + step)
-        x, change, g = x + step, new - g, new
-        curvature = _dots(step, change)
-        known = curvature > 0  # else there is nothing but rounding
-        np.divide(curvature, _dots(change, change), out=scale, where=known)
-        inverse = np.divide(1, curvature, out=np.zeros_like(scale), where=known)
-        pairs.append((step, change, inverse))
-    return x
-
-
-def _is_too_far(slope, end, tol):
-    return (slope <= -tol) & (end > -0.9 * slope)
-
-
-def _direction(g, pairs, scale):
-    """Return minus the gradients (m, p) times an estimate of the inverse Hessians.
-
-    The estimate has `pairs` of a step and the change of the gradient, with the inverse
-    of their products (m, 1).
-    """
-    step, shares = -g, []
-    for moved, change, inverse in reversed(pairs):
-        shares.append(_dots(moved, step) * inverse)
-        step -= shares[-1] * change
-    step *= scale
-    for (moved, change, inverse), share in zip(pairs, reversed(shares), strict=True):
-        step += (share - _dots(change, step) * inverse) * moved
-    return step
-
-
-def _dots(A, B):
-    """Return the inner products (m, 1) of rows."""
-    return np.array([[a @ b] for a, b in zip(A, B, strict=True)])
 
 
 def _balance(data, weights):

@@ -1,12 +1,14 @@
 """Logistic regression for loops that retrain after every few labels."""
 
 import warnings
+from collections import deque
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from scipy.linalg import get_blas_funcs, inv
-from scipy.optimize import minimize
 from scipy.special import expit, log_expit, logsumexp, softmax
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
@@ -30,6 +32,10 @@ from ._softmax import SoftmaxHessian
 
 # Maximum growth of the squared gradient during the steps.
 _MOST = 4.0
+_SHORTER = 20  # times that L-BFGS shortens a step
+_MEMORY = 5  # pairs of steps and changes that L-BFGS keeps
+_MOST_STEPS = 50  # from a warm start
+_GROWTH = 1.25  # of the number of rows, until a preconditioner is computed again
 
 
 def bfgs(gradient, x, inverse, is_small, *, max_iter=50):
@@ -66,29 +72,66 @@ def bfgs(gradient, x, inverse, is_small, *, max_iter=50):
     return x, inverse, n_iter
 
 
-def l_bfgs(function, x, is_small, *, max_iter):
-    """Minimize a smooth function from anywhere by SciPy's L-BFGS.
+def l_bfgs(gradient, x, is_small, scale=None, inverse=None, *, max_iter):
+    """Minimize m smooth convex functions by L-BFGS, without their values.
 
-    `function(x)` returns the value and the gradient (p,). Returns `x` (p,), where
-    `is_small` holds unless the values no longer differ or `max_iter` was reached, and
-    the number of steps.
+    `gradient(x)` returns the m gradients (m, p) at `x` (m, p), and `is_small(x, g,
+    slope)` which minima are near enough (m, 1); the slope is that along the next step.
+    The first estimate of the inverse Hessians is `inverse`, a function that multiplies
+    vectors (m, p) with it, or `scale` times the identity; by default, the first step
+    has the length 1. Returns `x` (m, p) and the number of steps.
     """
-    last = {}
+    g, pairs, n_iter = gradient(x), deque(maxlen=_MEMORY), 0
+    scale = 1 / np.sqrt(_dots(g, g)) if scale is None else np.full((len(x), 1), scale)
+    scale = scale.astype(x.dtype)
+    while n_iter < max_iter:
+        step = _direction(g, pairs, inverse or partial(np.multiply, scale))
+        slope = _dots(g, step)
+        going = ~is_small(x, g, slope)
+        if not going.any():
+            break
+        # Too far is where a function rises about as fast as it fell at the start. Its
+        # minimum along the step is there where the slope, taken as linear, is 0.
+        for _ in range(_SHORTER):
+            new = gradient(x + step)
+            end = _dots(new, step)
+            too_far = going & (end > -0.9 * slope)
+            if not too_far.any():
+                break
+            shorter = np.ones_like(slope)
+            np.divide(slope, slope - end, out=shorter, where=too_far)
+            step *= shorter
+            slope *= shorter
+        change = new - g
+        curvature = _dots(step, change)
+        # Below there is nothing but rounding.
+        known = curvature > np.finfo(x.dtype).tiny
+        weight = np.divide(1, curvature, out=np.zeros_like(scale), where=known)
+        np.divide(curvature, _dots(change, change), out=scale, where=known)
+        pairs.append((step, change, weight))
+        x, g, n_iter = x + step, new, n_iter + 1
+    return x, n_iter
 
-    def evaluate(x):
-        value, gradient = function(x)
-        last["x"], last["gradient"] = x, gradient
-        return value, gradient
 
-    def stop(intermediate_result):
-        if is_small(last["x"], last["gradient"]):
-            raise StopIteration
+def _direction(g, pairs, inverse):
+    """Return minus the gradients (m, p) times an estimate of the inverse Hessians.
 
-    options = {"maxiter": max_iter, "gtol": 0, "ftol": 0, "maxls": 50}
-    found = minimize(
-        evaluate, x, method="L-BFGS-B", jac=True, callback=stop, options=options
-    )
-    return found.x, found.nit
+    `inverse` multiplies with a first estimate. A pair is a step and the change of the
+    gradient, with the inverse of their product (m, 1).
+    """
+    step, shares = -g, []
+    for moved, change, weight in reversed(pairs):
+        shares.append(_dots(moved, step) * weight)
+        step -= shares[-1] * change
+    step = inverse(step)
+    for (moved, change, weight), share in zip(pairs, reversed(shares), strict=True):
+        step += (share - _dots(change, step) * weight) * moved
+    return step
+
+
+def _dots(A, B):
+    """Return the inner products (m, 1) of rows."""
+    return np.array([[a @ b] for a, b in zip(A, B, strict=True)])
 
 
 class PenalizedLogLoss:
@@ -149,6 +192,27 @@ class PenalizedLogLoss:
         )
         return np.asfortranarray(inv(hessian.to_dense()), dtype=self.X.dtype)
 
+    def shared_inverse(self, x):
+        """Return the inverse of the mean Hessian of a class at `x`, None if too large.
+
+        Without the intercepts it is (d, d), else (d + 1, d + 1).
+        """
+        if self.shape[1] > _WIDE or sparse.issparse(self.X):
+            return None
+        proba = self._proba(self._logits(x))
+        curvature = proba * (1 - proba)
+        if not self.single:
+            curvature = curvature.mean(axis=1)
+        X = self.X
+        if self.intercept:
+            X = np.column_stack([X, np.ones(len(X), dtype=X.dtype)])
+        hessian = (X.T * (self.weight * curvature)) @ X
+        penalty = np.full(len(hessian), self.penalty)
+        if self.intercept:  # for classes that are separated
+            penalty[-1] = 1e-6 * self.weight.sum()
+        hessian[np.diag_indices_from(hessian)] += penalty
+        return inv(hessian)
+
     def _logits(self, x):
         d = self.X.shape[1]
         if self.single:
@@ -179,7 +243,8 @@ class PenalizedLogLoss:
 
 
 _FLOATS = [np.float64, np.float32]
-_LIMIT = 2048  # maximum number of parameters for which an inverse Hessian is kept
+_LIMIT = 1024  # maximum number of parameters for which an inverse Hessian is kept
+_WIDE = 2048  # maximum size of an inverse Hessian that the classes share
 _SMALL = 2**22  # maximum number of values of X for which BLAS uses one thread
 
 
@@ -330,10 +395,12 @@ class SequentialLogisticRegression(QuickParamsMixin, LinearLogistic, BaseEstimat
     Notes
     -----
     The objective is :math:`\sum_i s_i \ell_i(w) + \|w\|^2 / 2C` with weights s and log
-    losses ℓ. A cold start uses SciPy's L-BFGS. A warm start uses BFGS with full steps,
-    whose inverse Hessian (computed once, up to 2,048 parameters) is kept for the next
-    `fit` and is not pickled. If the data have changed too much for it, L-BFGS takes
-    over.
+    losses ℓ. A cold start uses L-BFGS in float64. A warm start uses BFGS with full
+    steps, whose inverse Hessian (computed once, up to 1,024 parameters) is kept for the
+    next `fit` and is not pickled. With more parameters it uses L-BFGS, and what is kept
+    is the inverse of the mean Hessian of a class, for dense rows of up to 2,047
+    features; it is computed again when there are a quarter more rows. If the data have
+    changed too much, the cold search takes over.
 
     Each step costs O(n d k), two products with `X`, and O(p²) for the p = k (d + 1)
     parameters. A prediction is one product in the dtype of `X`. Its scores, not the
@@ -460,38 +527,45 @@ class SequentialLogisticRegression(QuickParamsMixin, LinearLogistic, BaseEstimat
                 last = np.column_stack([last, self.intercept_])
             if last.shape == shape and np.array_equal(classes, self.classes_):
                 inverse = getattr(self, "_inverse", None)
-                if inverse is not None and inverse.dtype != dtype:
-                    inverse = inverse.astype(dtype)
+                if isinstance(inverse, np.ndarray):
+                    inverse = inverse.astype(dtype, copy=False)
                 return last.astype(dtype).ravel(), inverse
         return np.zeros(np.prod(shape), dtype=dtype), None
 
     def _minimize(self, loss, start, inverse):
-        """Go on from a start: by BFGS where it is near, else by L-BFGS."""
+        """Go on from a start: in its dtype where it is near, else in float64.
+
+        `inverse` is the inverse Hessian or, for many parameters, pairs of L-BFGS.
+        """
         self._inverse = None  # it may not match the data
 
         def is_small(x, gradient):
             weights = loss.penalized(x).ravel()
             return self.C * _norm(gradient) <= self.tol * _norm(weights)
 
-        if start.any() and len(start) <= _LIMIT:
-            if inverse is None:
-                inverse = loss.inverse_hessian(start)
-            x, self._inverse, n_iter = bfgs(loss.gradient, start, inverse, is_small)
-            if self._inverse is not None:
+        if start.any():
+            if len(start) <= _LIMIT:
+                if inverse is None:
+                    inverse = loss.inverse_hessian(start)
+                search = bfgs(loss.gradient, start, inverse, is_small)
+                x, self._inverse, n_iter = search
+                ended = self._inverse is not None
+            else:
+                if inverse is None or len(loss.codes) > _GROWTH * inverse[1]:
+                    inverse = loss.shared_inverse(start), len(loss.codes)
+                x, n_iter = _search(loss, start, is_small, inverse[0], _MOST_STEPS)
+                ended = n_iter < _MOST_STEPS
+                self._inverse = inverse if ended else None
+            if ended:
                 self.n_iter_ = np.array([n_iter], dtype=np.int32)
                 return x
 
         assert_all_finite(loss.X, estimator_name=type(self).__name__, input_name="X")
-        # Near its minimum, float32 does not resolve differences of the objective.
-        loss = loss.in_float64()
-        x, n_iter = l_bfgs(
-            loss, start.astype(np.float64), is_small, max_iter=self.max_iter
+        # In float32, the gradient may not become small enough.
+        wide = loss.in_float64()
+        x, n_iter = _search(
+            wide, start.astype(np.float64), is_small, None, self.max_iter
         )
-        ended = n_iter >= self.max_iter or is_small(x, loss.gradient(x))
-        if not ended and len(x) <= _LIMIT:
-            # If values no longer resolve the minimum, gradients do.
-            x, _, n_more = bfgs(loss.gradient, x, loss.inverse_hessian(x), is_small)
-            n_iter += n_more
         self.n_iter_ = np.array([n_iter], dtype=np.int32)
         if n_iter >= self.max_iter:
             warnings.warn(
@@ -512,6 +586,20 @@ class SequentialLogisticRegression(QuickParamsMixin, LinearLogistic, BaseEstimat
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _search(loss, x, is_small, inverse, max_iter):
+    """Return the minimum (p,) from `x` by L-BFGS and the number of steps."""
+    shape = loss.shape
+    x, n_iter = l_bfgs(
+        lambda x: loss.gradient(x[0])[None],
+        x[None],
+        lambda x, g, _: np.array([[is_small(x[0], g[0])]]),
+        inverse=inverse is not None
+        and (lambda v: (v.reshape(shape) @ inverse).reshape(1, -1)),
+        max_iter=max_iter,
+    )
+    return x[0], n_iter
 
 
 def _are_classes(y, n):

@@ -150,40 +150,6 @@ def test_balanced_logistic_oracle_of_scikit_learn(k, weighted):
     assert np.abs(ours.predict_proba(X) - plain.predict_proba(X)).max() > 0.05
 
 
-def test_minima_of_several_quadratics_oracle_of_a_solver():
-    rng = np.random.default_rng(0)
-    roots = rng.normal(size=(3, 6, 6))
-    matrices = roots @ roots.transpose(0, 2, 1) + 0.1 * np.eye(6)
-    matrices *= np.array([0.01, 1, 100])[:, None, None]
-    targets = rng.normal(size=(3, 6))
-    targets[0] = 0  # at its minimum from the start
-    n_calls = 0
-
-    def gradient(x):
-        nonlocal n_calls
-        n_calls += 1
-        return np.einsum("mij,mj->mi", matrices, x) - targets
-
-    found = module._minimize(gradient, np.zeros((3, 6)), 1, 1000, 1e-16)
-    expected = np.linalg.solve(matrices, targets[..., None])[..., 0]
-    assert_allclose(found, expected, atol=1e-5)
-    assert n_calls < 150
-
-
-@pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_minimization_ends_where_only_rounding_is_left(dtype):
-    targets = np.array([[0, 0], [1, -3], [4, 2]], dtype=dtype)
-
-    def gradient(x):
-        return np.tanh(x - targets)
-
-    start = np.zeros((3, 2), dtype=dtype)
-    found = module._minimize(gradient, start, 4, 100, np.finfo(dtype).tiny)
-    assert found.dtype == dtype
-    assert_allclose(found, targets, atol=1e-5)
-
-
 def test_a_smaller_tol_is_nearer_to_the_optimum():
     X, y = draw(60, spread=1.0)
     models = [

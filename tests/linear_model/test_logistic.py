@@ -117,7 +117,9 @@ def test_logits_probabilities_and_their_logarithms(k):
 
 @pytest.mark.parametrize("k", [2, 4])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_labels_one_by_one_end_at_the_exact_coefficients(k, dtype):
+@pytest.mark.parametrize("limit", [0, 1024])
+def test_labels_one_by_one_end_at_the_exact_coefficients(k, dtype, limit, monkeypatch):
+    monkeypatch.setattr("skactive.linear_model._logistic._LIMIT", limit)
     X, y = make(k, n=160, d=20, dtype=dtype)
     y = np.array(["a", "b", "c", "d"])[y]
     model = SequentialLogisticRegression(warm_start=True, tol=1e-4)
@@ -126,8 +128,9 @@ def test_labels_one_by_one_end_at_the_exact_coefficients(k, dtype):
         model.fit(X[:n], y[:n])
         steps.append(model.n_iter_[0])
     assert error(model, exact(X, y)) <= 1e-4
-    # Near the last minimum: a handful of steps, and the inverse Hessian is kept.
-    assert np.median(steps[1:]) <= 8
+    # Near the last minimum: a handful of steps, and the inverse Hessian is kept. That
+    # which the classes share needs more.
+    assert np.median(steps[1:]) <= (8 if limit else 20)
     assert model._inverse is not None
 
 
