@@ -21,7 +21,7 @@ from ._utils._pipelines import (
     takes_unlabeled,
     unlabeled_params,
 )
-from ._utils._repeatable import base_seed, round_rng
+from ._utils._repeatable import base_seed, one_blas_thread, round_rng
 from ._utils._sklearn import (
     POSITIVE,
     POSITIVE_INT,
@@ -299,7 +299,7 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def _choose(self, teacher, pool, n):
         """Return rows of the pool and their pseudo-labels, equally many per class."""
-        proba = teacher.predict_proba(pool)
+        proba = _predict_proba(teacher, pool)
         best, k = proba.argmax(axis=1), proba.shape[1]
         n_each = max(1, int(min(self.pseudo_per_label * n, len(proba) / 2) / k))
         # Items of each class by their probability, highest first.
@@ -351,7 +351,7 @@ class SelfTraining(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 part = self._join(part, pool, *rows)
                 models["pseudo-labels"] = self._train(student, part, seed)
             for name in names:
-                proba = models[name].predict_proba(take_rows(X, test))
+                proba = _predict_proba(models[name], take_rows(X, test))
                 log_proba[name][test] = _log(proba)
         found = {
             name: calibrate(values[held], codes[held], weight[held])
@@ -481,6 +481,12 @@ def _rough(model):
     if isinstance(model, FewLabelClassifier):
         return clone(model).set_params(tol=max(model.tol, _ROUGH))
     return model
+
+
+def _predict_proba(model, X):
+    """Return probabilities; those of linear models do not depend on the threads."""
+    with one_blas_thread(isinstance(model, FewLabelClassifier)):
+        return model.predict_proba(X)
 
 
 def _same_model(one, other):

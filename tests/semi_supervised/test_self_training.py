@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from threadpoolctl import threadpool_limits
 
 from skactive import (
     ActiveLearner,
@@ -204,6 +205,21 @@ def test_the_same_model_is_trained_once_in_a_fold(monkeypatch, student, n_folds)
     assert tols == [1e-6] + n_folds * [3e-4] + n_final * [1e-6]
     if student.candidates == [best]:
         assert model.scores_["teacher"] == model.scores_["labels"]
+
+
+def test_the_bits_do_not_depend_on_the_number_of_threads():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 256)).astype(np.float32), rng.integers(20, size=300)
+    pool = rng.normal(size=(2000, 256)).astype(np.float32)
+    found = []
+    for n_threads in (1, 2, 3, 4, 8):
+        model = make_text_classifier()[-1].set_params(random_state=0)
+        with threadpool_limits(limits=n_threads):
+            model.fit(X, y, X_unlabeled=pool)
+        found.append((model.temperature_, model.scores_, model.estimator_.coef_))
+    for temperature, scores, coef in found[1:]:
+        assert (temperature, scores) == found[0][:2]
+        assert_array_equal(coef, found[0][2])
 
 
 class Inverted(PrototypeClassifier):
