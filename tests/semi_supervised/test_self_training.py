@@ -209,8 +209,10 @@ def test_the_same_model_is_trained_once_in_a_fold(monkeypatch, student, n_folds)
 
 def test_the_bits_do_not_depend_on_the_number_of_threads():
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(300, 256)).astype(np.float32), rng.integers(20, size=300)
-    pool = rng.normal(size=(2000, 256)).astype(np.float32)
+    centers, codes = rng.normal(size=(40, 384)), rng.integers(40, size=2300)
+    rows = centers[codes] + 3 * rng.normal(size=(2300, 384))
+    rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    X, y, pool = rows[:300], codes[:300], rows[300:]
     found = []
     for n_threads in (1, 2, 3, 4, 8):
         model = make_text_classifier()[-1].set_params(random_state=0)
