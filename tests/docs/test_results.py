@@ -31,9 +31,12 @@ QUOTED = [
     ("prepal", "by 1.4 on QNLI", "accuracy", "entropy | PRepAL", 4, "60.8 "),
     ("prepal", "by 1.4 on QNLI", "accuracy", "entropy | AL+FT", 4, "62.2 "),
     ("peers", "and it was missed", "ratios", "processor seconds", 1, "15.6 "),
-    ("labels_needed", "a third of the labels", "shares", "strategy", 8, "0.33"),
-    ("labels_needed", "0.12 on disaster_tweets", "shares", "strategy", 3, "0.12"),
-    ("labels_needed", "0.86 on imdb", "shares", "strategy", 7, "0.86"),
+    ("labels_needed", "0.35 of the labels", "shares", "strategy", 11, "0.35"),
+    ("labels_needed", "0.09 on disaster_tweets", "shares", "strategy", 3, "0.09"),
+    ("labels_needed", "0.97 on imdb", "shares", "strategy", 7, "0.97"),
+    ("labels_needed", "0.23 in the median", "shares", "descriptions", 11, "0.23"),
+    ("labels_needed", "-1.5 points", "strategy", "tweet_offensive", 5, "-1.5 "),
+    ("labels_needed", "61 after 72 %", "trec", "descriptions", 3, "61."),
 ]
 
 
