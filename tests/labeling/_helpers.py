@@ -17,7 +17,7 @@ class Page:
         driver.get(url)
         self.wait()
 
-    def until(self, condition, seconds=30):
+    def until(self, condition, seconds=90):
         """Wait until a condition holds, and return what it returns."""
         end = time.monotonic() + seconds
         while not (value := condition()):
