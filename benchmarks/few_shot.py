@@ -62,6 +62,11 @@ def make_models(name, seed):
     }
 
 
+def name_scores(proba, classes, y):
+    """Return the scores of probabilities by their names."""
+    return dict(zip(METRICS, score(proba, classes, y), strict=True))
+
+
 def run_ours(method, name, data, seed, args):
     X, y, X_test, y_test = data
     rows = draw(y, args.labels, seed)
@@ -78,10 +83,7 @@ def run_ours(method, name, data, seed, args):
         model.fit(X[rows], y[rows], **params)
         seconds = process_time() - start
         proba = model.predict_proba(X_test)
-    return {
-        **dict(zip(METRICS, score(proba, model.classes_, y_test), strict=True)),
-        "seconds": seconds,
-    }
+    return name_scores(proba, model.classes_, y_test) | {"seconds": seconds}
 
 
 def run_setfit(name, data, seed, args):
@@ -102,10 +104,7 @@ def run_setfit(name, data, seed, args):
         subprocess.run([python, WORKER, folder], check=True, env=environment)
         answer = json.loads((Path(folder) / "answer.json").read_text())
     proba, classes = np.array(answer["proba"]), np.array(answer["classes"])
-    return {
-        **dict(zip(METRICS, score(proba, classes, y_test), strict=True)),
-        "seconds": answer["seconds"],
-    }
+    return name_scores(proba, classes, y_test) | {"seconds": answer["seconds"]}
 
 
 def run(name, args):

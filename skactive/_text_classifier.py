@@ -197,8 +197,8 @@ def make_final_classifier(
 
     Notes
     -----
-    It was measured with MiniLM, on 50 to 200 labels of ten data sets, with one or two
-    seeds each.
+    It was measured with MiniLM, on 50 to 200 labels of up to nine data sets, with one
+    or two seeds each. Its probabilities are not calibrated: they are often too low.
 
     Examples
     --------

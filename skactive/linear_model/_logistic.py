@@ -153,29 +153,12 @@ class PenalizedLogLoss:
             codes.astype(X.dtype) if self.single else np.eye(k, dtype=X.dtype)[codes]
         )
 
-    def __call__(self, x):
-        """Return the value, in float64, and the gradient (p,) at `x` (p,)."""
-        logits = self._logits(x)
-        if self.single:
-            # log(1 + exp(-z)) for the second class, log(1 + exp(z)) for the first
-            value = -(self.weight @ log_expit(np.where(self.codes, logits, -logits)))
-        else:
-            own = np.take_along_axis(logits, self.codes[:, None], axis=1)[:, 0]
-            value = self.weight @ (logsumexp(logits, axis=1) - own)
-        weights = self.penalized(x).astype(np.float64)
-        value = value + 0.5 * float(self.penalty) * (weights**2).sum()
-        return value, self._gradient(x, logits)
-
     def in_float64(self):
         """Return the same function, computed in float64."""
         X, weight = (
             part.astype(np.float64, copy=False) for part in (self.X, self.weight)
         )
         return type(self)(X, self.codes, self.k, weight, self.C, self.intercept)
-
-    def gradient(self, x):
-        """Return the gradient (p,) at `x` (p,)."""
-        return self._gradient(x, self._logits(x))
 
     def penalized(self, x):
         """Return the penalized parameters (1 or k, d) of `x` (p,)."""
@@ -229,8 +212,9 @@ class PenalizedLogLoss:
     def _proba(self, logits):
         return expit(logits) if self.single else softmax(logits, axis=1)
 
-    def _gradient(self, x, logits):
-        residual = self._proba(logits)
+    def gradient(self, x):
+        """Return the gradient (p,) at `x` (p,)."""
+        residual = self._proba(self._logits(x))
         residual -= self.target
         residual *= self.weight if self.single else self.weight[:, None]
         d = self.X.shape[1]
