@@ -259,6 +259,7 @@ def get_strategy(name: str, **params: Any) -> Any:
     return FunctionStrategy(offered)
 
 
+_signature = lru_cache(signature)  # a loop asks for it several times a round
 _VARIADIC = {Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD}
 
 
@@ -268,7 +269,7 @@ def make(kind, name, cls, params):
     Raise a TypeError if a parameter is unknown or missing, and a ValueError if its
     value is invalid.
     """
-    accepted = signature(cls).parameters.values()
+    accepted = _signature(cls).parameters.values()
     what = f"the {kind} {name!r}"
     kinds = {parameter.kind for parameter in accepted}
     names = [p.name for p in accepted if p.kind not in _VARIADIC]

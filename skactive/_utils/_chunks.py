@@ -10,6 +10,8 @@ from scipy import sparse
 LARGE = 2**26  # bytes of an array, from which on a copy of it is one too many
 HALF_BLOCK = 2**15  # numbers of type float16 that are converted at once, in the cache
 FEW = 1024  # rows of a mapped file that are read before their pages are released
+_UNCOPIED = 400_000  # multiplications of a small product
+_FEWEST = 64  # rows of a part that are worth a call
 CLOSE = 2  # rows that may be read for each that is wanted: a copy costs as much
 
 
@@ -57,6 +59,14 @@ def concatenate_chunks(function, n, size, n_jobs=1):
 
     map_chunks(fill, n, size, n_jobs)
     return found if several else found[0]
+
+
+def multiply_rows(X, W):
+    """Return `X @ W`, for few columns in parts that OpenBLAS multiplies uncopied."""
+    size = _UNCOPIED // W.size
+    if size < _FEWEST or not isinstance(X, np.ndarray):
+        return X @ W
+    return concatenate_chunks(lambda rows: X[rows] @ W, len(X), size)
 
 
 def to_type(X, dtype):

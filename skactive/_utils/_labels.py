@@ -73,10 +73,12 @@ def as_labels(y, n_samples, *, name="y", items="X"):
 
 def _from_objects(values, name):
     """Return an object array of labels in its proper dtype, if there is one."""
-    missing = [i for i, value in enumerate(values) if is_missing(value)]
-    if missing:
-        _refuse_missing(missing, name)
-    if any(isinstance(v, list | tuple | np.ndarray) for v in values):
+    examples = {type(value): value for value in values}
+    if {*examples} - {bool, int}:
+        missing = [i for i, value in enumerate(values) if is_missing(value)]
+        if missing:
+            _refuse_missing(missing, name)
+    if any(isinstance(v, list | tuple | np.ndarray) for v in examples.values()):
         try:
             found = np.array(list(values))
         except ValueError as exc:
@@ -90,7 +92,7 @@ def _from_objects(values, name):
                 f"lists of str such as {found[0].tolist()}. {_INDICATOR}"
             )
         return found
-    families = {_family(v) for v in values}
+    families = {_family(v) for v in examples.values()}
     if len(families) > 1:
         _refuse_mixture(families, name)
     labels = np.array(values.tolist())

@@ -12,9 +12,11 @@ from scipy.linalg import get_blas_funcs, inv
 from scipy.special import expit, log_expit, logsumexp, softmax
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
 from sklearn.utils import assert_all_finite, compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
+from .._utils._chunks import multiply_rows
 from .._utils._labels import check_classes, check_one_label
 from .._utils._repeatable import one_blas_thread
 from .._utils._sklearn import (
@@ -255,8 +257,8 @@ class LinearLogistic(LinearClassifierMixin):
         logits : ndarray of shape (n,) for two classes, else (n, k)
             In the dtype of `X`.
         """
-        check_is_fitted(self)
         if not self._is_checked(X):
+            check_is_fitted(self)
             X = validate_data(
                 self,
                 _widen(X),
@@ -267,7 +269,7 @@ class LinearLogistic(LinearClassifierMixin):
             )
         coef = self.coef_.astype(X.dtype, copy=False)
         with np.errstate(over="ignore", invalid="ignore"):
-            logits = X @ (coef[0] if len(coef) == 1 else coef.T)
+            logits = multiply_rows(X, coef[0] if len(coef) == 1 else coef.T)
             logits += self.intercept_.astype(X.dtype, copy=False)
         # A value that is not finite makes its row's logits not finite.
         if not np.isfinite(logits).all():
@@ -289,7 +291,8 @@ class LinearLogistic(LinearClassifierMixin):
         """
         logits = self.decision_function(X)
         if logits.ndim == 2:
-            return softmax(logits, axis=1)
+            # NumPy is slow along short rows.
+            return softmax(np.ascontiguousarray(logits.T), axis=0).T
         # One exponential for both classes, of the less likely one.
         ratio = np.exp(-np.abs(logits))
         best = 1 / (1 + ratio)
@@ -327,6 +330,25 @@ class LinearLogistic(LinearClassifierMixin):
             and X.shape[1] == getattr(self, "n_features_in_", None)
             and not hasattr(self, "feature_names_in_")
         )
+
+
+def quicken(final, X):
+    """Return a LinearLogistic with the layer of a LogisticRegression, or `final`.
+
+    It predicts the same for arrays like `X` (n, d), and reads them once: scikit-learn
+    looks first for numbers that are not finite.
+    """
+    is_softmax = type(final) is LogisticRegression and final.solver != "liblinear"
+    # Before scikit-learn 1.8 there was another parameter.
+    is_softmax &= getattr(final, "multi_class", "deprecated") == "deprecated"
+    coef = getattr(final, "coef_", None)
+    is_same = isinstance(coef, np.ndarray) and X.shape[1:] == coef.shape[1:]
+    if not is_softmax or not is_same or X.dtype != coef.dtype:
+        return final
+    quick = LinearLogistic()
+    for name in ("classes_", "coef_", "intercept_", "n_features_in_"):
+        setattr(quick, name, getattr(final, name))
+    return quick
 
 
 class SequentialLogisticRegression(QuickParamsMixin, LinearLogistic, BaseEstimator):

@@ -482,9 +482,11 @@ class Ids:
 
     def positions(self, ids):
         """Return the positions of known ids, ndarray of int."""
-        ids = list(ids)
         if isinstance(self.values, range):
-            return np.array([self.values.index(id) for id in ids], dtype=np.intp)
+            is_position = self.values == range(len(self.values))
+            found = ids if is_position else map(self.values.index, ids)
+            return np.fromiter(found, dtype=np.intp)
+        ids = list(ids)
         if self._index is not None:
             self._search([id for id in ids if id not in self._found])
         return np.array([self._found[id] for id in ids], dtype=np.intp)

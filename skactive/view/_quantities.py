@@ -23,7 +23,7 @@ from .._utils._labels import find_target, marginals
 from .._utils._pipelines import split_estimator
 from .._utils._repeatable import one_blas_thread
 from .._utils._sklearn import is_linear_classifier
-from ..linear_model import check_boundary, check_gradient_factors
+from ..linear_model import check_boundary, check_gradient_factors, quicken
 from ..registry import get_strategy
 from ..strategies import OF_CLASSES, TARGETS
 
@@ -45,7 +45,7 @@ def predict_proba(final, inputs, name, n_jobs=1):
 
     `inputs` is a container or LazyRows; linear models predict in `n_jobs` threads.
     """
-    proba = _by_rows(final, final.predict_proba, inputs, n_jobs)
+    proba = _by_rows(final, "predict_proba", inputs, n_jobs)
     if isinstance(proba, list):
         proba = marginals(proba, final.classes_)
     _refuse_nan(proba, final, "probabilities")
@@ -59,7 +59,7 @@ def predict_proba(final, inputs, name, n_jobs=1):
 
 def predict(final, inputs):
     """Return the predictions (n,) or (n, k) of a model."""
-    found = np.asarray(_by_rows(final, final.predict, inputs, 1))
+    found = np.asarray(_by_rows(final, "predict", inputs, 1))
     _refuse_nan(found, final, "values")
     return found
 
@@ -84,15 +84,16 @@ def _is_logistic(final):
     return is_log_loss and _is_known(final) and is_linear_classifier(final)
 
 
-def _by_rows(final, predict, inputs, n_jobs):
+def _by_rows(final, method, inputs, n_jobs):
     """Predict in chunks of rows where that is faster or saves a large copy."""
+    predict = getattr(final, method)
     dense = isinstance(inputs, np.ndarray | LazyRows) and inputs.ndim == 2
     if not dense or inputs.dtype.kind not in "fiub" or not len(inputs):
         return predict(inputs)
     # scikit-learn converts rows to float64 and predicts them independently.
     converted = 8 * inputs.shape[1]
     if is_linear_classifier(final):
-        return _by_products(final, predict, inputs, n_jobs)
+        return _by_products(final, method, inputs, n_jobs)
     is_blocks = isinstance(getattr(inputs, "X", None), BlockRows)
     if (_is_known(final) or is_blocks) and converted * len(inputs) >= LARGE:
         size = chunk_size(converted, LARGE)
@@ -101,24 +102,26 @@ def _by_rows(final, predict, inputs, n_jobs):
     return concatenate_chunks(lambda rows: predict(inputs[rows]), len(inputs), size)
 
 
-def _by_products(final, predict, inputs, n_jobs):
+def _by_products(final, method, inputs, n_jobs):
     """Predict with a linear model, for which copying rows takes longer."""
 
     def predict_rows(rows):
         if isinstance(inputs, np.ndarray):
-            return predict(inputs[rows])
-        near, places = inputs.around(rows)
+            near, places = np.asarray(inputs[rows]), slice(None)
+        else:
+            near, places = inputs.around(rows)
         try:
             found = predict(near)
             return found if isinstance(places, slice) else found.take(places, axis=0)
         except ValueError:  # unused rows in between may hold values that are not finite
-            return predict(inputs[rows])
+            return getattr(final, method)(inputs[rows])
 
     n, d = inputs.shape
     # All types but float32 are converted to float64.
     size = chunk_size(d * (4 if inputs.dtype == np.float32 else 8))
     if inputs.dtype == np.float16:
         inputs, size = float_rows(inputs), chunk_size(8 * d, HALF_LIMIT)
+    predict = getattr(quicken(final, inputs), method)
     small = n * d * len(final.classes_) <= _SMALL
     with one_blas_thread(small or n_jobs > 1):
         return concatenate_chunks(predict_rows, n, size, n_jobs)
@@ -131,7 +134,7 @@ def _is_known(final):
 
 def decide(final, inputs, n_jobs=1):
     """Return the model's decision values (n,) or (n, c)."""
-    decision = np.asarray(_by_rows(final, final.decision_function, inputs, n_jobs))
+    decision = np.asarray(_by_rows(final, "decision_function", inputs, n_jobs))
     _refuse_nan(decision, final, "decision values")
     return decision
 

@@ -4,12 +4,19 @@ import mmap
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
 from skactive import ActiveLearner
 from skactive._utils import _chunks
-from skactive._utils._chunks import LazyRows, concatenate_chunks, lazy_rows, to_type
+from skactive._utils._chunks import (
+    LazyRows,
+    concatenate_chunks,
+    lazy_rows,
+    multiply_rows,
+    to_type,
+)
 from skactive.view import _quantities
 
 HALVES = np.arange(2**16, dtype=np.uint16).view(np.float16)
@@ -34,6 +41,15 @@ def test_other_numbers_and_orders_of_halves_are_converted_too():
     single = np.ones(3, np.float32)
     assert to_type(single, np.float32) is single
     assert to_type(np.arange(3), np.float64).dtype == np.float64
+
+
+@pytest.mark.parametrize("shape", [(6,), (6, 3), (6, 500)])
+def test_a_product_in_parts_is_that_of_the_whole(shape, monkeypatch):
+    monkeypatch.setattr(_chunks, "_UNCOPIED", 64 * 6 * 3)
+    rng = np.random.default_rng(0)
+    X, W = rng.normal(size=(1000, 6)), rng.normal(size=shape)
+    assert_allclose(multiply_rows(X, W), np.einsum("nd,d...->n...", X, W), rtol=1e-9)
+    assert_allclose(multiply_rows(sparse.csr_array(X), W), X @ W, rtol=1e-9)
 
 
 def test_results_of_chunks_are_joined():

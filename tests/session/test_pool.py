@@ -15,6 +15,14 @@ def test_ids_of_other_types_are_other_ids():
     assert first[0, 1] == second[0, 1]
 
 
+def test_positions_of_ids_in_a_range():
+    for ids in (range(4), range(10, 18, 2), range(3, -1, -1)):
+        pool = Pool(ROWS, ids)
+        assert pool.positions([ids[2], ids[0]]).tolist() == [2, 0]
+        assert pool.positions({ids[3]: None}).tolist() == [3]
+        assert pool.positions([]).dtype == np.intp
+
+
 def test_hashes_survive_the_disk(tmp_path):
     summary, hashes = Pool(ROWS).fingerprint()
     path = tmp_path / "pool.npy"

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -14,6 +14,8 @@ from sklearn.svm import SVC, LinearSVC
 
 from skactive import ActiveLearner
 from skactive._utils._pipelines import split_estimator
+from skactive.linear_model import quicken
+from skactive.linear_model._logistic import LinearLogistic
 from skactive.strategies import PointwiseStrategy
 from skactive.view import PoolView
 
@@ -148,6 +150,51 @@ def test_decision_values_have_a_column_for_each_class(model, k):
     assert_array_equal(model.classes_[scores.argmax(axis=1)], model.predict(X))
     if k == 2:
         assert_allclose(scores[:, 1] - scores[:, 0], model.decision_function(X))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("k", [2, 3, 40])
+def test_the_quick_way_of_a_logistic_regression_predicts_the_same(k, dtype):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(700, 30)).astype(dtype)
+    model = LogisticRegression().fit(X[:300], np.arange(300) % k)
+    quick = quicken(model, X)
+    assert isinstance(quick, LinearLogistic)
+    tol = 50 * np.finfo(dtype).eps
+    for name in ("decision_function", "predict_proba"):
+        found, expected = getattr(quick, name)(X), getattr(model, name)(X)
+        assert found.dtype == expected.dtype == dtype
+        assert_allclose(found, expected, rtol=tol, atol=tol)
+    assert_array_equal(quick.predict(X), model.predict(X))
+
+
+def test_what_the_quick_way_cannot_do_is_left_to_scikit_learn():
+    X, y = np.arange(8.0)[:, None], np.array([0, 0, 0, 0, 1, 1, 1, 1])
+    model = LogisticRegression().fit(X, y)
+    assert quicken(model, X) is not model
+    for other in (X.astype(np.float32), X.astype(int), np.hstack([X, X])):
+        assert quicken(model, other) is model
+    for final in (
+        LogisticRegression(solver="liblinear").fit(X, y),
+        type("Own", (LogisticRegression,), {})().fit(X, y),
+        LogisticRegression().fit(X, y).sparsify(),
+        SGDClassifier(loss="log_loss").fit(X, y),
+        LogisticRegression(),
+    ):
+        assert quicken(final, X) is final
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("k", [2, 3])
+def test_numbers_that_are_not_finite_are_refused_by_scikit_learn(k, wrong):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    model = LogisticRegression().fit(X, np.arange(60) % k)
+    X[50, 1] = wrong
+    for where in ("all", "part"):
+        view = PoolView(X, estimator=model)
+        view = view if where == "all" else view.take(np.arange(40, 60))
+        with pytest.raises(ValueError, match=r"Input X contains (NaN|infinity)"):
+            view.proba  # noqa: B018
 
 
 def test_one_against_one_decisions_are_refused():
