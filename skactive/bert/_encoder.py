@@ -6,7 +6,7 @@ import torch
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from ._tokens import runs
+from ._tokens import runs, single_tokens
 
 # Post-normalized layers over absolute positions, all built of the same parts. MPNet
 # names them otherwise and adds a bias for relative positions.
@@ -66,18 +66,13 @@ class PackedEncoder:
         )
         return plain and all(_is_plain(part, kind) for part in encoder.modules())
 
-    def states(self, batch, *, start=0, stop=None, entering=None):
-        """Return the (T, d) states that leave the layers `start` to `stop`.
+    def each(self, batch, *, start=0, stop=None, entering=None, pooling=None):
+        """Yield the (T, d) states that enter `start`, then those after each layer.
 
         The embeddings come before layer 0. `entering` (T, d) are the states that enter
-        layer `start`, if that is not 0.
+        layer `start`, if that is not 0. If `pooling` takes a single token of each text,
+        the states after the last layer are those of these tokens alone: (b, d).
         """
-        for states in self.each(batch, start=start, stop=stop, entering=entering):
-            last = states
-        return last
-
-    def each(self, batch, *, start=0, stop=None, entering=None):
-        """Yield the (T, d) states that enter `start`, then those after each layer."""
         lengths = batch["lengths"].tolist()
         states = self._embed(batch) if entering is None else entering
         yield states
@@ -91,9 +86,12 @@ class PackedEncoder:
         if self.is_mpnet:  # (1, heads, t, t), from the relative positions alone
             longest = states.new_empty(1, max(lengths), 0)
             bias = self.encoder.encoder.compute_position_bias(longest)
-        for layer in self.layers[start:stop]:
-            states = layer(states, groups, bias)
-            yield states[:n_tokens]
+        single = single_tokens(batch["lengths"], pooling)
+        layers = self.layers[start:stop]
+        for i, layer in enumerate(layers, 1):
+            tokens = single if i == len(layers) else None
+            states = layer(states, groups, bias, tokens)
+            yield states[: n_tokens if tokens is None else len(tokens)]
 
     def _embed(self, batch):
         ids, lengths = batch["input_ids"], batch["lengths"]
@@ -136,9 +134,12 @@ class _Layer:
         self.activation = layer.intermediate.intermediate_act_fn
         self.output = layer.output
 
-    def __call__(self, states, groups, bias):
+    def __call__(self, states, groups, bias, tokens=None):
         dtype = self.widen.weight.dtype  # that of the products; states keep theirs
         context = self._attend(states.to(dtype), groups, bias)
+        if tokens is not None:  # all others were needed for attention only
+            tokens = functional.pad(tokens, (0, -len(tokens) % _ROWS))
+            context, states = context[tokens], states[tokens]
         mixed = self.dropout(linear(self.mix, context))
         attended = self.norm(mixed + states)
         wide = self.activation(linear(self.widen, attended.to(dtype)))

@@ -103,7 +103,7 @@ def _pool_packed_states(module, batch, layers, pooling):
     from ._tokens import pool_packed
 
     pooled = {}
-    each = PackedEncoder(module).each(batch, stop=max(layers))
+    each = PackedEncoder(module).each(batch, stop=max(layers), pooling=pooling)
     for i, states in enumerate(each):
         if i in layers:
             pooled[i] = pool_packed(states, batch["lengths"], pooling)

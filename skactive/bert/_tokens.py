@@ -185,19 +185,32 @@ def runs(lengths):
     return list(zip(counts.tolist(), lengths[starts].tolist(), strict=True))
 
 
+def single_tokens(lengths, pooling):
+    """Return the (b,) positions of the tokens that `pooling` takes.
+
+    None if it takes more than one token of each text, or if `pooling` is None.
+    """
+    if isinstance(pooling, tuple) and len(pooling) == 1:
+        (pooling,) = pooling
+    if pooling not in ("cls", "last"):
+        return None
+    return lengths.cumsum(0) - (lengths if pooling == "cls" else 1)
+
+
 def pool_packed(states, lengths, pooling):
     """Pool packed `states` (T, d) into one float32 row per text, (b, d).
 
-    Several values of `pooling` are concatenated.
+    Several values of `pooling` are concatenated. `states` may be those of the single
+    tokens that `pooling` takes, (b, d).
     """
     import torch
 
     if not isinstance(pooling, str):
         parts = [pool_packed(states, lengths, each) for each in pooling]
         return torch.cat(parts, dim=1)
-    if pooling in ("cls", "last"):
-        ends = lengths.cumsum(0)
-        return states[ends - (lengths if pooling == "cls" else 1)].float()
+    tokens = single_tokens(lengths, pooling)
+    if tokens is not None:
+        return (states if len(states) == len(tokens) else states[tokens]).float()
     groups = runs(lengths.tolist())
     # Split, not sliced: each slice would get a whole gradient of its own.
     parts = states.float().split([n_texts * n_tokens for n_texts, n_tokens in groups])

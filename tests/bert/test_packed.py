@@ -72,6 +72,11 @@ def plain_states(model, padded, mask):
     return [state[mask] for state in states]
 
 
+def last_states(encoder, batch, **reach):
+    *_, last = encoder.each(batch, **reach)
+    return last
+
+
 def assert_close(got, expected, tolerance=1e-5):
     for mine, theirs in zip(got, expected, strict=True):
         scale = max(1.0, float(theirs.abs().max()))
@@ -87,6 +92,21 @@ def test_every_layer_is_that_of_transformers(tiny_encoder, kind):
             expected = plain_states(model, padded, mask)
             got = list(PackedEncoder(model).each(packed))
         assert_close(got, expected)
+
+
+@pytest.mark.parametrize("pooling", ["cls", "last", slow(("cls",))])
+@pytest.mark.parametrize("kind", some(KINDS, "Bert", "MPNet"))
+def test_the_last_layer_runs_on_the_pooled_tokens_alone(tiny_encoder, kind, pooling):
+    model = load(tiny_encoder, kind)
+    for lengths in BATCHES.values():
+        padded, packed, mask = both(make_tokens(lengths))
+        ends = np.cumsum(lengths)
+        rows = ends - 1 if pooling == "last" else ends - lengths
+        with torch.no_grad():
+            *below, top = plain_states(model, padded, mask)
+            got = list(PackedEncoder(model).each(packed, pooling=pooling))
+        assert len(got[-1]) == len(lengths)
+        assert_close(got, [*below, top[rows]])
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -124,9 +144,9 @@ def test_a_cut_changes_nothing(tiny_encoder, kind):
         whole = list(encoder.each(packed))
         lengths_only = {"lengths": packed["lengths"]}
         for cut in (0, 1, 2, 3):
-            bottom = encoder.states(packed, stop=cut)
+            bottom = last_states(encoder, packed, stop=cut)
             assert torch.equal(bottom, whole[cut])
-            top = encoder.states(lengths_only, start=cut, entering=bottom)
+            top = last_states(encoder, lengths_only, start=cut, entering=bottom)
             assert torch.equal(top, whole[-1])
 
 
@@ -198,7 +218,7 @@ def test_a_checkpoint_keeps_norms_exact_where_they_are_packed(
     with torch.no_grad():
         states = plain_states(model, padded, mask)
         if PackedEncoder.supports(model):
-            assert_close([PackedEncoder(model).states(packed)], states[-1:], 0.2)
+            assert_close([last_states(PackedEncoder(model), packed)], states[-1:], 0.2)
 
 
 def minilm_tokens(folder):
@@ -228,7 +248,7 @@ def test_gradients_are_those_of_transformers(tiny_encoder, kind, frozen):
     expected = plain_states(model, padded, mask)[-1]
     weights = torch.randn(expected.shape, generator=torch.Generator().manual_seed(0))
     (expected * weights).sum().backward()
-    (PackedEncoder(other).states(packed) * weights).sum().backward()
+    (last_states(PackedEncoder(other), packed) * weights).sum().backward()
     named = dict(other.named_parameters())
     assert any(parameter.grad is not None for parameter in named.values())
     for name, parameter in model.named_parameters():
@@ -253,7 +273,7 @@ def rates_met(model, packed, monkeypatch):
 
     monkeypatch.setattr(functional, "dropout", note_dropout)
     monkeypatch.setattr(functional, "scaled_dot_product_attention", note_attention)
-    PackedEncoder(model).states(packed)
+    last_states(PackedEncoder(model), packed)
     return hidden, attention
 
 
@@ -280,9 +300,11 @@ def test_dropout_moves_the_states_in_training_mode_only(tiny_encoder, kind, wher
     encoder = PackedEncoder(model)
     _, packed, _ = both(make_tokens([6, 4]))
     with torch.no_grad():
-        assert torch.equal(encoder.states(packed), encoder.states(packed))
+        assert torch.equal(last_states(encoder, packed), last_states(encoder, packed))
         model.train()
-        assert not torch.equal(encoder.states(packed), encoder.states(packed))
+        assert not torch.equal(
+            last_states(encoder, packed), last_states(encoder, packed)
+        )
 
 
 def test_weights_are_read_anew_each_time(tiny_encoder):

@@ -1,5 +1,8 @@
 """The same bits with every number of torch's threads."""
 
+import os
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -87,9 +90,13 @@ def test_the_calling_thread_does_it_alone(set_threads, n_threads, device):
 # The bits ----------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("pooling", ["mean", slow("cls")])
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 @pytest.mark.parametrize("kind", ["Bert", "DistilBert", slow("Albert"), slow("MPNet")])
-def test_features(tiny_encoder, same_for_all_threads, kind):
-    features = BertFeatures(tiny_encoder(kind), precision="float32", batch_tokens=64)
+def test_features(tiny_encoder, same_for_all_threads, kind, precision, pooling):
+    features = BertFeatures(
+        tiny_encoder(kind), precision=precision, pooling=pooling, batch_tokens=64
+    )
     same_for_all_threads(lambda: features.transform(TEXTS_80))
 
 
@@ -127,3 +134,19 @@ def test_what_a_classifier_tells(fitted, same_for_all_threads, method):
 def test_draws(tiny_bert, same_for_all_threads, params):
     model = classifier(tiny_bert, **params).fit(TEXTS_80, LABELS_80)
     same_for_all_threads(lambda: model.sample_proba(TEXTS_80))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("capability", ["avx2", "default"])
+def test_with_the_kernels_for_another_processor(capability):
+    """The tests of the bits again, as without AVX-512 and without AVX2."""
+    bits = "test_features or test_training or test_what or test_draws"
+    command = [sys.executable, "-m", "pytest", "-n0", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        [*command, __file__, "-k", bits],
+        env=os.environ | {"ATEN_CPU_CAPABILITY": capability},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout
+    assert " passed" in done.stdout
