@@ -132,6 +132,7 @@ class _Layer:
         self.dropout, self.norm = outer.dropout, outer.LayerNorm
         self.widen = layer.intermediate.dense
         self.activation = layer.intermediate.intermediate_act_fn
+        self.is_gelu = getattr(self.activation, "act", None) is functional.gelu
         self.output = layer.output
 
     def __call__(self, states, groups, bias, tokens=None):
@@ -142,7 +143,9 @@ class _Layer:
             context, states = context[tokens], states[tokens]
         mixed = self.dropout(linear(self.mix, context))
         attended = self.norm(mixed + states)
-        wide = self.activation(linear(self.widen, attended.to(dtype)))
+        wide = linear(self.widen, attended.to(dtype))
+        in_place = self.is_gelu and not wide.requires_grad  # touches less memory
+        wide = torch.ops.aten.gelu_(wide) if in_place else self.activation(wide)
         narrow = self.output.dropout(linear(self.output.dense, wide))
         return self.output.LayerNorm(narrow + attended)
 
