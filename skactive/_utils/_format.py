@@ -4,6 +4,9 @@ import math
 import multiprocessing
 import sys
 import warnings
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
 
 _ALIGN = {"numbers": str.rjust, "text": str.ljust}
 
@@ -73,6 +76,20 @@ def make_frame(columns):
     return pd.DataFrame(columns)
 
 
+# Called with the share of its work that a bar has done.
+_report: ContextVar[Any] = ContextVar("report", default=None)
+
+
+@contextmanager
+def report_progress(report):
+    """Call a function with the share of its work whenever a bar moves, shown or not."""
+    token = _report.set(report)
+    try:
+        yield
+    finally:
+        _report.reset(token)
+
+
 _DELAY = 3.0  # seconds before a bar appears on its own
 
 
@@ -95,7 +112,19 @@ def progress_bar(verbose, **settings):
             from tqdm.autonotebook import tqdm
     else:
         settings |= {"disable": not verbose}
-    return tqdm(**settings)
+    bar = tqdm(**settings)
+    report, total, n_done = _report.get(), settings.get("total"), 0
+    if report is not None and total:
+        update = bar.update
+
+        def update_and_report(n=1):
+            nonlocal n_done
+            n_done += n
+            report(n_done / total)
+            return update(n)
+
+        bar.update = update_and_report
+    return bar
 
 
 def _on_terminal():

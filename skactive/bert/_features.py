@@ -38,7 +38,15 @@ from ._pretrained import first_line, open_checkpoint
 from ._sentences import SentenceModules
 from ._store import FeatureStore, open_store
 from ._surprisal import SurprisalMixin
-from ._tokens import collate, cut, cut_parts, pack, tokenize, warn_of_cuts
+from ._tokens import (
+    collate,
+    cut,
+    cut_parts,
+    make_reader,
+    pack,
+    tokenize,
+    warn_of_cuts,
+)
 
 
 class BertFeatures(
@@ -373,6 +381,11 @@ class BertFeatures(
     def __skactive_recipe__(self):
         """Return what the features depend on besides the text."""
         return EncodingRun(self).recipe()
+
+    def __skactive_reader__(self):
+        """Return a function of a text: how many characters are read, None for all."""
+        run = EncodingRun(self)
+        return make_reader(run.checkpoint, run.max_length)
 
     @property
     def _n_features_out(self):

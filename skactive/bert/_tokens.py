@@ -1,6 +1,7 @@
 """Tokenize, sort by length, cut into batches of a token budget, pad or pack."""
 
 import warnings
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -60,6 +61,33 @@ def tokenize(checkpoint, texts, max_length):
             whole = tokenizer(full, verbose=False)["input_ids"] if full else []
         n_truncated = sum(len(row) > max_length for row in whole)
     return Tokens(ids, types, n_truncated)
+
+
+def make_reader(checkpoint, max_length):
+    """Return a function of a text: the number of characters that are not cut off.
+
+    It is None if nothing is cut off, or if the tokenizer does not tell. The function
+    has a tokenizer of its own, so it never waits for an encoder.
+    """
+    backend = getattr(checkpoint.tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        return lambda text: None
+    n_read = max_length - checkpoint.tokenizer.num_special_tokens_to_add()
+
+    @cache
+    def open_own():
+        with checkpoint.tokenizer_lock:
+            own = type(backend).from_str(backend.to_str())
+        own.no_truncation()
+        return own
+
+    def count_read(text):
+        if len(text) <= n_read:  # a token has a character at least
+            return None
+        encoding = open_own().encode(text, add_special_tokens=False)
+        return encoding.offsets[n_read - 1][1] if len(encoding) > n_read else None
+
+    return count_read
 
 
 def warn_of_cuts(n_truncated, of, max_length, limit, stacklevel):

@@ -1,17 +1,22 @@
 """The command `label`: from a table to a labeled table and a model."""
 
 import json
+import shlex
 import socket
 import sys
 import warnings
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
-from ..labeling import Project, run_prompt, show
-from ..session import LockedError
+from .._utils._format import report_progress
+from ..datasets import JOIN
+from ..labeling import Project, StartDesk, recall_choice, run_prompt, show
+from ..session import LockedError, read_manifest
 from ._encode import add_encoder
+from ._ending import _LABELS, _PREDICTIONS, _SAVING, Ending
 from ._model import ModelSettings, make_learner, one_or_several, say, train_final
 
 NEEDED = {
@@ -37,6 +42,7 @@ class LabelSettings:
     classes_file: str | None
     id: str | None
     suggest: str | None
+    show: list[str] | None
     n_labels: int | None
     annotator: str | None
     folder: str | None
@@ -53,6 +59,32 @@ class LabelSettings:
     def is_large(self):
         """Whether the texts stay in their files."""
         return self.features is not None or Path(self.file).expanduser().is_dir()
+
+    def command(self):
+        """Return the command that continues, as a person would type it."""
+        words = ["skactive", "label", self.file, "--text", *self.text]
+        words += ["--label", *self.label]
+        for name in ("separator", "id", "suggest", "folder", "features"):
+            if (value := getattr(self, name)) is not None:
+                words += [f"--{name}", str(value)]
+        return shlex.join([*words, "--regression"] if self.regression else words)
+
+    def recall(self):
+        """Return the settings with what was chosen on the page, if nothing else is."""
+        path = Path(self.file).expanduser()
+        chosen = recall_choice(path, self.label, self.folder)
+        names = {"n_labels"} if self.n_labels is None else set()
+        if self.separator is None and not self.regression:
+            names |= {"separator", "regression"}
+        return replace(self, **{x: chosen[x] for x in names & chosen.keys()})
+
+    def needs_start(self, project):
+        """Whether the page asks for the classes before a session begins."""
+        is_named = self.classes is not None or self.classes_file is not None
+        is_new = read_manifest(str(project.folder / "session")) is None
+        needs_classes = project.target != "regression"
+        needs_classes = needs_classes and len(project.find_classes()) < 2
+        return is_new and needs_classes and not (is_named or self.terminal)
 
     def make_project(self):
         """Return the project, and raise an error for options that do not fit."""
@@ -82,6 +114,7 @@ class LabelSettings:
             separator=self.separator,
             regression=self.regression,
             large=self.is_large,
+            show=[x for part in self.show or () for x in part.split(",") if x],
         )
 
     def describe_model(self, target):
@@ -107,8 +140,41 @@ def run_label(**options):
     if settings.classes_file is not None:
         about = read_classes(settings.classes_file)
         classes = list(about)
+    settings = settings.recall()
     project = settings.make_project()
     _say_all(project)
+    if settings.needs_start(project):
+        say("the page asks for the classes")
+        begin = partial(_begin, settings, project)
+        return _serve(settings, StartDesk(project, begin, settings.n_labels))
+    _open(settings, project, classes, about)
+    if len(project.session.known_classes) < 2 and project.target != "regression":
+        say(_NO_CLASSES)
+    if not settings.terminal:
+        return _serve(settings, project.desk, project)
+    try:
+        _run_terminal(project.desk)
+        return _finish(settings, project)
+    finally:
+        project.close()
+
+
+def _begin(settings, project, kind, classes, n_labels):
+    """Open and return a project, as the first screen of the page says."""
+    chosen = {"n_labels": n_labels}
+    if kind != project.target:
+        chosen["separator"] = JOIN if kind == "multi-label" else None
+        chosen["regression"] = kind == "regression"
+        project = replace(settings, **chosen).make_project()
+    settings = replace(settings, **chosen)
+    about = {name: text for name, text in classes.items() if text}
+    _open(settings, project, list(classes) or None, about)
+    project.remember(**chosen)
+    return project
+
+
+def _open(settings, project, classes, about):
+    """Open the session and the desk of a project, and say what there is."""
     model = settings.describe_model(project.target)
     try:
         project.open(
@@ -123,26 +189,9 @@ def run_label(**options):
         where = where if url is None else f"at {url}. Use that page, or finish it"
         raise RuntimeError(f"{settings.file} is open {where} first.") from exc
     _say_all(project)
-    try:
-        n_before = len(project.session.labels)
-        n_pool, n_given = len(project.texts), len(project.given)
-        say(f"{n_pool:,} texts, {n_given:,} labels given, {n_before:,} by people")
-        n_classes = len(project.session.known_classes)
-        if n_classes < 2 and project.target != "regression":
-            say(_NO_CLASSES)
-        if settings.terminal:
-            _run_terminal(project.desk)
-        else:
-            _serve(project, settings.port, not settings.no_browser)
-        try:
-            return _finish(project, model)
-        except OSError as exc:
-            raise OSError(
-                f"{exc}. The labels by people are safe in {show(project.folder)}: the "
-                "same command continues"
-            ) from exc
-    finally:
-        project.close()
+    n_before = len(project.session.labels)
+    n_pool, n_given = len(project.texts), len(project.given)
+    say(f"{n_pool:,} texts, {n_given:,} labels given, {n_before:,} by people")
 
 
 def _check_packages():
@@ -155,24 +204,37 @@ def _check_packages():
             )
 
 
-def _serve(project, port, open_browser):
+def _serve(settings, desk, project=None):
     """Serve the page under the address of the last time, if its port is free.
 
-    So a page that is still open goes on.
+    So a page that is still open goes on. It shows what is written in the end. `project`
+    is that of the desk, None for a StartDesk, whose project may never be opened.
     """
-    from ..labeling import recall_address, remember_address, serve
+    from ..labeling import open_page, recall_address, remember_address
 
-    port, token = recall_address(project.folder, port)
+    folder = (project or desk.project).folder
+    port, token = recall_address(folder, settings.port)
 
     def announce(url):
-        if not remember_address(project.folder, url):
-            path = project.folder / "page.json"
-            say(f"{path} is another file: the address is not kept")
+        (project or desk.project).make_folder()
+        if not remember_address(folder, url):
+            say(f"{folder / 'page.json'} is another file: the address is not kept")
         say(f"label at {url}")
         say("Ctrl-C, or Finish on the page, writes the labeled table")
 
     options = {"port": port, "token": token, "announce": announce}
-    serve(project.desk, open_browser=open_browser, **options)
+    try:
+        with open_page(desk, open_browser=not settings.no_browser, **options) as server:
+            if project is None and not desk.has_begun:
+                say("no class was named, so nothing was begun")
+                return 0
+            project = project or desk.project
+            ending = Ending(project, settings.command())
+            server.ending = ending.state
+            return _finish(settings, project, ending)
+    finally:
+        if project is not None:
+            project.close()
 
 
 def _find_page(folder):
@@ -214,17 +276,40 @@ def _hold_warnings():
             show(*warning)
 
 
-def _finish(project, settings):
+def _finish(settings, project, ending=None):
     """Write the labels, then the predictions, then the model."""
+    ending = ending or Ending(project, settings.command())
+    project.report = ending.report
+    try:
+        with report_progress(ending.report):
+            status = _write_all(
+                settings.describe_model(project.target), project, ending
+            )
+        ending.finish()
+        return status
+    except BaseException as exc:
+        ending.finish(str(exc) or type(exc).__name__)
+        if not isinstance(exc, OSError):
+            raise
+        raise OSError(
+            f"{exc}. The labels by people are safe in {show(project.folder)}: the "
+            "same command continues"
+        ) from exc
+
+
+def _write_all(settings, project, ending):
+    """Write what `_finish` says, with the settings of the model."""
     session, n_labeled = project.session, len(project.session.labels)
     stamp = project.stamp(sorted(asdict(settings).items()))
     if project.is_current(stamp):
         say("nothing was answered since the table and the model were written")
         print(f"{project.output}: as it was")
+        ending.add(file=show(project.output), model=show(project.folder / "model"))
         return 0
     failures: list[Exception] = []
     # First what people said: nothing below can lose it.
-    sources = _write(project, failures)
+    ending.begin(_LABELS)
+    sources = _write(project, failures, ending)
     say(f"{n_labeled:,} labels by people, {len(session.skipped):,} skipped")
     if reason := project.reason():
         say(f"the names and descriptions of the classes are {reason}")
@@ -232,14 +317,18 @@ def _finish(project, settings):
         say(f"labels are in {project.output}")
     try:
         data = project.labeled()
-        model, classes = train_final(settings, session, project.folder, data)
+        options = settings, session, project.folder, data, ending.begin
+        model, classes = train_final(*options)
         if model is None:
             say(f"no model yet: it needs {NEEDED[project.target]}")
         else:
             say("predicting the other texts; Ctrl-C leaves them blank")
-            sources = _write(project, failures, model, classes) or sources
+            ending.begin(_PREDICTIONS)
+            sources = _write(project, failures, ending, model, classes) or sources
             say("saving the model")
-            _save(settings, project, model, classes, stamp)
+            ending.begin(_SAVING)
+            _save(settings, project, model, classes, stamp, ending)
+        ending.measure()
     except KeyboardInterrupt:
         say("stopped" if failures else "stopped; the labels are written")
     if failures:
@@ -249,7 +338,7 @@ def _finish(project, settings):
     return 0
 
 
-def _write(project, failures, *model):
+def _write(project, failures, ending, *model):
     """Write the table, and return the numbers of its sources.
 
     After a failure, which is kept, the model can still be saved.
@@ -257,6 +346,7 @@ def _write(project, failures, *model):
     sources = {}
     try:
         sources = project.write(*model)
+        ending.write_labels(sources)
     except (OSError, ValueError) as exc:
         say(f"the table is not written: {exc}")
         failures.append(exc)
@@ -271,14 +361,17 @@ def _say_all(project):
     project.messages.clear()
 
 
-def _save(settings, project, model, classes, stamp):
+def _save(settings, project, model, classes, stamp, ending):
     """Save the model, which takes texts; not if the features cannot be computed."""
     if settings.features is not None:
         model = add_encoder(model, settings.features)
     if model is None:
         say("no model is saved: `skactive encode` did not write the features")
     else:
-        say(f"the model is in {project.save_model(model, classes, stamp)}")
+        saved = project.save_model(model, classes, stamp)
+        say(f"the model is in {saved}")
+        predict = shlex.join(["skactive", "predict", show(saved), "NEW_FILE"])
+        ending.add(model=show(saved), predict=predict)
 
 
 def read_classes(path):

@@ -95,27 +95,30 @@ def _make_head(settings):
     return make_pipeline(features, FewLabelClassifier())
 
 
-def train_final(settings, session, folder, data):
+def train_final(settings, session, folder, data, begin=lambda step: None):
     """Return the model for all labels, and the names of its columns or None.
 
     The model is None without two different labels. `data` are labeled texts, their
-    labels, and texts without a label.
+    labels, and texts without a label. `begin` is called with the name of each step.
     """
     X, y, rest = data
     if len(set(map(repr, y))) < 2:
         return None, None
     if session.models.encoded < 1:
+        begin("features")
         say("computing the features of the other texts; Ctrl-C leaves them blank")
     while session.models.encoded < 1:
         if sys.stderr.isatty():
             say(f"{session.models.encoded:.0%}", end="\r")
         time.sleep(0.2)
     if session.labels:
+        begin("training")
         say(f"training the model on {len(y):,} labels; Ctrl-C leaves out predictions")
         session.refit()
     model, classes = session.learner.estimator_, session.models.newest().classes
     if not _pays(settings, y):
         return model, classes
+    begin("fine-tuning")
     say(f"fine-tuning on {len(y):,} labels; Ctrl-C keeps the model of the session")
     options = {"max_length": settings.max_length, "random_state": 0}
     encoder = settings.model or packaged_model()

@@ -32,8 +32,9 @@ def call(desk: Desk, method: str, arguments: Any) -> tuple[int, Any]:
     Ids travel as JSON texts: JavaScript would round large integers.
     """
     try:
-        if method not in METHODS:
-            raise ValueError(f"'method' must be one of {METHODS}, got {method!r}.")
+        methods = getattr(desk, "methods", METHODS)
+        if method not in methods:
+            raise ValueError(f"'method' must be one of {methods}, got {method!r}.")
         if not isinstance(arguments, dict):
             raise TypeError(f"the arguments must be an object, got {arguments!r:.100}.")
         if "id" in arguments:
@@ -59,7 +60,7 @@ def _write_ids(content):
     content = dict(content)
     if "id" in content:
         content["id"] = json.dumps(content["id"])
-    for key in ("items", "undo"):
+    for key in ("items", "recent", "undo"):
         if key in content:
             content[key] = _write_ids(content[key])
     return content

@@ -14,11 +14,14 @@ from ..datasets import find_files, find_unwritable, to_indicator
 from ..persistence import disarm, save
 from ..session import Desk, LabelingSession, PoolChangedError, read_manifest
 from ._record import (
+    CHOSEN,
+    DESCRIPTIONS,
     LABELED,
     check_record,
     find_folder,
     make_folder,
     plain_folder,
+    read_record,
     show,
     write_output,
     write_record,
@@ -29,6 +32,7 @@ from ._table import ROWS, LargeTable, Table
 _BATCH = 5  # items chosen at a time: few, so that they are of the newest model
 _AUDIT_EVERY = 10  # of so many items, one is drawn at random to measure the accuracy
 _MAX_SIMILARITY = 0.95
+_PART = 1024  # texts that are predicted at a time
 
 
 class Project:
@@ -37,7 +41,8 @@ class Project:
     Rows with a label are training data, and all rows with a text are the pool. The file
     is never changed. `folder` holds the session, the features and the model. For
     several classes per text, `label` names a column for each class, or `separator`
-    separates their names in a cell. A `large` table is a file or a folder of files
+    separates their names in a cell. `show` names columns to show with each text. A
+    `large` table is a file or a folder of files
     whose texts stay there; `id` is its column of ids.
 
     Attributes
@@ -52,7 +57,11 @@ class Project:
         Labels of the file, by the position of the text.
     messages : list of str
         What a person should know about the file.
+    counts : list of dict
+        After `write`, the numbers of texts of each class by the source of their label.
     """
+
+    counts: tuple | list = ()
 
     def __init__(
         self,
@@ -66,17 +75,18 @@ class Project:
         regression=False,
         id=None,
         large=False,
+        show=(),
     ):
         self.path, self.label = Path(file).expanduser(), label
         texts = [text] if isinstance(text, str) else list(text)
-        options = {"separator": separator, "regression": regression}
+        options = {"separator": separator, "regression": regression, "show": show}
         if large:
             self.table = LargeTable(self.path, texts, label, id=id, **options)
         else:
             self.table = Table(self.path, texts, label, **options)
         self.target, self.messages = self.table.target, self.table.messages
         self._suffix = self.table.suffix
-        self._folder = folder
+        self._folder, self.report = folder, lambda share: None
         self._about = {
             "file": self.path.name,
             "text": texts,
@@ -120,7 +130,7 @@ class Project:
         for kind, names in (("class", classes), ("annotator", [annotator])):
             for name in names or ():
                 self.check_words(kind, name)
-        wanted = classes
+        wanted, about = classes, about or read_record(self.folder).get(DESCRIPTIONS)
         resumed = read_manifest(str(self.folder / "session")) is not None
         new = [x for x in known if x not in (classes or known)]
         if new and not resumed:
@@ -138,6 +148,8 @@ class Project:
         self._open_session(learner, annotator, None if resumed else classes)
         if resumed and wanted is not None:
             self._add_classes(wanted)
+        if about:
+            write_record(self.folder, {DESCRIPTIONS: about})
         self.desk = Desk(
             self.session,
             n_labels=n_labels,
@@ -146,9 +158,23 @@ class Project:
             source=self.path.name,
             check_words=self.check_words,
             given=self.given.values(),
+            columns=self._find_columns,
         )
         self._compare_classes()
         return self
+
+    def remember(self, **chosen):
+        """Record what was chosen on the page, for the next time."""
+        write_record(self.folder, {CHOSEN: chosen})
+
+    def _find_columns(self, id):
+        """Return the columns to show with an item, dict of name to str."""
+        (position,) = self.session.state.pool.positions([id]).tolist()
+        return self.table.describe(position)
+
+    def make_folder(self):
+        """Make the folder, so that the address of the page can be kept there."""
+        make_folder(self.folder, self.path)
 
     def _can_be_described(self, classes):
         """Whether the model of a session learns from the names of classes as well."""
@@ -187,7 +213,7 @@ class Project:
 
     def _open_session(self, learner, annotator, classes):
         """Open the session, once the folder is known to be of this project."""
-        make_folder(self.folder, self.path)
+        self.make_folder()
         lock = Lock(self.folder / "lock", f"the project in {show(self.folder)!r}")
         try:
             check_record(self.folder, self._about)
@@ -322,12 +348,15 @@ class Project:
         if not self.table.is_large:  # a second format gets the same rows
             batches = list(batches)
         self._write_output(lambda path: self.table.write(path, batches, known))
+        self.counts = rows.count_classes(known)
         return rows.count()
 
     def _describe(self, rows, model, classes):
         """Yield the cells of the texts, a list of dicts for each part of the pool."""
-        for start in range(0, len(self.texts), ROWS):
-            part = self.texts[start : start + ROWS]
+        size = ROWS if self.table.is_large else _PART
+        for start in range(0, len(self.texts), size):
+            self.report(start / len(self.texts))
+            part = self.texts[start : start + size]
             predicted, scores, _ = predict_labels(model, part, classes, self.target)
             yield [
                 rows.describe(i, self.given.get(i), *cells)

@@ -13,6 +13,7 @@ from .._storage._outputs import find_mode, make_private_folder, write_own
 
 RECORD = "project.json"
 LABELED, PREDICTED = "labeled", "predicted"  # what `label` and `predict` wrote
+CHOSEN, DESCRIPTIONS = "chosen", "descriptions"  # on the first screen of the page
 _OURS = ("model", "model.json")  # files that a project replaces
 _KINDS = {
     "single-label": "one class per text",
@@ -81,6 +82,18 @@ def make_folder(folder, path):
             f"argument --folder: must be a folder to write into, got {str(folder)!r} "
             f"({exc.strerror}). Name another one."
         ) from exc
+
+
+def recall_choice(path, labels, folder=None):
+    """Return what was chosen on the first screen of the page, dict; empty for none.
+
+    `labels` are the columns of the labels, and `folder` is that of the project or None.
+    """
+    with suppress(ValueError):  # said when the project is opened
+        about = {"file": path.name, "label": labels}
+        folder = _choose(path, about) if folder is None else Path(folder).expanduser()
+        return read_record(folder).get(CHOSEN, {})
+    return {}
 
 
 def check_record(folder, about):
@@ -152,8 +165,8 @@ def read_record(folder):
         good = good and record["target"] in _KINDS
         good = good and all(isinstance(name, str) for name in names)
         good = good and all(isinstance(x, str | None) for x in options)
-        wrote = [record.get(key, {}) for key in (LABELED, PREDICTED)]
-        good = good and all(isinstance(x, dict) for x in wrote)
+        keys = LABELED, PREDICTED, CHOSEN, DESCRIPTIONS
+        good = good and all(isinstance(record.get(key, {}), dict) for key in keys)
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (ValueError, LookupError, TypeError, RecursionError):

@@ -5,7 +5,7 @@ import os
 import re
 from collections import Counter
 
-from .._utils._labels import is_names, list_classes
+from .._utils._labels import is_names, key_of, list_classes
 from ..datasets import is_untyped, write_table
 from ..session import escape
 
@@ -26,7 +26,7 @@ class Rows:
         names = [*list_classes(given), *session.known_classes]
         self._places = {name: i for i, name in enumerate(dict.fromkeys(names))}
         self._said = _collect(session)
-        self._sources = Counter()
+        self._sources, self._classes = Counter(), Counter()
 
     def describe(self, position, given, predicted, score):
         """Return the cells of the item at a position of the pool.
@@ -42,8 +42,19 @@ class Rows:
             cells |= {"label_source": "given", "label": given}
         elif "label_source" not in said and predicted is not None:
             cells |= {"label_source": "model", "label": predicted}
-        self._sources[cells.get("label_source")] += 1
+        source, label = cells.get("label_source"), cells.get("label")
+        self._sources[source] += 1
+        for name in list_classes([] if label is None else [label]):
+            self._classes[source, key_of(name)] += 1
         return cells
+
+    def count_classes(self, names):
+        """Return the numbers of texts of each class by source, list of dict."""
+        return [
+            {"name": name}
+            | {x: self._classes[x, key_of(name)] for x in ("given", "person", "model")}
+            for name in names
+        ]
 
     def count(self):
         """Return the numbers of rows by the source of their label."""

@@ -5,9 +5,10 @@ import json
 import re
 import secrets
 import threading
+import time
 import webbrowser
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,12 @@ HEADERS = {
 
 
 class LabelingServer(HttpServer):
-    """Serve the page of a desk on 127.0.0.1, on `port` or on a free one."""
+    """Serve the page of a desk on 127.0.0.1, on `port` or on a free one.
+
+    `ending` is None or returns what the pages show after the end, a JSON object.
+    """
+
+    ending: Callable[[], Any] | None = None
 
     def __init__(
         self, desk: Desk, *, port: int | None = None, token: str | None = None
@@ -55,6 +61,7 @@ class LabelingServer(HttpServer):
         self.desk = desk
         self.token = secrets.token_urlsafe(16) if token is None else check_token(token)
         self.finished = False
+        self._is_over, self._n_calls = threading.Event(), 0
         # Each page that is looked at waits for changes in a thread.
         self._waiting = anyio.CapacityLimiter(200)
         super().__init__(Guard(make_app(self._list_routes()), self.token), bind(port))
@@ -79,25 +86,48 @@ class LabelingServer(HttpServer):
         arguments = await read_json(request, MAX_BODY)
         if method == "finish":
             self.finished = True
-            self.ask_to_stop()
+            self._is_over.set()
             return respond(200, None)
-        make = partial(call, self.desk, method, arguments)
-        return respond(*await anyio.to_thread.run_sync(make))
+        self._n_calls += 1
+        try:
+            if self._is_over.is_set():  # a page keeps its answer for the next time
+                return respond(503, {"error": "The session was finished."})
+            make = partial(call, self.desk, method, arguments)
+            return respond(*await anyio.to_thread.run_sync(make))
+        finally:
+            self._n_calls -= 1
+
+    def wait(self):
+        """Wait until a person finishes, or Ctrl-C; then no call changes anything."""
+        try:
+            while not self._is_over.wait(0.2) and self._thread.is_alive():
+                pass
+        finally:
+            self._is_over.set()
+            while self._n_calls:
+                time.sleep(0.01)
 
     async def send_events(self, request):
         """Return a stream of the versions of the desk."""
         return StreamingResponse(self._events(), media_type="text/event-stream")
 
     async def _events(self):
-        version = -1
+        version, shown = -1, None
         yield "retry: 500\n\n"
         while not self.stopping:
-            new = await anyio.to_thread.run_sync(
-                self.desk.wait, version, 0.5, limiter=self._waiting
-            )
-            if new != version:
-                version = new
-                yield f"data: {version}\n\n"
+            if self._is_over.is_set():
+                await anyio.sleep(0.2)
+            else:
+                new = await anyio.to_thread.run_sync(
+                    self.desk.wait, version, 0.5, limiter=self._waiting
+                )
+                if new != version:
+                    version = new
+                    yield f"data: {version}\n\n"
+            ending = self.ending and json.dumps(self.ending())
+            if ending != shown:
+                shown = ending
+                yield f"event: ending\ndata: {ending}\n\n"
         yield f"event: stop\ndata: {json.dumps(self.finished)}\n\n"
 
 
@@ -176,15 +206,29 @@ def serve(
     >>> print("finished by the button" if finished else "interrupted")
     finished by the button
     """
+    options = {"port": port, "token": token, "announce": announce}
+    with open_page(desk, open_browser=open_browser, **options) as server:
+        return server.finished
+
+
+@contextmanager
+def open_page(
+    desk, *, port=None, open_browser=True, token=None, announce=None
+) -> Iterator[LabelingServer]:
+    """Show the page of a desk, and yield its server after the end; see `serve`.
+
+    Until the block ends, the pages show what `ending` of the server returns.
+    """
     check_bool("open_browser", open_browser)
     server = LabelingServer(desk, port=port, token=token)
     if announce is not None:
         announce(server.url)
     if open_browser:  # the bound socket queues the browser's request
         threading.Thread(target=webbrowser.open, args=[server.url], daemon=True).start()
-    with suppress(KeyboardInterrupt):  # uvicorn repeats the signal when it has stopped
-        server.run()
-    return server.finished
+    with server:
+        with suppress(KeyboardInterrupt):
+            server.wait()
+        yield server
 
 
 def recall_address(folder, port=None):

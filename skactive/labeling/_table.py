@@ -53,8 +53,8 @@ class Table:
     encode: str | None = "background"  # how a session computes the features
     fallback: str | None = ".jsonl"  # the format for what another cannot hold
 
-    def __init__(self, path, texts, label, *, separator, regression):
-        self.path, self._names = path, texts
+    def __init__(self, path, texts, label, *, separator, regression, show=()):
+        self.path, self._names, self._shown = path, texts, list(show)
         self.labels = [label] if isinstance(label, str) else list(label)
         self.suffix, self.messages = path.suffix, []
         self._separator, self._stripped = separator, set()
@@ -79,7 +79,7 @@ class Table:
                 self.messages.append(f"a column {label!r} is added; the file has none")
             new = []
         others = [name for name in self._names if name not in self.labels]
-        read_cells(self.path, [*new, *others])
+        read_cells(self.path, [*new, *others, *self._shown])
         if odd := [label for label in self.labels if label in self._names]:
             raise ValueError(
                 f"'label' must be another column than the texts, got {odd[0]!r}."
@@ -106,6 +106,12 @@ class Table:
         self.texts = [texts[row][0] if single else texts[row] for row in self.rows]
         for name in self._names:
             self._check_characters(name)
+
+    def describe(self, position):
+        """Return the cells to show with a text, dict of column to str."""
+        row = self.rows[position] if self._shown else None
+        cells = {name: self.columns[name][row] for name in self._shown}
+        return {name: str(x) for name, x in cells.items() if not is_missing(x)}
 
     def _check_characters(self, column):
         """Refuse halves of characters, which no encoder reads, and count NULs."""
@@ -261,6 +267,10 @@ class LargeTable(Table):
     def __init__(self, path, texts, label, *, id, **options):
         self._id = id
         super().__init__(path, texts, label, **options)
+        if self._shown:
+            raise ValueError(
+                f"argument --show: must be left out with --features, got {self._shown}."
+            )
         self.suffix = ".parquet"
 
     def _read(self):

@@ -13,6 +13,7 @@ from typing import Any, TypeVar, cast
 
 from .._utils._containers import take_row
 from .._utils._labels import key_of, list_classes, predict_labels
+from .._utils._pipelines import split_estimator
 from .._utils._repeatable import lower_priority, synchronized
 from .._utils._sklearn import check_count
 from ._agreement import compare_suggestions
@@ -23,6 +24,7 @@ KEYS = "123456789abcdeghijklmopqrtvwxyz"  # s, u, f and n are commands
 _STALE_SECONDS = 90.0  # of inactivity, after which items are released
 _MOST_CLIENTS = 1000  # front ends that are remembered
 _MOST_ANNOTATORS = 100  # people who have texts waiting for them
+_N_RECENT = 5  # answers that are shown with the next item
 _MOST_CHARACTERS = 100  # of the name of a person or a front end
 
 # Arguments that become words of a result.
@@ -93,6 +95,8 @@ class Desk:
         is recorded. Raises a ValueError for what a result cannot hold.
     given : iterable of labels, default=()
         Labels from before the session. They are counted with the answers of each class.
+    columns : callable, default=None
+        Called with the id of an item; returns a dict of name to str to show beside it.
 
     Notes
     -----
@@ -132,6 +136,7 @@ class Desk:
         source: str | None = None,
         check_words: Callable[[str, str], Any] | None = None,
         given: Iterable[Any] = (),
+        columns: Callable[[Any], dict[str, str]] | None = None,
     ) -> None:
         self.session = session
         self._state, self._models = session.state, session.models
@@ -145,6 +150,9 @@ class Desk:
         }
         self._source = os.path.basename(session.folder) if source is None else source
         self._given = list_classes(given)
+        self._columns = columns or (lambda id: {})
+        self._predicted: dict[Any, Any] = {}  # id -> what was shown before its answer
+        self._reader = _Reader(self._models.estimator)
         self._leases: dict[Any, str] = {}  # (annotator, id) -> its front end
         self._seen: dict[str, float] = {}  # front end -> time of its last call
         self._jobs: dict[Any, Any] = {}  # what runs in the background, by its name
@@ -176,8 +184,8 @@ class Desk:
         -------
         state : dict
             The target, classes with their keys and counts, progress, the model, the
-            agreement with the suggestions, the estimate in one line, and what `undo`
-            would undo.
+            agreement with the suggestions, the estimate in one line, the last answers
+            with the prediction that was shown, and what `undo` would undo.
         """
         state, models, who = self._state, self._models, self._who(annotator)
         labels, learner = self.session.labels, models.newest().learner
@@ -205,6 +213,7 @@ class Desk:
             },
             "suggestions": compare_suggestions(labels, self._suggestions),
             "estimate": self._estimate,
+            "recent": self._list_recent(who),
             "undo": undo and _describe_event(undo),
             "done": not self.session.queue.has_more(who),
         }
@@ -332,6 +341,7 @@ class Desk:
         Returns
         -------
         item : dict
+            "read" is the number of characters that the encoder reads, None for all.
         """
         return self._items([id])[0]
 
@@ -346,6 +356,8 @@ class Desk:
         predicted = predicted or zip(*self._predict(texts), strict=True)
         for id, text, (label, score, top) in zip(ids, texts, predicted, strict=True):
             answer = state.answers.get(id)
+            if answer is None and label is not None:
+                self._predicted[id] = label
             items.append(
                 {
                     "id": id,
@@ -354,6 +366,8 @@ class Desk:
                     "probability": score,
                     "top": top,
                     "held_out": held_out,
+                    "columns": self._columns(id),
+                    "read": self._reader.count(text),
                     "suggestion": self._suggestions.get(id),
                     "label": answer and answer.label,
                     "annotator": answer and answer.annotator,
@@ -680,6 +694,30 @@ class Desk:
 
     # Parts of the state ---------------------------------------------------------------
 
+    def _list_recent(self, annotator):
+        """Return the last answers and skips of an annotator, the newest first."""
+        state, found = self._state, {}
+        for event in reversed(state.undoable):
+            is_own = event.get("by") == annotator and event["event"] in ("tell", "skip")
+            if is_own and len(event["ids"]) == 1:
+                found.setdefault(event["ids"][0])
+            if len(found) == _N_RECENT:
+                break
+        return [self._describe_answer(id) for id in found]
+
+    def _describe_answer(self, id):
+        """Return what was said about an item, and what the model said before."""
+        with self._lock:
+            state = self._state
+            text = take_row(state.pool.X, int(state.pool.positions([id])[0]))
+            answer = state.answers.get(id)
+        return {
+            "id": id,
+            "label": answer and answer.label,
+            "predicted": self._predicted.get(id),
+            "text": (text if isinstance(text, str) else text[0])[:200],
+        }
+
     def _describe_classes(self, labels):
         if self.target == "regression":
             return []
@@ -760,3 +798,24 @@ def _describe_event(event):
         "label": labels[0] if len(labels) == 1 else None,
         "name": event.get("new", event.get("added", event.get("removed"))),
     }
+
+
+class _Reader:
+    """Tells how many characters of a text an encoder reads; None for all, or unknown.
+
+    The encoder is looked for at the first text.
+    """
+
+    def __init__(self, estimator):
+        front, _ = split_estimator(estimator)
+        steps = [] if front is None else [step for _, step in front.steps]
+        self._steps = [x for x in steps if hasattr(x, "__skactive_reader__")]
+        self._read = None
+
+    def count(self, text):
+        """Return the number of characters of a text."""
+        if not self._steps or not isinstance(text, str):
+            return None
+        if self._read is None:
+            self._read = self._steps[0].__skactive_reader__()
+        return self._read(text)

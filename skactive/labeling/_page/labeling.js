@@ -2,7 +2,7 @@
 // page and the notebook widget differ only in the desk that they pass.
 //
 // A desk has `call(method, args) -> {status, content}` (rejects if nothing answers),
-// `listen({changed, stopped, lost}) -> stop`, and `leave(client)`.
+// `listen({changed, stopped, ending, lost}) -> stop`, and `leave(client)`.
 // Texts and names reach the document as text nodes only.
 
 const h = (tag, attributes = {}, ...children) => {
@@ -14,18 +14,36 @@ const h = (tag, attributes = {}, ...children) => {
   element.append(...children.flat(2).filter((child) => child != null));
   return element;
 };
+const bar = (label) => h("div", { class: "bar", role: "progressbar", "aria-label": label, "aria-valuemin": "0", "aria-valuemax": "100" }, h("div", {}));
+const fill = (element, share) => {  // null: nobody knows how far
+  element.classList.toggle("unknown", share === null);
+  element.firstChild.style.width = `${100 * Math.min(1, share ?? 1)}%`;
+  if (share === null) element.removeAttribute("aria-valuenow"); else element.setAttribute("aria-valuenow", Math.round(100 * Math.min(1, share)));
+  return element;
+};
 const kbd = (key) => h("kbd", { "aria-hidden": "true" }, key);
 const encode = (value) => JSON.stringify(value);
 const say = (label) => (Array.isArray(label) ? label.join(" + ") || "no class" : String(label));
 const percent = (p) => `${Math.round(100 * p)} %`;
 const short = (number) => String(Number(number.toPrecision(4)));
 const plural = (n, word) => `${n.toLocaleString("en")} ${word}${n === 1 ? "" : "s"}`;
+const HUES = 8;
+const hue = (element, place) => { element.style.setProperty("--hue", place < 0 ? "var(--line)" : `var(--hue-${place % HUES})`); return element; };
+const breakable = (name) => say(name).split(/(?<=[_\-/])/).flatMap((part, i) => (i ? [h("wbr"), part] : [part]));  // between words only
 const brief = (text) => (Array.isArray(text) ? text.join(" | ") : text).slice(0, 200);
 const describeUndo = ({ event, label, name }, classes) => ({
   tell: `The answer${label === null ? "" : ` ${say(label)}`} was taken back.`, skip: "The text is not skipped any more.", rename: `The new name ${name} was taken back.`,
   add: classes.some((entry) => entry.name === name) ? `The class ${name} stays: it has labels.` : `The class ${name} was removed again.`, remove: `The class ${name} is there again.`,
 }[event] ?? "The last step was taken back.");
-const splitNames = (text) => [...new Set(text.split(/[,\n]/).map((name) => name.trim()).filter(Boolean))];
+const unread = (text, read) => {  // what the encoder does not read is marked
+  if (read === null) return [text];
+  const place = Array.from(text).slice(0, read).join("").length;  // read counts characters, not UTF-16 units
+  return [text.slice(0, place), h("span", { class: "unread", title: "The model does not read this part." }, text.slice(place))];
+};
+const parseClasses = (text) => new Map(text.split("\n").flatMap((line) => {  // "name: description", or names with commas
+  const [, name, about] = line.match(/^([^:]+):\s(.*)$/) ?? [];
+  return name === undefined ? line.split(",").map((part) => [part.trim(), ""]) : [[name.trim(), about.trim()]];
+}).filter(([name]) => name));
 const newId = () => `${Date.now().toString(36)}-${Math.random().toString(36).slice(2)}`;
 const explain = (error) => (error?.name === "TimeoutError" ? "No reply for 20 seconds: the program is busy." : "No connection.");
 const RETRY = 1000, MANY = 9;
@@ -138,7 +156,8 @@ class Labeling {
     await this.outbox.adopt();
     this.closers.push(this.desk.listen({
       changed: (version) => this.changed(version),
-      stopped: (finished) => { this.stopped = finished; this.lost = this.away = true; this.showFault(); },
+      stopped: (finished) => { this.stopped = finished; this.lost = this.away = true; if (finished) this.end(); this.showFault(); },
+      ending: (result) => this.end(result),
       lost: (asleep) => { this.away = true; this.lost = !asleep; this.showFault(); },
     }));
   }
@@ -164,6 +183,7 @@ class Labeling {
   }
   setLost(lost) { this.lost = lost; this.showFault(); }
   async changed(version) {  // also after the connection came back
+    if (this.ended) return this.options.restart();  // the same command goes on
     const returned = this.away;
     this.away = false;
     this.stopped = null;
@@ -206,7 +226,7 @@ class Labeling {
     this.state = state;
     this.showState();
   }
-  get starting() { return !this.numeric && this.state.classes.length < 2; }  // the classes come first
+  get starting() { return Boolean(this.state.start) || (!this.numeric && this.state.classes.length < 2); }  // the classes come first
   get several() { return this.state?.target === "multi-label"; }
   get numeric() { return this.state?.target === "regression"; }
   get chosen() { return this.state.classes.map(({ name }) => name).filter((name) => this.selected.has(encode(name))); }
@@ -330,6 +350,7 @@ class Labeling {
     }
     const role = target.getAttribute?.("role"), inClasses = role === "radio" || role === "checkbox";
     if (inClasses && this.moveFocus(event)) return;
+    if (this.ui.recent.contains(target) && this.moveInRecent(event)) return;
     const saves = key === "Enter" && role === "checkbox";  // Space checks it
     if ((key === " " || key === "Enter") && !saves && target.matches?.("button")) return;  // it is pressed
     if (this.numeric && /^[-+.,0-9]$/.test(key)) return this.ui.number.focus();  // which gets the key
@@ -337,6 +358,7 @@ class Labeling {
     const command = {
       " ": () => this.accept(), s: () => this.skip(), ArrowRight: () => this.skip(),
       u: () => this.undo(), ArrowLeft: () => this.undo(), f: () => this.flag(), n: () => this.openNote(),
+      ArrowUp: !this.ui.text.scrollTop && !this.ui.recent.hidden && (() => this.ui.recent.lastElementChild.firstChild.focus()),
       "?": () => this.openHelp(), "/": () => this.openFilter(), Escape: () => (this.selected.size ? this.uncheck() : this.visiting && this.leave()),
       Enter: (this.several || this.numeric) && (() => this.submit()),
     }[key] || (entry && (() => this.choose(entry.name)));
@@ -390,26 +412,29 @@ class Labeling {
     filter.hidden = all.length <= MANY && !this.filtering;
     classes.setAttribute("role", this.several ? "group" : "radiogroup");
     classes.hidden = this.numeric;
-    classes.classList.toggle("few", all.length <= 6);
+    classes.dataset.columns = all.length > MANY ? "" : { 1: 1, 2: 2, 4: 2 }[all.length] ?? 3;
     this.root.classList.toggle("many", all.length > MANY);
     const shown = this.matches;
     const likely = new Map(this.hidden || !item ? [] : (item.top ?? []).map(([label, p]) => [encode(label), p]));
+    const prediction = this.hidden || !item || item.held_out ? null : item.prediction, expected = new Set((Array.isArray(prediction) ? prediction : prediction === null ? [] : [prediction]).map(encode));
     const old = this.buttons;
     this.buttons = new Map(shown.map((entry, i) => {
       const id = encode(entry.name);
       const button = old.get(id) ?? h("button", { type: "button", role: this.several ? "checkbox" : "radio", onclick: () => this.choose(entry.name) });
       const p = likely.get(id), given = item !== null && item.label !== null && encode(item.label) === id;
-      const checked = this.several ? this.selected.has(id) : given;
-      const look = encode([entry, p, checked]);
+      const checked = this.several ? this.selected.has(id) : given, predicted = expected.has(id);
+      const look = encode([entry, p, checked, predicted]);
       if (button.look !== look) {
         button.look = look;
         button.title = entry.description;
         button.setAttribute("aria-checked", checked);
+        button.classList.toggle("predicted", predicted);
+        button.style.setProperty("--share", p ?? 0);
+        hue(button, all.indexOf(entry));
         if (entry.key) button.setAttribute("aria-keyshortcuts", entry.key);
         button.replaceChildren(
-          entry.key ? kbd(entry.key) : h("span", {}), h("span", { class: "name", dir: "auto" }, say(entry.name)),
-          h("span", { class: "share", title: "Probability of the prediction" }, p >= 0.005 ? [h("span", { class: "sr" }, "predicted "), percent(p)] : ""),
-          h("span", { class: "count", title: plural(entry.count, "label") }, String(entry.count), h("span", { class: "sr" }, entry.count === 1 ? " label" : " labels")));
+          entry.key ? kbd(entry.key) : h("span", {}), h("span", { class: "name", dir: "auto" }, breakable(entry.name)),
+          h("span", { class: "share" }, predicted && !this.several ? kbd("Space") : null, p >= 0.005 ? [h("span", { class: "sr" }, "predicted "), percent(p)] : ""));
       }
       button.tabIndex = i ? -1 : 0;
       button.classList.toggle("first", i === 0 && this.filterText.trim() !== "");
@@ -447,12 +472,14 @@ class Labeling {
       h("button", { type: "button", onclick: action, "aria-keyshortcuts": key && key.toUpperCase(), ...extra }, key ? kbd(key) : null, text);
     const act = (text, action, key, extra) => button(text, () => { action(); if (!this.dialog.open) ui.text.focus(); }, key, extra);
     ui.source = h(page ? "h1" : "h3", { class: "source", dir: "auto" });
-    ui.theme = button("Theme", () => this.setTheme({ auto: "light", light: "dark", dark: "auto" }[this.theme]), null, { class: "link" });
+    ui.theme = button("Theme", () => this.setTheme({ auto: "light", light: "dark", dark: "auto" }[this.theme]), null, { class: "link theme" });
     ui.edit = button("Classes", () => this.openClasses());
-    ui.nav = h("nav", { "aria-label": "Tools" }, button("History", () => this.openList("history")), button("Check these", () => this.openList("check")),
+    ui.guideButton = button("Guide", () => this.setGuide(!this.guided), null, { class: "wide", "aria-expanded": "false" });
+    ui.nav = h("nav", { "aria-label": "Tools", onclick: () => this.setMenu(false) }, page ? ui.guideButton : null, button("History", () => this.openList("history")), button("Check these", () => this.openList("check")),
       button("Search", () => this.openList("search")), ui.edit, button("Help", () => this.openHelp(), "?"),
-      this.options.finish ? button("Finish", () => this.openFinish(), null, { class: "primary" }) : null);
-    ui.bar = h("progress", { max: "1", "aria-label": "Progress" });
+      this.options.finish ? button("Finish", () => this.openFinish(), null, { class: "finish" }) : null);
+    ui.menu = button("Menu", () => this.setMenu(!this.root.classList.contains("menu-open")), null, { class: "menu", "aria-expanded": "false" });
+    ui.bar = bar("Progress");
     ui.progress = h("span", {});
     ui.row = h("div", { class: "done" }, ui.bar, ui.progress);
     ui.estimate = h("p", { class: "estimate" });
@@ -461,10 +488,13 @@ class Labeling {
     ui.status = h("div", { class: "sr", role: "status", "aria-live": "polite" });
     ui.mode = h("div", { class: "mode", hidden: true });
     ui.text = h("div", { class: "text", tabindex: "0", role: "region", "aria-label": "Text to label", "aria-live": "polite" });
+    ui.columns = h("dl", { class: "columns", hidden: true });
+    ui.card = h("div", { class: "card" }, ui.text, ui.columns);
+    ui.recent = h("ol", { class: "recent", "aria-label": "Last answers" });
+    ui.guide = h(page ? "aside" : "div", { class: "guide", "aria-label": "Guide", tabindex: "0" });
+    ui.ending = h("section", { class: "ending", "aria-label": "Result", hidden: true });
     ui.guess = h("div", { class: "guess" });
-    ui.start = this.form("Which classes? Separate them by commas, or write one per line.", "", (text) => this.begin(text), "Start",
-      h("textarea", { rows: "4", onkeydown: (event) => this.onStartKey(event) }));
-    ui.start.hidden = true;
+    this.buildStart();
     ui.filter = h("input", { type: "search", class: "filter", placeholder: "Type to find a class; Enter takes the first  ( / )", "aria-label": "Find a class",
       autocomplete: "off", spellcheck: "false", oninput: () => { this.filterText = ui.filter.value; this.showClasses(); this.announce(plural(this.buttons.size, "class").replace("classs", "classes")); } });
     ui.classes = h("div", { class: "classes", role: "radiogroup", "aria-label": "Classes" });
@@ -481,15 +511,26 @@ class Labeling {
     ui.annotator = button("", () => this.openName(), null, { class: "link" });
     ui.facts = h("span", {});
     this.dialog = h("dialog", { onclose: () => { this.dialog.replaceChildren(); (this.opener?.isConnected ? this.opener : ui.text).focus(); } });
-    this.main = h(page ? "main" : "div", { class: "work" }, ui.start, ui.text, ui.guess, ui.filter, ui.classes, ui.nomatch, ui.save, ui.actions,
-      h("div", { class: "alerts" }, ui.fault, ui.warning));
+    this.main = h(page ? "main" : "div", { class: "work" }, ui.start, ui.ending, ui.recent, ui.mode, ui.card, h("div", { class: "alerts" }, ui.fault, ui.warning),
+      ui.guess, ui.filter, ui.classes, ui.nomatch, ui.save, ui.actions);
     this.root.classList.add("skactive");
     this.root.classList.toggle("skactive-whole", Boolean(page));
     if (!page) this.root.dataset.lmSuppressShortcuts = "true";  // those of JupyterLab
     this.root.replaceChildren(
-      h(page ? "header" : "div", { class: "top" }, ui.source, ui.nav, ui.row, ui.mode), this.main,
+      h(page ? "header" : "div", { class: "top" }, ui.source, ui.row, ui.menu, ui.nav), h("div", { class: "body" }, this.main, page ? ui.guide : null),
       h(page ? "footer" : "div", { class: "foot" }, ui.estimate, h("label", {}, ui.show, " Show predictions"), ui.theme, ui.annotator, ui.facts), ui.status, this.dialog);
+    this.setGuide(memory.get("guide") !== "closed", false);
     this.setHidden(this.hidden);
+  }
+  setMenu(open) {  // on a phone
+    this.root.classList.toggle("menu-open", open);
+    this.ui.menu.setAttribute("aria-expanded", open);
+  }
+  setGuide(open, remember = true) {  // the classes beside the text, on a wide window
+    this.guided = open;
+    this.root.classList.toggle("guided", open);
+    this.ui.guideButton.setAttribute("aria-expanded", open);
+    if (remember) memory.set("guide", open ? "open" : "closed");
   }
   setTheme(theme) {
     this.theme = theme;
@@ -521,7 +562,7 @@ class Labeling {
     if (!kept) this.outbox.fault = "";
     const reason = this.stopped === null || !this.lost ? trouble : this.stopped ? "The session was finished." : "The program that shows this page was stopped.";
     const text = kept && trouble ? `${reason} ${plural(kept, "answer")} kept in this browser, not yet stored. Trying again …`
-      : this.lost ? `${reason} ${this.stopped ? "All answers are stored. You can close this page." : "All answers are stored. The page goes on when it is back."}` : "";
+      : this.ended ? "" : this.lost ? `${reason} ${this.stopped ? "All answers are stored. You can close this page." : "All answers are stored. The page goes on when it is back."}` : "";
     if (fault.textContent !== text) fault.textContent = text;
     fault.hidden = !text;
     fault.classList.toggle("calm", this.stopped === true && !kept);
@@ -530,8 +571,7 @@ class Labeling {
     const { state, ui } = this, { n_labels: wanted, n_labeled: done, model, suggestions } = state;
     ui.source.textContent = state.source || "Labeling";
     ui.bar.hidden = wanted === null;
-    ui.bar.max = wanted ?? 1;
-    ui.bar.value = Math.min(done, ui.bar.max);
+    fill(ui.bar, done / (wanted || 1));
     ui.progress.textContent = wanted === null ? plural(done, "label") : `${done} of ${wanted}${done >= wanted ? ": goal reached" : ""}`;
     ui.estimate.textContent = state.estimate;
     ui.annotator.textContent = `Annotator: ${this.annotator ?? state.annotator ?? "no name"}`;
@@ -542,11 +582,9 @@ class Labeling {
       state.n_skipped ? `${state.n_skipped} skipped` : null, state.n_flagged ? `${state.n_flagged} flagged` : null, agreement,
     ].filter(Boolean).join(" · ");
     if (this.options.page) document.title = `${wanted === null ? done : `${done}/${wanted}`} ${state.source || "Labeling"}`;
-    if (ui.start.hidden === this.starting) {
-      ui.start.hidden = !this.starting;
-      this.root.classList.toggle("starting", this.starting);
-      if (this.hasFocus() && !this.dialog.open) (this.starting ? ui.start.querySelector("textarea") : ui.text).focus();
-    }
+    if (ui.start.hidden === this.starting) this.showStart();
+    this.showRecent();
+    this.showGuide();
     this.showClasses();
     if (!this.item) this.showItem(false);
   }
@@ -562,7 +600,10 @@ class Labeling {
       this.since = performance.now();
       if (this.filterText || this.filtering) this.clearFilter();
       const texts = item === null ? [] : Array.isArray(item.text) ? item.text : [item.text];
-      ui.text.replaceChildren(...texts.map((text) => h("p", { dir: "auto" }, text)));
+      ui.text.replaceChildren(...texts.map((text) => h("p", { dir: "auto" }, unread(text, item.read ?? null))));
+      const columns = Object.entries(item?.columns ?? {});
+      ui.columns.hidden = !columns.length;
+      ui.columns.replaceChildren(...columns.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", { dir: "auto" }, /^https?:\/\/\S+$/.test(value) ? h("a", { href: value, target: "_blank", rel: "noreferrer" }, value) : value))));
       ui.text.scrollTop = 0;
       if (focus && !this.dialog.open && !this.starting) ui.text.focus({ preventScroll: true });
     }
@@ -570,24 +611,98 @@ class Labeling {
       ui.text.replaceChildren(h("p", { class: "note" }, this.state.done ? "No text is left to label." : this.lost ? "The next text comes when the connection is back." : "The next text is being chosen …"));
     }
     ui.mode.hidden = !this.visiting;
-    ui.row.hidden = !ui.mode.hidden;
     if (this.visiting) {
       const what = item.label === null ? "This text is not labeled." : `Labeled ${say(item.label)}${item.annotator ? ` by ${item.annotator}` : ""}. ${this.numeric ? "Type another number" : "Choose a class"} to correct it.`;
       ui.mode.replaceChildren(what, " ", h("button", { type: "button", class: "link", onclick: () => this.leave() }, "Back ", kbd("Esc")));
     }
     const accept = (name, label, extra, key) => h("button", { type: "button", onclick: () => { this.answer(label); ui.text.focus(); } },
       key ? kbd("Space") : null, `${name} `, h("b", { dir: "auto" }, this.numeric ? short(label) : say(label)), extra);
-    const predicted = item && !this.hidden && item.prediction !== null;
-    const suggested = item && item.suggestion !== null;
+    const predicted = item && !this.hidden && item.prediction !== null, suggested = item && item.suggestion !== null;
+    const onButton = !this.several && !this.numeric && this.state.classes.length <= MANY && !item?.held_out;  // the class's own button shows the prediction
     ui.guess.replaceChildren(...[
-      predicted ? accept(item.held_out ? "Model without it:" : "Prediction:", item.prediction, item.probability === null ? "" : ` ${percent(item.probability)}`, true) : null,
+      predicted && !onButton ? accept(item.held_out ? "Model without it:" : "Prediction:", item.prediction, item.probability === null ? "" : ` ${percent(item.probability)}`, true) : null,
       suggested ? accept("Suggestion:", item.suggestion, "", !predicted) : null,
-      ...(predicted && !this.several && this.state.classes.length > MANY ? item.top.slice(1, 3) : []).map(([label, p]) => h("span", { class: "other" }, accept("or", label, ` ${percent(p)}`))),
+      ...(predicted && !onButton && !this.several ? item.top.slice(1, 3) : []).map(([label, p]) => h("span", { class: "other" }, accept("or", label, ` ${percent(p)}`))),
       !predicted && !suggested ? h("span", { class: "note" }, this.hidden ? "Predictions are hidden." : "No prediction yet.") : null].filter(Boolean));
     ui.flag.setAttribute("aria-pressed", Boolean(item?.flag));
     ui.note.classList.toggle("set", Boolean(item?.note));
     ui.note.title = item?.note ?? "";
     this.showClasses();
+  }
+  showRecent() {  // the last answers, the newest at the text
+    const { recent } = this.ui, focused = recent.contains(document.activeElement), entries = [...(this.state.recent ?? [])].reverse();
+    const place = new Map(this.state.classes.map(({ name }, i) => [encode(name), i]));
+    recent.hidden = !entries.length;
+    recent.replaceChildren(...entries.map((entry, i) => {
+      const { label, predicted } = entry, missed = label !== null && predicted !== null && encode(label) !== encode(predicted);
+      const [first] = Array.isArray(label) ? label : [label];
+      return h("li", {}, hue(h("button", { type: "button", tabindex: i === entries.length - 1 ? "0" : "-1", onclick: () => this.correct(entry.id) },
+        h("b", { class: "hued", dir: "auto" }, label === null ? "skipped" : this.numeric ? short(label) : say(label)), h("span", { class: "excerpt", dir: "auto" }, brief(entry.text)),
+        missed && !this.hidden ? h("span", { class: "note" }, "the model said ", h("span", { dir: "auto" }, this.numeric ? short(predicted) : say(predicted))) : null), label === null ? -1 : place.get(encode(first)) ?? -1));
+    }));
+    if (focused) recent.lastElementChild?.firstChild.focus();
+  }
+  moveInRecent(event) {
+    const all = [...this.ui.recent.querySelectorAll("button")], here = all.indexOf(event.target);
+    const next = { ArrowUp: all[here - 1] ?? all[0], ArrowDown: all[here + 1] ?? this.ui.text, Escape: this.ui.text }[event.key];
+    if (!next) return false;
+    event.preventDefault();
+    event.stopPropagation();
+    next.focus();
+    return true;
+  }
+  async correct(id) {
+    const item = await this.ask("item", { id });
+    if (item) this.visit(item);
+  }
+  showGuide() {  // what the classes mean, and how many texts have them
+    const { guide } = this.ui;
+    this.ui.guideButton.hidden = guide.hidden = this.numeric || this.starting;
+    const look = encode(this.state.classes);
+    if (guide.look === look) return;
+    guide.look = look;
+    guide.replaceChildren(h("h2", {}, "Classes"), h("dl", {}, this.state.classes.map(({ key, name, description, examples, count }, i) => hue(h("div", {},
+      h("dt", {}, h("b", { class: "hued", dir: "auto" }, breakable(name)), h("span", { class: "note" }, plural(count, "label"))),
+      description || examples.length ? h("dd", { dir: "auto" }, description, examples.map((text) => h("q", { dir: "auto" }, text))) : null), i))));
+  }
+  // The end --------------------------------------------------------------------------
+  end(result = this.result ?? {}) {  // what was written; nothing else can be done
+    this.ended = true;
+    this.result = result;
+    if (!this.state) return;
+    const { ui, state } = this, { steps = [], done, error, n_labeled: n = state.n_labeled } = result, first = ui.ending.hidden;
+    const words = error ? "The result is not complete" : done || !steps.length ? "Finished" : "Writing the result …";
+    const advice = !steps.length ? "You can close this page." : done ? "You can close this page." : "Leave the program running; it goes on without this page.";
+    if (first) {
+      this.root.classList.add("ended");
+      this.setMenu(false);
+      this.dialog.close();
+      ui.ending.hidden = false;
+      ui.ending.replaceChildren(h("h2", { tabindex: "-1" }), h("p", { role: "status" }), h("ul", { class: "steps" }), h("div", {}));
+    }
+    const [title, about, list, details] = ui.ending.children;
+    const sentence = `${plural(n, "label")} by people ${n === 1 ? "is" : "are"} stored. ${result.accuracy ?? ""} ${error ?? advice}`;
+    if (title.textContent !== words) title.textContent = words;
+    if (about.textContent !== sentence) about.textContent = sentence;
+    list.replaceChildren(...steps.map(({ name, share, seconds, past }) => h("li", { class: past ? "past" : "" }, h("span", {}, name),
+      past || error ? null : [fill(bar(name), share), h("span", { class: "note" }, share === null ? `${seconds} s` : percent(share))])));
+    this.showWritten(details, result);
+    if (first && this.options.page) title.focus();
+    this.showFault();
+  }
+  showWritten(root, result) {  // files, commands and counts
+    const { classes = [], sources, file, model, predict, command } = result, look = encode([classes, sources, file, model, predict, command]);
+    if (root.look === look) return;
+    root.look = look;
+    const copy = async ({ target }, text) => {
+      try { await navigator.clipboard.writeText(text); this.announce("Copied."); } catch { getSelection().selectAllChildren(target.previousSibling); }
+    };
+    const line = (words, text) => (text ? [h("dt", {}, words), h("dd", {}, h("code", { dir: "ltr" }, text), h("button", { type: "button", "aria-label": `Copy: ${words}`, onclick: (event) => copy(event, text) }, "Copy"))] : []);
+    const columns = [["person", "by people"], ["given", "given"], ["model", "predicted"]];
+    const row = (name, counts, place) => hue(h("tr", {}, h("th", { scope: "row" }, h("span", { class: place < 0 ? "" : "hued", dir: "auto" }, breakable(name))), columns.map(([source]) => h("td", {}, (counts[source] ?? 0).toLocaleString("en")))), place);
+    root.replaceChildren(h("dl", {}, line("The labeled table", file), line("The model", model), line("Predict another file", predict), line("Continue: the same command goes on where you stopped", command)),
+      sources ? h("table", {}, h("thead", {}, h("tr", {}, ["Texts", ...columns.map(([, words]) => words)].map((words) => h("th", { scope: "col" }, words)))),
+        h("tbody", {}, classes.map(({ name, ...counts }, i) => row(name, counts, i)), row("All", sources, -1))) : "");
   }
   hasFocus() { return this.options.page || this.root.contains(document.activeElement); }
 
@@ -644,13 +759,10 @@ class Labeling {
     const kept = this.outbox.entries.length;
     const finish = async () => {
       if (this.outbox.entries.length) return "Some answers are not stored yet.";
-      this.ended = (await this.ask("finish")) !== undefined;
-      if (!this.ended) return "The session was not finished.";
-      this.stopped = true;
-      this.lost = true;
-      this.showFault();
+      if ((await this.ask("finish")) === undefined) return "The session was not finished.";
+      this.end();
     };
-    this.open("Finish", h("p", {}, kept ? `${plural(kept, "answer")} not stored yet.` : `${plural(this.state.n_labeled, "label")} stored. Finish now? The page will close for everyone, and the result will be written.`),
+    this.open("Finish", h("p", {}, kept ? `${plural(kept, "answer")} not stored yet.` : `${plural(this.state.n_labeled, "label")} stored. Finish now? It ends for everyone, and the result is written.`),
       h("form", { onsubmit: async (event) => { event.preventDefault(); const error = await finish(); if (error) this.warn(error); this.dialog.close(); } },
         h("button", { type: "submit", class: "primary", autofocus: true, disabled: kept > 0 }, "Finish")));
   }
@@ -662,9 +774,14 @@ class Labeling {
     if (like) return `There is already a class ${say(like.name)}.`;
     return this.change("add_class", { name }, `Added the class ${text.trim()}.`);
   }
-  async begin(text) {  // with at least two classes
-    const known = this.state.classes.map(({ name }) => say(name)), names = splitNames(text).filter((name) => !known.includes(name));
-    if (known.length + names.length < 2) return "Type at least two classes.";
+  get typed() { return parseClasses(this.ui.start.querySelector("textarea").value); }
+  get kind() { return this.ui.start.querySelector("input[type=radio]:checked")?.value ?? this.state.target; }
+  async begin() {  // with at least two classes
+    const { typed, kind } = this, known = this.state.classes.map(({ name }) => say(name)), asks = Boolean(this.state.start);
+    const names = [...typed.keys()].filter((name) => asks || !known.includes(name)), goal = this.ui.goal.value.trim();
+    if (kind !== "regression" && names.length + (asks ? 0 : known.length) < 2) return "Type at least two classes.";
+    if (asks && !/^[1-9]\d*$/.test(goal)) return "The goal is a number of labels, such as 200.";
+    if (asks) return this.change("begin", { kind, classes: kind === "regression" ? {} : Object.fromEntries(typed), n_labels: Number(goal) }, "Ready. Answer with the keys.");
     for (const name of names) {
       const error = await this.add(name);
       if (error) return error;
@@ -674,9 +791,46 @@ class Labeling {
   onStartKey(event) {  // Enter starts after commas, or on an empty line
     const { value, selectionStart: end, form } = event.target;
     const onLine = value.slice(0, end).split("\n").pop().trim();
-    if (event.key !== "Enter" || event.shiftKey || (onLine && (value.trim().includes("\n") || splitNames(value).length < 2))) return;
+    if (event.key !== "Enter" || event.shiftKey || (onLine && (value.trim().includes("\n") || parseClasses(value).size < 2))) return;
     event.preventDefault();
     form.requestSubmit();
+  }
+  buildStart() {
+    const { ui } = this, kinds = [["single-label", "One class for each text"], ["multi-label", "Several classes, or none, for each text"], ["regression", "A number for each text"]];
+    const show = () => {
+      ui.names.replaceChildren(...[...this.typed.keys()].map((name, i) => hue(h("li", { class: "hued", dir: "auto" }, name), i)));
+      ui.start.classList.toggle("numbers", this.kind === "regression");
+    };
+    ui.names = h("ul", { class: "names", "aria-label": "Classes so far" });
+    ui.kinds = h("fieldset", { onchange: show }, h("legend", {}, "What is asked about each text?"),
+      kinds.map(([value, words], i) => h("label", {}, h("input", { type: "radio", name: "kind", value, checked: i === 0 }), words)));
+    ui.goal = h("input", { type: "text", inputmode: "numeric", value: "200", autocomplete: "off" });
+    ui.start = this.form("Which classes? Separate them by commas, or write one per line.", "", () => this.begin(), "Start",
+      h("textarea", { rows: "6", spellcheck: "false", oninput: show, onkeydown: (event) => this.onStartKey(event) }));
+    const [label, fails, button] = ui.start.children;
+    label.append(h("span", { class: "note asked" }, "A description after the name is read by people and by the model: “refund: wants the money back”."));
+    ui.goals = h("label", { class: "goal" }, "Labels to reach", ui.goal);
+    ui.samples = h("div", { class: "samples" });
+    ui.start.replaceChildren(h("h2", {}, "What do you want to find out?"), ui.samples, ui.kinds, label, ui.names, ui.goals, fails, button);
+    ui.start.classList.add("start");
+    ui.start.hidden = true;
+    ui.start.refresh = show;
+  }
+  showStart() {  // the first screen
+    const { state, ui } = this, { start } = state;
+    ui.start.hidden = !this.starting;
+    this.root.classList.toggle("starting", this.starting);
+    for (const element of [ui.kinds, ui.goals, ui.start.querySelector(".asked")]) element.hidden = !start;
+    if (start) {
+      for (const input of ui.kinds.querySelectorAll("input")) input.parentElement.hidden = !start.kinds.includes(input.value);
+      ui.kinds.querySelector(`[value="${start.kinds[0]}"]`).checked = true;
+      ui.goal.value = start.n_labels ?? 200;
+      ui.samples.replaceChildren(h("p", { class: "note" }, `The first of ${plural(state.n_pool, "text")}:`), ...start.texts.map((text) => h("blockquote", { dir: "auto" }, brief(text))));
+      const field = ui.start.querySelector("textarea");
+      if (!field.value) field.value = start.names.map((name) => `${name}\n`).join("");
+      ui.start.refresh();
+    }
+    if (this.hasFocus() && !this.dialog.open) (this.starting ? ui.start.querySelector("textarea") : ui.text).focus();
   }
   openClasses() {
     const list = h("ul", { class: "list" });
@@ -763,15 +917,17 @@ export function httpDesk(base) {
       return { status: response.status, content: await response.json() };
     },
     leave(client) { navigator.sendBeacon(`${base}api/release`, encode({ client })); },
-    listen({ changed, stopped, lost }) {
-      let source = null, timer = 0;
+    listen({ changed, stopped, ending, lost }) {
+      let source = null, timer = 0, ends = false;
       const open = () => {
+        if (ends && source.readyState !== EventSource.CLOSED) return;  // the end is shown, looked at or not
         source?.close();
         clearTimeout(timer);
         if (document.hidden) return lost(true);
         source = new EventSource(`${base}events`);
-        source.onmessage = (event) => changed(Number(event.data));
+        source.onmessage = (event) => { ends = false; changed(Number(event.data)); };
         source.addEventListener("stop", (event) => stopped(JSON.parse(event.data)));
+        source.addEventListener("ending", (event) => { ends = true; ending(JSON.parse(event.data)); });
         source.onerror = () => { lost(); if (source.readyState === EventSource.CLOSED) timer = setTimeout(open, RETRY); };
       };
       document.addEventListener("visibilitychange", open);

@@ -1,0 +1,86 @@
+"""The end of `skactive label`: what is written, for the page and for the terminal."""
+
+import time
+from contextlib import suppress
+
+from ..labeling import show
+from ._model import say
+
+_LABELS, _FEATURES = "Writing the labels", "Reading the texts"
+_PREDICTIONS, _SAVING = "Predicting the other texts", "Saving the model"
+_STEPS = {
+    "features": _FEATURES,
+    "training": "Training the model",
+    "fine-tuning": "Fine-tuning the encoder",
+}
+
+
+class Ending:
+    """What the page shows while a result is written, and then."""
+
+    def __init__(self, project, command):
+        self._project, self._command = project, command
+        self._steps, self._since, self._share = [], 0.0, None
+        self._result = {"n_labeled": len(project.session.labels)}
+
+    def begin(self, step):
+        """Say that the steps before are done, and that another one begins."""
+        self._steps.append(_STEPS.get(step, step))
+        self._since, self._share = time.monotonic(), None
+
+    def report(self, share):
+        """Say how far the step is, from 0 to 1."""
+        self._share = share
+
+    def add(self, **result):
+        """Add what is known now to what the page shows."""
+        self._result |= result
+
+    def finish(self, error=None):
+        """Say that nothing more is to come; `error` is a message or None."""
+        self._steps = self._steps[:-1] if error else self._steps
+        self.add(done=error is None, error=error)
+
+    def state(self):
+        """Return what the page shows, a JSON object."""
+        has_ended, last = "done" in self._result, len(self._steps) - 1
+        steps = []
+        for place, name in enumerate(self._steps):
+            is_past, share = has_ended or place < last, self._share
+            if name == _FEATURES:
+                share = self._project.session.models.encoded
+            seconds = 0 if is_past else int(time.monotonic() - self._since)
+            steps.append({"name": name, "past": is_past, "seconds": seconds})
+            steps[-1]["share"] = None if is_past else share
+        return {"steps": steps, "command": self._command, **self._result}
+
+    def write_labels(self, sources):
+        """Show the table of the labels, which is written."""
+        project = self._project
+        self.add(
+            file=show(project.output), sources=sources, classes=list(project.counts)
+        )
+
+    def measure(self):
+        """Estimate the accuracy of the model; show and print it with the counts."""
+        for entry in self._project.counts:
+            shown = [f"{entry[x]:,} {x}" for x in ("given", "person", "model")]
+            say(f"{entry['name']}: {', '.join(shown)}")
+        if (accuracy := find_accuracy(self._project.session)) is not None:
+            self.add(accuracy=accuracy)
+            say(accuracy)
+
+
+def find_accuracy(session):
+    """Return a sentence about the accuracy of a model, or None if it is unknown."""
+    if session.target != "single-label" or len(session.audited) < 10:
+        return None
+    with suppress(ValueError, TypeError):
+        estimate = session.estimate()
+        if estimate.n_audited and estimate.accuracy_interval is not None:
+            low, high = (round(100 * x) for x in estimate.accuracy_interval)
+            return (
+                f"About {estimate.accuracy:.0%} of the other texts are predicted right "
+                f"({low} to {high} %, from {estimate.n_audited} texts drawn at random)."
+            ).replace("%", " %", 1)
+    return None

@@ -1,0 +1,99 @@
+"""The first screen of the page: the classes, what is asked about a text, and a goal."""
+
+import threading
+import zlib
+
+from .._utils._sklearn import check_count
+from ..session import Desk
+from ._calls import METHODS
+
+_N_SAMPLES = 3
+
+
+class StartDesk:
+    """Asks for the classes of a project, and is its Desk from then on.
+
+    `project` is not open yet. `open_project(kind, classes, n_labels)` returns the open
+    one; `classes` is a dict of name to description.
+    """
+
+    methods = (*METHODS, "begin")
+    wait = Desk.wait
+
+    def __init__(self, project, open_project, n_labels=None):
+        self.project, self._open, self._n_labels = project, open_project, n_labels
+        self._desk, self._lock = None, threading.Lock()
+
+    @property
+    def has_begun(self):
+        """Whether the project is open."""
+        return self._desk is not None
+
+    def state(self, annotator=None):
+        """Return the state of the desk, or what there is to choose."""
+        if self.has_begun:
+            return self._desk.state(annotator)
+        project = self.project
+        kinds = ["single-label", "multi-label", "regression"]
+        if project.target != "single-label":
+            kinds = [project.target]
+        samples = project.texts[:_N_SAMPLES]
+        return {
+            "source": project.path.name,
+            "annotator": annotator,
+            "version": self.version(),
+            "seq": -1,
+            "target": project.target,
+            "classes": [],
+            "n_labeled": 0,
+            "n_labels": self._n_labels,
+            "n_pool": len(project.texts),
+            "n_skipped": 0,
+            "n_flagged": 0,
+            "model": {"n_labels": 0, "training": False, "encoded": 1, "error": None},
+            "suggestions": None,
+            "estimate": "",
+            "recent": [],
+            "undo": None,
+            "done": False,
+            "start": {
+                "kinds": kinds,
+                "names": [str(name) for name in project.find_classes()],
+                "texts": [x if isinstance(x, str) else " | ".join(x) for x in samples],
+                "n_labels": self._n_labels,
+            },
+        }
+
+    def begin(self, kind, classes, n_labels=None, annotator=None):
+        """Open the project with what was chosen; return the state of its desk."""
+        if kind not in ("single-label", "multi-label", "regression"):
+            raise ValueError(f"'kind' must be a kind of labels, got {kind!r:.100}.")
+        is_named = isinstance(classes, dict) and all(
+            isinstance(about, str) and name.strip() for name, about in classes.items()
+        )
+        if not is_named or (len(classes) < 2) != (kind == "regression"):
+            raise ValueError(
+                "'classes' must be an object of at least two names to descriptions, "
+                f"and empty for numbers, got {classes!r:.100}."
+            )
+        if n_labels is not None:
+            check_count("n_labels", n_labels)
+        with self._lock:
+            if not self.has_begun:
+                self.project = self._open(kind, classes, n_labels)
+                self._desk = self.project.desk
+        return self._desk.state(annotator)
+
+    def next(self, client, annotator=None, n_queries=2):
+        """Return the next items of the desk; none before `begin`."""
+        return self._desk.next(client, annotator, n_queries) if self.has_begun else []
+
+    def version(self):
+        """Return a number that changes whenever `state` does."""
+        return self._desk.version() if self.has_begun else zlib.crc32(b"start")
+
+    def __getattr__(self, name):
+        desk = self.__dict__.get("_desk")
+        if desk is None and name in METHODS:
+            raise ValueError(f"{name!r} needs classes. Choose them on the page first.")
+        return getattr(desk, name)
