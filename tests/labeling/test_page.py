@@ -84,9 +84,9 @@ def _label_by_keyboard(page, served, truth, n):
     answer(n - len(typed))
     assert skipped not in typed
     page.open("Finish")
-    assert "Finish now? The page will close" in page.text("dialog")
+    assert "Finish now? It ends for everyone" in page.text("dialog")
     page.press(Keys.ENTER)
-    page.until(lambda: "You can close this page" in page.text(".fault"))
+    page.until(lambda: f"{n} labels by people are stored" in page.text(".ending"))
     return typed
 
 
@@ -352,9 +352,10 @@ def test_space_accepts_the_prediction_unless_it_is_hidden(open_page):
     _train(page)
     page.go("s")
     page.go("s")
-    text, predicted = page.wait(), page.text(".guess b")
+    text, predicted = page.wait(), page.text(".predicted .name")
     assert predicted == ("yes" if "good" in text else "no")
-    assert "%" in page.text(".guess")
+    assert re.search(r"predicted \d+ %Space$", page.text(".predicted"))
+    assert not page.text(".guess")  # nothing is said twice
     text = page.go(" ")
     assert _labels(page)[text] == predicted
     page.all(".foot input")[0].send_keys(" ")
@@ -627,8 +628,11 @@ def test_search_shows_how_many_there_are(open_page):
 
 
 def test_without_a_goal_there_is_no_bar(open_page):
-    assert not open_page().all("progress")[0].is_displayed()
-    assert open_page(n_labels=10).all("progress")[0].is_displayed()
+    assert not open_page().all(".done .bar")[0].is_displayed()
+    page = open_page(n_labels=10)
+    assert page.all(".done .bar")[0].is_displayed()
+    page.go("1")
+    page.until(lambda: page.all(".bar[aria-valuenow='10']"))
 
 
 @pytest.mark.slow

@@ -434,7 +434,7 @@ class Labeling {
         if (entry.key) button.setAttribute("aria-keyshortcuts", entry.key);
         button.replaceChildren(
           entry.key ? kbd(entry.key) : h("span", {}), h("span", { class: "name", dir: "auto" }, breakable(entry.name)),
-          h("span", { class: "share" }, predicted && !this.several ? kbd("Space") : null, p >= 0.005 ? [h("span", { class: "sr" }, "predicted "), percent(p)] : ""));
+          h("span", { class: "share" }, p >= 0.005 ? h("span", {}, h("span", { class: "sr" }, "predicted "), percent(p)) : null, predicted && !this.several ? kbd("Space") : null));
       }
       button.tabIndex = i ? -1 : 0;
       button.classList.toggle("first", i === 0 && this.filterText.trim() !== "");
@@ -684,6 +684,7 @@ class Labeling {
     const sentence = `${plural(n, "label")} by people ${n === 1 ? "is" : "are"} stored. ${result.accuracy ?? ""} ${error ?? advice}`;
     if (title.textContent !== words) title.textContent = words;
     if (about.textContent !== sentence) about.textContent = sentence;
+    list.hidden = Boolean(done);
     list.replaceChildren(...steps.map(({ name, share, seconds, past }) => h("li", { class: past ? "past" : "" }, h("span", {}, name),
       past || error ? null : [fill(bar(name), share), h("span", { class: "note" }, share === null ? `${seconds} s` : percent(share))])));
     this.showWritten(details, result);
@@ -691,7 +692,7 @@ class Labeling {
     this.showFault();
   }
   showWritten(root, result) {  // files, commands and counts
-    const { classes = [], sources, file, model, predict, command } = result, look = encode([classes, sources, file, model, predict, command]);
+    const { classes = [], sources, file, model, predict, command } = result, look = encode([result.done, classes, sources, file, model, predict, command]);
     if (root.look === look) return;
     root.look = look;
     const copy = async ({ target }, text) => {
@@ -699,7 +700,7 @@ class Labeling {
     };
     const line = (words, text) => (text ? [h("dt", {}, words), h("dd", {}, h("code", { dir: "ltr" }, text), h("button", { type: "button", "aria-label": `Copy: ${words}`, onclick: (event) => copy(event, text) }, "Copy"))] : []);
     const columns = [["person", "by people"], ["given", "given"], ["model", "predicted"]];
-    const row = (name, counts, place) => hue(h("tr", {}, h("th", { scope: "row" }, h("span", { class: place < 0 ? "" : "hued", dir: "auto" }, breakable(name))), columns.map(([source]) => h("td", {}, (counts[source] ?? 0).toLocaleString("en")))), place);
+    const row = (name, counts, place) => hue(h("tr", {}, h("th", { scope: "row" }, h("span", { class: place < 0 ? "" : "hued", dir: "auto" }, breakable(name))), columns.map(([source]) => h("td", {}, source === "model" && !result.done ? "…" : (counts[source] ?? 0).toLocaleString("en")))), place);
     root.replaceChildren(h("dl", {}, line("The labeled table", file), line("The model", model), line("Predict another file", predict), line("Continue: the same command goes on where you stopped", command)),
       sources ? h("table", {}, h("thead", {}, h("tr", {}, ["Texts", ...columns.map(([, words]) => words)].map((words) => h("th", { scope: "col" }, words)))),
         h("tbody", {}, classes.map(({ name, ...counts }, i) => row(name, counts, i)), row("All", sources, -1))) : "");
@@ -820,6 +821,7 @@ class Labeling {
     const { state, ui } = this, { start } = state;
     ui.start.hidden = !this.starting;
     this.root.classList.toggle("starting", this.starting);
+    ui.card.hidden = Boolean(start);
     for (const element of [ui.kinds, ui.goals, ui.start.querySelector(".asked")]) element.hidden = !start;
     if (start) {
       for (const input of ui.kinds.querySelectorAll("input")) input.parentElement.hidden = !start.kinds.includes(input.value);
