@@ -212,11 +212,11 @@ def _serve(settings, desk, project=None):
     """
     from ..labeling import open_page, recall_address, remember_address
 
+    (project or desk.project).make_folder()
     folder = (project or desk.project).folder
     port, token = recall_address(folder, settings.port)
 
     def announce(url):
-        (project or desk.project).make_folder()
         if not remember_address(folder, url):
             say(f"{folder / 'page.json'} is another file: the address is not kept")
         say(f"label at {url}")

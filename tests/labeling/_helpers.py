@@ -48,14 +48,23 @@ class Page:
         return self.until(lambda: self.item)
 
     def open(self, name):
-        """Press a button of the tools by the keyboard."""
-        for _ in range(20):
-            self.chord(Keys.SHIFT, Keys.TAB)
-            if self.focus == name:
-                break
-        assert self.focus == name
+        """Press a button of the tools by the keyboard; on a phone, in the menu."""
+        if self.text(".menu[aria-expanded=false]"):
+            self.move_to("Menu")
+            self.press(Keys.ENTER)
+            self.move_to(name, lambda: self.press(Keys.TAB))
+        else:
+            self.move_to(name)
         self.press(Keys.ENTER)
         self.until(lambda: self.all("dialog[open]"))
+
+    def move_to(self, name, step=None):
+        """Move the focus to the button of a name."""
+        for _ in range(30):
+            if self.focus == name:
+                break
+            (step or (lambda: self.chord(Keys.SHIFT, Keys.TAB)))()
+        assert self.focus == name
 
     def all(self, selector):
         return self.driver.find_elements(By.CSS_SELECTOR, f"{selector}")

@@ -1,0 +1,295 @@
+"""The command `label` with its page: the first screen and the end, over HTTP."""
+
+import json
+import threading
+
+import httpx
+import pytest
+
+from skactive.cli import main
+from skactive.cli._ending import Ending, find_accuracy
+from skactive.cli._label import LabelSettings
+from skactive.datasets import read_cells, write_table
+from skactive.session import read_manifest
+
+GOOD = {"good": "worth seeing", "bad": ""}
+
+
+@pytest.fixture
+def table(tmp_path):
+    """A table of texts without any label."""
+    texts = [f"a {['good', 'bad'][i % 2]} film {i}" for i in range(40)]
+    columns = {"text": texts, "author": [f"author {i}" for i in range(40)]}
+    write_table(tmp_path / "films.csv", columns)
+    return tmp_path / "films.csv"
+
+
+@pytest.fixture
+def label(table, tiny_bert, monkeypatch, capsys):
+    """Run `skactive label`; `drive(post)` takes the place of the browser.
+
+    It returns the status, what was printed, and what the page was shown in the end.
+    """
+
+    def label(drive, *options, file=table):
+        endings, failed = [], []
+
+        def post(url, method, **arguments):
+            reply = httpx.post(f"{url}api/{method}", json=arguments, timeout=60)
+            return reply.json() if reply.status_code == 200 else reply
+
+        def browse(url):
+            try:
+                listener = threading.Thread(target=listen, args=[url])
+                listener.start()
+                drive(lambda method, **arguments: post(url, method, **arguments))
+            except BaseException as exc:
+                failed.append(exc)
+            httpx.post(f"{url}api/finish", json={})
+            listener.join()
+
+        def listen(url):
+            with httpx.stream("GET", f"{url}events", timeout=60) as response:
+                kind = None
+                for line in response.iter_lines():
+                    kind = line.removeprefix("event: ") if "event:" in line else kind
+                    if kind == "ending" and line.startswith("data: "):
+                        endings.append(json.loads(line.removeprefix("data: ")))
+
+        monkeypatch.setattr("webbrowser.open", browse)
+        place = ["label", str(file), "--text", "text", "--label", "label"]
+        status = main([*place, "--model", tiny_bert, *options])
+        assert not failed, failed[0]
+        return status, capsys.readouterr(), endings
+
+    return label
+
+
+def _begin(post, kind="single-label", classes=None, n_labels=30):
+    classes = {} if kind == "regression" else classes or GOOD
+    return post("begin", kind=kind, classes=classes, n_labels=n_labels)
+
+
+def _answer(post, label, n=4):
+    for _ in range(n):
+        (item,) = post("next", client="tab", n_queries=1)
+        said = label(item["text"])
+        post("answer", id=item["id"], label=said, client="tab", seconds=1.0)
+
+
+def _truth(text):
+    return "good" if "good" in text else "bad"
+
+
+KINDS = {
+    "single-label": _truth,
+    "multi-label": lambda text: [_truth(text)],
+    "regression": lambda text: 1.5 if "good" in text else -1.0,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_the_first_screen_chooses_really_works(label, table, kind):
+    def begin(post):
+        state = post("state")
+        assert state["start"]["kinds"] == list(KINDS)
+        assert state["start"]["texts"] == [f"a {x} film {i}" for i, x in
+            enumerate(["good", "bad", "good"])]  # fmt: skip
+        assert post("next", client="tab") == []
+        assert "Choose them on the page" in post("history").json()["error"]
+        state = _begin(post, kind)
+        assert (state["target"], state["n_labels"]) == (kind, 30)
+        assert "start" not in state
+        assert _begin(post, "single-label")["target"] == kind  # from another tab
+        _answer(post, KINDS[kind])
+
+    status, shown, endings = label(begin)
+    assert status == 0
+    assert "the page asks for the classes" in shown.err
+    cells, _, _ = read_cells(table.with_name("films.labeled.csv"))
+    for text, said, source in zip(
+        cells["text"], cells["label"], cells["label_source"], strict=True
+    ):
+        if source == "person":
+            expected = KINDS[kind](text)
+            assert said == (expected[0] if kind == "multi-label" else str(expected))
+    assert cells["label_source"].count("person") == 4
+    last = endings[-1]
+    assert (last["done"], last["error"], last["n_labeled"]) == (True, None, 4)
+    assert last["sources"] == {"given": 0, "person": 4, "model": 36}
+    assert last["file"].endswith("films.labeled.csv")
+    assert last["predict"].startswith("skactive predict ")
+    assert last["command"] == f"skactive label {table} --text text --label label"
+    if kind == "regression":
+        assert last["classes"] == []
+    else:
+        assert [entry["name"] for entry in last["classes"]] == ["good", "bad"]
+        assert sum(entry["person"] for entry in last["classes"]) == 4
+        assert "good: 0 given, " in shown.err  # the terminal says the same
+
+    def go_on(post):  # the same command
+        state = post("state")
+        assert "start" not in state
+        assert (state["target"], state["n_labels"]) == (kind, 30)
+        assert state["n_labeled"] == 4
+        about = [entry["description"] for entry in state["classes"]]
+        assert about == ([] if kind == "regression" else ["worth seeing", ""])
+
+    assert label(go_on)[0] == 0
+
+
+def test_descriptions_of_the_first_screen_are_learned_from(label, table):
+    def begin(post):
+        _begin(post)
+        (item,) = post("next", client="tab", n_queries=1)
+        assert item["prediction"] in GOOD or item["prediction"] is None
+
+    label(begin)
+    manifest = read_manifest(str(table.with_suffix(".skactive") / "session"))
+    assert manifest["descriptions"] == {"good": ["worth seeing"], "bad": []}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"kind": "both", "classes": GOOD}, "'kind' must be"),
+        ({"kind": "single-label", "classes": {"good": ""}}, "at least two"),
+        ({"kind": "single-label", "classes": ["good", "bad"]}, "at least two"),
+        ({"kind": "single-label", "classes": {" ": "", "bad": ""}}, "at least two"),
+        ({"kind": "regression", "classes": GOOD}, "empty for numbers"),
+        ({"kind": "single-label", "classes": GOOD, "n_labels": 0}, "'n_labels'"),
+        ({"kind": "single-label", "classes": {"a": 1, "b": ""}}, "descriptions"),
+    ],
+)
+def test_a_first_screen_that_is_wrong_is_said(label, table, arguments, message):
+    def begin(post):
+        reply = post("begin", **arguments)
+        assert reply.status_code == 400
+        assert message in reply.json()["error"]
+
+    status, shown, _ = label(begin)
+    assert status == 0
+    assert "nothing was begun" in shown.err
+    assert not table.with_name("films.labeled.csv").exists()
+
+
+def test_a_class_of_the_file_must_be_named(label, tmp_path):
+    texts = [f"a good film {i}" for i in range(9)]
+    labels = ["good", *[None] * 8]
+    write_table(tmp_path / "one.csv", {"text": texts, "label": labels})
+
+    def begin(post):
+        assert post("state")["start"]["names"] == ["good"]
+        reply = _begin(post, classes={"fine": "", "bad": ""})
+        assert "must hold every label" in reply.json()["error"]
+        assert [x["name"] for x in _begin(post)["classes"]] == ["good", "bad"]
+
+    assert label(begin, file=tmp_path / "one.csv")[0] == 0
+
+
+def test_a_line_of_options_needs_no_first_screen(label):
+    def look(post):
+        state = post("state")
+        assert "start" not in state
+        assert state["n_labels"] is None
+
+    label(look, "--classes", "good,bad")
+
+
+@pytest.mark.parametrize("names", [["author"], ["author,text"]])
+def test_other_columns_are_shown_with_the_text(label, names):
+    def look(post):
+        for item in post("next", client="tab", n_queries=2):
+            number = item["text"].split()[-1]
+            assert item["columns"]["author"] == f"author {number}"
+            assert len(item["columns"]) == len(names[0].split(","))
+
+    label(look, "--classes", "good,bad", "--show", *names)
+
+
+def test_a_column_to_show_that_is_missing_is_said(label, capsys, table, tiny_bert):
+    place = ["label", str(table), "--text", "text", "--label", "label"]
+    assert main([*place, "--model", tiny_bert, "--show", "autor"]) == 1
+    assert "Did you mean 'author'?" in capsys.readouterr().err
+
+
+def test_answers_after_the_end_are_refused_and_kept_by_the_page(label):
+    def drive(post):
+        _begin(post)
+        _answer(post, _truth, 1)
+        post("finish")
+        reply = post("answer", id="3", label="good", client="tab")
+        assert reply.status_code == 503  # the page sends it again the next time
+
+    _, shown, endings = label(drive)
+    assert endings[-1]["n_labeled"] == 1
+    assert "1 labels by people" in shown.err
+
+
+def test_a_failure_in_the_end_is_shown(label, monkeypatch):
+    def fail(*args):
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr("skactive.cli._label.train_final", fail)
+
+    def drive(post):
+        _begin(post)
+        _answer(post, _truth)
+
+    status, shown, endings = label(drive)
+    assert status == 1
+    assert "are safe in" in shown.err
+    assert (endings[-1]["done"], endings[-1]["error"]) == (False, "the disk is full")
+
+
+def test_the_steps_of_the_end_and_how_far_they_are():
+    class Project:
+        class session:
+            labels = {1: "a"}
+
+            class models:
+                encoded = 0.25
+
+    ending = Ending(Project, "the command")
+    ending.begin("features")
+    assert ending.state()["steps"] == [
+        {"name": "Reading the texts", "past": False, "seconds": 0, "share": 0.25}
+    ]
+    ending.begin("fine-tuning")
+    ending.report(0.5)
+    first, second = ending.state()["steps"]
+    assert (first["past"], first["share"]) == (True, None)
+    assert (second["name"], second["share"]) == ("Fine-tuning the encoder", 0.5)
+    ending.begin("training")
+    assert ending.state()["steps"][2]["share"] is None  # nobody knows
+    ending.finish()
+    assert all(step["past"] for step in ending.state()["steps"])
+
+
+def test_the_accuracy_is_only_said_of_texts_drawn_at_random():
+    class Session:
+        target, audited = "single-label", [*range(12)]
+
+        class estimate:
+            accuracy, accuracy_interval, n_audited = 0.851, (0.667, 0.942), 12
+
+    said = find_accuracy(Session)
+    assert said == (
+        "About 85 % of the other texts are predicted right (67 to 94 %, from 12 texts "
+        "drawn at random)."
+    )
+    Session.audited = [*range(9)]
+    assert find_accuracy(Session) is None
+
+
+def test_the_command_that_continues_is_quoted():
+    options = dict.fromkeys(LabelSettings.__dataclass_fields__)
+    settings = LabelSettings(
+        **options
+        | {"file": "my films.csv", "text": ["a", "b"], "label": ["l"]}
+        | {"separator": "|", "regression": True}
+    )
+    assert settings.command() == (
+        "skactive label 'my films.csv' --text a b --label l --separator '|' "
+        "--regression"
+    )
