@@ -34,7 +34,7 @@ from skactive.labeling import Desk
 from skactive.labeling._server import LabelingServer
 
 ROOT = Path(__file__).resolve().parents[2]
-WIDTH, HEIGHT = 1000, 690
+WIDTH, HEIGHT = 1200, 720
 
 EVENTS = {
     "flood": ["The river is over its banks", "Water stands in the cellars"],
@@ -114,7 +114,7 @@ def draw(scene):
         return scene(camera, Path(folder, "data"))
 
 
-def label(command, *, n=0, answer=None, wait=None, finish=False):
+def label(command, *, n=0, answer=None, wait=None, start=None, finish=False):
     """Run a command of skactive that opens the page, and show a picture of the page.
 
     Parameters
@@ -127,13 +127,21 @@ def label(command, *, n=0, answer=None, wait=None, finish=False):
         Returns the class of a text that the page shows. Its key is pressed.
     wait : str
         Text to wait for on the page.
+    start : list of str
+        Lines to type on the first screen. It is shown, and Start is pressed.
     finish : bool
-        Whether to press Finish after the picture, and print what the command prints.
+        Whether to press Finish after the picture, show the end as well, and print what
+        the command prints.
     """
     if not has_chromium():
         return
     with open_camera() as camera, run_page(command) as (url, process, log):
         camera.open(url)
+        if start:
+            camera.until(lambda: camera.text(".samples"))
+            camera.press(*"\n".join(start), pause=0)
+            display(camera.take())
+            camera.driver.find_element("css selector", ".start .primary").click()
         for i in range(n):
             if i == 3:  # a person is slower than the encoder
                 camera.until(lambda: "of the texts read" not in camera.text("body"))
@@ -143,7 +151,9 @@ def label(command, *, n=0, answer=None, wait=None, finish=False):
         display(camera.take())
         if finish:
             camera.finish()
-            process.wait(timeout=240)
+            camera.until(lambda: camera.text(".ending h2") == "Finished", 240)
+            display(camera.take())
+            process.wait(timeout=60)
             printed = re.sub(r"http\S+", "http://127.0.0.1:...", log.read_text())
             print(printed.replace(f"{Path.cwd()}{os.sep}", ""), end="")
             if process.returncode:
@@ -236,7 +246,7 @@ class Camera:
         size["mobile"] = False
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         self.driver.get(url)
-        self.until(lambda: self.text(".text > p:not(.note)"))
+        self.until(lambda: self.text(".text > p:not(.note)") or self.text(".samples"))
 
     def until(self, condition, seconds=60):
         """Wait until a condition holds."""
@@ -271,7 +281,7 @@ class Camera:
 
     def finish(self):
         """Press Finish, twice: on the page and in the dialog."""
-        for selector in ("nav .primary", "dialog .primary"):
+        for selector in ("nav .finish", "dialog .primary"):
             self.driver.find_element("css selector", selector).click()
             time.sleep(0.3)
 

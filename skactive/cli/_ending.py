@@ -21,7 +21,8 @@ class Ending:
     def __init__(self, project, command):
         self._project, self._command = project, command
         self._steps, self._since, self._share = [], 0.0, None
-        self._result = {"n_labeled": len(project.session.labels)}
+        n_labeled = len(project.session.labels)
+        self._result = {"source": project.path.name, "n_labeled": n_labeled}
 
     def begin(self, step):
         """Say that the steps before are done, and that another one begins."""

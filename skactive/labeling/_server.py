@@ -121,10 +121,10 @@ class LabelingServer(HttpServer):
                 new = await anyio.to_thread.run_sync(
                     self.desk.wait, version, 0.5, limiter=self._waiting
                 )
-                if new != version:
+                if new != version and not self._is_over.is_set():
                     version = new
                     yield f"data: {version}\n\n"
-            ending = self.ending and json.dumps(self.ending())
+            ending = json.dumps(self.ending()) if self.ending else None
             if ending != shown:
                 shown = ending
                 yield f"event: ending\ndata: {ending}\n\n"

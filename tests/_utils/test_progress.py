@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from skactive._utils import _format as _progress
-from skactive._utils._format import progress_bar
+from skactive._utils._format import progress_bar, report_progress
 
 
 class Terminal(io.StringIO):
@@ -84,3 +84,16 @@ def test_auto_shows_a_bar_in_a_notebook(shown, monkeypatch):
     ipython = SimpleNamespace(get_ipython=lambda: kernel)
     monkeypatch.setitem(sys.modules, "IPython", ipython)
     assert "encoding: 100%" in shown("auto", io.StringIO())
+
+
+@pytest.mark.parametrize("verbose", ["auto", 0])
+def test_progress_is_reported_also_by_hidden_bars(verbose):
+    shares = []
+    with report_progress(shares.append):
+        with progress_bar(verbose, total=4) as bar:
+            bar.update()
+            bar.update(3)
+        progress_bar(verbose, iterable=[1]).close()  # of unknown length
+    with progress_bar(verbose, total=4) as bar:
+        bar.update()
+    assert shares == [0.25, 1.0]

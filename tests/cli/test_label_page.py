@@ -2,6 +2,7 @@
 
 import json
 import threading
+from pathlib import Path
 
 import httpx
 import pytest
@@ -244,6 +245,8 @@ def test_a_failure_in_the_end_is_shown(label, monkeypatch):
 
 def test_the_steps_of_the_end_and_how_far_they_are():
     class Project:
+        path = Path("films.csv")
+
         class session:
             labels = {1: "a"}
 

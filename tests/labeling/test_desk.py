@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 from skactive import ActiveLearner
+from skactive.bert import BertFeatures
 
 from .conftest import TEXTS
 
@@ -597,3 +598,55 @@ def test_numbers(open_desk):
     assert isinstance(item["prediction"], float)
     assert (item["probability"], item["top"]) == (None, [])
     assert desk.state()["estimate"] == ""
+
+
+def test_the_last_answers_and_what_the_model_said_before(desk):
+    _label(desk, 4)
+    assert [entry["predicted"] for entry in desk.state()["recent"]] == [None] * 4
+    for id in range(40, 52):
+        desk.answer(id, _truth(desk.item(id)), "other")
+    desk.session.refit()
+    item = next(item for item in desk.next("tab", n_queries=9) if item["prediction"])
+    other = {"yes": "no", "no": "yes"}[item["prediction"]]
+    recent = desk.answer(item["id"], other, "tab")["recent"]
+    assert len(recent) == 5
+    assert recent[0] == {
+        "id": item["id"],
+        "label": other,
+        "predicted": item["prediction"],
+        "text": item["text"],
+    }
+    assert [entry["id"] for entry in recent[1:]] == [51, 50, 49, 48]
+    # Later predictions know the answer; what was shown before it stays.
+    desk.session.refit()
+    desk.item(item["id"])
+    assert desk.state()["recent"][0]["predicted"] == item["prediction"]
+    desk.answer(50, "yes", "tab")  # a correction is the last answer
+    assert [entry["id"] for entry in desk.state()["recent"]][:2] == [50, item["id"]]
+    assert desk.state("ann")["recent"] == []
+    desk.undo(desk.state()["undo"]["seq"], "tab")
+    assert desk.state()["recent"][0]["id"] == item["id"]
+    (new,) = desk.next("tab", n_queries=1)
+    assert desk.skip(new["id"], "tab")["recent"][0]["label"] is None
+
+
+def test_other_columns_of_an_item(open_desk):
+    desk = open_desk(columns=lambda id: {"author": f"author {id}"})
+    for item in [*desk.next("tab"), desk.item(7)]:
+        assert item["read"] is None  # no encoder cuts anything
+        assert item["columns"] == {"author": f"author {item['id']}"}
+
+
+def test_where_the_encoder_stops_reading(open_desk, tiny_bert):
+    model = make_pipeline(BertFeatures(tiny_bert, max_length=8), LogisticRegression())
+    learner = ActiveLearner(model, random_state=0)
+    texts = ["a film", "a good film and a bad film " * 9, ("é" * 40)]
+    desk = open_desk(texts, learner=learner, session={"refit": False})
+    short, long, _ = (desk.item(id) for id in range(3))
+    assert short["read"] is None
+    assert 0 < long["read"] < len(long["text"])
+    features = BertFeatures(tiny_bert, max_length=8)
+    whole, part = features.transform([long["text"], long["text"][: long["read"]]])
+    assert np.array_equal(whole, part)
+    (less,) = features.transform([long["text"][: long["read"]].rsplit(" ", 1)[0]])
+    assert not np.array_equal(whole, less)

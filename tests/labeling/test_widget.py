@@ -205,6 +205,10 @@ def test_the_widget_shows_the_interface_of_the_page(notebook, desk):
     page.press("1", "s")
     assert page.driver.execute_script("return document.cell") == ["1", "s"]
     assert len(session.labels) == 4
+    assert not page.all("progress")  # JupyterLab has a look of its own for it
+    width = "return document.querySelector(arguments[0]).offsetWidth"
+    cell = page.driver.execute_script(width, "#output")
+    assert page.driver.execute_script(width, ".card") > cell - 40
     assert not page.text("main")
     assert "Finish" not in page.text(".skactive")
     page.press(Keys.TAB)  # the cell changed: its output is removed

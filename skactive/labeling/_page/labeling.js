@@ -513,6 +513,7 @@ class Labeling {
     this.dialog = h("dialog", { onclose: () => { this.dialog.replaceChildren(); (this.opener?.isConnected ? this.opener : ui.text).focus(); } });
     this.main = h(page ? "main" : "div", { class: "work" }, ui.start, ui.ending, ui.recent, ui.mode, ui.card, h("div", { class: "alerts" }, ui.fault, ui.warning),
       ui.guess, ui.filter, ui.classes, ui.nomatch, ui.save, ui.actions);
+    this.root.classList.remove("ended", "starting", "many", "menu-open", "saving");
     this.root.classList.add("skactive");
     this.root.classList.toggle("skactive-whole", Boolean(page));
     if (!page) this.root.dataset.lmSuppressShortcuts = "true";  // those of JupyterLab
@@ -553,6 +554,7 @@ class Labeling {
     if (text) this.forget = setTimeout(() => this.announce(""), 5000);
   }
   warn(message) {
+    if (this.ended) return;
     const { warning } = this.ui;
     warning.hidden = false;
     warning.replaceChildren(message, " ", h("button", { type: "button", class: "link", onclick: () => { warning.hidden = true; this.ui.text.focus(); } }, "Close"));
@@ -669,15 +671,16 @@ class Labeling {
   end(result = this.result ?? {}) {  // what was written; nothing else can be done
     this.ended = true;
     this.result = result;
-    if (!this.state) return;
-    const { ui, state } = this, { steps = [], done, error, n_labeled: n = state.n_labeled } = result, first = ui.ending.hidden;
+    const { ui, state } = this, { steps = [], done, error, n_labeled: n = state?.n_labeled ?? 0 } = result, first = ui.ending.hidden;
     const words = error ? "The result is not complete" : done || !steps.length ? "Finished" : "Writing the result …";
     const advice = !steps.length ? "You can close this page." : done ? "You can close this page." : "Leave the program running; it goes on without this page.";
     if (first) {
       this.root.classList.add("ended");
+      ui.warning.hidden = true;
       this.setMenu(false);
       this.dialog.close();
       ui.ending.hidden = false;
+      ui.source.textContent ||= result.source ?? "Labeling";
       ui.ending.replaceChildren(h("h2", { tabindex: "-1" }), h("p", { role: "status" }), h("ul", { class: "steps" }), h("div", {}));
     }
     const [title, about, list, details] = ui.ending.children;
