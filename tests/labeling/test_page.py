@@ -119,35 +119,39 @@ def _read_csv(path):
 @pytest.mark.slow
 @pytest.mark.shared_data
 @pytest.mark.weights
+@pytest.mark.parametrize("n_given", [20, 0])
 def test_label_200_tweets_with_the_command(
-    window, shared_data, minilm, tmp_path, free_port
+    window, shared_data, minilm, tmp_path, free_port, n_given
 ):
     frame = shared_data("disaster_tweets/train").drop_duplicates("text").iloc[:2000]
     frame = frame[["text", "label"]].reset_index(drop=True)
     frame["label"] = frame["label"].map({1: "disaster", 0: "other"})
     truth = dict(zip(frame["text"], frame["label"], strict=True))
-    given = frame.iloc[:20]
-    frame.loc[20:, "label"] = None
+    given = frame.iloc[:n_given]
+    frame.loc[n_given:, "label"] = None
     table = tmp_path / "tweets.csv"
     frame.to_csv(table, index=False)
     command = ["-m", "skactive", "label", table, "--text", "text", "--label", "label"]
-    command += [
-        "--classes",
-        "disaster,other",
-        "--n-labels",
-        "200",
-        "--port",
-        str(free_port),
-    ]
+    command += ["--n-labels", "200", "--port", str(free_port)]
     command += ["--no-browser", "--no-fine-tuning"]
+    if n_given:
+        command += ["--classes", "disaster,other"]
     served = Served(command, free_port).start()
     try:
         address = tmp_path / "tweets.skactive" / "page.json"
         while not address.exists():
             time.sleep(0.05)
         token = json.loads(address.read_text())["token"]
-        page = Page(window, f"http://127.0.0.1:{free_port}/{token}/")
+        page = Page.__new__(Page)
+        page.driver = window
+        window.get(f"http://127.0.0.1:{free_port}/{token}/")
+        if not n_given:  # the first screen comes first
+            page.until(lambda: page.text(".samples"))
+            page.type(f"disaster: it is reported{Keys.ENTER}other{Keys.ENTER}")
+            page.press(Keys.ENTER)
         typed = _label_by_keyboard(page, served, truth, 200)
+        page.until(lambda: page.text(".ending h2") == "Finished", 600)
+        assert "tweets.labeled.csv" in page.text(".ending")
         assert served.process.wait(600) == 0
     finally:
         served.kill()

@@ -672,8 +672,8 @@ class Labeling {
     this.ended = true;
     this.result = result;
     const { ui, state } = this, { steps = [], done, error, n_labeled: n = state?.n_labeled ?? 0 } = result, first = ui.ending.hidden;
-    const words = error ? "The result is not complete" : done || !steps.length ? "Finished" : "Writing the result …";
-    const advice = !steps.length ? "You can close this page." : done ? "You can close this page." : "Leave the program running; it goes on without this page.";
+    const over = done || (this.stopped && !steps.length), words = error ? "The result is not complete" : over ? "Finished" : "Writing the result …";
+    const advice = over ? "You can close this page." : "Leave the program running; it goes on without this page.";
     if (first) {
       this.root.classList.add("ended");
       ui.warning.hidden = true;
