@@ -51,6 +51,27 @@ def split_estimator(estimator):
     return Pipeline(steps, memory=estimator.memory) if steps else None, final
 
 
+class ReadCounter:
+    """Counts the characters of a text that an encoder reads.
+
+    The encoder is looked for at the first text.
+    """
+
+    def __init__(self, estimator):
+        front, _ = split_estimator(estimator)
+        steps = [] if front is None else [step for _, step in front.steps]
+        self._steps = [x for x in steps if hasattr(x, "__skactive_reader__")]
+        self._read = None
+
+    def count(self, text):
+        """Return the number of characters, None for all or if it is unknown."""
+        if not self._steps or not isinstance(text, str):
+            return None
+        if self._read is None:
+            self._read = self._steps[0].__skactive_reader__()
+        return self._read(text)
+
+
 def computes_features(estimator):
     """Whether the steps before the model need no training, such as `BertFeatures`."""
     front, _ = split_estimator(estimator)

@@ -25,12 +25,12 @@ class Ending:
         self._result = {"source": project.path.name, "n_labeled": n_labeled}
 
     def begin(self, step):
-        """Say that the steps before are done, and that another one begins."""
+        """Begin a step; those before it are done."""
         self._steps.append(_STEPS.get(step, step))
         self._since, self._share = time.monotonic(), None
 
     def report(self, share):
-        """Say how far the step is, from 0 to 1."""
+        """Keep how far the step is, from 0 to 1."""
         self._share = share
 
     def add(self, **result):
@@ -38,7 +38,7 @@ class Ending:
         self._result |= result
 
     def finish(self, error=None):
-        """Say that nothing more is to come; `error` is a message or None."""
+        """End the last step; `error` is a message or None."""
         self._steps = self._steps[:-1] if error else self._steps
         self.add(done=error is None, error=error)
 

@@ -3,10 +3,11 @@
 import threading
 import zlib
 
-from .._utils._sklearn import check_count
+from .._utils._sklearn import check_count, check_option
 from ..session import Desk
 from ._calls import METHODS
 
+_KINDS = ["single-label", "multi-label", "regression"]
 _N_SAMPLES = 3
 
 
@@ -34,9 +35,7 @@ class StartDesk:
         if self.has_begun:
             return self._desk.state(annotator)
         project = self.project
-        kinds = ["single-label", "multi-label", "regression"]
-        if project.target != "single-label":
-            kinds = [project.target]
+        kinds = _KINDS if project.target == "single-label" else [project.target]
         samples = project.texts[:_N_SAMPLES]
         return {
             "source": project.path.name,
@@ -48,14 +47,7 @@ class StartDesk:
             "n_labeled": 0,
             "n_labels": self._n_labels,
             "n_pool": len(project.texts),
-            "n_skipped": 0,
-            "n_flagged": 0,
-            "model": {"n_labels": 0, "training": False, "encoded": 1, "error": None},
-            "suggestions": None,
-            "estimate": "",
-            "recent": [],
-            "undo": None,
-            "done": False,
+            "model": {"n_labels": 0, "encoded": 1},
             "start": {
                 "kinds": kinds,
                 "names": [str(name) for name in project.find_classes()],
@@ -66,8 +58,7 @@ class StartDesk:
 
     def begin(self, kind, classes, n_labels=None, annotator=None):
         """Open the project with what was chosen; return the state of its desk."""
-        if kind not in ("single-label", "multi-label", "regression"):
-            raise ValueError(f"'kind' must be a kind of labels, got {kind!r:.100}.")
+        check_option("kind", kind, _KINDS)
         is_named = isinstance(classes, dict) and all(
             isinstance(about, str) and name.strip() for name, about in classes.items()
         )

@@ -1,72 +1,31 @@
 """What a person may do in a session: the one class behind every front end."""
 
-import inspect
 import os
 import time
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import wraps
-from numbers import Integral
-from typing import Any, TypeVar, cast
+from typing import Any
 
 from .._utils._containers import take_row
 from .._utils._labels import key_of, list_classes, predict_labels
-from .._utils._pipelines import split_estimator
+from .._utils._pipelines import ReadCounter
 from .._utils._repeatable import lower_priority, synchronized
 from .._utils._sklearn import check_count
 from ._agreement import compare_suggestions
+from ._arguments import checked
 from ._insights import Doubts
 from ._pool import fold
+from ._state import describe_event
 
 KEYS = "123456789abcdeghijklmopqrtvwxyz"  # s, u, f and n are commands
 _STALE_SECONDS = 90.0  # of inactivity, after which items are released
 _MOST_CLIENTS = 1000  # front ends that are remembered
 _MOST_ANNOTATORS = 100  # people who have texts waiting for them
 _N_RECENT = 5  # answers that are shown with the next item
-_MOST_CHARACTERS = 100  # of the name of a person or a front end
-
-# Arguments that become words of a result.
-_WORDS = {"annotator": "annotator", "name": "class", "new": "class", "text": "note"}
 
 _Json = dict[str, Any]
-_Method = TypeVar("_Method", bound=Callable[..., Any])
-
-
-def checked(method: _Method) -> _Method:
-    """Decorate a method to check its arguments, by their names, before it begins."""
-    signature = inspect.signature(method)
-
-    @wraps(method)
-    def call(*args, **kwargs):
-        for name, value in signature.bind(*args, **kwargs).arguments.items():
-            _check(name, value)
-            if name in _WORDS and isinstance(value, str):
-                args[0]._check_words(_WORDS[name], value)
-        return method(*args, **kwargs)
-
-    return cast(_Method, call)
-
-
-def _check(name, value):
-    """Raise an error unless an argument of a front end has its type."""
-    is_id = isinstance(value, str | Integral) and not isinstance(value, bool)
-    is_name = isinstance(value, str) and 0 < len(value) <= _MOST_CHARACTERS
-    # No annotator is the one of the session.
-    is_blank = name == "annotator" and (value is None or str(value) == "")
-    if name in ("n_items", "n_queries", "start"):
-        check_count(name, value, least=0 if name == "start" else 1)
-    elif name == "query" and not isinstance(value, str):
-        raise TypeError(f"'query' must be a str, got {value!r:.100}.")
-    elif name == "id" and not is_id:
-        raise TypeError(f"'id' must be a str or an int, got {value!r:.100}.")
-    elif name in ("client", "annotator") and not (is_name or is_blank):
-        expected = "a str" if name == "client" else "None or a str"
-        raise ValueError(
-            f"{name!r} must be {expected} of at most {_MOST_CHARACTERS} characters, "
-            f"got {value!r:.100}."
-        )
 
 
 class Desk:
@@ -96,7 +55,7 @@ class Desk:
     given : iterable of labels, default=()
         Labels from before the session. They are counted with the answers of each class.
     columns : callable, default=None
-        Called with the id of an item; returns a dict of name to str to show beside it.
+        Called with the id of an item; returns a dict of name to str to show with it.
 
     Notes
     -----
@@ -152,7 +111,7 @@ class Desk:
         self._given = list_classes(given)
         self._columns = columns or (lambda id: {})
         self._predicted: dict[Any, Any] = {}  # id -> what was shown before its answer
-        self._reader = _Reader(self._models.estimator)
+        self._reader = ReadCounter(getattr(self._models._base, "estimator", None))
         self._leases: dict[Any, str] = {}  # (annotator, id) -> its front end
         self._seen: dict[str, float] = {}  # front end -> time of its last call
         self._jobs: dict[Any, Any] = {}  # what runs in the background, by its name
@@ -214,7 +173,7 @@ class Desk:
             "suggestions": compare_suggestions(labels, self._suggestions),
             "estimate": self._estimate,
             "recent": self._list_recent(who),
-            "undo": undo and _describe_event(undo),
+            "undo": undo and describe_event(undo),
             "done": not self.session.queue.has_more(who),
         }
 
@@ -786,36 +745,3 @@ class Desk:
         if name not in self._jobs:
             self._jobs[name] = (worker or self._worker).submit(function, *args)
         return self._jobs[name]
-
-
-def _describe_event(event):
-    """Return an event that can be undone, as the state shows it."""
-    ids, labels = event.get("ids", ()), event.get("labels", ())
-    return {
-        "seq": event["seq"],
-        "event": event["event"],
-        "id": ids[0] if len(ids) == 1 else None,
-        "label": labels[0] if len(labels) == 1 else None,
-        "name": event.get("new", event.get("added", event.get("removed"))),
-    }
-
-
-class _Reader:
-    """Tells how many characters of a text an encoder reads; None for all, or unknown.
-
-    The encoder is looked for at the first text.
-    """
-
-    def __init__(self, estimator):
-        front, _ = split_estimator(estimator)
-        steps = [] if front is None else [step for _, step in front.steps]
-        self._steps = [x for x in steps if hasattr(x, "__skactive_reader__")]
-        self._read = None
-
-    def count(self, text):
-        """Return the number of characters of a text."""
-        if not self._steps or not isinstance(text, str):
-            return None
-        if self._read is None:
-            self._read = self._steps[0].__skactive_reader__()
-        return self._read(text)

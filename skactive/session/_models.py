@@ -49,11 +49,6 @@ class Models:
         """The target of the session."""
         return self._vocabulary.target
 
-    @property
-    def estimator(self):
-        """The estimator that is trained, not fitted; None for other learners."""
-        return getattr(self._base, "estimator", None)
-
     def get(self, refit=None):
         """Return the model to use now; train it first if `refit` requires it."""
         refit = self._refit if refit is None else check_refit(refit)

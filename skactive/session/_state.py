@@ -422,6 +422,18 @@ def list_history(events, id):
     return found
 
 
+def describe_event(event):
+    """Return an event that can be undone, as the state shows it."""
+    ids, labels = event.get("ids", ()), event.get("labels", ())
+    return {
+        "seq": event["seq"],
+        "event": event["event"],
+        "id": ids[0] if len(ids) == 1 else None,
+        "label": labels[0] if len(labels) == 1 else None,
+        "name": event.get("new", event.get("added", event.get("removed"))),
+    }
+
+
 def read_labels(folder: str | os.PathLike[str]) -> dict[str | int, Any]:
     """Read the labels of a session without opening it.
 
