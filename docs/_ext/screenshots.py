@@ -142,6 +142,7 @@ def label(command, *, n=0, answer=None, wait=None, start=None, finish=False):
             camera.press(*"\n".join(start), pause=0)
             display(camera.take())
             camera.driver.find_element("css selector", ".start .primary").click()
+            camera.until(lambda: camera.text(".text > p:not(.note)"))
         for i in range(n):
             if i == 3:  # a person is slower than the encoder
                 camera.until(lambda: "of the texts read" not in camera.text("body"))

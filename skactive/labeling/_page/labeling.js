@@ -546,7 +546,7 @@ class Labeling {
     this.hidden = hidden;
     this.ui.show.checked = !hidden;
     memory.set("predictions", hidden ? "hidden" : "shown");
-    if (this.state) this.showItem(false);
+    if (this.state) { this.showItem(false); this.showRecent(); }
   }
   announce(text) {  // an old message is no news
     clearTimeout(this.forget);
@@ -633,7 +633,9 @@ class Labeling {
   }
   showRecent() {  // the last answers, the newest at the text
     const { recent } = this.ui, focused = recent.contains(document.activeElement), entries = [...(this.state.recent ?? [])].reverse();
-    const place = new Map(this.state.classes.map(({ name }, i) => [encode(name), i]));
+    const place = new Map(this.state.classes.map(({ name }, i) => [encode(name), i])), look = encode([entries, this.hidden, [...place.keys()]]);
+    if (recent.look === look) return;
+    recent.look = look;
     recent.hidden = !entries.length;
     recent.replaceChildren(...entries.map((entry, i) => {
       const { label, predicted } = entry, missed = label !== null && predicted !== null && encode(label) !== encode(predicted);
