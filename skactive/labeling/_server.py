@@ -112,10 +112,13 @@ class LabelingServer(HttpServer):
         return StreamingResponse(self._events(), media_type="text/event-stream")
 
     async def _events(self):
-        version, shown = -1, None
+        version, shown, is_last = -1, None, False
         yield "retry: 500\n\n"
-        while not self.stopping:
-            if self._is_over.is_set():
+        while not is_last:
+            is_last = self.stopping  # what is shown in the end is never left out
+            if is_last:
+                pass
+            elif self._is_over.is_set():
                 await anyio.sleep(0.2)
             else:
                 new = await anyio.to_thread.run_sync(

@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from skactive.cli import main
+from skactive.cli import _label, main
 from skactive.cli._ending import Ending, find_accuracy
 from skactive.cli._label import LabelSettings
 from skactive.datasets import read_cells, write_table
@@ -214,14 +214,19 @@ def test_a_column_to_show_that_is_missing_is_said(label, capsys, table, tiny_ber
     assert "Did you mean 'author'?" in capsys.readouterr().err
 
 
-def test_answers_after_the_end_are_refused_and_kept_by_the_page(label):
+def test_answers_after_the_end_are_refused_and_kept_by_the_page(label, monkeypatch):
     def drive(post):
         _begin(post)
         _answer(post, _truth, 1)
         post("finish")
         reply = post("answer", id="3", label="good", client="tab")
         assert reply.status_code == 503  # the page sends it again the next time
+        may_end.set()
 
+    may_end, write = threading.Event(), _label._write_all
+    monkeypatch.setattr(
+        _label, "_write_all", lambda *args: may_end.wait(60) and write(*args)
+    )
     _, shown, endings = label(drive)
     assert endings[-1]["n_labeled"] == 1
     assert "1 labels by people" in shown.err

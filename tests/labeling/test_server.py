@@ -496,3 +496,19 @@ def test_the_example_of_the_docs(monkeypatch, tmp_path, learner):
     monkeypatch.setattr("webbrowser.open", label_and_finish)
     names["label_texts"]([f"text {i}" for i in range(9)], ["yes", "no"])
     assert Path("labels.csv").read_text("utf-8-sig").count("yes") == 1
+
+
+def test_the_end_is_shown_however_fast_it_is(server):
+    with server, httpx.stream("GET", f"{server.url}events", timeout=20) as response:
+        lines = (line for line in response.iter_lines() if line)
+        assert next(lines) == "retry: 500"
+        next(lines)
+        server.ending = lambda: {"done": True}
+        threading.Thread(target=server.stop).start()
+        rest = list(lines)
+    assert rest[-4:] == [
+        "event: ending",
+        'data: {"done": true}',
+        "event: stop",
+        "data: false",
+    ]
