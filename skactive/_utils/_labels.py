@@ -19,7 +19,6 @@ _INDICATOR = (
     "For several classes of an item, pass an indicator matrix of 0 and 1, as "
     "sklearn.preprocessing.MultiLabelBinarizer makes it."
 )
-_N_TOP = 5
 _FAMILIES = {"b": "bool", "i": "number", "u": "number", "f": "number"}
 
 
@@ -359,19 +358,19 @@ def is_missing(label):
     return is_na or (isinstance(label, float | np.floating) and math.isnan(label))
 
 
-def predict_labels(model, X, classes, target):
+def predict_labels(model, X, classes, target, n_top=5):
     """Return predicted labels, scores and best classes of n items, three lists.
 
     `classes` names the columns of a multi-label model; None leaves its labels rows of 0
     and 1. A score is the probability of the predicted class, or the smallest of all
-    columns, and None without probabilities. The best classes are up to five pairs of
+    columns, and None without probabilities. The best classes are up to `n_top` pairs of
     class and probability, lists. Without a model, labels and scores are None.
     """
     n = num_samples(X)
     if model is None or not n:
         return [None] * n, [None] * n, [[] for _ in range(n)]
     if target == "multi-label":
-        return _predict_several(model, X, n, classes)
+        return _predict_several(model, X, n, classes, n_top)
     if target == "regression":
         predicted = np.asarray(model.predict(X), dtype=np.float64)
         return predicted.tolist(), [None] * n, [[] for _ in range(n)]
@@ -381,10 +380,11 @@ def predict_labels(model, X, classes, target):
     proba = np.asarray(model.predict_proba(X))
     names = np.asarray(model.classes_)
     labels = names[proba.argmax(axis=1)].tolist()
-    return labels, proba.max(axis=1).tolist(), _list_best(names.tolist(), proba)
+    best = _list_best(names.tolist(), proba, n_top)
+    return labels, proba.max(axis=1).tolist(), best
 
 
-def _predict_several(model, X, n, classes):
+def _predict_several(model, X, n, classes, n_top):
     """Predict several labels for each item; see `predict_labels`."""
     rows = np.asarray(model.predict(X)).astype(int)
     names = list(range(rows.shape[1])) if classes is None else list(classes)
@@ -399,12 +399,12 @@ def _predict_several(model, X, n, classes):
         proba = marginals(proba, model.classes_)
     proba = np.asarray(proba)[:, :k]
     scores = np.maximum(proba, 1 - proba).min(axis=1).tolist()
-    return labels, scores, _list_best(names, proba)
+    return labels, scores, _list_best(names, proba, n_top)
 
 
-def _list_best(names, proba):
-    """Return up to five pairs of name and probability per row of `proba` (n, k)."""
-    best = np.argsort(-proba, axis=1, kind="stable")[:, :_N_TOP]
+def _list_best(names, proba, n_top):
+    """Return the best pairs of name and probability per row of `proba` (n, k)."""
+    best = np.argsort(-proba, axis=1, kind="stable")[:, :n_top]
     values = np.take_along_axis(proba, best, axis=1).tolist()
     return [
         [[names[j], p] for j, p in zip(row, ps, strict=True)]

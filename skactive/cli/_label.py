@@ -5,6 +5,7 @@ import shlex
 import socket
 import sys
 import warnings
+import webbrowser
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -147,7 +148,10 @@ def run_label(**options):
         say("the page asks for the classes")
         begin = partial(_begin, settings, project)
         return _serve(settings, StartDesk(project, begin, settings.n_labels))
-    _open(settings, project, classes, about)
+    try:
+        _open(settings, project, classes, about)
+    except LockedError as exc:
+        return _show_page(settings, project, exc)
     if len(project.session.known_classes) < 2 and project.target != "regression":
         say(_NO_CLASSES)
     if not settings.terminal:
@@ -176,18 +180,13 @@ def _begin(settings, project, kind, classes, n_labels):
 def _open(settings, project, classes, about):
     """Open the session and the desk of a project, and say what there is."""
     model = settings.describe_model(project.target)
-    try:
-        project.open(
-            make_learner(model, project.folder),
-            classes=classes,
-            n_labels=settings.n_labels,
-            annotator=settings.annotator,
-            about=about,
-        )
-    except LockedError as exc:
-        where, url = f"in {exc.holder}. Finish it there", _find_page(project.folder)
-        where = where if url is None else f"at {url}. Use that page, or finish it"
-        raise RuntimeError(f"{settings.file} is open {where} first.") from exc
+    project.open(
+        make_learner(model, project.folder),
+        classes=classes,
+        n_labels=settings.n_labels,
+        annotator=settings.annotator,
+        about=about,
+    )
     _say_all(project)
     n_before = len(project.session.labels)
     n_pool, n_given = len(project.texts), len(project.given)
@@ -235,6 +234,19 @@ def _serve(settings, desk, project=None):
     finally:
         if project is not None:
             project.close()
+
+
+def _show_page(settings, project, error):
+    """Show the page that is open already; raise an error if there is none."""
+    url = _find_page(project.folder)
+    if url is not None and not settings.terminal:
+        say(f"{settings.file} is open at {url}")
+        if not settings.no_browser:
+            webbrowser.open(url)
+        return 0
+    where = f"in {error.holder}. Finish it there"
+    where = where if url is None else f"at {url}. Use that page, or finish it"
+    raise RuntimeError(f"{settings.file} is open {where} first.") from error
 
 
 def _find_page(folder):

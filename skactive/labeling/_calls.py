@@ -22,6 +22,10 @@ METHODS = (
     "history",
     "search",
     "check",
+    "similar",
+    "more",
+    "explain",
+    "quality",
     "release",
 )
 

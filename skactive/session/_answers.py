@@ -26,7 +26,9 @@ class Answers:
         self._record = journal.record
         self._vocabulary = vocabulary
 
-    def tell(self, ids, labels, annotator, *, unasked, seconds, allows_new=True):
+    def tell(
+        self, ids, labels, annotator, *, unasked, seconds, way=None, allows_new=True
+    ):
         """Record labels; see `LabelingSession.tell` and `Vocabulary.read`."""
         check_bool("unasked", unasked)
         if isinstance(ids, Mapping) and labels is None:
@@ -37,7 +39,7 @@ class Answers:
         labels = self._vocabulary.read(labels, ids, allows_new)
         is_new, seconds = self._find_new(ids, unasked), _read_seconds(seconds, len(ids))
         fields = {"ids": ids, "labels": labels, "by": annotator, "unasked": is_new}
-        self._record("tell", **fields, seconds=seconds)
+        self._record("tell", **fields, seconds=seconds, way=way)
 
     def import_file(self, path, columns, format, annotator, ignore_unknown):
         """Record the labels of a file; see `LabelingSession.import_labels`."""

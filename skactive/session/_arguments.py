@@ -6,8 +6,10 @@ from functools import wraps
 from numbers import Integral
 from typing import Any, TypeVar, cast
 
-from .._utils._sklearn import check_count
+from .._utils._sklearn import check_bool, check_count, check_option
+from ._lookup import FILTERS
 
+WAYS = ("bulk", "more", "review")  # how an answer came about; None for the usual way
 _MOST_CHARACTERS = 100  # of the name of a person or a front end
 
 # Arguments that become words of a result.
@@ -41,6 +43,17 @@ def _check(name, value):
         check_count(name, value, least=0 if name == "start" else 1)
     elif name == "query" and not isinstance(value, str):
         raise TypeError(f"'query' must be a str, got {value!r:.100}.")
+    elif name == "way":
+        check_option(name, value, (None, *WAYS))
+    elif name == "where" and value is not None:
+        if not isinstance(value, dict) or value.keys() - {"label", "by", "only"}:
+            raise ValueError(
+                "'where' must be a dict with 'label', 'by' or 'only', got "
+                f"{value!r:.100}."
+            )
+        check_option("only", value.get("only"), (None, *FILTERS))
+    elif name == "doubtful":
+        check_bool(name, value)
     elif name == "id" and not is_id:
         raise TypeError(f"'id' must be a str or an int, got {value!r:.100}.")
     elif name in ("client", "annotator") and not (is_name or is_blank):

@@ -15,15 +15,14 @@ from .._utils._repeatable import lower_priority, synchronized
 from .._utils._sklearn import check_count
 from ._agreement import compare_suggestions
 from ._arguments import checked
-from ._insights import Doubts
-from ._pool import fold
+from ._insights import Doubts, Quality
+from ._leases import Leases
+from ._lookup import explain, find_answered, find_of_class, find_similar, keep
 from ._state import describe_event
 
 KEYS = "123456789abcdeghijklmopqrtvwxyz"  # s, u, f and n are commands
-_STALE_SECONDS = 90.0  # of inactivity, after which items are released
-_MOST_CLIENTS = 1000  # front ends that are remembered
-_MOST_ANNOTATORS = 100  # people who have texts waiting for them
 _N_RECENT = 5  # answers that are shown with the next item
+_MOST_TOP = 1000  # classes whose probability is returned with an item to label
 
 _Json = dict[str, Any]
 
@@ -112,16 +111,15 @@ class Desk:
         self._columns = columns or (lambda id: {})
         self._predicted: dict[Any, Any] = {}  # id -> what was shown before its answer
         self._reader = ReadCounter(getattr(self._models._base, "estimator", None))
-        self._leases: dict[Any, str] = {}  # (annotator, id) -> its front end
-        self._seen: dict[str, float] = {}  # front end -> time of its last call
+        self._leases = Leases(self._state)
         self._jobs: dict[Any, Any] = {}  # what runs in the background, by its name
         self._worker = ThreadPoolExecutor(2)
         self._slow_worker = ThreadPoolExecutor(1, initializer=lower_priority)
         # The list is for people who look at it: it comes before training and estimates.
         self._list_worker = ThreadPoolExecutor(1, "", lower_priority, (5,))
-        self._estimate, self._estimated = "", -1
         self._error: Any = None, None  # a message, and the model when it came
         self._doubts = Doubts(session)
+        self._quality = Quality(session, n_labels)
 
     @property
     def target(self) -> str:
@@ -164,6 +162,7 @@ class Desk:
             "n_skipped": len(state.skipped),
             "n_flagged": len(state.flags),
             "n_checked": self._doubts.n_labels,
+            "n_doubtful": self._doubts.count(),
             "model": {
                 "n_labels": len(getattr(learner, "y_labeled_", ())),
                 "training": models.training,
@@ -171,7 +170,7 @@ class Desk:
                 "error": self._find_error(),
             },
             "suggestions": compare_suggestions(labels, self._suggestions),
-            "estimate": self._estimate,
+            "estimate": self._quality.line(len(labels)),
             "recent": self._list_recent(who),
             "undo": undo and describe_event(undo),
             "done": not self.session.queue.has_more(who),
@@ -188,8 +187,8 @@ class Desk:
             self._state.seq,
             id(self._models.newest().learner),
             round(self._models.encoded, 2),
-            self._estimate,
-            self._doubts.n_labels,
+            self._quality.n_labels,
+            (self._doubts.n_labels, self._doubts.count()),
             self._find_error(),
         )
         return zlib.crc32(repr(stamp).encode())
@@ -233,48 +232,14 @@ class Desk:
         """
         who = self._who(annotator)
         while True:
-            ids, n_waiting = self._lease(client, who, n_queries)
+            with self._lock:
+                ids, n_waiting = self._leases.take(client, who, n_queries)
             if n_waiting < n_queries + 5:
-                self._check_annotators(who)
+                self._leases.check_annotators(who)
                 job = self._in_background(("ask", who), self._ask, who)
                 if not ids and job.result():  # new items came
                     continue
-            return self._items(ids)
-
-    @synchronized
-    def _lease(self, client, annotator, n_queries):
-        """Return at most `n_queries` ids, and the number the annotator has."""
-        now = self._hear(client)
-        waiting = [(annotator, id) for id in self._state.waiting_for(annotator)]
-        self._leases = {
-            key: owner
-            for key, owner in self._leases.items()
-            if (key in waiting or key[0] != annotator)
-            and (owner == client or now - self._seen.get(owner, -1e9) < _STALE_SECONDS)
-        }
-        own = [key for key in waiting if self._leases.get(key) == client]
-        free = [key for key in waiting if key not in self._leases]
-        leased = (own + free)[:n_queries]
-        self._leases.update(dict.fromkeys(leased, client))
-        return [id for _, id in leased], len(own) + len(free)
-
-    def _hear(self, client):
-        """Note that a front end is there, and return the time; forget the oldest."""
-        self._seen.pop(client, None)
-        self._seen[client] = now = time.monotonic()
-        while len(self._seen) > _MOST_CLIENTS:
-            del self._seen[next(iter(self._seen))]
-        return now
-
-    def _check_annotators(self, annotator):
-        """Raise an error if texts wait for very many other annotators."""
-        waiting = {self._state.batches[number][1] for number in [*self._state.open]}
-        if len(waiting - {annotator}) >= _MOST_ANNOTATORS:
-            raise ValueError(
-                f"'annotator' must be a known annotator, got {annotator!r:.100}: "
-                f"texts wait for {_MOST_ANNOTATORS} annotators already. Answer or "
-                "release some first."
-            )
+            return self._items(ids, n_top=_MOST_TOP)
 
     def _ask(self, annotator):
         """Choose items in the background; return whether there were any."""
@@ -302,9 +267,9 @@ class Desk:
         item : dict
             "read" is the number of characters that the encoder reads, None for all.
         """
-        return self._items([id])[0]
+        return self._items([id], n_top=_MOST_TOP)[0]
 
-    def _items(self, ids, predicted=None):
+    def _items(self, ids, predicted=None, n_top=5):
         """Return items; by default the model predicts all of them at once."""
         state = self._state
         with self._lock:
@@ -312,7 +277,7 @@ class Desk:
             rows = state.pool.positions(ids).tolist()
             texts = [take_row(state.pool.X, row) for row in rows]
         held_out, items = predicted is not None, []
-        predicted = predicted or zip(*self._predict(texts), strict=True)
+        predicted = predicted or zip(*self._predict(texts, n_top), strict=True)
         for id, text, (label, score, top) in zip(ids, texts, predicted, strict=True):
             answer = state.answers.get(id)
             if answer is None and label is not None:
@@ -331,6 +296,7 @@ class Desk:
                     "label": answer and answer.label,
                     "annotator": answer and answer.annotator,
                     "time": answer and answer.time,
+                    "way": answer and answer.way,
                     "flag": id in state.flags,
                     "note": state.notes.get(id, ""),
                 }
@@ -338,7 +304,9 @@ class Desk:
         return items
 
     @checked
-    def history(self, query: str = "", start: int = 0, n_items: int = 50) -> _Json:
+    def history(
+        self, query: str = "", start: int = 0, n_items: int = 50, where: Any = None
+    ) -> _Json:
         """Return answered and skipped items, the newest first.
 
         Parameters
@@ -349,43 +317,48 @@ class Desk:
             Number of items to leave out.
         n_items : int, default=50
             Largest number of items.
+        where : dict, default=None
+            What else must hold: "label", a class of the item; "by", somebody who
+            answered it; and "only", one of "flag", "note", "skipped" and "unlabeled".
 
         Returns
         -------
         page : dict
-            "total", the number of items, and "items".
+            "total", the number of items, "items", and "annotators", all who answered.
         """
         with self._lock:
-            pool, latest = self._state.pool, self._state.latest()
-        if query:
-            wanted, labels = query.casefold(), self.session.labels
-            texts = pool.texts(pool.positions(latest))
-            latest = [
-                id
-                for id, text in zip(latest, texts, strict=True)
-                if wanted in fold(text) or wanted in str(labels.get(id, "")).casefold()
-            ]
-        return self._page(latest, start, n_items)
+            latest = keep(self._state, self._state.latest(), **(where or {}))
+            given = (x for answer in self._state.answers.values() for x in answer.given)
+            people = list(dict.fromkeys(one.annotator for one in given))
+        latest = find_answered(self._state, latest, query)
+        return {**self._page(latest, start, n_items), "annotators": people}
 
     @checked
-    def search(self, query: str, start: int = 0, n_items: int = 20) -> _Json:
+    def search(
+        self, query: str, start: int = 0, n_items: int = 20, where: Any = None
+    ) -> _Json:
         """Return items of the pool whose text contains a string, in any case.
 
         Parameters
         ----------
         query : str
-            The string.
+            The string. An empty one finds items by `where` only.
         start : int, default=0
             Number of items to leave out.
         n_items : int, default=20
             Largest number of items.
+        where : dict, default=None
+            What else must hold, as in `history`.
 
         Returns
         -------
         page : dict
             "total", the number of items, and "items".
         """
-        found = self._state.pool.search(query) if query else []
+        found = () if where is None else self._state.pool.ids
+        found = self._state.pool.search(query) if query else found
+        with self._lock:
+            found = keep(self._state, found, **(where or {}))
         return self._page(found, start, n_items)
 
     def _page(self, ids, start, n_items):
@@ -430,6 +403,114 @@ class Desk:
             "computing": self._doubts.is_behind,
         }
 
+    @checked
+    def similar(self, id: Any, n_items: int = 20) -> _Json:
+        """Return unlabeled items of one class, the most similar to an item first.
+
+        The class is the label of the item, or else its prediction, and the model
+        predicts it for all of them. The similarity is the cosine of the features of the
+        model. Items that the audit can draw soon are left out.
+
+        Parameters
+        ----------
+        id : str or int
+            Id of the item.
+        n_items : int, default=20
+            Largest number of items.
+
+        Returns
+        -------
+        page : dict
+            "label", the class, and "items".
+
+        Raises
+        ------
+        ValueError
+            If there is no prediction yet.
+        TypeError
+            If the model has no classes or no features.
+        """
+        label, found = find_similar(self.session, id, n_items)
+        return {"label": label, "items": self._items(found)}
+
+    @checked
+    def more(self, label: Any, doubtful: bool = False, n_items: int = 20) -> _Json:
+        """Return unlabeled items that the model takes for a class.
+
+        Parameters
+        ----------
+        label : str, int or bool
+            Name of the class.
+        doubtful : bool, default=False
+            Whether to return those of which the model is least certain whether they are
+            of the class, rather than those of which it is most certain that they are.
+        n_items : int, default=20
+            Largest number of items.
+
+        Returns
+        -------
+        page : dict
+            "items".
+
+        Raises
+        ------
+        ValueError
+            If there is no prediction yet, or none of this class.
+        TypeError
+            If the model has no classes or no probabilities.
+        """
+        found = find_of_class(self.session, label, doubtful, n_items)
+        return {"items": self._items(found)}
+
+    @checked
+    def explain(self, id: Any) -> _Json:
+        """Return what the prediction of an item depends on.
+
+        Each word is left out in turn, and the model predicts again. It runs in the
+        background, and this waits for it.
+
+        Parameters
+        ----------
+        id : str or int
+            Id of the item.
+
+        Returns
+        -------
+        about : dict
+            "prediction" and "probability"; "words", a list for each of the first words:
+            number of the text, start, end, and by how much the probability falls
+            without the word; "error", why there are none; and "items", the labeled ones
+            that are the most similar, with the cosine as "similarity".
+
+        Raises
+        ------
+        ValueError
+            If there is no prediction yet.
+        """
+        about = self._list_worker.submit(explain, self.session, id).result()
+        near = about.pop("neighbors")
+        items = self._items([other for other, _ in near])
+        for item, (_, similarity) in zip(items, near, strict=True):
+            item["similarity"] = similarity
+        return {**self.item(id), **about, "items": items}
+
+    def quality(self) -> _Json:
+        """Return how good the model is, as far as the answers tell.
+
+        Returns
+        -------
+        quality : dict
+            "sentence" about the rest of the pool; "accuracy", with "interval", or None;
+            "n_labels" of the estimate and "n_audited" items of the audit; "curve", a
+            list of labels, accuracy and interval for each estimate of this process;
+            "gain", a sentence; and "classes", with "name", "count", "recall" and
+            "precision", each a share and its interval or None, and "missing", the
+            labels that it should still get. All intervals of classes hold together with
+            95 %.
+        """
+        state = self.state()
+        return self._quality.describe(state["classes"], state["n_labeled"])
+
     def _check_later(self):
         """Look for doubtful answers in the background, once for each model."""
         if self._doubts.is_behind:
@@ -445,11 +526,13 @@ class Desk:
         client: str,
         annotator: str | None = None,
         seconds: float | None = None,
+        way: str | None = None,
     ) -> _Json:
         """Record a label; it is on the disk when this returns.
 
         An answer that is sent twice is recorded once. If the same label is given again
-        to an item of `check`, the item is not listed any more.
+        to an item of `check`, the item is not listed any more; this is recorded once,
+        too.
 
         Parameters
         ----------
@@ -462,6 +545,9 @@ class Desk:
             The front end and the person.
         seconds : float, default=None
             How long the person needed.
+        way : {"bulk", "more", "review"}, default=None
+            How the answer came about: with several others at once, to an item of
+            `more`, or to one of `check`. It is kept with the answer.
 
         Raises
         ------
@@ -472,14 +558,14 @@ class Desk:
         """
         who = self._who(annotator)
         known = self._state.answers.get(id)
-        given = {one.annotator: one.label for one in known.given} if known else {}
-        if who in given and key_of(given[who]) == key_of(label):
-            self._doubts.confirm(id, label)
-        else:
+        given = {one.annotator: one for one in known.given} if known else {}
+        is_same = who in given and key_of(given[who].label) == key_of(label)
+        if is_same and (way == "review" or self._doubts.lists(id)):
+            way = "review"  # it is confirmed
+        if not is_same or (way == "review" and given[who].way != way):
             with self.session._recording() as answers:
-                answers.tell(
-                    [id], [label], who, unasked=True, seconds=seconds, allows_new=False
-                )
+                options = {"seconds": seconds, "way": way, "allows_new": False}
+                answers.tell([id], [label], who, unasked=True, **options)
         return self._after(id, client, who)
 
     @checked
@@ -499,8 +585,8 @@ class Desk:
 
     def _after(self, id, client, annotator):
         with self._lock:
-            self._hear(client)
-            self._leases.pop((self._who(annotator), id), None)
+            self._leases.hear(client)
+            self._leases.give(self._who(annotator), id, None)
         return self.state(annotator)
 
     @checked
@@ -538,7 +624,7 @@ class Desk:
             ids = self.session.undo(annotator=who).get("ids", ())
             if len(ids) != 1:
                 return None
-            self._leases[who, ids[0]] = client
+            self._leases.give(who, ids[0], client)
         return self.item(ids[0])
 
     @checked
@@ -637,8 +723,7 @@ class Desk:
         client : str
             Identifies the front end.
         """
-        self._seen.pop(client, None)
-        self._leases = {id: c for id, c in self._leases.items() if c != client}
+        self._leases.release(client)
 
     def close(self) -> None:
         """Stop the work in the background. The session stays open."""
@@ -698,7 +783,7 @@ class Desk:
             )
         return described
 
-    def _predict(self, texts):
+    def _predict(self, texts, n_top):
         """Return labels, scores and best classes, as `predict_labels` does."""
         model = self._models.newest()
         learner, names = model.learner, model.classes
@@ -708,7 +793,7 @@ class Desk:
                 n_known = len(self.session.known_classes)
                 if n_known < 2 or (known is not None and len(known) < 2):
                     learner = None  # a prediction would choose among one class
-            return predict_labels(learner, texts, names, self.target)
+            return predict_labels(learner, texts, names, self.target, n_top)
         except Exception as exc:  # a model that fails must not keep people from working
             self._note_error(exc)
             return predict_labels(None, texts, None, self.target)
@@ -726,17 +811,14 @@ class Desk:
 
     def _estimate_later(self, n_labeled):
         """Estimate in the background after every few labels."""
-        if self.target != "single-label" or n_labeled < 20 or self._models.encoded < 1:
-            return
-        is_due = n_labeled - self._estimated >= max(10, n_labeled // 20)
-        if is_due and not self._doubts.is_behind:
-            self._in_background(
-                "estimate", self._compute_estimate, n_labeled, worker=self._slow_worker
-            )
-
-    def _compute_estimate(self, n_labeled):
-        self._estimated = n_labeled
-        self._estimate = str(self.session.estimate(self.n_labels))
+        has_features = self._models.encoded == 1
+        if (
+            has_features
+            and self._quality.is_due(n_labeled)
+            and not self._doubts.is_behind
+        ):
+            work = self._quality.compute, n_labeled
+            self._in_background("estimate", *work, worker=self._slow_worker)
 
     @synchronized
     def _in_background(self, name, function, *args, worker=None):

@@ -76,6 +76,8 @@ def export_table(path, what, state, predictions=None, more=None):
         columns["seconds"] = [answer and answer.seconds for answer in answers]
         columns["note"] = [state.notes.get(id, "") for id in ids]
         columns["flag"] = [id in state.flags for id in ids]
+    if what == "answers":
+        columns["way"] = [answer.way for answer in answers]
     for name in dict.fromkeys(
         name for cells in (more or {}).values() for name in cells
     ):

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import softmax
+from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
@@ -25,6 +26,7 @@ from ..stopping import (
     is_rich,
     n_for_gain,
     out_of_fold,
+    wilson_interval,
 )
 
 _Interval = tuple[float, float]
@@ -32,6 +34,7 @@ _MIN_AUDIT, _MIN_LABELS = 10, 20
 _N_SPLITS = 5
 _MOST_DOUBTS = 100
 _MAX_RESIDUAL = 3.0  # median absolute residuals
+_WANTED_PER_CLASS = 10  # labels; so many are also wanted before gains are estimated
 
 
 def find_doubtful(models):
@@ -54,19 +57,21 @@ def find_doubtful(models):
 
 
 def estimate_model(models, seconds, audit, n_left, horizon):
-    """Return an Estimate; see `LabelingSession.estimate`.
+    """Return an Estimate and the quality of the classes.
 
-    `seconds` are those of the answers, and `audit` are the ids of the audit. `n_left`
-    is the number of labels that are still wanted, or None.
+    See `LabelingSession.estimate` and `_assess_classes`. `seconds` are those of the
+    answers, and `audit` are the ids of the audit. `n_left` is the number of labels that
+    are still wanted, or None.
     """
     learner, data, rest = models.taught()
     minutes = minutes_left(seconds, n_left)
     found = _hold_out(learner, data, rest)
     if found is None:
-        return Estimate(len(data.labels), horizon=horizon, minutes=minutes)
+        return Estimate(len(data.labels), horizon=horizon, minutes=minutes), {}
     audited = np.zeros(len(found.codes), dtype=bool)
     audited[len(audited) - len(data.labels) :] = [id in audit for id in data.labels]
-    return _make_estimate(found, len(data.labels), audited, horizon, minutes)
+    estimate = _make_estimate(found, len(data.labels), audited, horizon, minutes)
+    return estimate, _assess_classes(found, audited & ~np.isnan(found.proba[:, 0]))
 
 
 def _find_doubts(learner, data):
@@ -142,17 +147,22 @@ class Estimate:
                 basis = f", from {self.n_audited} audited items"
             shown = f"{100 * self.accuracy:.0f} % ({100 * low:.0f} to {100 * high:.0f})"
             parts = [f"accuracy {shown} {basis}".replace(" ,", ",")]
-        gain = "cannot tell"
-        if self.gain_from is not None:
-            gain = f"from {self.gain_from} labels on"
-        if self.gain is not None and self.gain_interval is not None:
-            low, high = self.gain_interval
-            gain = f"{100 * self.gain:+.1f} points "
-            gain += f"({100 * low:.1f} to {100 * high:.1f})"
-        parts.append(f"the next {self.horizon} labels: {gain}")
+        parts.append(describe_gain(self))
         if self.minutes is not None:
             parts.append(f"{_format_minutes(self.minutes)} left at your pace")
         return "; ".join(parts)
+
+
+def describe_gain(estimate):
+    """Return what an Estimate says about further labels."""
+    gain = "cannot tell"
+    if estimate.gain_from is not None:
+        gain = f"from {estimate.gain_from} labels on"
+    if estimate.gain is not None and estimate.gain_interval is not None:
+        low, high = estimate.gain_interval
+        gain = f"{100 * estimate.gain:+.1f} points "
+        gain += f"({100 * low:.1f} to {100 * high:.1f})"
+    return f"the next {estimate.horizon} labels: {gain}"
 
 
 def _format_minutes(minutes):
@@ -187,6 +197,105 @@ def _make_estimate(found, n_labels, audited, horizon, minutes):
     return Estimate(
         n_labels, *accuracy, n_audited, horizon, gain, gain_interval, minutes, gain_from
     )
+
+
+def _assess_classes(found, audited):
+    """Return recall and precision by the key of a class, from audited items.
+
+    Each is a share and its interval, or None for fewer than ten items. The intervals
+    hold together (Bonferroni). `audited` (n,) masks rows of the OutOfFold.
+    """
+    codes, guesses = found.codes[audited], found.proba[audited].argmax(axis=1)
+    k = len(found.classes)
+    right = np.bincount(codes[codes == guesses], minlength=k)
+    sizes = [np.bincount(x, minlength=k) for x in (codes, guesses)]
+    n_shown = np.sum(np.stack(sizes) >= _MIN_AUDIT)
+    z = norm.isf(0.025 / max(n_shown, 1))
+    return {
+        key_of(label): [
+            (float(right[j] / n[j]), *wilson_interval(right[j], n[j], z))
+            if n[j] >= _MIN_AUDIT
+            else None
+            for n in sizes
+        ]
+        for j, label in enumerate(found.classes.tolist())
+    }
+
+
+class Quality:
+    """The estimates of a session so far, in sentences.
+
+    `n_wanted` is the number of labels to reach, or None.
+    """
+
+    def __init__(self, session, n_wanted):
+        self._session, self._n_wanted = session, n_wanted
+        self._n_begun = -1  # labels when the last estimate began
+        self._estimate, self._classes = Estimate(0), {}
+        self._curve = []
+
+    def is_due(self, n_labels):
+        """Whether there are enough labels for another estimate."""
+        if self._session.target != "single-label" or n_labels < _MIN_LABELS:
+            return False
+        return n_labels - self._n_begun >= max(10, n_labels // 20)
+
+    def compute(self, n_labels):
+        """Estimate anew; takes seconds."""
+        self._n_begun = n_labels
+        self._estimate, self._classes = self._session._assess(self._n_wanted)
+        if self._estimate.n_audited:
+            about = self._estimate.accuracy, self._estimate.accuracy_interval
+            self._curve.append([self._estimate.n_labels, *about])
+
+    @property
+    def n_labels(self):
+        """Number of labels of the last estimate, 0 before the first."""
+        return self._estimate.n_labels
+
+    def line(self, n_labels):
+        """Return a line for a front end that has `n_labels`; it can be blank."""
+        parts = [self._say(n_labels)] if self._estimate.n_audited else []
+        if self._estimate.minutes is not None:
+            parts.append(f"{_format_minutes(self._estimate.minutes)} left at your pace")
+        return "; ".join(parts)
+
+    def describe(self, classes, n_labels):
+        """Return what `Desk.quality` does; `classes` are those of its state."""
+        estimate, known = self._estimate, bool(self._estimate.n_audited)
+        described = []
+        for entry in classes:
+            recall, precision = self._classes.get(key_of(entry["name"]), (None, None))
+            missing = max(0, _WANTED_PER_CLASS - entry["count"])
+            about = {"recall": recall, "precision": precision, "missing": missing}
+            described.append({"name": entry["name"], "count": entry["count"], **about})
+        return {
+            "sentence": self._say(n_labels),
+            "accuracy": estimate.accuracy if known else None,
+            "interval": estimate.accuracy_interval if known else None,
+            "n_labels": estimate.n_labels,
+            "n_audited": estimate.n_audited,
+            "curve": self._curve,
+            "gain": describe_gain(estimate),
+            "classes": described,
+        }
+
+    def _say(self, n_labels):
+        """Return a sentence about the rest of the pool."""
+        estimate, target = self._estimate, self._session.target
+        if target != "single-label":
+            return "The accuracy is estimated for one class per text only."
+        if estimate.n_audited:
+            low, high = (round(100 * bound) for bound in estimate.accuracy_interval)
+            when = f" at {estimate.n_labels} labels"
+            return (
+                f"About {100 * estimate.accuracy:.0f} % of the rest is predicted right "
+                f"({low}-{high} %){when if estimate.n_labels < n_labels else ''}"
+            )
+        return (
+            f"Too early to tell: this needs {_MIN_LABELS} labels, {_MIN_AUDIT} of them "
+            f"of texts drawn at random; there are {len(self._session.audited)}."
+        )
 
 
 def minutes_left(seconds, n_left):
@@ -344,7 +453,6 @@ class Doubts:
         self._session = session
         self.n_labels = self._model = None
         self._rows, self._error = [], ""
-        self._confirmed = {}  # id -> label that was given again
 
     @property
     def is_behind(self):
@@ -367,16 +475,22 @@ class Doubts:
         """Return rows of `LabelingSession.suspicious` that are still doubtful."""
         if self._error:
             raise TypeError(self._error)
-        labels = self._session.labels
-        return [row for row in self._rows if self._is_doubtful(row, labels)]
+        answers = self._session.state.answers
+        return [row for row in self._rows if _is_doubtful(row, answers.get(row[0]))]
 
-    def _is_doubtful(self, row, labels):
-        id, label, predicted, _ = row
-        known = key_of(labels[id]) if id in labels else None
-        is_seen = known in (key_of(predicted), self._confirmed.get(id))
-        return known == key_of(label) and not is_seen
+    def count(self):
+        """Return the number of these rows; 0 if answers cannot be checked."""
+        return 0 if self._error else len(self.list_rows())
 
-    def confirm(self, id, label):
-        """Do not list an answer again, since the same label was given again."""
-        if any(id == row[0] for row in self._rows):
-            self._confirmed[id] = key_of(label)
+    def lists(self, id):
+        """Whether an item is among the rows."""
+        return any(id == row[0] for row in self._rows)
+
+
+def _is_doubtful(row, answer):
+    """Whether an answer is still the doubtful one, and was not given in a review."""
+    _, label, predicted, _ = row
+    if answer is None or key_of(answer.label) != key_of(label):
+        return False
+    seen = [one.label for one in answer.given if one.way == "review"]
+    return key_of(label) not in map(key_of, [predicted, *seen])

@@ -66,7 +66,7 @@ class Models:
     def _follow_trainer(self):
         """Use the newest model that is ready, and train the next one in a thread."""
         self._adopt()
-        has_all_features = self._ready() is None
+        has_all_features = self.find_ready() is None
         if self._is_blank() and self._has_labels() and has_all_features:
             self._submit_if_stale()
             self._trainer.wait(self._state.labels_seq)
@@ -74,10 +74,10 @@ class Models:
         describes = has_descriptions(getattr(self._base, "estimator", None))
         if describes and self._is_blank():
             data = replace(self._data(), labels={}, seq=0, round=0)
-            self._model = train(self._base, data, self._ready())
+            self._model = train(self._base, data, self.find_ready())
         elif self._model is None and has_all_features:
             data = TrainingData(self._state.pool)
-            self._model = train(self._base, data, self._ready())
+            self._model = train(self._base, data, self.find_ready())
         elif self._model is None:
             self._model = Model(self._base)  # nobody waits for features
         self._submit_if_stale()
@@ -92,7 +92,7 @@ class Models:
         with self._lock:
             data = self._data(seq)
         try:
-            return train(self._base, data, self._ready())
+            return train(self._base, data, self.find_ready())
         except BaseException as exc:
             exc.add_note(_NOTE.format(n=len(data.labels)))
             raise
@@ -105,7 +105,7 @@ class Models:
         """
         with self._lock:
             data = self._data()
-        return _teach(self._base, data), data, _find_rest(data, self._ready())
+        return _teach(self._base, data), data, _find_rest(data, self.find_ready())
 
     def choose(self, learner, n, free):
         """Return positions chosen by the learner; `free` (n,) masks the candidates.
@@ -113,7 +113,7 @@ class Models:
         While features are computed, the candidates are the items that have them; items
         at random if these are too few, or if the first model is not trained yet.
         """
-        ready, pool = self._ready(), self._state.pool
+        ready, pool = self.find_ready(), self._state.pool
         if ready is None:
             return choose(learner, pool.X, n, free, pool.ids.__getitem__)
         rows = np.flatnonzero(free & ready)
@@ -180,12 +180,8 @@ class Models:
             error.add_note(_NOTE_OF_FEATURES)
             raise error
 
-    def has_features(self, positions):
-        """Whether the features of some items need not be waited for."""
-        ready = self._ready()
-        return ready is None or bool(ready[positions].all())
-
-    def _ready(self):
+    def find_ready(self):
+        """Return a mask (n,) of the items that have features, None if all have."""
         return None if self._encoder is None else self._encoder.find_ready()
 
     @synchronized

@@ -188,6 +188,18 @@ class Queue:
             free[pool.first_copies(pool.positions(ids))] = False
         return free
 
+    def find_unaudited(self):
+        """Return the free positions that the audit leaves, in random order, (m,).
+
+        One item in `audit_every` belongs to the audit, so it draws about this share of
+        its order, from the beginning.
+        """
+        with self._lock:
+            order, free = self.draws.order, self.free()
+        every = self._options.audit_every
+        rest = order[-(-len(order) // every) :] if every else order
+        return rest[free[rest]]
+
     def has_more(self, annotator):
         """Whether an annotator has open items, or can get new ones."""
         with self._lock:
@@ -266,7 +278,8 @@ class Queue:
         limit = self._options.max_similarity
         if limit is None or not computes_features(learner.estimator):
             return picks
-        if not self._models.has_features([*fixed, *picks]):
+        ready = self._models.find_ready()
+        if ready is not None and not ready[[*fixed, *picks]].all():
             return picks
         rows = take_rows(self._state.pool.X, np.array([*fixed, *picks]))
         if self._front is None:

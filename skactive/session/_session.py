@@ -1022,6 +1022,10 @@ class LabelingSession:
                 "estimate needs labels of one class for each item, got "
                 f"{self.target} labels. Score the model on a labeled test set."
             )
+        return self._assess(n_labels, horizon)[0]
+
+    def _assess(self, n_labels, horizon=100):
+        """Return an Estimate, and the quality of the classes."""
         with self._lock:
             answers = self.state.answers.values()
             seconds = [x.seconds for a in answers for x in a.given]

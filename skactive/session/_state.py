@@ -16,8 +16,8 @@ from ._labels import rename_label
 class Answer:
     """The label of an item, its annotator, and the time and number of its event.
 
-    `source` is the file or program that it comes from, or None. `given` holds the last
-    answer of each annotator, in order.
+    `source` is the file or program that it comes from, or None; `way` is that of
+    `Desk.answer`. `given` holds the last answer of each annotator, in order.
     """
 
     label: object
@@ -26,6 +26,7 @@ class Answer:
     seq: int
     seconds: float | None = None
     source: str | None = None
+    way: str | None = None
     given: tuple = ()
 
 
@@ -341,6 +342,7 @@ class State:
             event["seq"],
             seconds and seconds[place],
             event.get("source"),
+            event.get("way"),
         )
 
     def _undo(self, event):
@@ -415,7 +417,9 @@ def list_history(events, id):
             entry["label"] = event["labels"][place]
             if "seconds" in event:
                 entry["seconds"] = event["seconds"][place]
-        entry |= {key: event[key] for key in ("batch", "flag", "text") if key in event}
+        entry |= {
+            key: event[key] for key in ("batch", "flag", "text", "way") if key in event
+        }
         entry["annotator"] = event.get("by")
         entry["undone"] = event["seq"] in undone
         found.append(entry)

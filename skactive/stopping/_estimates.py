@@ -171,12 +171,12 @@ def _assign(codes, held, seed):
     return folds
 
 
-def wilson_interval(n_correct, n):
+def wilson_interval(n_correct, n, z=_Z):
     """Return the Wilson score interval of a share, which may be of fractions."""
     share = n_correct / n
-    spread = _Z / (1 + _Z**2 / n)
-    center = (share + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
-    half = spread * np.sqrt(share * (1 - share) / n + _Z**2 / (4 * n**2))
+    spread = z / (1 + z**2 / n)
+    center = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = spread * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
     return max(0.0, float(center - half)), min(1.0, float(center + half))
 
 

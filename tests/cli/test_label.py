@@ -318,6 +318,25 @@ def test_a_second_command_says_where_the_table_is_open(table, tiny_bert, capsys,
     assert "delete" not in shown
 
 
+@pytest.mark.parametrize("opens", [True, False])
+def test_a_second_command_opens_the_page_that_runs(
+    table, tiny_bert, capsys, monkeypatch, opens
+):
+    project, opened = Project(table, "text", "label"), []
+    project.open(ActiveLearner(make_pipeline(TfidfVectorizer(), LogisticRegression())))
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    place = ["label", str(table), "--text", "text", "--label", "label"]
+    place += ["--model", tiny_bert] if opens else ["--model", tiny_bert, "--no-browser"]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        page = {"port": listener.getsockname()[1], "token": "a-token-for-the-tests"}
+        (project.folder / "page.json").write_text(json.dumps(page))
+        assert main(place) == 0
+    project.close()
+    url = f"http://127.0.0.1:{page['port']}/a-token-for-the-tests/"
+    assert f"{table} is open at {url}\n" in capsys.readouterr().err
+    assert opened == [url] * opens
+
+
 def test_a_table_without_labels_says_how_to_begin(label, columns, tmp_path):
     write_table(tmp_path / "plain.csv", {**columns, "label": [None] * N_ROWS})
     _, shown = label("+ good", "+ bad", *[_answer] * 4, file=tmp_path / "plain.csv")

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import re
 import threading
 import time
 from pathlib import Path
@@ -12,8 +13,10 @@ from scipy.stats import beta
 from sklearn.dummy import DummyClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, Perceptron, Ridge
+from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import LinearSVC
 
 from skactive import ActiveLearner
@@ -75,7 +78,7 @@ def test_items_of_a_closed_or_silent_front_end_are_given_to_others(desk, monkeyp
     first = [item["id"] for item in desk.next("a")]
     desk.release("a")
     assert [item["id"] for item in desk.next("b")] == first
-    monkeypatch.setattr("skactive.session._desk._STALE_SECONDS", 0.0)
+    monkeypatch.setattr("skactive.session._leases._STALE_SECONDS", 0.0)
     assert [item["id"] for item in desk.next("c")] == first
 
 
@@ -384,14 +387,218 @@ def test_a_model_that_cannot_be_checked_is_said(open_desk):
 
 
 def test_the_estimate_comes_in_the_background(open_desk):
-    desk = open_desk(n_labels=50)
+    desk = open_desk(n_labels=50, session={"audit_every": 2})
     assert _label(desk, 19)["estimate"] == ""
+    assert desk.quality()["sentence"].startswith("Too early to tell: ")
     _label(desk, 1)
+    line = _wait_for_estimate(desk)
+    assert re.fullmatch(
+        r"About \d+ % of the rest is predicted right \(\d+-\d+ %\); "
+        "less than 1 min left at your pace",
+        line,
+    )
+    _label(desk, 1)
+    assert " at 20 labels; " in desk.state()["estimate"]
+
+
+def _wait_for_estimate(desk, n=20):
+    """Wait for an estimate from at least n labels, and return its line."""
     end = time.monotonic() + 60
-    while not desk.state()["estimate"] and time.monotonic() < end:
+    while desk.quality()["n_labels"] < n and time.monotonic() < end:
         time.sleep(0.01)
-    assert desk.state()["estimate"].startswith("accuracy ")
-    assert desk.state()["estimate"].endswith("left at your pace")
+    return desk.state()["estimate"]
+
+
+def test_nothing_is_said_about_the_pool_without_an_audit(open_desk):
+    desk = open_desk(n_labels=50)
+    _label(desk, 20)
+    assert _wait_for_estimate(desk) == "less than 1 min left at your pace"
+    quality = desk.quality()
+    assert "drawn at random; there are 0." in quality["sentence"]
+    assert (quality["accuracy"], quality["interval"], quality["curve"]) == (
+        None,
+    ) * 2 + ([],)
+
+
+def test_quality_is_that_of_held_out_predictions_of_the_audit(open_desk):
+    desk = open_desk(session={"audit_every": 2})
+    for n in (20, 10, 10):
+        n_labeled = _label(desk, n)["n_labeled"]
+        _wait_for_estimate(desk, n_labeled)
+    quality = desk.quality()
+    estimate = desk.session.estimate()
+    assert quality["n_labels"] == quality["curve"][-1][0] == 40
+    assert (quality["accuracy"], quality["interval"]) == (
+        estimate.accuracy,
+        estimate.accuracy_interval,
+    )
+    assert [n for n, *_ in quality["curve"]] == sorted(
+        {n for n, *_ in quality["curve"]}
+    )
+    for entry in quality["classes"]:
+        assert entry["count"] + entry["missing"] >= 10
+        for share in (entry["recall"], entry["precision"]):
+            assert share is None or share[1] <= share[0] <= share[2]
+
+
+def test_quality_of_other_targets(open_desk):
+    classes = ["joy", "love"]
+    desk = open_desk(session={"classes": classes, "multi_label": True})
+    assert desk.quality()["sentence"] == (
+        "The accuracy is estimated for one class per text only."
+    )
+
+
+@pytest.fixture
+def taught(open_desk):
+    """A desk with 20 right answers, a model, and an audit."""
+    desk = open_desk(session={"audit_every": 4})
+    _label(desk, 20)
+    desk.session.refit()
+    return desk
+
+
+def test_similar_items_are_unlabeled_of_the_same_class_and_not_of_the_audit(taught):
+    state = taught.session.state
+    order = taught.session.queue.draws.order[:15]  # one in four of 60
+    audit = {state.pool.ids[row] for row in order}
+    id = next(id for id in range(60) if id not in state.answers)
+    page = taught.similar(id, 50)
+    found = [item["id"] for item in page["items"]]
+    assert page["label"] == taught.item(id)["prediction"]
+    assert {item["prediction"] for item in page["items"]} == {page["label"]}
+    assert found
+    assert not {*found} & (audit | {*state.answers} | {*state.audited})
+    front = taught.session.models.newest().learner.estimator_[:-1]
+    near = cosine_similarity(front.transform(TEXTS))[id, found]
+    assert (np.diff(near) <= 1e-12).all()
+    assert [item["id"] for item in taught.similar(id, 2)["items"]] == found[:2]
+
+
+def test_items_similar_to_an_answer_are_of_its_class(taught):
+    id = next(iter(taught.session.labels))
+    other = "no" if taught.session.labels[id] == "yes" else "yes"
+    taught.answer(id, other, "tab")
+    page = taught.similar(id)
+    assert page["label"] == other
+    assert all(_truth(item) == other for item in page["items"])
+
+
+def test_more_of_a_class_likely_or_doubtful(taught):
+    learner = taught.session.models.newest().learner
+    proba = learner.predict_proba(TEXTS)[:, learner.classes_.tolist().index("no")]
+    rest = taught.session.queue.find_unaudited()
+    for doubtful in (False, True):
+        found = [item["id"] for item in taught.more("no", doubtful, 3)["items"]]
+        value = -np.abs(2 * proba - 1) if doubtful else proba
+        best = np.sort(value[rest])[::-1][:3]
+        np.testing.assert_allclose(value[found], best)
+    with pytest.raises(ValueError, match="'label' must be a class that the model has"):
+        taught.more("maybe")
+
+
+def test_an_explanation_leaves_out_each_word(taught):
+    id = next(id for id in range(60) if id not in taught.session.labels)
+    about, model = taught.explain(id), taught.session.models.newest().learner
+    text, column = TEXTS[id], model.predict_proba(TEXTS)[id].argmax()
+    assert [text[a:b] for _, a, b, _ in about["words"]] == text.split()
+    for _, start, end, fall in about["words"]:
+        rest = (text[:start] + text[end:]).strip()
+        p = model.predict_proba([text, rest])[:, column]
+        assert fall == pytest.approx(p[0] - p[1])
+    assert max(about["words"], key=lambda word: word[3])[1] == 0  # good or bad
+    near = [(item["similarity"], item["label"]) for item in about["items"]]
+    assert len(near) == 3
+    assert near == sorted(near, key=lambda pair: -pair[0])
+    assert {label for _, label in near} == {about["prediction"]}
+
+
+def test_nothing_can_be_found_or_explained_before_a_model(open_desk):
+    desk = open_desk()
+    for call in (desk.similar, desk.explain):
+        with pytest.raises(ValueError, match=r"no prediction yet\. Label some more"):
+            call(0)
+    with pytest.raises(ValueError, match="no prediction yet"):
+        desk.more("yes")
+
+
+def test_words_of_pairs_and_what_cannot_be_left_out(open_desk, monkeypatch):
+    pairs = [(f"{'good' if i % 2 else 'bad'} start", f"end {i}") for i in range(20)]
+    model = make_pipeline(
+        FunctionTransformer(lambda X: [" ".join(pair) for pair in X]),
+        TfidfVectorizer(),
+        LogisticRegression(),
+    )
+    desk = open_desk(pairs, ActiveLearner(model, random_state=0))
+    for id in range(8):
+        desk.answer(id, "yes" if id % 2 else "no", "tab")
+    desk.session.refit()
+    words = desk.explain(9)["words"]
+    assert [pairs[9][n][a:b] for n, a, b, _ in words] == ["good", "start", "end", "9"]
+    learner = desk.session.models.newest().learner
+
+    def refuse(X):
+        raise ValueError("no features of these texts")
+
+    monkeypatch.setattr(learner.estimator_.steps[-1][1], "predict_proba", refuse)
+    about = desk.explain(9)
+    assert (about["words"], about["error"]) == (
+        [],
+        "Words cannot be left out: no features of these texts",
+    )
+
+
+def test_the_way_of_an_answer_is_kept(taught, tmp_path):
+    item = taught.similar(0, 1)["items"][0]
+    taught.answer(item["id"], "yes", "tab", way="bulk")
+    assert taught.history()["items"][0]["way"] == "bulk"
+    assert taught.session.history(item["id"])[-1]["way"] == "bulk"
+    taught.session.export(tmp_path / "answers.jsonl", what="answers")
+    lines = (tmp_path / "answers.jsonl").read_text().splitlines()
+    ways = {row["id"]: row["way"] for row in map(json.loads, lines)}
+    assert ways[item["id"]] == "bulk"
+    assert [*ways.values()].count(None) == 20
+    with pytest.raises(ValueError, match="'way' must be one of None, 'bulk'"):
+        taught.answer(item["id"], "no", "tab", way="fast")
+
+
+def test_a_confirmed_answer_is_not_asked_again_after_a_restart(doubtful, open_desk):
+    _check(doubtful)
+    n = doubtful.state()["n_doubtful"]
+    seq = doubtful.answer(12, "yes", "tab", way="review")["seq"]
+    assert doubtful.state()["n_doubtful"] == n - 1
+    assert doubtful.answer(12, "yes", "tab", way="review")["seq"] == seq
+    again = open_desk()
+    assert 12 not in [item["id"] for item in _check(again)["items"]]
+    assert again.session.labels[12] == "yes"
+    again.undo(again.state()["undo"]["seq"], "tab")
+    assert 12 in [item["id"] for item in _check(again)["items"]]
+
+
+def test_history_and_search_have_filters(open_desk):
+    desk = open_desk()
+    _label(desk, 6)
+    desk.answer(40, "yes", "tab", "ann")
+    desk.flag(40)
+    desk.note(41, "odd")
+    desk.skip(50, "tab")
+
+    def find(method, *args, **where):
+        return [item["id"] for item in method(*args, where=where)["items"]]
+
+    assert find(desk.history, by="ann") == find(desk.history, only="flag") == [40]
+    assert find(desk.history, only="skipped") == [50]
+    assert find(desk.search, "", only="note") == [41]
+    assert {item["label"] for item in desk.history(where={"label": "no"})["items"]} == {
+        "no"
+    }
+    assert desk.search("", where={"only": "unlabeled"})["total"] == 60 - 7
+    assert find(desk.search, "number 40", label="yes") == [40]
+    assert find(desk.search, "number 40", label="no") == []
+    assert desk.history()["annotators"] == [None, "ann"]
+    for where in ({"only": "new"}, {"kind": 1}, "flag"):
+        with pytest.raises(ValueError, match=r"'(only|where)' must be"):
+            desk.history(where=where)
 
 
 def test_search_in_the_pool(desk):
@@ -508,12 +715,12 @@ def test_a_refused_call_records_nothing(desk, client):
 def test_what_front_ends_leave_behind_is_bounded(desk):
     for i in range(1500):
         desk.release(f"tab {i}")
-        desk._lease(f"tab {i}", None, 1)
-    assert len(desk._seen) <= 1000
+        desk.next(f"tab {i}", n_queries=1)
+    assert len(desk._leases._seen) <= 1000
 
 
 def test_invented_annotators_do_not_open_batches_without_limit(desk, monkeypatch):
-    monkeypatch.setattr("skactive.session._desk._MOST_ANNOTATORS", 3)
+    monkeypatch.setattr("skactive.session._leases._MOST_ANNOTATORS", 3)
     for i in range(3):
         assert desk.next("tab", annotator=f"name {i}", n_queries=1)
     with pytest.raises(ValueError, match="texts wait for 3 annotators"):

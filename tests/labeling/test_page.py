@@ -8,7 +8,6 @@ import re
 import socket
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -305,7 +304,7 @@ def test_the_text_of_a_closed_tab_is_given_to_another(open_page):
     page = open_page()
     text = page.item
     page.driver.get("about:blank")
-    page.until(lambda: not page.desk._leases)
+    page.until(lambda: not page.desk._leases._owners)
     Page(page.driver, page.server.url)
     assert page.item == text
 
@@ -340,7 +339,7 @@ def test_undo_of_several_answers_and_of_a_skip(open_page):
 
 
 def _train(page):
-    shown = {item["id"] for item in page.desk.next(next(iter(page.desk._seen)))}
+    shown = {item["id"] for item in page.desk.next(next(iter(page.desk._leases._seen)))}
     for text, label in (("good", "yes"), ("bad", "no")):
         for item in page.desk.search(f"{text} film", n_items=12)["items"]:
             if item["id"] not in shown:
@@ -663,67 +662,6 @@ def test_search_finds_a_text_that_can_be_labeled(open_page):
     assert page.desk.session.labels == {57: "no"}
 
 
-def _make_doubts(page, n=40, wrong=(12, 13)):
-    """Answer texts, some wrongly, and wait for the list of doubtful answers."""
-    for id in range(n):
-        is_good = ("good" in page.desk.item(id)["text"]) != (id in wrong)
-        page.desk.answer(id, "yes" if is_good else "no", "other")
-    page.desk.session.refit()
-    page.desk.version()
-    page.until(lambda: not page.desk.check()["computing"])
-
-
-def test_check_these_goes_on_with_the_next_answer(open_page, axe):
-    page = open_page()
-    _make_doubts(page)
-    shown = page.item
-    page.open("Check these")
-    page.until(lambda: len(page.all(".entry")) >= 2)
-    assert page.text("dialog").count("null") == 0
-    assert "of 40 labels" in page.text("dialog .note")
-    rows = [entry.text for entry in page.all(".entry")]
-    found = [
-        re.match(r"(.+): (yes|no), model without it: (yes|no) \d+ %", x) for x in rows
-    ]
-    assert all(match[2] != match[3] for match in found)
-    assert "film number 1" in rows[0]
-    assert find_violations(page, axe) == []
-    page.press(Keys.ENTER)  # the first one has the focus
-    page.until(lambda: "Labeled" in page.text(".mode"))
-    assert page.text(".guess").startswith("SpaceModel without it:")
-    predicted = page.text(".guess b")
-    assert predicted == found[0][3]
-    page.press(" ")  # correct it
-    page.until(lambda: page.all("dialog[open]") and len(page.all(".entry")))
-    page.until(lambda: page.all(".entry")[0].text == rows[1])
-    assert page.focus == page.driver.execute_script(
-        "return document.querySelector('.entry').textContent"
-    )
-    page.press(Keys.ESCAPE)
-    page.until(lambda: not page.all("dialog[open]"))
-    assert page.item == shown
-
-
-def test_check_these_waits_for_a_list_without_a_lost_connection(open_page, monkeypatch):
-    page = open_page()
-    page.open("Check these")
-    page.until(lambda: "no list before the first model" in page.text("dialog .note"))
-    page.press(Keys.ESCAPE)
-    go_on, suspicious = threading.Event(), page.desk.session.suspicious
-    monkeypatch.setattr(
-        page.desk.session, "suspicious", lambda n: go_on.wait(60) and suspicious(n)
-    )
-    for id in range(20):
-        page.desk.answer(id, "yes" if id % 2 or id == 12 else "no", "other")
-    page.desk.session.refit()
-    page.until(lambda: not page.all("dialog[open]"))
-    page.open("Check these")
-    page.until(lambda: "Computing the list" in page.text("dialog .note"))
-    go_on.set()
-    page.until(lambda: page.all(".entry"))  # by itself
-    assert not page.text(".fault")
-
-
 def test_a_slow_reply_is_no_lost_connection(open_page):
     page = open_page()
     page.driver.execute_script("AbortSignal.timeout = () => AbortSignal.abort("
@@ -807,7 +745,7 @@ def test_there_is_no_violation_of_accessibility(open_page, axe, scheme, size):
     )
     _train(page)
     page.go("1")
-    page.go("s")
+    page.go(Keys.ARROW_RIGHT)
     page.wait()
     _resize(page, *size)
     _emulate(page, prefers_color_scheme=scheme)

@@ -213,4 +213,4 @@ def test_the_widget_shows_the_interface_of_the_page(notebook, desk):
     assert "Finish" not in page.text(".skactive")
     page.press(Keys.TAB)  # the cell changed: its output is removed
     page.until(lambda: not page.text("#output"))
-    page.until(lambda: not desk._leases)
+    page.until(lambda: not desk._leases._owners)

@@ -21,6 +21,12 @@ const fill = (element, share) => {  // null: nobody knows how far
   if (share === null) element.removeAttribute("aria-valuenow"); else element.setAttribute("aria-valuenow", Math.round(100 * Math.min(1, share)));
   return element;
 };
+const svg = (tag, attributes, ...children) => {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
+};
 const kbd = (key) => h("kbd", { "aria-hidden": "true" }, key);
 const encode = (value) => JSON.stringify(value);
 const say = (label) => (Array.isArray(label) ? label.join(" + ") || "no class" : String(label));
@@ -31,6 +37,16 @@ const HUES = 8;
 const hue = (element, place) => { element.style.setProperty("--hue", place < 0 ? "var(--line)" : `var(--hue-${place % HUES})`); return element; };
 const breakable = (name) => say(name).split(/(?<=[_\-/])/).flatMap((part, i) => (i ? [h("wbr"), part] : [part]));  // between words only
 const brief = (text) => (Array.isArray(text) ? text.join(" | ") : text).slice(0, 200);
+const marked = (text, wanted) => {  // an excerpt around the first match; all matches are marked
+  const whole = (Array.isArray(text) ? text.join(" | ") : text).replace(/\s+/g, " ");
+  const pattern = wanted.trim() && new RegExp(`(${wanted.trim().replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replace(/\s+/g, "\\s+")})`, "iu");
+  const place = pattern ? whole.search(pattern) : 0, start = place > 24 ? whole.lastIndexOf(" ", place - 12) + 1 : 0, excerpt = whole.slice(start, start + 200);
+  const parts = pattern ? excerpt.split(new RegExp(pattern, "giu")) : [excerpt];
+  return [start ? "… " : null, ...parts.map((part, i) => (i % 2 ? h("mark", {}, part) : part))];
+};
+const about = ([share, low, high]) => `${percent(share)} (${Math.round(100 * low)}–${Math.round(100 * high)})`;
+// Keys of the commands: letters, or other keys where letters search among many classes.
+const KEYS = { skip: ["s", "→"], undo: ["u", "←"], flag: ["f", "."], note: ["n", ","], why: ["w", "-"], alike: ["a", "+"] };
 const describeUndo = ({ event, label, name }, classes) => ({
   tell: `The answer${label === null ? "" : ` ${say(label)}`} was taken back.`, skip: "The text is not skipped any more.", rename: `The new name ${name} was taken back.`,
   add: classes.some((entry) => entry.name === name) ? `The class ${name} stays: it has labels.` : `The class ${name} was removed again.`, remove: `The class ${name} is there again.`,
@@ -129,6 +145,7 @@ class Labeling {
     Object.assign(this, { root, desk, options, client: newId(), state: null, queue: [], visiting: null });
     Object.assign(this, { busy: false, turn: 0, lost: false, stopped: null, ended: false, guard: 0, filterText: "", buttons: new Map() });
     Object.assign(this, { selected: new Set(), confirmed: false });  // where several classes can be chosen
+    Object.assign(this, { series: null, used: [], ranked: new Map(), probable: new Map() });  // texts one after another; the last classes; places of classes
     this.scope = options.scope ?? location.pathname;
     this.annotator = memory.tab(this.scope) || null;
     this.hidden = memory.get("predictions") === "hidden";
@@ -229,6 +246,7 @@ class Labeling {
   get starting() { return Boolean(this.state.start) || (!this.numeric && this.state.classes.length < 2); }  // the classes come first
   get several() { return this.state?.target === "multi-label"; }
   get numeric() { return this.state?.target === "regression"; }
+  get many() { return !this.numeric && this.state.classes.length > MANY; }
   get chosen() { return this.state.classes.map(({ name }) => name).filter((name) => this.selected.has(encode(name))); }
   get item() { return this.visiting ?? this.queue[0] ?? null; }
 
@@ -239,16 +257,17 @@ class Labeling {
     this.turn += 1;
     const slow = setTimeout(() => this.root.classList.add("saving"), 300);
     const seconds = Math.round((performance.now() - this.since) / 100) / 10;
-    const extra = method === "answer" ? { seconds } : {};
+    const way = item === this.visiting ? this.series?.way : undefined;
+    const extra = method === "answer" ? { seconds, ...(way ? { way } : {}) } : {};
     this.sent = item;
     await this.outbox.add({ method, args: { id: item.id, ...args, client: this.client, annotator: this.annotator, ...extra } });
     clearTimeout(slow);
     this.root.classList.remove("saving");
     this.turn += 1;
     this.busy = false;
-    const next = !this.wasRefused && item.held_out;
     if (!this.wasRefused) {
-      if (this.visiting === item) this.visiting = null;
+      if (method === "answer") this.used = [...new Set([...[args.label].flat().map(encode), ...this.used])].slice(0, 30);
+      if (this.visiting === item) this.visiting = this.following();
       this.queue = this.queue.filter((other) => other.id !== item.id);
       this.announce(text);
     }
@@ -256,7 +275,6 @@ class Labeling {
     this.wasRefused = false;
     this.showItem(!again);
     this.refill();
-    if (next) this.openList("check");  // the next doubtful answer
   }
   answer(label) { return this.put("answer", { label }, this.item, `Saved: ${say(label)}.`); }
   choose(name) {  // the answer, or one of several
@@ -288,8 +306,9 @@ class Labeling {
     this.showClasses();
   }
   skip() {
-    if (this.visiting) this.leave();
-    else this.put("skip", {}, this.item, "Skipped.");
+    if (!this.visiting) return this.put("skip", {}, this.item, "Skipped.");
+    this.visiting = this.following();
+    this.showItem();
   }
   stored(entry, content) {
     if (entry.method === "answer" || entry.method === "skip") this.setState(content);
@@ -318,9 +337,10 @@ class Labeling {
     this.turn += 1;
     this.busy = false;
     if (item?.id) {
-      this.visiting = item.label === null ? null : item;
+      if (this.series && this.visiting) this.series.items.unshift(this.visiting);
+      this.visiting = item.label === null && !this.series ? null : item;
       this.queue = this.queue.filter((other) => other.id !== item.id);
-      if (item.label === null) this.queue.unshift(item);
+      if (!this.visiting) this.queue.unshift(item);
       this.showItem();
     }
     if (item !== undefined) this.announce(describeUndo(last, this.state.classes));
@@ -332,16 +352,18 @@ class Labeling {
   visit(item) {
     this.opener = this.ui.text;  // keys are for the text
     this.dialog.close();
+    this.series = null;
     this.visiting = item;
     this.showItem();
   }
-  leave() { this.visiting = null; this.showItem(); }
+  leave() { this.series = this.visiting = null; this.showItem(); }
 
   onKey(event) {
-    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (this.dialog.open || this.ended || !this.state || this.starting) return;
+    if (this.dialog.open || this.ended || !this.state || this.starting || event.defaultPrevented) return;
     const { target } = event, { key: raw, code } = event;
     const field = target.matches?.("input, textarea, select, [contenteditable]");
+    if ((event.ctrlKey || event.metaKey) && raw === "z" && !field) { event.preventDefault(); return void this.undo(); }
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
     const key = /^[\x20-\x7e]$/.test(raw) ? raw.toLowerCase() : /^Key[A-Z]$/.test(code) ? code[3].toLowerCase() : raw;
     if (field) {
       if (target === this.ui.filter) this.onFilterKey(event);
@@ -354,14 +376,16 @@ class Labeling {
     const saves = key === "Enter" && role === "checkbox";  // Space checks it
     if ((key === " " || key === "Enter") && !saves && target.matches?.("button")) return;  // it is pressed
     if (this.numeric && /^[-+.,0-9]$/.test(key)) return this.ui.number.focus();  // which gets the key
-    const entry = this.state.classes.find((entry) => entry.key && entry.key === key);
+    const entry = this.many ? this.matches["123456789".indexOf(key)] : this.state.classes.find((entry) => entry.key && entry.key === key);
+    const named = Object.keys(KEYS).find((name) => KEYS[name][this.many ? 1 : 0] === (key === "=" ? "+" : key));
+    const does = { skip: () => this.skip(), undo: () => this.undo(), flag: () => this.flag(), note: () => this.openNote(), why: () => this.openWhy(), alike: () => this.openAlike() };
     const command = {
-      " ": () => this.accept(), s: () => this.skip(), ArrowRight: () => this.skip(),
-      u: () => this.undo(), ArrowLeft: () => this.undo(), f: () => this.flag(), n: () => this.openNote(),
+      " ": () => this.accept(), ArrowRight: does.skip, ArrowLeft: does.undo,
       ArrowUp: !this.ui.text.scrollTop && !this.ui.recent.hidden && (() => this.ui.recent.lastElementChild.firstChild.focus()),
-      "?": () => this.openHelp(), "/": () => this.openFilter(), Escape: () => (this.selected.size ? this.uncheck() : this.visiting && this.leave()),
-      Enter: (this.several || this.numeric) && (() => this.submit()),
-    }[key] || (entry && (() => this.choose(entry.name)));
+      "?": () => this.openHelp(), "/": () => this.openFilter(), Escape: () => (this.selected.size && !this.series ? this.uncheck() : this.visiting && this.leave()),
+      Enter: this.reviewing && !this.several ? () => this.keep() : (this.several || this.numeric) && (() => this.submit()),
+    }[key] || (named && does[named]) || (entry && (() => this.choose(entry.name)));
+    if (!command && this.many && /^[\p{L}\p{N}]$/u.test(raw)) return this.openFilter();  // which gets the key
     if (!command) return;
     event.preventDefault();
     event.stopPropagation();
@@ -372,15 +396,17 @@ class Labeling {
   // Classes --------------------------------------------------------------------------
   openFilter() { this.filtering = true; this.showClasses(); this.ui.filter.focus(); }
   onFilterKey(event) {
-    const [first] = this.matches;
-    if (event.key === "Enter") {
+    const [first] = this.matches, nth = this.many ? this.matches["123456789".indexOf(event.key)] : undefined;
+    if (nth) { event.preventDefault(); this.choose(nth.name); if (this.several) this.leaveFilter(); }
+    else if (event.key === " " && !this.filterText && this.many) { event.preventDefault(); this.accept(); }
+    else if (event.key === "Enter") {
       event.preventDefault();
       if (!this.filterText.trim()) { if (this.several) this.submit(); }
       else if (first) {
         this.choose(first.name);
-        if (this.several) { this.clearFilter(); if (this.ui.filter.hidden) this.ui.text.focus(); }
+        if (this.several) this.leaveFilter();
       }
-    } else if (event.key === "Escape") { this.clearFilter(); this.ui.text.focus(); }
+    } else if (event.key === "Escape") this.leaveFilter();
     else if (event.key === "ArrowDown" && first) { event.preventDefault(); this.buttons.get(encode(first.name)).focus(); }
     else return;
     event.stopPropagation();
@@ -393,19 +419,26 @@ class Labeling {
     event.preventDefault();
     event.stopPropagation();
   }
+  leaveFilter() { this.clearFilter(); this.ui.text.focus(); }
   clearFilter() { this.ui.filter.value = this.filterText = ""; this.filtering = false; this.showClasses(); }
   get matches() {  // the classes that hold every typed word; the likely ones first
     const plain = (text) => say(text).toLowerCase().replace(/[_\-/]+/g, " ");
-    const words = plain(this.filterText).split(/\s+/).filter(Boolean);
-    const { classes } = this.state;
-    if (!words.length) return classes;
-    const likely = new Map(this.hidden ? [] : (this.item?.top ?? []).map(([label, p]) => [encode(label), p]));
-    const rank = ({ name }) => {
-      const text = plain(name), start = ` ${text}`.includes(` ${words[0]}`);
-      return (text === words.join(" ") ? 4 : 0) + (text.startsWith(words[0]) ? 2 : start ? 1 : 0) + (likely.get(encode(name)) ?? 0);
+    const words = plain(this.filterText).split(/\s+/).filter(Boolean), { classes } = this.state;
+    if (!words.length && !this.many) return classes;
+    const places = words.length ? this.probable : this.ranked, order = ({ name }) => places.get(encode(name)) ?? places.size;
+    const rank = ({ name }) => {  // a whole name, the begin of a word, or any part
+      const text = plain(name);
+      return text === words.join(" ") ? 0 : words.every((word) => ` ${text}`.includes(` ${word}`)) ? 1 : 2;
     };
     return classes.filter(({ name }) => words.every((word) => plain(name).includes(word)))
-      .map((entry) => [rank(entry), entry]).sort(([a], [b]) => b - a).map(([, entry]) => entry);
+      .map((entry) => [words.length ? rank(entry) : 0, order(entry), entry]).sort(([a, x], [b, y]) => a - b || x - y).map(([, , entry]) => entry);
+  }
+  rankClasses() {  // the likely ones, then the last ones; the order stays while a text is shown
+    const likely = this.hidden || !this.item ? [] : (this.item.top ?? []).map(([label]) => encode(label));
+    const places = (ids) => new Map([...new Set(ids)].map((id, i) => [id, i]));
+    const near = [...new Set([...likely.slice(0, MANY), ...this.used])].slice(0, MANY);
+    this.ranked = places([...near, ...this.used.slice(0, MANY)]);
+    this.probable = places([...likely, ...this.used]);
   }
   showClasses() {
     const { filter, classes } = this.ui, all = this.state.classes, item = this.item;
@@ -416,14 +449,14 @@ class Labeling {
     this.root.classList.toggle("many", all.length > MANY);
     const shown = this.matches;
     const likely = new Map(this.hidden || !item ? [] : (item.top ?? []).map(([label, p]) => [encode(label), p]));
-    const prediction = this.hidden || !item || item.held_out ? null : item.prediction, expected = new Set((Array.isArray(prediction) ? prediction : prediction === null ? [] : [prediction]).map(encode));
+    const prediction = this.hidden || !item ? null : item.prediction, expected = new Set((Array.isArray(prediction) ? prediction : prediction === null ? [] : [prediction]).map(encode));
     const old = this.buttons;
     this.buttons = new Map(shown.map((entry, i) => {
       const id = encode(entry.name);
       const button = old.get(id) ?? h("button", { type: "button", role: this.several ? "checkbox" : "radio", onclick: () => this.choose(entry.name) });
       const p = likely.get(id), given = item !== null && item.label !== null && encode(item.label) === id;
       const checked = this.several ? this.selected.has(id) : given, predicted = expected.has(id);
-      const look = encode([entry, p, checked, predicted]);
+      const key = this.many ? "123456789"[i] ?? "" : entry.key, look = encode([entry, p, checked, predicted, key]);
       if (button.look !== look) {
         button.look = look;
         button.title = entry.description;
@@ -431,17 +464,19 @@ class Labeling {
         button.classList.toggle("predicted", predicted);
         button.style.setProperty("--share", p ?? 0);
         hue(button, all.indexOf(entry));
-        if (entry.key) button.setAttribute("aria-keyshortcuts", entry.key);
+        if (key) button.setAttribute("aria-keyshortcuts", key);
+        else button.removeAttribute("aria-keyshortcuts");
         button.replaceChildren(
-          entry.key ? kbd(entry.key) : h("span", {}), h("span", { class: "name", dir: "auto" }, breakable(entry.name)),
-          h("span", { class: "share" }, p >= 0.005 ? h("span", {}, h("span", { class: "sr" }, "predicted "), percent(p)) : null, predicted && !this.several ? kbd("Space") : null));
+          key ? kbd(key) : h("span", {}), h("span", { class: "name", dir: "auto" }, breakable(entry.name)),
+          h("span", { class: "share" }, p >= 0.005 ? h("span", {}, h("span", { class: "sr" }, "predicted "), percent(p)) : null, predicted && !this.several && !this.many ? kbd("Space") : null));
       }
       button.tabIndex = i ? -1 : 0;
       button.classList.toggle("first", i === 0 && this.filterText.trim() !== "");
       return [id, button];
     }));
-    const buttons = [...this.buttons.values()];
-    if (buttons.length !== classes.children.length || buttons.some((button, i) => button !== classes.children[i])) classes.replaceChildren(...buttons);
+    const nodes = [...this.buttons.values()];
+    if (this.many && !this.filterText) [MANY, Math.max(MANY, this.ranked.size) + 1].forEach((place, i) => { if (i === 0 || this.ranked.size > MANY) nodes.splice(place, 0, this.rules[i]); });
+    if (nodes.length !== classes.children.length || nodes.some((node, i) => node !== classes.children[i])) classes.replaceChildren(...nodes);
     this.ui.nomatch.hidden = shown.length > 0 || !this.filterText;
   }
   showChosen(hint = "") {  // the row of Save
@@ -475,8 +510,9 @@ class Labeling {
     ui.theme = button("Theme", () => this.setTheme({ auto: "light", light: "dark", dark: "auto" }[this.theme]), null, { class: "link theme" });
     ui.edit = button("Classes", () => this.openClasses());
     ui.guideButton = button("Guide", () => this.setGuide(!this.guided), null, { class: "wide", "aria-expanded": "false" });
-    ui.nav = h("nav", { "aria-label": "Tools", onclick: () => this.setMenu(false) }, page ? ui.guideButton : null, button("History", () => this.openList("history")), button("Check these", () => this.openList("check")),
-      button("Search", () => this.openList("search")), ui.edit, button("Help", () => this.openHelp(), "?"),
+    ui.check = button("Check", () => this.review());
+    ui.nav = h("nav", { "aria-label": "Tools", onclick: () => this.setMenu(false) }, page ? ui.guideButton : null, button("History", () => this.openList("history")), ui.check,
+      button("Search", () => this.openList("search")), ui.edit, button("Quality", () => this.openQuality()), button("Help", () => this.openHelp(), "?"),
       this.options.finish ? button("Finish", () => this.openFinish(), null, { class: "finish" }) : null);
     ui.menu = button("Menu", () => this.setMenu(!this.root.classList.contains("menu-open")), null, { class: "menu", "aria-expanded": "false" });
     ui.bar = bar("Progress");
@@ -498,6 +534,7 @@ class Labeling {
     ui.filter = h("input", { type: "search", class: "filter", placeholder: "Type to find a class; Enter takes the first  ( / )", "aria-label": "Find a class",
       autocomplete: "off", spellcheck: "false", oninput: () => { this.filterText = ui.filter.value; this.showClasses(); this.announce(plural(this.buttons.size, "class").replace("classs", "classes")); } });
     ui.classes = h("div", { class: "classes", role: "radiogroup", "aria-label": "Classes" });
+    this.rules = [0, 1].map(() => h("hr", { class: "rule", "aria-hidden": "true" }));
     ui.nomatch = h("p", { class: "note", hidden: true }, "No class matches.");
     ui.number = h("input", { type: "text", inputmode: "decimal", autocomplete: "off" });
     ui.field = h("label", { class: "number" }, "Number", ui.number);
@@ -506,7 +543,11 @@ class Labeling {
       h("button", { type: "button", class: "primary", "aria-keyshortcuts": "Enter", onclick: () => { this.submit(); ui.text.focus(); } }, kbd("Enter"), "Save"), ui.chosen);
     ui.flag = act("Flag", () => this.flag(), "f", { "aria-pressed": "false" });
     ui.note = act("Note", () => this.openNote(), "n");
-    ui.actions = h("div", { class: "actions" }, act("Undo", () => this.undo(), "u"), act("Skip", () => this.skip(), "s"), ui.flag, ui.note);
+    ui.undo = act("Undo", () => this.undo(), "u");
+    ui.skip = act("Skip", () => this.skip(), "s");
+    ui.why = act("Why", () => this.openWhy(), "w");
+    ui.alike = act("Alike", () => this.openAlike(), "a", { title: "Label similar texts of one class at once" });
+    ui.actions = h("div", { class: "actions" }, ui.undo, ui.skip, ui.flag, ui.note, ui.why, ui.alike);
     ui.show = h("input", { type: "checkbox", onchange: () => this.setHidden(!ui.show.checked) });
     ui.annotator = button("", () => this.openName(), null, { class: "link" });
     ui.facts = h("span", {});
@@ -585,6 +626,7 @@ class Labeling {
     ].filter(Boolean).join(" · ");
     if (this.options.page) document.title = `${wanted === null ? done : `${done}/${wanted}`} ${state.source || "Labeling"}`;
     if (ui.start.hidden === this.starting) this.showStart();
+    this.showKeys();
     this.showRecent();
     this.showGuide();
     this.showClasses();
@@ -594,6 +636,8 @@ class Labeling {
     const { item, ui } = this;
     if (!this.state) return;
     ui.edit.hidden = this.numeric;
+    if (isNew || item?.top !== this.rankedFor) this.rankClasses();
+    this.rankedFor = item?.top;
     if (isNew) {
       const label = item?.label ?? null;
       this.selected = new Set(Array.isArray(label) ? label.map(encode) : []);
@@ -613,18 +657,14 @@ class Labeling {
       ui.text.replaceChildren(h("p", { class: "note" }, this.state.done ? "No text is left to label." : this.lost ? "The next text comes when the connection is back." : "The next text is being chosen …"));
     }
     ui.mode.hidden = !this.visiting;
-    if (this.visiting) {
-      const what = item.label === null ? "This text is not labeled." : `Labeled ${say(item.label)}${item.annotator ? ` by ${item.annotator}` : ""}. ${this.numeric ? "Type another number" : "Choose a class"} to correct it.`;
-      ui.mode.replaceChildren(what, " ", h("button", { type: "button", class: "link", onclick: () => this.leave() }, "Back ", kbd("Esc")));
-    }
+    if (this.visiting) this.showMode(item);
     const accept = (name, label, extra, key) => h("button", { type: "button", onclick: () => { this.answer(label); ui.text.focus(); } },
       key ? kbd("Space") : null, `${name} `, h("b", { dir: "auto" }, this.numeric ? short(label) : say(label)), extra);
     const predicted = item && !this.hidden && item.prediction !== null, suggested = item && item.suggestion !== null;
-    const onButton = !this.several && !this.numeric && this.state.classes.length <= MANY && !item?.held_out;  // the class's own button shows the prediction
+    const onButton = !this.several && !this.numeric;  // the class's own button shows the prediction
     ui.guess.replaceChildren(...[
       predicted && !onButton ? accept(item.held_out ? "Model without it:" : "Prediction:", item.prediction, item.probability === null ? "" : ` ${percent(item.probability)}`, true) : null,
       suggested ? accept("Suggestion:", item.suggestion, "", !predicted) : null,
-      ...(predicted && !onButton && !this.several ? item.top.slice(1, 3) : []).map(([label, p]) => h("span", { class: "other" }, accept("or", label, ` ${percent(p)}`))),
       !predicted && !suggested ? h("span", { class: "note" }, this.hidden ? "Predictions are hidden." : "No prediction yet.") : null].filter(Boolean));
     ui.flag.setAttribute("aria-pressed", Boolean(item?.flag));
     ui.note.classList.toggle("set", Boolean(item?.note));
@@ -751,14 +791,18 @@ class Labeling {
     this.open("Annotator", this.form("Your name; it is stored with every answer", this.annotator ?? this.state.annotator ?? "", save, "Save"));
   }
   openHelp() {
-    const answer = this.several ? [["1 – 9, letters", "check the class, or remove its check mark"], ["Enter", "save the checked classes; twice if no class applies"], ["Esc", "remove all check marks"]]
-      : this.numeric ? [["0 – 9", "type the number"], ["Enter", "save the number"]] : [["1 – 9, letters", "answer with the class"]];
-    const keys = [...answer, ["Space", "accept the prediction or the suggestion"], ["S or →", "skip"], ["U or ←", "undo"],
-      ["F", "flag"], ["N", "note"], ["/", "find a class by its name; Enter takes the first"], ["Esc", "back from an earlier text"], ["?", "this help"]];
-    const rows = this.state.classes.filter((entry) => entry.description || entry.examples.length || entry.key);
+    const digits = this.many ? "the likely classes, or those that were found" : "1 – 9, letters", key = (name) => KEYS[name][this.many ? 1 : 0].toUpperCase();
+    const answer = [
+      ...(this.numeric ? [["0 – 9", "type the number"]] : [[this.many ? "1 – 9" : digits, `${this.several ? "check or uncheck" : "answer with"} ${this.many ? digits : "the class"}`]]),
+      ...(this.many ? [["letters", "find a class by its name; Enter takes the first"]] : []),
+      ...(this.several ? [["Enter", "save the checked classes; twice if no class applies"], ["Esc", "remove all check marks"]] : this.numeric ? [["Enter", "save the number"]] : [])];
+    const keys = [...answer, ["Space", "accept the prediction or the suggestion"], [this.many ? "→" : "S or →", "skip"], [this.many ? "← or Ctrl+Z" : "U, ← or Ctrl+Z", "undo"],
+      [key("flag"), "flag"], [key("note"), "note"], [key("why"), "why: words and labeled texts behind the prediction"], ...(this.numeric ? [] : [[key("alike"), "label similar texts at once"]]),
+      ...(this.many || this.numeric ? [] : [["/", "find a class by its name; Enter takes the first"]]), ["Enter", "in “Check”: keep the answer"], ["Esc", "back from an earlier text"], ["?", "this help"]];
+    const rows = this.state.classes.filter((entry) => entry.description || entry.examples.length || (entry.key && !this.many));
     this.open("Help", h("h3", {}, "Keys"), h("dl", { class: "keys" }, keys.map(([key, what]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, what)])),
       h("h3", {}, "Classes"), h("dl", { class: "keys" }, rows.map(({ key, name, description, examples }) => [
-        h("dt", {}, key ? h("kbd", {}, key) : null, " ", h("b", { dir: "auto" }, say(name))),
+        h("dt", {}, key && !this.many ? h("kbd", {}, key) : null, " ", h("b", { dir: "auto" }, say(name))),
         h("dd", { dir: "auto" }, description, examples.map((text) => h("q", { dir: "auto" }, text)))])));
   }
   openFinish() {
@@ -875,37 +919,186 @@ class Labeling {
       this.refill();
     } catch (error) { return explain(error); }
   }
-  async openList(kind) {
-    const titles = { history: "History", check: "Check these", search: "Search" };
-    const list = h("ul", { class: "list" }), note = h("p", { class: "note", role: "status" });
-    const more = h("button", { type: "button", hidden: true, onclick: () => fill(list.children.length) }, "More");
-    const query = kind === "check" ? null : h("input", { type: "search", autofocus: true, "aria-label": `${titles[kind]}: text to find`, placeholder: "Text to find", oninput: () => { clearTimeout(wait); wait = setTimeout(() => fill(0), 150); } });
-    let wait = 0, turn = 0;
-    const who = ({ annotator }) => (annotator === (this.annotator ?? this.state.annotator ?? null) ? "you" : annotator ?? "no name");
-    const entry = (item) => h("li", {}, h("button", { type: "button", class: "entry", onclick: () => this.visit(item) },
-      item.held_out ? `${who(item)}: ` : null, h("b", { dir: "auto" }, item.label === null ? (kind === "history" ? "skipped" : "not labeled") : say(item.label)),
-      item.held_out ? [", model without it: ", h("b", { dir: "auto" }, say(item.prediction)), item.probability === null ? null : ` ${percent(item.probability)}`] : null,
-      item.flag ? " ⚑ flagged" : "", !item.held_out && item.annotator ? h("span", { class: "note" }, ` ${item.annotator}`) : null,
-      h("span", { class: "excerpt", dir: "auto" }, brief(item.text)), item.note ? h("span", { class: "note", dir: "auto" }, item.note) : null));
-    const describe = ({ total, n_labels: n, computing }, text) => {
-      if (kind === "search" && !text) return "All texts are searched, also those that are not labeled.";
-      if (kind !== "check") return total ? `${list.children.length < total ? `${list.children.length} of ` : ""}${plural(total, "text")}. Choose one to ${kind === "history" ? "correct" : "label"} it.` : kind === "search" ? "Nothing found." : "No answers.";
-      if (n === null) return computing ? "Computing the list …" : "There is no list before the first model.";
-      return `${total ? "Models that were trained without these answers contradict them. Choose one to look at it again." : "No answer is doubtful."} The list is of ${plural(n, "label")}${computing ? "; a newer one is being computed …" : "."}`;
+  // Modes: texts one after another, and lists -----------------------------------------
+  get reviewing() { return this.visiting !== null && this.series?.way === "review"; }
+  following() {  // the next text of the series, or null
+    if (!this.series) return null;
+    const next = this.series.items.shift() ?? null;
+    if (!next) this.series = null;
+    return next;
+  }
+  startSeries(way, items, words) {  // a series of texts
+    this.opener = this.ui.text;  // keys are for the text
+    if (this.dialog.open) this.dialog.close();
+    this.series = { way, items, words, total: items.length };
+    this.visiting = this.following();
+    this.showItem();
+  }
+  async query(method, args) {  // the content, or what failed
+    try {
+      const { status, content } = await this.desk.call(method, args);
+      return status < 400 ? content : { error: content?.error ?? `Error ${status}.` };
+    } catch (error) { return { error: explain(error) }; }
+  }
+  async review() {  // doubtful answers one after another
+    const found = await this.query("check", { n_items: 100 }), { items = [], n_labels: n, computing, error } = found;
+    if (items.length) return this.startSeries("review", items);
+    this.open("Check", h("p", { role: "status" }, error ?? (n === null ? (computing ? "Looking for doubtful answers …" : "Answers are checked from the first model on.") : `No answer is doubtful, of ${plural(n, "label")}${computing ? "; they are checked again …" : "."}`)));
+    this.relist = () => this.review();  // until there is one
+  }
+  keep() { return this.numeric && this.ui.number.value.trim() ? this.submit() : this.answer(this.item.label); }
+  tell(label) { return this.numeric ? short(label) : say(label); }
+  who({ annotator }) { return annotator === (this.annotator ?? this.state.annotator ?? null) ? "You" : annotator ?? "Somebody"; }
+  showMode(item) {  // why an earlier text is shown
+    const { series, ui } = this, name = (label) => h("b", { dir: "auto" }, this.tell(label));
+    const place = series ? h("span", { class: "place" }, `${series.total - series.items.length} of ${series.total}`) : null;
+    const labeled = item.label === null ? "This text is not labeled." : [`Labeled `, name(item.label), item.annotator ? ` by ${item.annotator}` : "", `. ${this.numeric ? "Type another number" : "Choose a class"} to correct it.`];
+    const what = this.reviewing ? [`${this.who(item)} said `, name(item.label), ". A model trained without this answer says ", name(item.prediction), item.probability === null ? "." : `, ${percent(item.probability)}.`]
+      : series ? ["The model takes this text for ", name(series.words), "."] : labeled;
+    ui.mode.replaceChildren(h("span", { class: "what" }, place, ...[what].flat()),
+      this.reviewing ? h("button", { type: "button", onclick: () => { this.keep(); ui.text.focus(); } }, kbd("Enter"), "Keep it") : "",
+      h("button", { type: "button", class: "link", onclick: () => { this.leave(); ui.text.focus(); } }, "Back ", kbd("Esc")));
+  }
+  showKeys() {
+    const { ui, many } = this, count = this.state.n_doubtful;
+    for (const [name, keys] of Object.entries(KEYS)) {
+      const key = keys[many ? 1 : 0];
+      ui[name].firstChild.textContent = key;
+      ui[name].setAttribute("aria-keyshortcuts", { "→": "ArrowRight", "←": "ArrowLeft" }[key] ?? key.toUpperCase());
+    }
+    ui.alike.hidden = this.numeric;
+    if (ui.check.dataset.count !== String(count)) ui.check.replaceChildren("Check", count ? h("span", { class: "badge" }, h("span", { class: "sr" }, " "), String(count), h("span", { class: "sr" }, " doubtful answers")) : "");
+    ui.check.dataset.count = count;
+  }
+  async openAlike() {  // many texts at once
+    const { item } = this, since = performance.now();
+    if (!item || this.numeric) return;
+    const note = h("p", { role: "status" }, "Looking for similar texts …"), list = h("ul", { class: "list ticks" });
+    const save = h("button", { type: "submit", class: "primary" }), form = h("form", { hidden: true }, list, save);
+    this.open("Alike", h("blockquote", { dir: "auto" }, brief(item.text)), note, form);
+    const found = await this.query("similar", { id: item.id, n_items: 20 });
+    if (!note.isConnected) return;
+    if (!found.items?.length) return void (note.textContent = found.error ?? `No other text is taken for ${say(found.label)}.`);
+    const boxes = () => [...list.querySelectorAll("input")], count = () => boxes().filter((box) => box.checked).length;
+    const show = () => { save.textContent = `Save ${count()} as ${say(found.label)}`; save.disabled = !count(); };
+    note.replaceChildren(`${plural(found.items.length, "text")} like this one that the model takes for `, h("b", { dir: "auto" }, say(found.label)), ". Uncheck the wrong ones, then press Enter.");
+    list.replaceChildren(...found.items.map((other) => h("li", {}, h("label", {}, h("input", { type: "checkbox", checked: true, onchange: show }), h("span", { dir: "auto" }, brief(other.text)),
+      other.probability === null ? null : h("span", { class: "note" }, percent(other.probability))))));
+    list.addEventListener("keydown", (event) => {
+      const all = boxes(), next = all[all.indexOf(event.target) + ({ ArrowDown: 1, ArrowUp: -1 }[event.key] ?? NaN)];
+      if (next) { event.preventDefault(); next.focus(); }
+    });
+    form.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      const chosen = found.items.filter((_, i) => boxes()[i].checked), all = boxes().length;
+      if (!chosen.length || save.disabled) return;
+      save.disabled = true;
+      const seconds = Math.round((performance.now() - since) / 100 / all) / 10;
+      await Promise.all(chosen.map(({ id }) => this.outbox.add({ method: "answer", args: { id, label: found.label, client: this.client, annotator: this.annotator, seconds, way: "bulk" } })));
+      this.dialog.close();
+      this.announce(`Saved: ${plural(chosen.length, "text")} as ${say(found.label)}.`);
+      this.refill();
+    });
+    form.hidden = false;
+    show();
+    boxes()[0].focus();
+  }
+  async openWhy() {  // the words and the labeled texts behind a prediction
+    const { item } = this;
+    if (!item) return;
+    const note = h("p", { role: "status" }, "Leaving out each word in turn …");
+    this.open("Why", note);
+    const found = await this.query("explain", { id: item.id });
+    if (!note.isConnected) return;
+    if (!found.items) return void (note.textContent = found.error);
+    const texts = [item.text].flat(), most = Math.max(...found.words.map(([, , , fall]) => Math.abs(fall)), 0), some = this.numeric ? 0 : 0.01;
+    const level = (fall) => (Math.abs(fall) < Math.max(some, most / 5) ? "" : fall < 0 ? "against" : fall > most / 2 ? "strong" : "weak");
+    const letters = texts.map((text) => Array.from(text)), word = ([part, from, to]) => letters[part].slice(from, to).join("");  // Python counts characters
+    const shown = letters.map((all, part) => {
+      const own = found.words.filter(([number]) => number === part);
+      return h("p", { dir: "auto" }, own.map((entry, i) => [word([part, i ? own[i - 1][2] : 0, entry[1]]), level(entry[3]) ? h("mark", { class: level(entry[3]) }, word(entry)) : word(entry)]), word([part, own.at(-1)?.[2] ?? 0]));
+    });
+    const best = found.words.filter(([, , , fall]) => level(fall) && fall > 0).sort((a, b) => b[3] - a[3]).slice(0, 3);
+    const without = (fall) => (this.numeric ? short(found.prediction - fall) : percent(Math.max(0, found.probability - fall)));
+    note.replaceChildren("The model says ", h("b", { dir: "auto" }, this.tell(found.prediction)), found.probability === null ? "" : ` ${percent(found.probability)}`, ". ",
+      ...(best.length ? best.flatMap((entry, i) => [i ? ", " : "Without ", h("b", { dir: "auto" }, word(entry)), `: ${without(entry[3])}`]) : [found.error || "No single word decides it."]), best.length ? "." : "");
+    const near = found.items.map((other) => this.entry(other, "", `${percent(other.similarity)} alike`));
+    note.after(h("div", { class: "why" }, shown), h("h3", {}, near.length ? "The most similar labeled texts" : "No labeled text to compare"), h("ul", { class: "list" }, near));
+  }
+  async openQuality() {
+    const body = h("div", { class: "quality" }), doubtful = h("input", { type: "checkbox" });
+    const share = (value) => h("td", { class: value ? "" : "note" }, value ? about(value) : "cannot tell yet");
+    const show = async () => {
+      const found = await this.ask("quality");
+      if (!found || !body.isConnected) return;
+      const { accuracy, interval, curve } = found, x = (p) => 300 * p;
+      const bar = accuracy === null ? null : svg("svg", { viewBox: "0 0 300 22", "aria-hidden": "true" }, svg("rect", { class: "track", x: 0, y: 8, width: 300, height: 6, rx: 3 }),
+        svg("rect", { class: "range", x: x(interval[0]), y: 6, width: Math.max(2, x(interval[1]) - x(interval[0])), height: 10, rx: 5 }), svg("rect", { x: x(accuracy) - 2, y: 2, width: 4, height: 18, rx: 2 }));
+      const missing = found.classes.filter((entry) => entry.missing).sort((a, b) => b.missing - a.missing).slice(0, 3);
+      body.replaceChildren(...[h("p", { class: "sentence" }, found.sentence), bar,
+        accuracy === null ? null : h("p", { class: "note" }, `From ${plural(found.n_audited, "labeled text")} that ${found.n_audited === 1 ? "was" : "were"} drawn at random. ${found.gain[0].toUpperCase()}${found.gain.slice(1)}.`),
+        curve.length > 1 ? this.drawCurve(curve) : null,
+        missing.length ? h("p", {}, `Label ${missing.map(({ name, missing: n }) => `${n} more of ${say(name)}`).join(", ")}: a class needs 10.`) : null,
+        this.numeric ? null : h("table", {}, h("thead", {}, h("tr", {}, ["Class", "Labels", "Recall", "Precision", "Ask for it"].map((title) => h("th", { scope: "col" }, title)))),
+          h("tbody", {}, found.classes.map((entry) => h("tr", {}, h("th", { scope: "row", dir: "auto" }, breakable(entry.name)), h("td", {}, entry.count.toLocaleString("en")), share(entry.recall), share(entry.precision),
+            h("td", {}, h("button", { type: "button", onclick: () => this.more(entry.name, doubtful.checked, fails) }, entry.missing ? `${entry.missing} more` : "More", h("span", { class: "sr" }, ` of ${say(entry.name)}`))))))),
+        fails, this.numeric ? null : h("label", { class: "line" }, doubtful, "Ask for doubtful texts of a class, not for likely ones"),
+        this.numeric ? null : h("p", { class: "note" }, "Recall: the share of the texts of a class that the model finds. Precision: the share of what it takes for the class that is right. Both are of at least ten random texts; the intervals hold together with 95 %.")].filter(Boolean));
     };
+    const fails = h("p", { class: "warning", role: "alert", hidden: true });
+    this.open("How good is it?", body);
+    body.append(h("p", { role: "status" }, "Reading …"));
+    await show();
+    this.relist = () => { if (!body.contains(document.activeElement)) show(); };
+  }
+  drawCurve(curve) {  // accuracy by labels
+    const last = curve.at(-1)[0], x = (n) => (36 + 258 * (n / last)).toFixed(1), y = (p) => (8 + 84 * (1 - p)).toFixed(1);
+    const line = (pick) => curve.map(([n, p, interval]) => `${x(n)},${y(pick(p, interval))}`);
+    const words = `Accuracy after ${curve.map(([n, p]) => `${n} labels: ${percent(p)}`).join(", ")}`;
+    return svg("svg", { viewBox: "0 0 300 112", class: "curve", role: "img", "aria-label": words },
+      ...[0, 0.5, 1].flatMap((p) => [svg("line", { x1: 36, x2: 294, y1: y(p), y2: y(p) }), svg("text", { x: 30, y: Number(y(p)) + 3, "text-anchor": "end" }, percent(p))]),
+      svg("polygon", { points: [...line((_, [low]) => low), ...line((_, [, high]) => high).reverse()].join(" ") }), svg("polyline", { points: line((p) => p).join(" ") }),
+      ...curve.map(([n, p]) => svg("circle", { cx: x(n), cy: y(p), r: 2.2 })), svg("text", { x: x(curve[0][0]), y: 108, "text-anchor": "middle" }, String(curve[0][0])), svg("text", { x: 294, y: 108, "text-anchor": "end" }, `${last} labels`));
+  }
+  async more(label, doubtful, fails) {  // texts that the model takes for a class
+    const found = await this.query("more", { label, doubtful, n_items: 20 });
+    if (found.items?.length) return this.startSeries("more", found.items, label);
+    fails.hidden = false;
+    fails.textContent = found.error ?? "There is no such text.";
+  }
+  entry(item, query, extra) {  // of a list; it opens the text
+    const soft = (text) => (text ? h("span", { class: "note" }, ` ${text}`) : null), ways = { bulk: "with others", more: "more of a class", review: "checked" };
+    return h("li", {}, h("button", { type: "button", class: "entry", onclick: () => this.visit(item) },
+      item.label === null ? soft(this.listed === "history" ? "skipped" : "not labeled") : h("b", { dir: "auto" }, say(item.label)), soft(extra), item.flag ? " ⚑ flagged" : "", soft(item.annotator), soft(ways[item.way]),
+      h("span", { class: "excerpt", dir: "auto" }, marked(item.text, query)), item.note ? h("span", { class: "note", dir: "auto" }, item.note) : null));
+  }
+  async openList(kind) {
+    const search = kind === "search", list = h("ul", { class: "list" }), note = h("p", { class: "note", role: "status" });
+    const more = h("button", { type: "button", hidden: true, onclick: () => fill(list.children.length) }, "More");
+    const query = h("input", { type: "search", autofocus: true, "aria-label": "Text to find", placeholder: "Text to find", oninput: () => { clearTimeout(wait); wait = setTimeout(() => fill(0), 150); }, onkeydown: async (event) => {
+      if (event.key !== "Enter") return;
+      event.preventDefault();
+      clearTimeout(wait);
+      await fill(0);
+      list.querySelector("button")?.click();
+    } });
+    const choose = (name, hidden, options) => h("select", { "aria-label": name, hidden, onchange: () => fill(0) }, options.map(([value, text]) => h("option", { value: value && encode(value) }, text)));
+    const only = choose("Which", false, [["", "All texts"], ["flag", "Flagged"], ["note", "With a note"], search ? ["unlabeled", "Not labeled"] : ["skipped", "Skipped"]]);
+    const filters = { label: choose("Class", this.numeric, [["", "Every class"], ...this.state.classes.map(({ name }) => [name, say(name)])]), by: choose("Annotator", true, [["", "Everybody"]]), only };
+    let wait = 0, turn = 0;
     const fill = async (start) => {
-      const mine = (turn += 1), text = query?.value.trim() ?? "";
-      const args = { history: { query: text, start, n_items: 50 }, check: { n_items: 50 }, search: { query: text, start, n_items: 20 } };
-      const found = kind === "search" && !text ? { items: [], total: 0 } : await this.ask(kind, args[kind]);
+      const mine = (turn += 1), text = query.value.trim(), set = Object.entries(filters).filter(([, field]) => field.value);
+      const where = set.length ? Object.fromEntries(set.map(([name, field]) => [name, JSON.parse(field.value)])) : null, asks = text || where || !search;
+      const found = asks ? await this.ask(kind, { query: text, start, n_items: 20, where }) : { items: [], total: 0 };
       if (mine !== turn) return;
       if (!found) return void (note.textContent = "The list could not be read.");
-      list.replaceChildren(...(start ? list.children : []), ...found.items.map(entry));
-      more.hidden = kind === "check" || list.children.length >= found.total;
-      note.textContent = describe(found, text);
-      if (kind === "check" && !list.contains(document.activeElement)) list.querySelector("button")?.focus();
-      this.relist = kind === "check" && !list.children.length ? () => fill(0) : null;  // until there is one
+      this.listed = kind;
+      list.replaceChildren(...(start ? list.children : []), ...found.items.map((item) => this.entry(item, text)));
+      more.hidden = list.children.length >= found.total;
+      note.textContent = !asks ? "All texts are searched, also those that are not labeled." : !found.total ? "Nothing found." : `${more.hidden ? "" : `${list.children.length} of `}${plural(found.total, "text")}. Enter takes the first.`;
+      if (found.annotators?.length > 1 && filters.by.hidden) { filters.by.hidden = false; filters.by.append(...found.annotators.filter((name) => name !== null).map((name) => h("option", { value: encode(name) }, name))); }
     };
-    this.open(titles[kind], query, note, list, more);
+    this.open(search ? "Search" : "History", query, h("div", { class: "filters" }, Object.values(filters)), note, list, more);
     await fill(0);
   }
 }

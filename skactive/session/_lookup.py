@@ -1,0 +1,187 @@
+"""What people look up: answers, similar texts, and what a prediction depends on."""
+
+import re
+
+import numpy as np
+from sklearn.metrics.pairwise import cosine_similarity
+
+from .._utils._containers import take_row, take_rows
+from .._utils._labels import key_of, list_classes, marginals, predict_labels
+from .._utils._pipelines import split_estimator
+from ._pool import fold
+
+FILTERS = ("flag", "note", "skipped", "unlabeled")
+_MOST_TEXTS = 20_000  # at random, that are searched for texts of a class
+_MOST_WORDS = 60  # that are left out in turn
+_N_NEIGHBORS = 3
+
+
+def keep(state, ids, label=None, by=None, only=None):
+    """Return the ids of items with a class, an annotator and a property of FILTERS."""
+    answers, tests = state.answers, []
+    if label is not None:
+        wanted = key_of(label)
+        tests.append(lambda a: wanted in map(key_of, list_classes([a.label])))
+    if by is not None:
+        tests.append(lambda a: by in [one.annotator for one in a.given])
+    if tests:
+        ids = [id for id in ids if id in answers]
+        ids = [id for id in ids if all(test(answers[id]) for test in tests)]
+    having = {"flag": state.flags, "note": state.notes, "skipped": state.skipped}
+    if only == "unlabeled":
+        return [id for id in ids if id not in answers]
+    return [id for id in ids if only is None or id in having[only]]
+
+
+def find_answered(state, ids, query):
+    """Return the ids whose text or label contains a string, in any case."""
+    if not query:
+        return ids
+    wanted, labels = query.casefold(), state.labels()
+    texts = state.pool.texts(state.pool.positions(ids))
+    return [
+        id
+        for id, text in zip(ids, texts, strict=True)
+        if wanted in fold(text) or wanted in str(labels.get(id, "")).casefold()
+    ]
+
+
+def find_similar(session, id, n):
+    """Return a class, and the ids of the unlabeled items most similar to one of it.
+
+    The model predicts the class for all of them. See `Desk.similar`.
+    """
+    state, model, rows = _find_candidates(session)
+    row = _find_row(state, id)
+    X = take_rows(state.pool.X, np.concatenate([[row], rows]))
+    predicted = predict_labels(model.learner, X, model.classes, session.target, 0)
+    label, *others = predicted[0]
+    if id in state.answers:
+        label = state.answers[id].label
+    rows = rows[[key_of(one) == key_of(label) for one in others]]
+    return label, [other for other, _ in _rank(state, model, row, rows, n)]
+
+
+def find_of_class(session, label, doubtful, n):
+    """Return the ids of unlabeled items that the model takes for a class.
+
+    See `Desk.more`.
+    """
+    state, model, rows = _find_candidates(session)
+    proba, names = _predict_proba(model, take_rows(state.pool.X, rows))
+    known = list(map(key_of, names))
+    if key_of(label) not in known:
+        raise ValueError(
+            f"'label' must be a class that the model has seen, got {label!r:.100}. "
+            "Label some of its texts first."
+        )
+    column = known.index(key_of(label))
+    own = proba[:, column]
+    other = 1 - own
+    if session.target == "single-label":
+        other = np.delete(proba, column, axis=1).max(axis=1)
+    order = np.argsort(np.abs(own - other) if doubtful else -own, kind="stable")
+    return [state.pool.ids[row] for row in rows[order[:n]].tolist()]
+
+
+def explain(session, id):
+    """Return "words", "error" and "neighbors", dict; see `Desk.explain`."""
+    state, model = session.state, _find_model(session)
+    row = _find_row(state, id)
+    with session._lock:
+        labeled = state.pool.positions([x for x in state.answers if x != id])
+    words, error = [], ""
+    try:
+        words = _weigh_words(model, take_row(state.pool.X, row), session.target)
+    except (TypeError, ValueError, LookupError) as exc:  # such as stored features
+        error = f"Words cannot be left out: {exc}"
+    neighbors = []
+    if split_estimator(model.learner.estimator_)[0] is not None:
+        neighbors = _rank(state, model, row, labeled, _N_NEIGHBORS)
+    return {"words": words, "error": error, "neighbors": neighbors}
+
+
+def _find_model(session):
+    """Return the newest model; raise a ValueError if it cannot tell two classes."""
+    model = session.models.newest()
+    names = model.classes
+    if names is None:
+        names = getattr(model.learner, "classes_", ())
+    if model.learner is None or (session.target != "regression" and len(names) < 2):
+        raise ValueError("there is no prediction yet. Label some more texts.")
+    return model
+
+
+def _find_candidates(session):
+    """Return the state, the model and the positions (m,) of unlabeled items.
+
+    They are in random order, have features, and are none that the audit can draw soon.
+    """
+    if session.target == "regression":
+        raise TypeError("numbers have no classes. Look for texts by their words.")
+    model, rows = _find_model(session), session.queue.find_unaudited()
+    ready = session.models.find_ready()
+    rows = rows if ready is None else rows[ready[rows]]
+    if not len(rows):
+        raise ValueError("no unlabeled text is left that is not for the audit.")
+    return session.state, model, rows[:_MOST_TEXTS]
+
+
+def _find_row(state, id):
+    """Return the position of an item."""
+    return int(state.pool.positions(state.pool.read_ids([id], name="id"))[0])
+
+
+def _rank(state, model, row, rows, n):
+    """Return the n of some rows most similar to an item, pairs of id and cosine."""
+    if not len(rows):
+        return []
+    front, _ = split_estimator(model.learner.estimator_)
+    if front is None:
+        raise TypeError("the model has no features to compare. It must be a pipeline.")
+    features = front.transform(take_rows(state.pool.X, np.concatenate([[row], rows])))
+    cosines = cosine_similarity(features[:1], features[1:])[0]
+    order = np.argsort(-cosines, kind="stable")[:n]
+    return [(state.pool.ids[int(rows[i])], float(cosines[i])) for i in order]
+
+
+def _predict_proba(model, X):
+    """Return probabilities (n, k) and the names of their columns."""
+    learner, names = model.learner, model.classes
+    if not hasattr(learner, "predict_proba"):
+        raise TypeError(
+            "the model has no probabilities. Look for texts by their words."
+        )
+    proba = learner.predict_proba(X)
+    if isinstance(proba, list):
+        proba = marginals(proba, learner.classes_)
+    names = np.asarray(learner.classes_).tolist() if names is None else names
+    return np.asarray(proba)[:, : len(names)], names
+
+
+def _weigh_words(model, text, target):
+    """Return [part, start, end, fall of the prediction] for the words of a text.
+
+    The prediction is the probability of the predicted class, the mean one of several,
+    or a number.
+    """
+    parts = [text] if isinstance(text, str) else list(text)
+    found = [
+        [number, *match.span()]
+        for number, part in enumerate(parts)
+        for match in re.finditer(r"\w+(?:['\u2019]\w+)*", part)
+    ][:_MOST_WORDS]
+    versions = [parts]
+    for number, start, end in found:
+        shorter = parts[number][:start] + parts[number][end:].removeprefix(" ")
+        versions.append([*parts[:number], shorter or " ", *parts[number + 1 :]])
+    X = [one[0] if isinstance(text, str) else tuple(one) for one in versions]
+    if target == "regression":
+        first, *others = np.asarray(model.learner.predict(X), dtype=float).tolist()
+    else:
+        proba, _ = _predict_proba(model, X)
+        columns = [proba[0].argmax()]
+        if target == "multi-label" and (proba[0] > 0.5).any():
+            columns = proba[0] > 0.5
+        first, *others = proba[:, columns].mean(axis=1).tolist()
+    return [[*word, first - other] for word, other in zip(found, others, strict=True)]
