@@ -341,7 +341,7 @@ def draw_one_class(camera, folder):
         source="messages.csv",
         descriptions=ABOUT,
     ):
-        camera.until(lambda: "accuracy" in camera.text(".estimate"))
+        camera.until(lambda: camera.text(".estimate"))
         return camera.take()
 
 

@@ -64,7 +64,7 @@ def test_the_list_is_there_soon_after_the_model(open_page, texts, record_propert
         page.until(lambda: page.text(".mode"), SECONDS)
         page.until(lambda: not desk.check()["computing"], SECONDS)
         seconds.append(time.monotonic() - start)
-        pattern = r"1 of (\d+)Somebody said (\S+)\. A model .* says (\S+), \d+ %"
+        pattern = r"1 of (\d+)You said (\S+)\. A model .* says (\S+), \d+ %"
         match = re.match(pattern, page.text(".mode"))
         assert int(match[1]) > 5
         assert match[2] != match[3]

@@ -46,7 +46,7 @@ def test_doubtful_answers_one_after_another(open_page, axe):
     assert len(items) == page.desk.state()["n_doubtful"] >= 3
     page.until(lambda: page.text("nav .badge").strip().startswith(str(len(items))))
     _press_button(page, "Check")
-    said = "Somebody said {}. A model trained without this answer says {}, {:.0f} %."
+    said = "You said {}. A model trained without this answer says {}, {:.0f} %."
     for place, item in enumerate(items, start=1):
         page.until(lambda item=item: page.item == item["text"])
         p = int(100 * item["probability"] + 0.5)

@@ -378,7 +378,7 @@ class Labeling {
     if (this.numeric && /^[-+.,0-9]$/.test(key)) return this.ui.number.focus();  // which gets the key
     const entry = this.many ? this.matches["123456789".indexOf(key)] : this.state.classes.find((entry) => entry.key && entry.key === key);
     const named = Object.keys(KEYS).find((name) => KEYS[name][this.many ? 1 : 0] === (key === "=" ? "+" : key));
-    const does = { skip: () => this.skip(), undo: () => this.undo(), flag: () => this.flag(), note: () => this.openNote(), why: () => this.openWhy(), alike: () => this.openAlike() };
+    const does = { skip: () => this.skip(), undo: () => this.undo(), flag: () => this.flag(), note: () => this.openNote(), why: () => this.openWhy(), alike: !this.numeric && (() => this.openAlike()) };
     const command = {
       " ": () => this.accept(), ArrowRight: does.skip, ArrowLeft: does.undo,
       ArrowUp: !this.ui.text.scrollTop && !this.ui.recent.hidden && (() => this.ui.recent.lastElementChild.firstChild.focus()),
@@ -922,22 +922,20 @@ class Labeling {
   // Modes: texts one after another, and lists -----------------------------------------
   get reviewing() { return this.visiting !== null && this.series?.way === "review"; }
   following() {  // the next text of the series, or null
-    if (!this.series) return null;
-    const next = this.series.items.shift() ?? null;
+    const next = this.series?.items.shift() ?? null;
     if (!next) this.series = null;
     return next;
   }
   startSeries(way, items, words) {  // a series of texts
-    this.opener = this.ui.text;  // keys are for the text
-    if (this.dialog.open) this.dialog.close();
-    this.series = { way, items, words, total: items.length };
-    this.visiting = this.following();
+    const total = items.length;
+    this.visit(items.shift());
+    this.series = { way, items, words, total };
     this.showItem();
   }
   async query(method, args) {  // the content, or what failed
     try {
       const { status, content } = await this.desk.call(method, args);
-      return status < 400 ? content : { error: content?.error ?? `Error ${status}.` };
+      return status < 400 ? content : { error: content.error };
     } catch (error) { return { error: explain(error) }; }
   }
   async review() {  // doubtful answers one after another
@@ -972,7 +970,7 @@ class Labeling {
   }
   async openAlike() {  // many texts at once
     const { item } = this, since = performance.now();
-    if (!item || this.numeric) return;
+    if (!item) return;
     const note = h("p", { role: "status" }, "Looking for similar texts …"), list = h("ul", { class: "list ticks" });
     const save = h("button", { type: "submit", class: "primary" }), form = h("form", { hidden: true }, list, save);
     this.open("Alike", h("blockquote", { dir: "auto" }, brief(item.text)), note, form);
@@ -1047,7 +1045,6 @@ class Labeling {
     };
     const fails = h("p", { class: "warning", role: "alert", hidden: true });
     this.open("How good is it?", body);
-    body.append(h("p", { role: "status" }, "Reading …"));
     await show();
     this.relist = () => { if (!body.contains(document.activeElement)) show(); };
   }
@@ -1075,13 +1072,9 @@ class Labeling {
   async openList(kind) {
     const search = kind === "search", list = h("ul", { class: "list" }), note = h("p", { class: "note", role: "status" });
     const more = h("button", { type: "button", hidden: true, onclick: () => fill(list.children.length) }, "More");
-    const query = h("input", { type: "search", autofocus: true, "aria-label": "Text to find", placeholder: "Text to find", oninput: () => { clearTimeout(wait); wait = setTimeout(() => fill(0), 150); }, onkeydown: async (event) => {
-      if (event.key !== "Enter") return;
-      event.preventDefault();
-      clearTimeout(wait);
-      await fill(0);
-      list.querySelector("button")?.click();
-    } });
+    const first = async () => { clearTimeout(wait); await fill(0); list.querySelector("button")?.click(); };
+    const query = h("input", { type: "search", autofocus: true, "aria-label": "Text to find", placeholder: "Text to find", onkeydown: (event) => { if (event.key === "Enter") first(); },
+      oninput: () => { clearTimeout(wait); wait = setTimeout(() => fill(0), 150); } });
     const choose = (name, hidden, options) => h("select", { "aria-label": name, hidden, onchange: () => fill(0) }, options.map(([value, text]) => h("option", { value: value && encode(value) }, text)));
     const only = choose("Which", false, [["", "All texts"], ["flag", "Flagged"], ["note", "With a note"], search ? ["unlabeled", "Not labeled"] : ["skipped", "Skipped"]]);
     const filters = { label: choose("Class", this.numeric, [["", "Every class"], ...this.state.classes.map(({ name }) => [name, say(name)])]), by: choose("Annotator", true, [["", "Everybody"]]), only };
