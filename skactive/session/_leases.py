@@ -40,13 +40,13 @@ class Leases:
         return now
 
     def give(self, annotator, id, client):
-        """Give an item to a front end, or to none."""
+        """Assign an item to a front end, or to none."""
         self._owners.pop((annotator, id), None)
         if client is not None:
             self._owners[annotator, id] = client
 
     def release(self, client):
-        """Give the items of a closed front end to none."""
+        """Release the items of a closed front end."""
         self._seen.pop(client, None)
         self._owners = {key: c for key, c in self._owners.items() if c != client}
 
