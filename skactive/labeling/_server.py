@@ -98,14 +98,15 @@ class LabelingServer(HttpServer):
             self._n_calls -= 1
 
     def wait(self):
-        """Wait until a person finishes, or Ctrl-C; then no call changes anything."""
-        try:
-            while not self._is_over.wait(0.2) and self._thread.is_alive():
-                pass
-        finally:
-            self._is_over.set()
-            while self._n_calls:
-                time.sleep(0.01)
+        """Wait until a person finishes."""
+        while not self._is_over.wait(0.2) and self._thread.is_alive():
+            pass
+
+    def settle(self):
+        """Refuse all calls from now on, and wait for those under way."""
+        self._is_over.set()
+        while self._n_calls:
+            time.sleep(0.01)
 
     async def send_events(self, request):
         """Return a stream of the versions of the desk."""
@@ -228,10 +229,13 @@ def open_page(
         announce(server.url)
     if open_browser:  # the bound socket queues the browser's request
         threading.Thread(target=webbrowser.open, args=[server.url], daemon=True).start()
-    with server:
-        with suppress(KeyboardInterrupt):
-            server.wait()
+    try:
+        with suppress(KeyboardInterrupt):  # at any time, also while it starts
+            server.start().wait()
+        server.settle()
         yield server
+    finally:
+        server.stop()
 
 
 def recall_address(folder, port=None):

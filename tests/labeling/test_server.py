@@ -512,3 +512,14 @@ def test_the_end_is_shown_however_fast_it_is(server):
         "event: stop",
         "data: false",
     ]
+
+
+def test_an_interrupt_while_the_server_starts_ends_it_as_well(desk, monkeypatch):
+    start = LabelingServer.start
+
+    def interrupt(self):
+        start(self)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(LabelingServer, "start", interrupt)
+    assert serve(desk, open_browser=False) is False
