@@ -25,6 +25,10 @@ def test_oracle_mean_of_the_softened_probabilities():
     assert_allclose(model.predict_proba(X), (one + other) / 2, rtol=1e-12)
     assert model.score(X, y) > 0.8
     assert model.classes_.tolist() == ["down", "up"]
+    sharper = clone(model).set_params(final_temperature=0.7).fit(X, y)
+    expected = softmax(np.log((one + other) / 2) / 0.7, axis=1)
+    assert_allclose(sharper.predict_proba(X), expected, rtol=1e-12)
+    assert_array_equal(sharper.predict(X), model.predict(X))
 
 
 class Three(ClassifierMixin, BaseEstimator):
@@ -76,6 +80,9 @@ def test_the_parameters_of_the_members_are_its_own():
 def test_bad_parameters():
     model = AveragedClassifier(LogisticRegression(), GaussianNB(), temperature=0)
     with pytest.raises(ValueError, match="'temperature' parameter"):
+        model.fit(X, y)
+    model.set_params(temperature=1, final_temperature=-1.0)
+    with pytest.raises(ValueError, match="'final_temperature' parameter"):
         model.fit(X, y)
     with pytest.raises(ValueError, match="'other' parameter"):
         AveragedClassifier(LogisticRegression(), "nb").fit(X, y)
