@@ -362,7 +362,8 @@ class AveragedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return tags
 
 
-_WEIGHTS = (0.0, 1.0, 3.0)  # of the descriptions of a class, in labels
+_WEIGHT = 3.0  # of the descriptions of a class, in labels
+_WEIGHTS = (0.0, 1.0, _WEIGHT, 10.0)  # that are compared
 _PRIOR = 0.5  # of the way from chance to 1, the accuracy of descriptions alone
 _PRIOR_LABELS = 10  # that this accuracy counts for
 _ENOUGH = 50  # held-out labels, from which on the estimator calibrates itself
@@ -387,8 +388,8 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         read as descriptions too: "lost_luggage" as "lost luggage". Labels that are no
         names need a description.
     weight : "auto" or float, default="auto"
-        Total weight of the texts of a class, in labels. "auto" is 3, or less if that
-        predicts held-out labels better; 0 ignores the descriptions. "auto" needs a
+        Total weight of the texts of a class, in labels. "auto" is 3, unless another
+        one predicts held-out labels better; 0 ignores the descriptions. "auto" needs a
         pipeline whose first steps compute features without training, such as
         `BertFeatures`; otherwise it is 3.
     n_splits : int, default=5
@@ -420,7 +421,7 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     -----
     The choice has two steps. Descriptions are ignored if a model of the descriptions
     alone gives the labels of people a lower score than the other classes, on average.
-    Else the weights 0, 1 and 3 are compared by the log loss of held-out labels, at the
+    Else the weights 0, 1, 3 and 10 are compared by the log loss of held-out labels, at the
     best temperature; 3 is kept unless another weight is better by more than 1 nat in
     total. With the weight 0, a class that no other label has gets its share of the
     probability that Good and Turing give to what has not been seen. Without labels of
@@ -575,10 +576,10 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             return float(self.weight), "the weight was given", 0, 0
         if len(np.unique(y)) < 2:
             reason = "used: there are no labels of two classes to compare"
-            return _WEIGHTS[-1], reason, 0, 0
+            return _WEIGHT, reason, 0, 0
         if not computes_features(self.estimator):
             reason = "used: no step computes features for a comparison"
-            return _WEIGHTS[-1], reason, 0, 0
+            return _WEIGHT, reason, 0, 0
         front = split_estimator(clone(self.estimator))[0]
         rows = [front.fit_transform(texts), front.transform(X)]
         if sparse.issparse(rows[0]):
@@ -592,7 +593,7 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             each: held_out_loss(labeled, (*described[:2], each * share), folds)
             for each in _WEIGHTS
         }
-        best = min(_WEIGHTS, key=lambda each: losses[each][0] - (each == _WEIGHTS[-1]))
+        best = min(_WEIGHTS, key=lambda each: losses[each][0] - (each == _WEIGHT))
         reason = "ignored: without them, held-out labels are predicted better"
         if best:
             reason = "used: with them, held-out labels are predicted better"
