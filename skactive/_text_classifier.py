@@ -421,9 +421,9 @@ class ClassDescriptions(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     -----
     The choice has two steps. Descriptions are ignored if a model of the descriptions
     alone gives the labels of people a lower score than the other classes, on average.
-    Else the weights 0, 1, 3 and 10 are compared by the log loss of held-out labels, at the
-    best temperature; 3 is kept unless another weight is better by more than 1 nat in
-    total. With the weight 0, a class that no other label has gets its share of the
+    Else the weights 0, 1, 3 and 10 are compared by the log loss of held-out labels, at
+    the best temperature; 3 is kept unless another weight is better by more than 1 nat
+    in total. With the weight 0, a class that no other label has gets its share of the
     probability that Good and Turing give to what has not been seen. Without labels of
     two classes nothing is compared and the descriptions are used.
 

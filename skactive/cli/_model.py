@@ -44,8 +44,8 @@ class ModelSettings:
 
     def find_strategy(self):
         """Return the name of the strategy; None stands for the default of a target."""
-        defaults = {"regression": "greedy_sampling", "multi-label": "random"}
-        return self.strategy or defaults.get(self.target, "uherding")
+        numeric = self.target == "regression"
+        return self.strategy or ("greedy_sampling" if numeric else "uherding")
 
 
 def one_or_several(names):

@@ -14,6 +14,7 @@ from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.neighbors import KNeighborsClassifier
 
 from skactive import ActiveLearner, get_strategy
+from skactive.strategies import UHerding
 from skactive.strategies._multi_label import (
     _interpolate,
     expected_change,
@@ -195,6 +196,18 @@ def test_any_multi_label_model_gets_a_batch(kind, name):
     picks = learner.fit(X[:20], Y[:20]).query(X[20:])
     assert len({*picks.tolist()}) == 4
     np.testing.assert_array_equal(learner.query(X[20:]), picks)
+
+
+def test_uherding_is_coverage_with_several_labels():
+    picks = [
+        ActiveLearner(MODELS[kind], strategy, batch_size=9, random_state=0)
+        .fit(X[:20], Y[:20])
+        .query(X[20:])
+        for kind in MODELS
+        for strategy in (UHerding(), UHerding("entropy"), UHerding(None))
+    ]
+    for each in picks[1:]:
+        np.testing.assert_array_equal(each, picks[0])
 
 
 def test_marginals_of_every_kind_of_model_have_a_column_per_label():
