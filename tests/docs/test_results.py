@@ -31,12 +31,12 @@ QUOTED = [
     ("prepal", "by 1.4 on QNLI", "accuracy", "entropy | PRepAL", 4, "60.8 "),
     ("prepal", "by 1.4 on QNLI", "accuracy", "entropy | AL+FT", 4, "62.2 "),
     ("peers", "and it was missed", "ratios", "processor seconds", 1, "15.6 "),
-    ("labels_needed", "0.35 of the labels", "shares", "strategy", 11, "0.35"),
+    ("labels_needed", "0.39 of the labels", "shares", "strategy", 11, "0.39"),
     ("labels_needed", "0.09 on disaster_tweets", "shares", "strategy", 3, "0.09"),
-    ("labels_needed", "0.97 on imdb", "shares", "strategy", 7, "0.97"),
-    ("labels_needed", "0.23 in the median", "shares", "descriptions", 11, "0.23"),
-    ("labels_needed", "-1.5 points", "strategy", "tweet_offensive", 5, "-1.5 "),
-    ("labels_needed", "61 after 72 %", "trec", "descriptions", 3, "61."),
+    ("labels_needed", "0.98 on imdb", "shares", "strategy", 7, "0.98"),
+    ("labels_needed", "0.25 in the median", "shares", "descriptions", 11, "0.25"),
+    ("labels_needed", "-1.0 with p", "strategy", "tweet_offensive", 5, "-1.0 "),
+    ("labels_needed", "63 after 72 %", "trec", "descriptions", 3, "63."),
 ]
 
 
