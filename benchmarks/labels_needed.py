@@ -308,6 +308,21 @@ def compare(by_data, change, before, metric="accuracy", least=25):
     return {cell: (tests[cell], p) for cell, p in zip(tests, adjusted, strict=True)}
 
 
+def report_single(by_data, change, before):
+    """The table of the mean differences in accuracy, where few seeds allow no test."""
+    counts = sorted({n for each in by_data.values() for n in counts_of(each, change)})
+    rows = []
+    for name, records in by_data.items():
+        cells, n_seeds = [], 0
+        for n in counts:
+            ours, theirs = (at(records, each, n) for each in (change, before))
+            n_seeds = len(ours)
+            gains = [100 * (ours[seed] - theirs[seed]) for seed in ours]
+            cells.append(f"{np.mean(gains):+.1f}" if gains else "")
+        rows += [[name, n_seeds, *cells]] if n_seeds else []
+    return table(["data", "seeds", *map(str, counts)], rows) if rows else []
+
+
 def report_pair(by_data, change, before, metric, least):
     """The table of the differences of two changes in points, and a summary."""
     found = compare(by_data, change, before, metric, least)
@@ -413,6 +428,8 @@ def make_tables(by_data, needed):
     for change, before in PAIRS.items():
         least = 10 if change == "shuffled" else 25
         tables[change] = report_pair(by_data, change, before, "accuracy", least)
+        if change in FINAL:
+            tables[change] = report_single(by_data, change, before)
     for metric in METRICS[1:]:
         tables[f"strategy_{metric}"] = report_pair(
             by_data, "strategy", "pool", metric, 100 if metric == "ece" else 25

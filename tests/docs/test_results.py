@@ -36,6 +36,9 @@ QUOTED = [
     ("labels_needed", "0.98 on imdb", "shares", "strategy", 7, "0.98"),
     ("labels_needed", "0.25 in the median", "shares", "descriptions", 11, "0.25"),
     ("labels_needed", "-1.0 with p", "strategy", "tweet_offensive", 5, "-1.0 "),
+    ("labels_needed", "0.14 in the median", "shares", "final", 11, "0.14"),
+    ("labels_needed", "the lowest is -3.4", "final", "sst2", 2, "-3.4"),
+    ("labels_needed", "from -11.5 to", "fine-tuned", "banking77", 4, "-11.5"),
     ("labels_needed", "63 after 72 %", "trec", "descriptions", 3, "63."),
 ]
 
