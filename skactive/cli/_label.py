@@ -65,7 +65,8 @@ class LabelSettings:
         """Return the command that continues, as a person would type it."""
         words = ["skactive", "label", self.file, "--text", *self.text]
         words += ["--label", *self.label]
-        for name in ("separator", "id", "suggest", "folder", "features"):
+        kept = "separator id suggest folder features strategy model"
+        for name in kept.split():
             if (value := getattr(self, name)) is not None:
                 words += [f"--{name}", str(value)]
         return shlex.join([*words, "--regression"] if self.regression else words)

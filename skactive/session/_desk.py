@@ -759,7 +759,7 @@ class Desk:
             "id": id,
             "label": answer and answer.label,
             "predicted": self._predicted.get(id),
-            "text": (text if isinstance(text, str) else text[0])[:200],
+            "text": str(text if isinstance(text, str) else text[0])[:200],
         }
 
     def _describe_classes(self, labels):

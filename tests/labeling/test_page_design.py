@@ -377,7 +377,7 @@ def test_the_same_command_brings_the_page_back(open_page):
 
 
 def test_an_error_in_the_end_is_shown(open_page):
-    page = open_page()
+    page = open_page(noise=["ERR_", "Failed to load", "503"])
     error = {"done": False, "error": "the disk is full"}
     page.open("Finish")
     page.server.ending = lambda: RESULT | error
