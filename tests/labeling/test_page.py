@@ -429,15 +429,13 @@ def test_a_key_that_is_held_answers_once(open_page):
 
 
 @pytest.mark.slow
-def test_letters_follow_the_digits_and_other_layouts_work(open_page):
-    page = open_page(session={"classes": [f"c{i}" for i in range(12)]})
-    page.go("a")
-    page.go("c")
-    event = {"type": "keyDown", "key": "\u0444", "code": "KeyB", "text": "\u0444"}
+def test_other_layouts_work(open_page):
+    page = open_page()
+    event = {"type": "keyDown", "key": "\u044b", "code": "KeyS", "text": "\u044b"}
     before = page.wait()
     page.driver.execute_cdp_cmd("Input.dispatchKeyEvent", event)
     page.until(lambda: page.item != before)
-    assert list(page.desk.session.labels.values()) == ["c9", "c11", "c10"]
+    assert len(page.desk.session.skipped) == 1
 
 
 @pytest.mark.slow
@@ -654,7 +652,7 @@ def test_search_finds_a_text_that_can_be_labeled(open_page):
     page.open("Search")
     page.type("NUMBER 57")
     page.until(lambda: len(page.all(".entry")) == 1)
-    page.press(Keys.TAB, Keys.ENTER)
+    page.press(Keys.ENTER)  # takes the first
     page.until(lambda: page.item.endswith("number 57"))
     assert "not labeled" in page.text(".mode")
     page.press("2")

@@ -396,7 +396,8 @@ class Labeling {
   // Classes --------------------------------------------------------------------------
   openFilter() { this.filtering = true; this.showClasses(); this.ui.filter.focus(); }
   onFilterKey(event) {
-    const [first] = this.matches, nth = this.many ? this.matches["123456789".indexOf(event.key)] : undefined;
+    const [first] = this.matches, typed = this.filterText.trim() && this.matches.some(({ name }) => say(name).includes(event.key));
+    const nth = this.many && !typed ? this.matches["123456789".indexOf(event.key)] : undefined;  // digits of a name are typed
     if (nth) { event.preventDefault(); this.choose(nth.name); if (this.several) this.leaveFilter(); }
     else if (event.key === " " && !this.filterText && this.many) { event.preventDefault(); this.accept(); }
     else if (event.key === "Enter") {
