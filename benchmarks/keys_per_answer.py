@@ -7,7 +7,8 @@ fewer. Otherwise the name is typed until the class is first in the list, and Ent
 it; or until it is among the first nine, and its digit does ("digits of the list"). With
 `--classes 151`, 74 other intents of assistants, which never apply, are classes as well.
 
-    python benchmarks/keys_per_answer.py --texts 150 --seeds 3
+    SKACTIVE_DATA=.../data python benchmarks/keys_per_answer.py --texts 150 --seeds 3
+    python benchmarks/keys_per_answer.py --smoke    # invented texts, for CI
 """
 
 import argparse
@@ -107,14 +108,22 @@ def main():
     parser.add_argument("--pool", type=int, default=1500)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--classes", type=int, choices=[77, 151], default=77)
+    parser.add_argument("--smoke", action="store_true")
     options = parser.parse_args()
-    file = Path(os.environ["SKACTIVE_DATA"], "banking77", "train.parquet")
+    if options.smoke:
+        options.texts, options.pool = 10, 60
+    else:
+        file = Path(os.environ["SKACTIVE_DATA"], "banking77", "train.parquet")
+        table = pd.read_parquet(file)
     about = json.loads(Path(__file__).with_name("descriptions.json").read_text())
     names = sorted(about["banking77"])
+    if options.smoke:
+        codes = np.arange(2 * len(names)) % len(names)
+        table = pd.DataFrame({"text": [f"{names[i]}?" for i in codes], "label": codes})
     for describe in (False, True):
         found = []
         for seed in range(options.seeds):
-            frame = pd.read_parquet(file).sample(options.pool, random_state=seed)
+            frame = table.sample(options.pool, random_state=seed)
             truth = [names[code] for code in frame["label"]]
             every = (
                 names if options.classes == 77 else sorted([*names, *OTHERS.split()])
