@@ -30,7 +30,6 @@ _HOOKS = (
 )
 _LOOKING = "transformers.utils.output_capturing"
 _ROWS = 64  # what runs through the layers is a multiple of so many
-_FEW, _FEW_ROWS = 256, 16  # up to so many tokens, of so many
 
 
 class PackedEncoder:
@@ -42,13 +41,10 @@ class PackedEncoder:
     that of attention included, and gradients reach whatever requires them.
     """
 
-    def __init__(self, encoder, product=None):
+    def __init__(self, encoder):
         self.encoder = encoder
         self.is_mpnet = hasattr(encoder.encoder, "relative_attention_bias")
-        product = linear if product is None else product
-        self.layers = [
-            _Layer(each, self.is_mpnet, product) for each in encoder.encoder.layer
-        ]
+        self.layers = [_Layer(each, self.is_mpnet) for each in encoder.encoder.layer]
 
     @staticmethod
     def supports(encoder):
@@ -78,15 +74,14 @@ class PackedEncoder:
         the states after the last layer are those of these tokens alone: (b, d).
         """
         lengths = batch["lengths"].tolist()
-        states = self.embed(batch) if entering is None else entering
+        states = self._embed(batch) if entering is None else entering
         yield states
         groups = runs(lengths)
         n_tokens = len(states)
         # oneDNN keeps megabytes of code for each number of rows that it meets, which
         # adds up to gigabytes. The rows behind the last text are no text, and nothing
         # depends on them, so their gradients are zero.
-        multiple = _ROWS if n_tokens > _FEW else _FEW_ROWS
-        states = functional.pad(states, (0, 0, 0, -n_tokens % multiple))
+        states = functional.pad(states, (0, 0, 0, -n_tokens % _ROWS))
         bias = None
         if self.is_mpnet:  # (1, heads, t, t), from the relative positions alone
             longest = states.new_empty(1, max(lengths), 0)
@@ -98,8 +93,7 @@ class PackedEncoder:
             states = layer(states, groups, bias, tokens)
             yield states[: n_tokens if tokens is None else len(tokens)]
 
-    def embed(self, batch):
-        """Return the (T, d) states that enter the first layer."""
+    def _embed(self, batch):
         ids, lengths = batch["input_ids"], batch["lengths"]
         types = batch.get("token_type_ids")
         embeddings = self.encoder.embeddings
@@ -125,8 +119,7 @@ class PackedEncoder:
 class _Layer:
     """The parts of one layer, under the names of BERT."""
 
-    def __init__(self, layer, is_mpnet, product):
-        self.product = product
+    def __init__(self, layer, is_mpnet):
         if is_mpnet:
             outer = layer.attention
             inner = outer.attn
@@ -148,16 +141,16 @@ class _Layer:
         if tokens is not None:  # all others were needed for attention only
             tokens = functional.pad(tokens, (0, -len(tokens) % _ROWS))
             context, states = context[tokens], states[tokens]
-        mixed = self.dropout(self.product(self.mix, context))
+        mixed = self.dropout(linear(self.mix, context))
         attended = self.norm(mixed + states)
-        wide = self.product(self.widen, attended.to(dtype))
+        wide = linear(self.widen, attended.to(dtype))
         in_place = self.is_gelu and not wide.requires_grad  # touches less memory
         wide = torch.ops.aten.gelu_(wide) if in_place else self.activation(wide)
-        narrow = self.output.dropout(self.product(self.output.dense, wide))
+        narrow = self.output.dropout(linear(self.output.dense, wide))
         return self.output.LayerNorm(narrow + attended)
 
     def _attend(self, states, groups, bias):
-        parts = [self.product(layer, states) for layer in self.linears]
+        parts = [linear(layer, states) for layer in self.linears]
         dtype = parts[0].dtype
         # In float32 always: on a processor bfloat16 takes longer here, and thrice as
         # long for gradients.
@@ -217,7 +210,7 @@ def linear(layer, x):
         and _has_onednn(x.dtype)
     )
     if not direct:
-        return functional.linear(x, weight, bias)
+        return layer(x)
     trains = any(t.requires_grad for t in (x, weight, bias) if t is not None)
     if torch.is_grad_enabled() and trains:
         return _Linear.apply(x, weight, bias)
