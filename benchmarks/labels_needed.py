@@ -426,10 +426,11 @@ def make_tables(by_data, needed):
     """All tables by their names."""
     tables = {"shares": summarize(needed)}
     for change, before in PAIRS.items():
-        least = 10 if change == "shuffled" else 25
-        tables[change] = report_pair(by_data, change, before, "accuracy", least)
         if change in FINAL:
             tables[change] = report_single(by_data, change, before)
+            continue
+        least = 10 if change == "shuffled" else 25
+        tables[change] = report_pair(by_data, change, before, "accuracy", least)
     for metric in METRICS[1:]:
         tables[f"strategy_{metric}"] = report_pair(
             by_data, "strategy", "pool", metric, 100 if metric == "ece" else 25

@@ -6,10 +6,10 @@ from contextlib import suppress
 from ..labeling import show
 from ._model import say
 
-_LABELS, _FEATURES = "Writing the labels", "Reading the texts"
-_PREDICTIONS, _SAVING = "Predicting the other texts", "Saving the model"
+LABELS, FEATURES = "Writing the labels", "Reading the texts"
+PREDICTIONS, SAVING = "Predicting the other texts", "Saving the model"
 _STEPS = {
-    "features": _FEATURES,
+    "features": FEATURES,
     "training": "Training the model",
     "fine-tuning": "Fine-tuning the encoder",
 }
@@ -48,7 +48,7 @@ class Ending:
         steps = []
         for place, name in enumerate(self._steps):
             is_past, share = has_ended or place < last, self._share
-            if name == _FEATURES:
+            if name == FEATURES:
                 share = self._project.session.models.encoded
             seconds = 0 if is_past else int(time.monotonic() - self._since)
             steps.append({"name": name, "past": is_past, "seconds": seconds})

@@ -17,7 +17,7 @@ from ..datasets import JOIN
 from ..labeling import Project, StartDesk, recall_choice, run_prompt, show
 from ..session import LockedError, read_manifest
 from ._encode import add_encoder
-from ._ending import _LABELS, _PREDICTIONS, _SAVING, Ending
+from ._ending import LABELS, PREDICTIONS, SAVING, Ending
 from ._model import ModelSettings, make_learner, one_or_several, say, train_final
 
 NEEDED = {
@@ -321,7 +321,7 @@ def _write_all(settings, project, ending):
         return 0
     failures: list[Exception] = []
     # First what people said: nothing below can lose it.
-    ending.begin(_LABELS)
+    ending.begin(LABELS)
     sources = _write(project, failures, ending)
     say(f"{n_labeled:,} labels by people, {len(session.skipped):,} skipped")
     if reason := project.reason():
@@ -336,10 +336,10 @@ def _write_all(settings, project, ending):
             say(f"no model yet: it needs {NEEDED[project.target]}")
         else:
             say("predicting the other texts; Ctrl-C leaves them blank")
-            ending.begin(_PREDICTIONS)
+            ending.begin(PREDICTIONS)
             sources = _write(project, failures, ending, model, classes) or sources
             say("saving the model")
-            ending.begin(_SAVING)
+            ending.begin(SAVING)
             _save(settings, project, model, classes, stamp, ending)
         ending.measure()
     except KeyboardInterrupt:

@@ -110,7 +110,7 @@ class Desk:
         self._given = list_classes(given)
         self._columns = columns or (lambda id: {})
         self._predicted: dict[Any, Any] = {}  # id -> what was shown before its answer
-        self._reader = ReadCounter(getattr(self._models._base, "estimator", None))
+        self._reader = ReadCounter(self._models.estimator)
         self._leases = Leases(self._state)
         self._jobs: dict[Any, Any] = {}  # what runs in the background, by its name
         self._worker = ThreadPoolExecutor(2)
@@ -318,8 +318,9 @@ class Desk:
         n_items : int, default=50
             Largest number of items.
         where : dict, default=None
-            What else must hold: "label", a class of the item; "by", somebody who
-            answered it; and "only", one of "flag", "note", "skipped" and "unlabeled".
+            Further conditions, all optional: "label", a class of the item; "by", the
+            name of an annotator who answered it; "only", one of "flag", "note",
+            "skipped" and "unlabeled".
 
         Returns
         -------
@@ -348,7 +349,7 @@ class Desk:
         n_items : int, default=20
             Largest number of items.
         where : dict, default=None
-            What else must hold, as in `history`.
+            Further conditions, as in `history`.
 
         Returns
         -------

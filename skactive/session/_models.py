@@ -49,6 +49,11 @@ class Models:
         """The target of the session."""
         return self._vocabulary.target
 
+    @property
+    def estimator(self):
+        """The estimator of the learner, not fitted; None if it has none."""
+        return getattr(self._base, "estimator", None)
+
     def get(self, refit=None):
         """Return the model to use now; train it first if `refit` requires it."""
         refit = self._refit if refit is None else check_refit(refit)
@@ -71,7 +76,7 @@ class Models:
             self._submit_if_stale()
             self._trainer.wait(self._state.labels_seq)
             self._adopt()
-        describes = has_descriptions(getattr(self._base, "estimator", None))
+        describes = has_descriptions(self.estimator)
         if describes and self._is_blank():
             data = replace(self._data(), labels={}, seq=0, round=0)
             self._model = train(self._base, data, self.find_ready())
