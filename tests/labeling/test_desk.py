@@ -37,6 +37,12 @@ def _label(desk, n, client="tab"):
     return state
 
 
+def _free(desk, n):
+    """Return the last n ids without a label, whatever the model has asked for."""
+    labels = desk.session.labels
+    return [id for id in reversed(range(len(TEXTS))) if id not in labels][:n]
+
+
 def _events(desk):
     journal = Path(desk.session.folder, "journal.jsonl").read_text(encoding="utf-8")
     return [json.loads(line)["event"] for line in journal.splitlines()]
@@ -549,7 +555,7 @@ def test_words_of_pairs_and_what_cannot_be_left_out(open_desk, monkeypatch):
 
 
 def test_the_way_of_an_answer_is_kept(taught, tmp_path):
-    item = taught.similar(0, 1)["items"][0]
+    item = taught.similar(_free(taught, 1)[0], 1)["items"][0]
     taught.answer(item["id"], "yes", "tab", way="bulk")
     assert taught.history()["items"][0]["way"] == "bulk"
     assert taught.session.history(item["id"])[-1]["way"] == "bulk"
@@ -577,24 +583,25 @@ def test_a_confirmed_answer_is_not_asked_again_after_a_restart(doubtful, open_de
 
 def test_history_and_search_have_filters(open_desk):
     desk = open_desk()
-    _label(desk, 6)
-    desk.answer(40, "yes", "tab", "ann")
-    desk.flag(40)
-    desk.note(41, "odd")
-    desk.skip(50, "tab")
+    _label(desk, 6)  # any items
+    answered, odd, skipped = _free(desk, 3)
+    desk.answer(answered, "yes", "tab", "ann")
+    desk.flag(answered)
+    desk.note(odd, "odd")
+    desk.skip(skipped, "tab")
 
     def find(method, *args, **where):
         return [item["id"] for item in method(*args, where=where)["items"]]
 
-    assert find(desk.history, by="ann") == find(desk.history, only="flag") == [40]
-    assert find(desk.history, only="skipped") == [50]
-    assert find(desk.search, "", only="note") == [41]
+    assert find(desk.history, by="ann") == find(desk.history, only="flag") == [answered]
+    assert find(desk.history, only="skipped") == [skipped]
+    assert find(desk.search, "", only="note") == [odd]
     assert {item["label"] for item in desk.history(where={"label": "no"})["items"]} == {
         "no"
     }
     assert desk.search("", where={"only": "unlabeled"})["total"] == 60 - 7
-    assert find(desk.search, "number 40", label="yes") == [40]
-    assert find(desk.search, "number 40", label="no") == []
+    assert find(desk.search, TEXTS[answered], label="yes") == [answered]
+    assert find(desk.search, TEXTS[answered], label="no") == []
     assert desk.history()["annotators"] == [None, "ann"]
     for where in ({"only": "new"}, {"kind": 1}, "flag"):
         with pytest.raises(ValueError, match=r"'(only|where)' must be"):
@@ -812,7 +819,8 @@ def test_the_last_answers_and_what_the_model_said_before(desk):
     recent = desk.state()["recent"]
     assert len(recent) == 4
     assert recent[-1]["predicted"] is None  # there was no model
-    for id in range(40, 52):
+    others = _free(desk, 12)
+    for id in others:
         desk.answer(id, _truth(desk.item(id)), "other")
     desk.session.refit()
     item = next(item for item in desk.next("tab", n_queries=9) if item["prediction"])
@@ -825,13 +833,15 @@ def test_the_last_answers_and_what_the_model_said_before(desk):
         "predicted": item["prediction"],
         "text": item["text"],
     }
-    assert [entry["id"] for entry in recent[1:]] == [51, 50, 49, 48]
+    assert [entry["id"] for entry in recent[1:]] == others[:-5:-1]
     # Later predictions know the answer; what was shown before it stays.
     desk.session.refit()
     desk.item(item["id"])
     assert desk.state()["recent"][0]["predicted"] == item["prediction"]
-    desk.answer(50, "yes", "tab")  # a correction is the last answer
-    assert [entry["id"] for entry in desk.state()["recent"]][:2] == [50, item["id"]]
+    wrong = "no" if desk.session.labels[others[-2]] == "yes" else "yes"
+    desk.answer(others[-2], wrong, "tab")  # a correction is the last answer
+    last = [entry["id"] for entry in desk.state()["recent"]]
+    assert last[:2] == [others[-2], item["id"]]
     assert desk.state("ann")["recent"] == []
     desk.undo(desk.state()["undo"]["seq"], "tab")
     assert desk.state()["recent"][0]["id"] == item["id"]
