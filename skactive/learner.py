@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
@@ -354,22 +355,7 @@ class ActiveLearner(
         self._validate_params()
         check_bool("refit", refit)
         X, n = read_items(X)
-        known = getattr(self, "y_labeled_", None)
-        labels = read_labels(y, n, self.estimator, known)
-        if hasattr(self, "X_labeled_"):
-            n_before = len(self.y_labeled_)
-            data = _LabeledData(
-                concatenate(self.X_labeled_, X),
-                join_labels(self.y_labeled_, labels),
-                join_fit_params(self._kept_params, n_before, fit_params, n),
-                self.n_rounds_ + 1,
-                self._base_seed,
-            )
-        elif hasattr(self, "estimator_") and not has_descriptions(self.estimator):
-            raise ValueError("this learner holds no labels (data=False). Call fit.")
-        else:
-            kept = join_fit_params({}, 0, fit_params, n)
-            data = _LabeledData(snapshot(X), labels, kept, 1, self._seed())
+        data = self._join(snapshot(X), n, y, fit_params)
         last = getattr(self, "estimator_", None)
         if refit:
             params = {**fit_params, **data.fit_params}
@@ -377,6 +363,24 @@ class ActiveLearner(
         else:
             self._resolve()
         return self._store(data, forget=last is None)
+
+    def _join(self, X, n, y, fit_params):
+        """Return all labels, with those of `n` items that nobody else changes."""
+        known = getattr(self, "y_labeled_", None)
+        labels = read_labels(y, n, self.estimator, known)
+        if hasattr(self, "X_labeled_"):
+            n_before = len(self.y_labeled_)
+            return _LabeledData(
+                concatenate(self.X_labeled_, X),
+                join_labels(self.y_labeled_, labels),
+                join_fit_params(self._kept_params, n_before, fit_params, n),
+                self.n_rounds_ + 1,
+                self._base_seed,
+            )
+        if hasattr(self, "estimator_") and not has_descriptions(self.estimator):
+            raise ValueError("this learner holds no labels (data=False). Call fit.")
+        kept = join_fit_params({}, 0, fit_params, n)
+        return _LabeledData(X, labels, kept, 1, self._seed())
 
     def refit(self, *, X_unlabeled: Any = None, **fit_params: Any) -> Self:
         """Train a fresh clone of the current `estimator` on all labels.
@@ -399,7 +403,8 @@ class ActiveLearner(
             The retrained learner.
         """
         self._validate_params()
-        check_is_fitted(self, "X_labeled_", msg=_NO_LABELS)
+        if not hasattr(self, "X_labeled_"):
+            raise NotFittedError(_NO_LABELS.format(type(self).__name__))
         data = _LabeledData(
             self.X_labeled_,
             self.y_labeled_,
@@ -629,4 +634,4 @@ class ActiveLearner(
         return {name: value for name, value in state.items() if name != "_memory"}
 
 
-_NO_LABELS = "This %(name)s has no labels to refit on. Call fit or teach first."
+_NO_LABELS = "This {} has no labels to refit on. Call fit or teach first."

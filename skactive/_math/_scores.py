@@ -173,10 +173,10 @@ def top_n(
     n_queries = min(n_queries, scores.shape[0])
     if n_queries == 0:
         return np.empty(0, dtype=np.intp)
-    # One partition finds the n-th highest score.
-    threshold = np.partition(scores, scores.shape[0] - n_queries)[
-        scores.shape[0] - n_queries
-    ]
+    if n_queries == 1:
+        threshold = scores.max()
+    else:  # one partition finds the n-th highest score
+        threshold = np.partition(scores, -n_queries)[-n_queries]
     reached = np.flatnonzero(scores >= threshold)
     # A random key breaks ties, at the border of the batch and within it.
     # Reversed instead of negated, which not every dtype supports.

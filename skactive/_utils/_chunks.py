@@ -66,7 +66,10 @@ def multiply_rows(X, W):
     size = _UNCOPIED // W.size
     if size < _FEWEST or not isinstance(X, np.ndarray):
         return X @ W
-    return concatenate_chunks(lambda rows: X[rows] @ W, len(X), size)
+    found = np.empty((len(X), *W.shape[1:]), np.result_type(X, W))
+    for rows in chunks(len(X), size):
+        np.matmul(X[rows], W, out=found[rows])
+    return found
 
 
 def to_type(X, dtype):

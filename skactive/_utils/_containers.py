@@ -46,6 +46,8 @@ def take_rows(X, positions):
     A tuple becomes a list, a sparse matrix becomes CSR, a dask array an ndarray. A
     container with a method of this name, such as a TextPool, takes its rows itself.
     """
+    if type(X) is type(positions) is np.ndarray:
+        return X[positions]
     if hasattr(X, "take_rows"):
         return X.take_rows(positions)
     if sparse.issparse(X):

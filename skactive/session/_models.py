@@ -344,7 +344,8 @@ def _teach(base, data):
         learner.y_labeled_ = np.array(renamed)
     if data.labels:
         items = take_rows(data.pool.X, data.pool.positions(data.labels))
-        learner.teach(items, labels, refit=False)
+        joined = learner._join(items, len(labels), labels, {})
+        learner._store(joined, forget=True)
     return learner
 
 
@@ -385,16 +386,15 @@ def choose(learner, X, n, free, find_id):
     error.
     """
     n = min(n, int(free.sum()))
-    # A learner leaves out texts whose label it knows. That label may have been undone
-    # since the learner was trained.
-    candidates = np.flatnonzero(free)
     try:
         picks = learner.query(X, n, candidates=free)
     except NothingToAskError:
-        return candidates[:n]
+        # A learner leaves out texts whose label it knows. That label may have been
+        # undone since the learner was trained.
+        return np.flatnonzero(free)[:n]
     if np.size(picks) < n:
         known = getattr(learner, "X_labeled_", None)
-        n = min(n, len(drop_known_texts(X, candidates, known)))
+        n = min(n, len(drop_known_texts(X, np.flatnonzero(free), known)))
     name = getattr(learner, "strategy", learner)
     name = name if isinstance(name, str) else repr(name)
     picks = check_picks(picks, n, len(free), name)

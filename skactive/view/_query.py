@@ -34,6 +34,7 @@ class PoolQuery:
     rng: np.random.Generator
     position_rng: np.random.Generator
     samplers: dict = field(default_factory=dict)  # by the number of draws
+    allowed: set = field(default_factory=set)  # capabilities that were checked
 
     @cached_property
     def cold_front(self):
@@ -73,6 +74,8 @@ class PoolQuery:
 
     def check_allowed(self, capability):
         """Raise an AttributeError unless the strategy may use a quantity."""
+        if capability in self.allowed:
+            return
         if self.requires is None or capability in self.optional:
             check_capability(capability, **self.known)
         elif capability not in self.requires:
@@ -81,6 +84,7 @@ class PoolQuery:
                 f"strategy {self.name!r} uses {what} without declaring it. Add "
                 f"{capability!r} to its `requires`."
             )
+        self.allowed.add(capability)
 
     def offers(self, capability):
         """Whether the model has a quantity that the strategy may use."""

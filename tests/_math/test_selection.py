@@ -133,6 +133,14 @@ def test_the_choice_is_what_a_full_sort_finds(scores, n, seed):
 
 
 @settings(deadline=None)
+@given(scores=st.lists(numbers, min_size=2, max_size=30), seed=st.integers(0))
+def test_a_single_choice_is_the_first_of_two(scores, seed):
+    keys = np.random.default_rng(seed).random(len(scores))
+    first, _ = top_n(scores, 2, keys)
+    assert_array_equal(top_n(scores, 1, keys), [first])
+
+
+@settings(deadline=None)
 @given(
     scores=st.lists(numbers, min_size=1, max_size=30, unique_by=float),
     data=st.data(),

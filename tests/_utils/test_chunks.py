@@ -52,6 +52,17 @@ def test_a_product_in_parts_is_that_of_the_whole(shape, monkeypatch):
     assert_allclose(multiply_rows(sparse.csr_array(X), W), X @ W, rtol=1e-9)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(384,), (4, 384)])
+def test_a_product_in_parts_has_the_bits_of_its_parts(shape, dtype):
+    rng = np.random.default_rng(0)
+    X, W = rng.normal(size=(1000, 384)), rng.normal(size=shape).T
+    X, W = X.astype(dtype), W.astype(dtype)
+    size = _chunks._UNCOPIED // W.size
+    parts = [X[i : i + size] @ W for i in range(0, len(X), size)]
+    assert_array_equal(multiply_rows(X, W), np.concatenate(parts))
+
+
 def test_results_of_chunks_are_joined():
     rows = np.arange(20).reshape(10, 2)
     for size in (3, 10, 99):

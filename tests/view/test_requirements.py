@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
-from skactive.view import PoolView
+from skactive.view import PoolView, _query
 
 from ._helpers import X, y
 
@@ -58,6 +58,21 @@ def test_a_plain_function_is_checked_when_it_asks():
     assert view.class_scores.shape == (20, 3)
     with pytest.raises(TypeError, match="'f' needs class probabilities"):
         view.proba  # noqa: B018
+
+
+def test_a_quantity_is_checked_once_and_a_missing_one_each_time(monkeypatch):
+    checked, check = [], _query.check_capability
+
+    def note(capability, **known):
+        checked.append(capability)
+        check(capability, **known)
+
+    monkeypatch.setattr(_query, "check_capability", note)
+    optional = frozenset({"features", "draws"})
+    view = PoolView(X, estimator=LinearSVC().fit(X, y), optional=optional)
+    assert [view.offers(each) for each in sorted(optional) * 2] == [False, True] * 2
+    view.take([1]).features  # noqa: B018
+    assert checked == ["draws", "features", "draws"]
 
 
 def test_before_there_is_a_model():
