@@ -47,11 +47,13 @@ def write_pool(path, n, d):
     if path.exists():
         return
     part = path.with_suffix(".part")
-    pool = np.lib.format.open_memmap(part, "w+", np.float16, (n, d))
-    for number, start in enumerate(range(0, n, CHUNK)):
-        rows = pool[start : start + CHUNK]
-        rows[:] = make_rows(len(rows), d, number)
-    pool.flush()
+    # Not mapped: a child's `ru_maxrss` begins with the resident pages of its parent.
+    with open(part, "wb") as file:
+        header = {"descr": "<f2", "fortran_order": False, "shape": (n, d)}
+        np.lib.format.write_array_header_1_0(file, header)
+        for number, start in enumerate(range(0, n, CHUNK)):
+            rows = make_rows(min(CHUNK, n - start), d, number)
+            rows.astype(np.float16).tofile(file)
     part.rename(path)
 
 

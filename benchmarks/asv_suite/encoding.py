@@ -19,7 +19,7 @@ class Encode:
 
         torch.set_num_threads(1)
         self.texts = list(make_texts(size(200, 24))[0])
-        sides = make_sides(max_length=128)
+        sides = make_sides(max_length=128, device="cpu")
         self.ours = sides[f'BertFeatures(precision="{precision}")']
         self.theirs = sides[REFERENCE]
 

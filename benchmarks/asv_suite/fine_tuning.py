@@ -17,26 +17,26 @@ class FineTune:
 
     def setup(self, freeze):
         import torch
-        from finetune import train_skactive, without_dropout
+        from finetune import without_dropout
 
         torch.set_num_threads(1)
         self.X, self.y = make_texts(size(64, 16))
         self.folder = tempfile.TemporaryDirectory()
         self.model = without_dropout(Path(self.folder.name) / "model")
         # Later fits find the activations of the frozen layers.
-        notes = train_skactive(self.model, self.X, self.y, freeze, "float32", 1)[2]
-        self.head = notes["head"]
+        self.head = self.train(freeze, "float32")[1]["head"]
 
     def teardown(self, freeze):
         self.folder.cleanup()
 
     def train(self, freeze, precision):
+        """Return CPU and wall seconds of an epoch, and the notes."""
         from finetune import train_skactive
 
         epoch, _, notes = train_skactive(
-            self.model, self.X, self.y, freeze, precision, self.n_epochs
+            self.model, self.X, self.y, freeze, precision, self.n_epochs, "cpu"
         )
-        return epoch[0], notes["losses"]
+        return epoch, notes
 
     n_epochs = size(2, 1)
 
@@ -46,19 +46,32 @@ class FineTune:
 
         ratios = []
         for _ in range(size(3, 1)):
-            ours, losses = self.train(freeze, "float32")
+            ours, notes = self.train(freeze, "float32")
             theirs, _, expected = train_transformers(
-                self.model, self.X, self.y, freeze, self.head, self.n_epochs
+                self.model, self.X, self.y, freeze, self.head, self.n_epochs, "cpu"
             )
-            error = np.abs(np.subtract(losses, expected)).max()
+            error = np.abs(np.subtract(notes["losses"], expected)).max()
             if error > LOSS_TOLERANCE["float32"]:
                 raise RuntimeError(f"the losses differ by {error}")
-            ratios.append(ours / theirs[0])
+            ratios.append(ours[0] / theirs[0])
+        return median(ratios)
+
+    def track_share_of_two_threads(self, freeze):
+        """Seconds on the wall of one thread; 0.5 on two idle cores."""
+        import torch
+
+        ratios = []
+        for _ in range(size(3, 1)):
+            seconds = []
+            for n_threads in (2, 1):
+                torch.set_num_threads(n_threads)
+                seconds.append(self.train(freeze, "float32")[0][1])
+            ratios.append(seconds[0] / seconds[1])
         return median(ratios)
 
     def track_share_of_float32_in_bfloat16(self, freeze):
         self.train(freeze, "bfloat16")
         return median(
-            self.train(freeze, "bfloat16")[0] / self.train(freeze, "float32")[0]
+            self.train(freeze, "bfloat16")[0][0] / self.train(freeze, "float32")[0][0]
             for _ in range(size(3, 1))
         )

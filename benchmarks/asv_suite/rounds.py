@@ -3,6 +3,7 @@
 import tempfile
 from argparse import Namespace
 from pathlib import Path
+from time import process_time
 
 from . import size
 
@@ -59,6 +60,41 @@ class FewLabels:
 
     def track_round(self, shares, classes):
         return shares[classes]["round"]
+
+
+class Rounds:
+    """Rounds of one label in a session, vs. the product and the fit that each needs."""
+
+    unit = "share"
+    timeout = 600
+
+    def setup_cache(self):
+        from session import make_pool, run_rounds
+        from sklearn.linear_model import LogisticRegression
+        from threadpoolctl import threadpool_limits
+
+        X, y = make_pool(size(20_000, 2_000), 384, 4)
+        with tempfile.TemporaryDirectory() as folder, threadpool_limits(1):
+            n_rounds = size(200, 30)
+            seconds = run_rounds(Path(folder) / "rounds", X, y, n_rounds)
+            product = fit = 0
+            for n in range(10, n_rounds):
+                start = process_time()
+                model = LogisticRegression(max_iter=50).fit(X[:n], y[:n])
+                middle = process_time()
+                X @ model.coef_.T
+                fit += middle - start
+                product += process_time() - middle
+        limits = {"asking": product, "training": fit}
+        return {name: seconds[name][1] / limit for name, limit in limits.items()}
+
+    setup_cache.timeout = 600
+
+    def track_share_of_the_product(self, shares):
+        return shares["asking"]
+
+    def track_share_of_the_fit(self, shares):
+        return shares["training"]
 
 
 class Session:
