@@ -6,7 +6,7 @@ import threading
 import zlib
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import wraps
 from numbers import Integral
 
@@ -168,6 +168,32 @@ def one_torch_thread():
         _set_torch_threads(n_threads)
 
 
+_kept = threading.local()
+
+
+@contextmanager
+def keep_torch_threads():
+    """Let :func:`in_torch_threads` use the same threads until the block ends.
+
+    In the block torch has one thread in the calling thread.
+    """
+    n_threads, before = count_torch_threads(), dict(vars(_kept))
+    with one_torch_thread(), _torch_pool(n_threads) as pool:
+        vars(_kept).update(pool=pool, n_threads=n_threads)
+        try:
+            yield
+        finally:
+            vars(_kept).clear()
+            vars(_kept).update(before)
+
+
+def count_torch_threads():
+    """Return the number of threads that :func:`in_torch_threads` uses on the CPU."""
+    import torch
+
+    return vars(_kept).get("n_threads") or torch.get_num_threads()
+
+
 def in_torch_threads(function, tasks, device):
     """Yield `function(task)` for each task in order, in as many threads as torch has.
 
@@ -176,23 +202,27 @@ def in_torch_threads(function, tasks, device):
     sets thread-local modes such as `torch.no_grad` itself. Devices other than the CPU
     are used from the calling thread alone.
     """
-    import torch
-
-    n_threads = torch.get_num_threads()
-    if n_threads == 1 or device.type != "cpu":
+    kept, n_threads = vars(_kept).get("pool"), count_torch_threads()
+    if device.type != "cpu" or n_threads == 1:
         yield from map(function, tasks)
         return
-    pool = ThreadPoolExecutor(n_threads, "skactive", _set_torch_threads, (1,))
     waiting = deque()
-    try:
-        for task in tasks:
-            waiting.append(pool.submit(function, task))
-            if len(waiting) >= 2 * n_threads:
+    with _torch_pool(n_threads) if kept is None else nullcontext(kept) as pool:
+        try:
+            for task in tasks:
+                waiting.append(pool.submit(function, task))
+                if len(waiting) >= 2 * n_threads:
+                    yield waiting.popleft().result()
+            while waiting:
                 yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-    finally:
-        pool.shutdown(cancel_futures=True)
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def _torch_pool(n_threads):
+    """Return a pool of threads in which torch has one thread each."""
+    return ThreadPoolExecutor(n_threads, "skactive", _set_torch_threads, (1,))
 
 
 def _set_torch_threads(n_threads):

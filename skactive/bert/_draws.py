@@ -242,9 +242,11 @@ class SharedMasks(TorchFunctionMode):
             scores = scores.masked_fill(~attn_mask, float("-inf"))
         elif attn_mask is not None:
             scores = scores + attn_mask
-        # As in torch, a place that may look nowhere, such as padding, gets nothing.
-        nowhere = (scores == float("-inf")).all(dim=-1, keepdim=True)
-        weights = scores.softmax(dim=-1).masked_fill(nowhere, 0.0)
+        weights = scores.softmax(dim=-1)
+        if attn_mask is not None:
+            # As in torch, a place that may look nowhere, such as padding, gets nothing.
+            nowhere = (scores == float("-inf")).all(dim=-1, keepdim=True)
+            weights = weights.masked_fill(nowhere, 0.0)
         return (weights * self._mask(weights, dropout_p)) @ value
 
     def _mask(self, x, p):

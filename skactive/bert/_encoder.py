@@ -30,6 +30,7 @@ _HOOKS = (
 )
 _LOOKING = "transformers.utils.output_capturing"
 _ROWS = 64  # what runs through the layers is a multiple of so many
+_FEW, _FEW_ROWS = 256, 16  # up to so many tokens, of so many
 
 
 class PackedEncoder:
@@ -41,10 +42,13 @@ class PackedEncoder:
     that of attention included, and gradients reach whatever requires them.
     """
 
-    def __init__(self, encoder):
+    def __init__(self, encoder, product=None):
         self.encoder = encoder
         self.is_mpnet = hasattr(encoder.encoder, "relative_attention_bias")
-        self.layers = [_Layer(each, self.is_mpnet) for each in encoder.encoder.layer]
+        product = linear if product is None else product
+        self.layers = [
+            _Layer(each, self.is_mpnet, product) for each in encoder.encoder.layer
+        ]
 
     @staticmethod
     def supports(encoder):
@@ -74,14 +78,15 @@ class PackedEncoder:
         the states after the last layer are those of these tokens alone: (b, d).
         """
         lengths = batch["lengths"].tolist()
-        states = self._embed(batch) if entering is None else entering
+        states = self.embed(batch) if entering is None else entering
         yield states
         groups = runs(lengths)
         n_tokens = len(states)
         # oneDNN keeps megabytes of code for each number of rows that it meets, which
         # adds up to gigabytes. The rows behind the last text are no text, and nothing
         # depends on them, so their gradients are zero.
-        states = functional.pad(states, (0, 0, 0, -n_tokens % _ROWS))
+        multiple = _ROWS if n_tokens > _FEW else _FEW_ROWS
+        states = functional.pad(states, (0, 0, 0, -n_tokens % multiple))
         bias = None
         if self.is_mpnet:  # (1, heads, t, t), from the relative positions alone
             longest = states.new_empty(1, max(lengths), 0)
@@ -93,7 +98,8 @@ class PackedEncoder:
             states = layer(states, groups, bias, tokens)
             yield states[: n_tokens if tokens is None else len(tokens)]
 
-    def _embed(self, batch):
+    def embed(self, batch):
+        """Return the (T, d) states that enter the first layer."""
         ids, lengths = batch["input_ids"], batch["lengths"]
         types = batch.get("token_type_ids")
         embeddings = self.encoder.embeddings
@@ -119,7 +125,8 @@ class PackedEncoder:
 class _Layer:
     """The parts of one layer, under the names of BERT."""
 
-    def __init__(self, layer, is_mpnet):
+    def __init__(self, layer, is_mpnet, product):
+        self.product = product
         if is_mpnet:
             outer = layer.attention
             inner = outer.attn
@@ -141,16 +148,16 @@ class _Layer:
         if tokens is not None:  # all others were needed for attention only
             tokens = functional.pad(tokens, (0, -len(tokens) % _ROWS))
             context, states = context[tokens], states[tokens]
-        mixed = self.dropout(linear(self.mix, context))
+        mixed = self.dropout(self.product(self.mix, context))
         attended = self.norm(mixed + states)
-        wide = linear(self.widen, attended.to(dtype))
+        wide = self.product(self.widen, attended.to(dtype))
         in_place = self.is_gelu and not wide.requires_grad  # touches less memory
         wide = torch.ops.aten.gelu_(wide) if in_place else self.activation(wide)
-        narrow = self.output.dropout(linear(self.output.dense, wide))
+        narrow = self.output.dropout(self.product(self.output.dense, wide))
         return self.output.LayerNorm(narrow + attended)
 
     def _attend(self, states, groups, bias):
-        parts = [linear(layer, states) for layer in self.linears]
+        parts = [self.product(layer, states) for layer in self.linears]
         dtype = parts[0].dtype
         # In float32 always: on a processor bfloat16 takes longer here, and thrice as
         # long for gradients.
@@ -210,7 +217,7 @@ def linear(layer, x):
         and _has_onednn(x.dtype)
     )
     if not direct:
-        return layer(x)
+        return functional.linear(x, weight, bias)
     trains = any(t.requires_grad for t in (x, weight, bias) if t is not None)
     if torch.is_grad_enabled() and trains:
         return _Linear.apply(x, weight, bias)

@@ -12,6 +12,7 @@ from torch import nn
 from ._encoder import PackedEncoder
 from ._heads import make_head
 from ._module import choose_layers, forward, pool
+from ._parts import each_in_parts
 from ._pretrained import open_checkpoint
 from ._store import NotCacheableError
 from ._tokens import pool_packed, unpack
@@ -419,9 +420,12 @@ class TextNetwork(nn.Module):
         if activations is not None:
             states, start = self._split(activations), self.cut
         stop = max(self.layers) if stop is None else stop
-        each = PackedEncoder(self.encoder).each(
-            inputs, start=start, stop=stop, entering=states.get(self.cut)
-        )
+        reach = {"start": start, "stop": stop, "entering": states.get(self.cut)}
+        if torch.is_grad_enabled():
+            dtype = torch.bfloat16 if self.bfloat16 else torch.float32
+            each = each_in_parts(self.encoder, inputs, **reach, dtype=dtype)
+        else:
+            each = PackedEncoder(self.encoder).each(inputs, **reach)
         for i, leaving in enumerate(each, start):
             if i in self.layers or i == stop:
                 states[i] = leaving

@@ -11,7 +11,7 @@ from skorch.callbacks import Callback, GradientNormClipping, LRScheduler
 from skorch.helper import predefined_split
 
 from .._utils._format import progress_bar
-from .._utils._repeatable import one_torch_thread
+from .._utils._repeatable import in_torch_threads, keep_torch_threads
 
 
 class Targets(torch.utils.data.Dataset):
@@ -66,8 +66,8 @@ def run_epochs(net, batches, positions, y, weights):
     parts = [("train", net.get_iterator(train, training=True), net.train_step)]
     if valid is not None:
         parts.append(("valid", net.get_iterator(valid), net.validation_step))
-    # A step is a chain of small sums, which torch would split among threads.
-    with one_torch_thread():
+    # torch would split the sums of a step among threads; see `_parts`.
+    with keep_torch_threads():
         net.notify("on_train_begin", X=data, y=None)
         for _ in range(net.max_epochs):
             net.notify("on_epoch_begin", **epoch)
@@ -81,10 +81,22 @@ def run_epochs(net, batches, positions, y, weights):
 def _run_part(net, prefix, batches, make_step):
     """Run the batches of one epoch, of training or of validation."""
     n_batches, training = 0, prefix == "train"
-    for batch in batches:
-        n_batches += 1
+
+    def begin(batch):
         net.notify("on_batch_begin", batch=batch, training=training)
-        step = make_step(batch)
+
+    def run(batch):
+        if training:
+            begin(batch)
+        return batch, make_step(batch)
+
+    # A step of the training follows from the one before it.
+    device = torch.device(net.device)
+    steps = map(run, batches) if training else in_torch_threads(run, batches, device)
+    for batch, step in steps:
+        n_batches += 1
+        if not training:
+            begin(batch)
         net.history.record_batch(f"{prefix}_loss", step["loss"].item())
         net.history.record_batch(f"{prefix}_batch_size", len(batch[1]))
         net.notify("on_batch_end", batch=batch, training=training, **step)
