@@ -86,8 +86,9 @@ class BertClassifier(SurprisalMixin, ClassifierMixin, BertEstimator):
     then, and strategies that score whole batches, such as "batchbald", refuse it.
 
     With an int `random_state` the same calls give the same bits on a processor, with
-    any number of threads: training uses one thread of torch, and prediction computes
-    each batch with one thread. Other batches, another processor and another version of
+    any number of threads: each part of a batch in training, and each batch in
+    prediction, is computed by one thread, and gradients are added in a fixed order.
+    Encoders that train on padded batches use one thread. Other batches, another processor and another version of
     torch can change results by rounding. Each epoch shuffles all texts and cuts the
     order into batches. On a processor, batches of BERT, RoBERTa, ELECTRA and MPNet
     contain no padding.
