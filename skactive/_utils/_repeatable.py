@@ -173,7 +173,7 @@ _kept = threading.local()
 
 @contextmanager
 def keep_torch_threads():
-    """Let :func:`in_torch_threads` use the same threads until the block ends.
+    """Keep the threads of :func:`in_torch_threads` until the block ends.
 
     In the block torch has one thread in the calling thread.
     """

@@ -88,10 +88,10 @@ class BertClassifier(SurprisalMixin, ClassifierMixin, BertEstimator):
     With an int `random_state` the same calls give the same bits on a processor, with
     any number of threads: each part of a batch in training, and each batch in
     prediction, is computed by one thread, and gradients are added in a fixed order.
-    Encoders that train on padded batches use one thread. Other batches, another processor and another version of
-    torch can change results by rounding. Each epoch shuffles all texts and cuts the
-    order into batches. On a processor, batches of BERT, RoBERTa, ELECTRA and MPNet
-    contain no padding.
+    Encoders that train on padded batches use one thread. Other batches, another
+    processor and another version of torch can change results by rounding. Each epoch
+    shuffles all texts and cuts the order into batches. On a processor, batches of BERT,
+    RoBERTa, ELECTRA and MPNet contain no padding.
 
     `fit` with `warm_start=True` continues for as many epochs as a first `fit`, and
     `partial_fit` is one epoch.
