@@ -37,10 +37,11 @@ INDICATOR = np.array([[1, 0, 0], [0, 1, 1], [1, 1, 0], [0, 0, 0]])[
         lambda *case: case in {("mean", 1), ("cls", "all")},
     ),
 )
-def test_learns(tiny_bert, freeze, pooling):
+def test_learns(tiny_encoder, freeze, pooling):
     few, y = X[:8], Y[:8]
+    without_dropout = tiny_encoder("Bert", **NO_DROPOUT)
     model = classifier(
-        tiny_bert, freeze=freeze, pooling=pooling, dropout=0.0, max_epochs=12, lr=1e-2
+        without_dropout, freeze=freeze, pooling=pooling, dropout=0.0, max_epochs=12, lr=1e-2
     )
     if freeze == "all":
         model.set_params(max_epochs=60, head_lr=0.1)
