@@ -41,7 +41,12 @@ def test_learns(tiny_encoder, freeze, pooling):
     few, y = X[:8], Y[:8]
     without_dropout = tiny_encoder("Bert", **NO_DROPOUT)
     model = classifier(
-        without_dropout, freeze=freeze, pooling=pooling, dropout=0.0, max_epochs=12, lr=1e-2
+        without_dropout,
+        freeze=freeze,
+        pooling=pooling,
+        dropout=0.0,
+        max_epochs=12,
+        lr=1e-2,
     )
     if freeze == "all":
         model.set_params(max_epochs=60, head_lr=0.1)
