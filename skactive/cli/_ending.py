@@ -4,6 +4,7 @@ import time
 from contextlib import suppress
 
 from ..labeling import show
+from ..session import describe_accuracy
 from ._model import say
 
 LABELS, FEATURES = "Writing the labels", "Reading the texts"
@@ -67,21 +68,10 @@ class Ending:
         for entry in self._project.counts:
             shown = [f"{entry[x]:,} {x}" for x in ("given", "person", "model")]
             say(f"{entry['name']}: {', '.join(shown)}")
-        if (accuracy := find_accuracy(self._project.session)) is not None:
+        estimate = None
+        with suppress(ValueError, TypeError):  # what is known of these answers
+            estimate = self._project.session.estimate()
+        if estimate is not None and estimate.n_audited:
+            accuracy = f"{describe_accuracy(estimate)}."
             self.add(accuracy=accuracy)
             say(accuracy)
-
-
-def find_accuracy(session):
-    """Return a sentence about the accuracy of a model, or None if it is unknown."""
-    if session.target != "single-label" or len(session.audited) < 10:
-        return None
-    with suppress(ValueError, TypeError):
-        estimate = session.estimate()
-        if estimate.n_audited and estimate.accuracy_interval is not None:
-            low, high = (round(100 * x) for x in estimate.accuracy_interval)
-            return (
-                f"About {estimate.accuracy:.0%} of the other texts are predicted right "
-                f"({low} to {high} %, from {estimate.n_audited} texts drawn at random)."
-            ).replace("%", " %", 1)
-    return None

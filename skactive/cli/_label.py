@@ -2,11 +2,10 @@
 
 import json
 import shlex
-import socket
 import sys
 import warnings
 import webbrowser
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.util import find_spec
@@ -135,8 +134,6 @@ class LabelSettings:
 def run_label(**options):
     """Run the command `label`."""
     settings = LabelSettings(**options)
-    if not settings.terminal:
-        _check_packages()
     sys.setswitchinterval(0.0005)  # answers must not wait for training threads
     classes, about = settings.classes, {}
     if settings.classes_file is not None:
@@ -145,6 +142,8 @@ def run_label(**options):
     settings = settings.recall()
     project = settings.make_project()
     _say_all(project)
+    if _show_page(settings, project):
+        return 0
     if settings.needs_start(project):
         say("the page asks for the classes")
         begin = partial(_begin, settings, project)
@@ -152,7 +151,9 @@ def run_label(**options):
     try:
         _open(settings, project, classes, about)
     except LockedError as exc:
-        return _show_page(settings, project, exc)
+        raise RuntimeError(
+            f"{settings.file} is open in {exc.holder}. Finish it there first."
+        ) from exc
     if len(project.session.known_classes) < 2 and project.target != "regression":
         say(_NO_CLASSES)
     if not settings.terminal:
@@ -194,16 +195,6 @@ def _open(settings, project, classes, about):
     say(f"{n_pool:,} texts, {n_given:,} labels given, {n_before:,} by people")
 
 
-def _check_packages():
-    """Raise an error before any work if the page lacks a package."""
-    for name in ("starlette", "uvicorn"):
-        if find_spec(name) is None:
-            raise ImportError(
-                f'the page needs {name}. Install it with `pip install "skactive[label]"'
-                "`, or label in the terminal: --terminal."
-            )
-
-
 def _serve(settings, desk, project=None):
     """Serve the page under the address of the last time, if its port is free.
 
@@ -237,26 +228,24 @@ def _serve(settings, desk, project=None):
             project.close()
 
 
-def _show_page(settings, project, error):
-    """Show the page that is open already; raise an error if there is none."""
-    url = _find_page(project.folder)
-    if url is not None and not settings.terminal:
-        say(f"{settings.file} is open at {url}")
-        if not settings.no_browser:
-            webbrowser.open(url)
-        return 0
-    where = f"in {error.holder}. Finish it there"
-    where = where if url is None else f"at {url}. Use that page, or finish it"
-    raise RuntimeError(f"{settings.file} is open {where} first.") from error
-
-
-def _find_page(folder):
-    """Return the address of the page that is open in a folder, or None."""
-    with suppress(OSError, ValueError, LookupError, TypeError):
-        page = json.loads((folder / "page.json").read_text(encoding="utf-8"))
-        socket.create_connection(("127.0.0.1", page["port"]), 1).close()
-        return f"http://127.0.0.1:{page['port']}/{page['token']}/"
-    return None
+def _show_page(settings, project):
+    """Show the page of a project if another program serves it; return whether."""
+    try:
+        from ..labeling import find_page
+    except ImportError as exc:
+        if settings.terminal:
+            return False
+        raise ImportError(f"{exc}, or label in the terminal: --terminal.") from exc
+    if (url := find_page(project.folder)) is None:
+        return False
+    if settings.terminal:
+        raise RuntimeError(
+            f"{settings.file} is open at {url}. Use that page, or finish it first."
+        )
+    say(f"{settings.file} is open at {url}")
+    if not settings.no_browser:
+        webbrowser.open(url)
+    return True
 
 
 def _run_terminal(desk):

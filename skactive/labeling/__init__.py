@@ -14,6 +14,7 @@ _HOME = {
     "Project": "_project",
     "StartDesk": "_start",
     "open_page": "_server",
+    "find_page": "_server",
     "recall_choice": "_record",
     "save_model": "_project",
     "run_prompt": "_prompt",

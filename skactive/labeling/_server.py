@@ -10,9 +10,11 @@ import webbrowser
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+from urllib.request import ProxyHandler, build_opener
 
 from .._storage._files import write_atomic
 from .._utils._sklearn import check_bool
@@ -117,9 +119,7 @@ class LabelingServer(HttpServer):
         yield "retry: 500\n\n"
         while not is_last:
             is_last = self.stopping  # what is shown in the end is never left out
-            if is_last:
-                pass
-            elif self._is_over.is_set():
+            if self._is_over.is_set():
                 await anyio.sleep(0.2)
             else:
                 new = await anyio.to_thread.run_sync(
@@ -279,6 +279,17 @@ def _read_address(path):
         return None
     known = {"port", "token"}, {"port", "token", "folder"}
     return about if isinstance(about, dict) and about.keys() in known else None
+
+
+def find_page(folder):
+    """Return the address of the page of a project if it is served now, or None."""
+    about = _read_address(folder / "page.json") or {}
+    with suppress(OSError, HTTPException):
+        if about.get("folder") == _identify(folder):
+            url = f"http://{LOCALHOST}:{about['port']}/{about['token']}/"
+            build_opener(ProxyHandler({})).open(url, timeout=5).close()
+            return url
+    return None
 
 
 def _identify(folder):

@@ -16,6 +16,7 @@ from ._formats import write_result as write_result
 from ._import_export import escape as escape
 from ._import_export import export_table as export_table
 from ._insights import Estimate as Estimate
+from ._insights import describe_accuracy as describe_accuracy
 from ._journal import read_manifest as read_manifest
 from ._manifest import PoolChangedError as PoolChangedError
 from ._pool import Batch as Batch

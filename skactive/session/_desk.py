@@ -15,9 +15,10 @@ from .._utils._repeatable import lower_priority, synchronized
 from .._utils._sklearn import check_count
 from ._agreement import compare_suggestions
 from ._arguments import checked
+from ._filters import find_answered, keep
 from ._insights import Doubts, Quality
 from ._leases import Leases
-from ._lookup import explain, find_answered, find_of_class, find_similar, keep
+from ._lookup import explain, find_of_class, find_similar
 from ._state import describe_event
 
 KEYS = "123456789abcdeghijklmopqrtvwxyz"  # s, u, f and n are commands

@@ -139,18 +139,20 @@ class Estimate:
     gain_from: int | None = None
 
     def __str__(self):
-        parts = ["accuracy: cannot tell yet"]
-        if self.accuracy is not None and self.accuracy_interval is not None:
-            low, high = self.accuracy_interval
-            basis = "of the labeled items"
-            if self.n_audited:
-                basis = f", from {self.n_audited} audited items"
-            shown = f"{100 * self.accuracy:.0f} % ({100 * low:.0f} to {100 * high:.0f})"
-            parts = [f"accuracy {shown} {basis}".replace(" ,", ",")]
-        parts.append(describe_gain(self))
-        if self.minutes is not None:
-            parts.append(f"{_format_minutes(self.minutes)} left at your pace")
-        return "; ".join(parts)
+        parts = describe_accuracy(self), describe_gain(self), describe_minutes(self)
+        return "; ".join(filter(None, parts))
+
+
+def describe_accuracy(estimate):
+    """Return what an Estimate says about the accuracy."""
+    if estimate.accuracy is None:
+        return "accuracy: cannot tell yet"
+    low, high = (round(100 * bound) for bound in estimate.accuracy_interval)
+    what, basis = "the labeled items are", ""
+    if estimate.n_audited:
+        what, basis = "the rest is", f", from {estimate.n_audited} drawn at random"
+    shown = f"{100 * estimate.accuracy:.0f} % of {what} predicted right"
+    return f"About {shown} ({low}-{high} %){basis}"
 
 
 def describe_gain(estimate):
@@ -158,19 +160,21 @@ def describe_gain(estimate):
     gain = "cannot tell"
     if estimate.gain_from is not None:
         gain = f"from {estimate.gain_from} labels on"
-    if estimate.gain is not None and estimate.gain_interval is not None:
-        low, high = estimate.gain_interval
-        gain = f"{100 * estimate.gain:+.1f} points "
-        gain += f"({100 * low:.1f} to {100 * high:.1f})"
+    if estimate.gain is not None:
+        low, high = (100 * bound for bound in estimate.gain_interval)
+        gain = f"{100 * estimate.gain:+.1f} points ({low:.1f} to {high:.1f})"
     return f"the next {estimate.horizon} labels: {gain}"
 
 
-def _format_minutes(minutes):
-    if minutes < 1:
-        return "less than 1 min"
-    if minutes < 90:
-        return f"{minutes:.0f} min"
-    return f"{int(minutes) // 60} h {int(minutes) % 60} min"
+def describe_minutes(estimate):
+    """Return what an Estimate says about the time, or ""."""
+    minutes = estimate.minutes
+    if minutes is None:
+        return ""
+    left = "less than 1 min" if minutes < 1 else f"{minutes:.0f} min"
+    if minutes >= 90:
+        left = f"{int(minutes) // 60} h {int(minutes) % 60} min"
+    return f"{left} left at your pace"
 
 
 def _make_estimate(found, n_labels, audited, horizon, minutes):
@@ -255,10 +259,8 @@ class Quality:
 
     def line(self, n_labels):
         """Return a line for a front end that has `n_labels`; it can be blank."""
-        parts = [self._say(n_labels)] if self._estimate.n_audited else []
-        if self._estimate.minutes is not None:
-            parts.append(f"{_format_minutes(self._estimate.minutes)} left at your pace")
-        return "; ".join(parts)
+        accuracy = self._say(n_labels) if self._estimate.n_audited else ""
+        return "; ".join(filter(None, [accuracy, describe_minutes(self._estimate)]))
 
     def describe(self, classes, n_labels):
         """Return what `Desk.quality` does; `classes` are those of its state."""
@@ -282,16 +284,12 @@ class Quality:
 
     def _say(self, n_labels):
         """Return a sentence about the rest of the pool."""
-        estimate, target = self._estimate, self._session.target
-        if target != "single-label":
+        if self._session.target != "single-label":
             return "The accuracy is estimated for one class per text only."
-        if estimate.n_audited:
-            low, high = (round(100 * bound) for bound in estimate.accuracy_interval)
-            when = f" at {estimate.n_labels} labels"
-            return (
-                f"About {100 * estimate.accuracy:.0f} % of the rest is predicted right "
-                f"({low}-{high} %){when if estimate.n_labels < n_labels else ''}"
-            )
+        if self._estimate.n_audited:
+            n_before = self._estimate.n_labels
+            when = f" at {n_before} labels" if n_before < n_labels else ""
+            return f"{describe_accuracy(self._estimate)}{when}"
         return (
             f"Too early to tell: this needs {_MIN_LABELS} labels, {_MIN_AUDIT} of them "
             f"of texts drawn at random; there are {len(self._session.audited)}."

@@ -1,4 +1,4 @@
-"""What people look up: answers, similar texts, and what a prediction depends on."""
+"""What people ask of a model: similar texts, texts of a class, and why it predicts."""
 
 import re
 
@@ -6,44 +6,12 @@ import numpy as np
 from sklearn.metrics.pairwise import cosine_similarity
 
 from .._utils._containers import take_row, take_rows
-from .._utils._labels import key_of, list_classes, marginals, predict_labels
+from .._utils._labels import key_of, marginals, predict_labels
 from .._utils._pipelines import split_estimator
-from ._pool import fold
 
-FILTERS = ("flag", "note", "skipped", "unlabeled")
 _MOST_TEXTS = 20_000  # at random, that are searched for texts of a class
 _MOST_WORDS = 60  # that are left out in turn
 _N_NEIGHBORS = 3
-
-
-def keep(state, ids, label=None, by=None, only=None):
-    """Return the ids of items with a class, an annotator and a property of FILTERS."""
-    answers, tests = state.answers, []
-    if label is not None:
-        wanted = key_of(label)
-        tests.append(lambda a: wanted in map(key_of, list_classes([a.label])))
-    if by is not None:
-        tests.append(lambda a: by in [one.annotator for one in a.given])
-    if tests:
-        ids = [id for id in ids if id in answers]
-        ids = [id for id in ids if all(test(answers[id]) for test in tests)]
-    having = {"flag": state.flags, "note": state.notes, "skipped": state.skipped}
-    if only == "unlabeled":
-        return [id for id in ids if id not in answers]
-    return [id for id in ids if only is None or id in having[only]]
-
-
-def find_answered(state, ids, query):
-    """Return the ids whose text or label contains a string, in any case."""
-    if not query:
-        return ids
-    wanted, labels = query.casefold(), state.labels()
-    texts = state.pool.texts(state.pool.positions(ids))
-    return [
-        id
-        for id, text in zip(ids, texts, strict=True)
-        if wanted in fold(text) or wanted in str(labels.get(id, "")).casefold()
-    ]
 
 
 def find_similar(session, id, n):

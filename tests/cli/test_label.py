@@ -5,7 +5,6 @@ import json
 import os
 import re
 import signal
-import socket
 import warnings
 from urllib.request import urlopen
 
@@ -21,6 +20,7 @@ from skactive.cli import main
 from skactive.cli._label import read_classes
 from skactive.datasets import read_cells, write_table
 from skactive.labeling._project import Project
+from skactive.labeling._server import LabelingServer, remember_address
 from skactive.persistence import load
 from skactive.session import read_labels
 
@@ -295,46 +295,53 @@ def test_numbers_as_classes_keep_their_type(label, columns, tmp_path):
     assert {type(x) for x in out["label"]} == {int}
 
 
-@pytest.mark.parametrize("front", ["page", "stale page", "terminal"])
-def test_a_second_command_says_where_the_table_is_open(table, tiny_bert, capsys, front):
+@pytest.fixture
+def running(table):
+    """A project that is open, and the server of its page, which is started."""
     project = Project(table, "text", "label")
     project.open(ActiveLearner(make_pipeline(TfidfVectorizer(), LogisticRegression())))
-    place = ["label", str(table), "--text", "text", "--label", "label", "--terminal"]
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-        if front != "terminal":
-            page = {"port": port, "token": "a-token-for-the-tests"}
-            (project.folder / "page.json").write_text(json.dumps(page))
-        if front != "page":
-            listener.close()
-        assert main([*place, "--model", tiny_bert]) == 1
+    with LabelingServer(project.desk) as server:
+        remember_address(project.folder, server.url)
+        yield project, server
     project.close()
+
+
+@pytest.mark.parametrize("front", ["page", "stale page", "copy", "terminal"])
+def test_a_second_command_says_where_the_table_is_open(
+    running, table, tiny_bert, capsys, front
+):
+    project, server = running
+    address = project.folder / "page.json"
+    if front == "stale page":
+        server.stop()
+    elif front == "copy":
+        about = json.loads(address.read_text())
+        address.write_text(json.dumps({**about, "folder": ["elsewhere", 1]}))
+    elif front == "terminal":
+        address.unlink()
+    place = ["label", str(table), "--text", "text", "--label", "label", "--terminal"]
+    assert main([*place, "--model", tiny_bert]) == 1
     shown = capsys.readouterr().err
     expected = f"{table} is open in process .*, since .*. Finish it there first.$"
     if front == "page":
-        url = f"http://127.0.0.1:{port}/a-token-for-the-tests/"
-        expected = f"{table} is open at {url}. Use that page, or finish it first.$"
+        expected = (
+            f"{table} is open at {server.url}. Use that page, or finish it first."
+        )
     assert re.search(expected, shown)
     assert "delete" not in shown
 
 
 @pytest.mark.parametrize("opens", [True, False])
 def test_a_second_command_opens_the_page_that_runs(
-    table, tiny_bert, capsys, monkeypatch, opens
+    running, table, tiny_bert, capsys, monkeypatch, opens
 ):
-    project, opened = Project(table, "text", "label"), []
-    project.open(ActiveLearner(make_pipeline(TfidfVectorizer(), LogisticRegression())))
+    (_, server), opened = running, []
     monkeypatch.setattr("webbrowser.open", opened.append)
     place = ["label", str(table), "--text", "text", "--label", "label"]
     place += ["--model", tiny_bert] if opens else ["--model", tiny_bert, "--no-browser"]
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        page = {"port": listener.getsockname()[1], "token": "a-token-for-the-tests"}
-        (project.folder / "page.json").write_text(json.dumps(page))
-        assert main(place) == 0
-    project.close()
-    url = f"http://127.0.0.1:{page['port']}/a-token-for-the-tests/"
-    assert f"{table} is open at {url}\n" in capsys.readouterr().err
-    assert opened == [url] * opens
+    assert main(place) == 0
+    assert f"{table} is open at {server.url}\n" in capsys.readouterr().err
+    assert opened == [server.url] * opens
 
 
 def test_a_table_without_labels_says_how_to_begin(label, columns, tmp_path):

@@ -2,16 +2,18 @@
 
 import json
 import threading
+from functools import partial
 from pathlib import Path
 
 import httpx
 import pytest
 
 from skactive.cli import _label, main
-from skactive.cli._ending import Ending, find_accuracy
+from skactive.cli._ending import Ending
 from skactive.cli._label import LabelSettings
 from skactive.datasets import read_cells, write_table
-from skactive.session import read_manifest
+from skactive.labeling import find_page
+from skactive.session import Estimate, read_manifest
 
 GOOD = {"good": "worth seeing", "bad": ""}
 
@@ -275,20 +277,41 @@ def test_the_steps_of_the_end_and_how_far_they_are():
     assert all(step["past"] for step in ending.state()["steps"])
 
 
-def test_the_accuracy_is_only_said_of_texts_drawn_at_random():
-    class Session:
-        target, audited = "single-label", [*range(12)]
+def test_a_second_command_opens_the_first_screen_that_is_shown(
+    label, table, monkeypatch, capsys
+):
+    def drive(post):
+        opened = []
+        monkeypatch.setattr("webbrowser.open", opened.append)
+        place = ["label", str(table), "--text", "text", "--label", "label"]
+        assert main(place) == 0
+        assert opened == [find_page(table.with_suffix(".skactive"))]
+        assert f"{table} is open at {opened[0]}" in capsys.readouterr().err
+        _begin(post)
 
-        class estimate:
-            accuracy, accuracy_interval, n_audited = 0.851, (0.667, 0.942), 12
+    assert label(drive)[0] == 0
+    assert find_page(table.with_suffix(".skactive")) is None
 
-    said = find_accuracy(Session)
-    assert said == (
-        "About 85 % of the other texts are predicted right (67 to 94 %, from 12 texts "
-        "drawn at random)."
+
+def test_the_accuracy_is_only_said_of_texts_drawn_at_random(capsys):
+    class Project:
+        path, counts = Path("films.csv"), []
+
+        class session:
+            labels = {1: "a"}
+            estimate = partial(Estimate, 90, 0.851, (0.667, 0.942), 12)
+
+    ending = Ending(Project, "the command")
+    ending.measure()
+    said = (
+        "About 85 % of the rest is predicted right (67-94 %), from 12 drawn at random."
     )
-    Session.audited = [*range(9)]
-    assert find_accuracy(Session) is None
+    assert ending.state()["accuracy"] == said
+    assert said in capsys.readouterr().err
+    Project.session.estimate = partial(Estimate, 90, 0.851, (0.667, 0.942))
+    ending = Ending(Project, "the command")
+    ending.measure()
+    assert "accuracy" not in ending.state()
 
 
 def test_the_command_that_continues_is_quoted():

@@ -30,13 +30,14 @@ def label(session, y, n, **options):
         (Estimate(3), "accuracy: cannot tell yet; the next 100 labels: cannot tell"),
         (
             Estimate(30, 0.6, (0.42, 0.75)),
-            "accuracy 60 % (42 to 75) of the labeled items; the next 100 labels: "
-            "cannot tell",
+            "About 60 % of the labeled items are predicted right (42-75 %); the next "
+            "100 labels: cannot tell",
         ),
         (
             Estimate(200, 0.81, (0.74, 0.87), 40, 50, -0.001, (-0.021, 0.019), 130.4),
-            "accuracy 81 % (74 to 87), from 40 audited items; the next 50 labels: "
-            "-0.1 points (-2.1 to 1.9); 2 h 10 min left at your pace",
+            "About 81 % of the rest is predicted right (74-87 %), from 40 drawn at "
+            "random; the next 50 labels: -0.1 points (-2.1 to 1.9); 2 h 10 min left at "
+            "your pace",
         ),
         (
             Estimate(99, minutes=0.2),
@@ -87,7 +88,7 @@ def test_the_accuracy_is_from_the_audit(open_session, many):
     assert early.gain_from == 150
     assert "the next 100 labels: from 150 labels on" in str(early)
     assert found.gain_from is None
-    assert f"from {found.n_audited} audited items" in str(found)
+    assert f"from {found.n_audited} drawn at random" in str(found)
 
 
 def test_without_an_audit_it_is_that_of_the_labeled_items(open_session, many):
