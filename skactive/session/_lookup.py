@@ -1,9 +1,12 @@
 """What people ask of a model: similar texts, texts of a class, and why it predicts."""
 
 import re
+from copy import copy
+from dataclasses import replace
 
 import numpy as np
 from sklearn.metrics.pairwise import cosine_similarity
+from sklearn.pipeline import Pipeline
 
 from .._utils._containers import take_row, take_rows
 from .._utils._labels import key_of, marginals, predict_labels
@@ -60,7 +63,8 @@ def explain(session, id):
         labeled = state.pool.positions([x for x in state.answers if x != id])
     words, error = [], ""
     try:
-        words = _weigh_words(model, take_row(state.pool.X, row), session.target)
+        unkept = replace(model, learner=_without_cache(model.learner))
+        words = _weigh_words(unkept, take_row(state.pool.X, row), session.target)
     except (TypeError, ValueError, LookupError) as exc:  # such as stored features
         error = f"Words cannot be left out: {exc}"
     neighbors = []
@@ -125,6 +129,20 @@ def _predict_proba(model, X):
         proba = marginals(proba, learner.classes_)
     names = np.asarray(learner.classes_).tolist() if names is None else names
     return np.asarray(proba)[:, : len(names)], names
+
+
+def _without_cache(learner):
+    """Return a learner that predicts the same, and keeps no features of texts."""
+    front, final = split_estimator(learner.estimator_)
+    if front is None or not any(hasattr(step, "cache") for _, step in front.steps):
+        return learner
+    steps = [(name, copy(step)) for name, step in front.steps]
+    for _, step in steps:
+        if hasattr(step, "cache"):
+            step.set_params(cache=None)
+    learner = copy(learner)
+    learner.estimator_ = Pipeline([*steps, ("last", final)])
+    return learner
 
 
 def _weigh_words(model, text, target):

@@ -554,6 +554,29 @@ def test_words_of_pairs_and_what_cannot_be_left_out(open_desk, monkeypatch):
     )
 
 
+def test_the_texts_of_an_explanation_are_not_kept(open_desk, tiny_bert, tmp_path):
+    features = BertFeatures(tiny_bert, cache=str(tmp_path / "features"))
+    model = make_pipeline(features, LogisticRegression())
+    desk = open_desk(learner=ActiveLearner(model, random_state=0))
+    _label(desk, 10)
+    desk.session.refit()
+    (id,) = _free(desk, 1)
+    desk.item(id)
+
+    def stored():
+        return {x: x.stat().st_size for x in (tmp_path / "features").rglob("*")}
+
+    before = stored()
+    about = desk.explain(id)
+    assert stored() == before
+    assert len(about["words"]) == len(TEXTS[id].split())
+    learner = desk.session.models.newest().learner
+    text, best = TEXTS[id], learner.predict_proba(TEXTS)[id].argmax()
+    _, start, end, fall = about["words"][-1]
+    p = learner.predict_proba([text, text[: start - 1]])[:, best]
+    assert fall == pytest.approx(p[0] - p[1], abs=1e-5)
+
+
 def test_the_way_of_an_answer_is_kept(taught, tmp_path):
     item = taught.similar(_free(taught, 1)[0], 1)["items"][0]
     taught.answer(item["id"], "yes", "tab", way="bulk")
