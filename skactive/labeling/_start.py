@@ -44,10 +44,7 @@ class StartDesk:
             "seq": -1,
             "target": project.target,
             "classes": [],
-            "n_labeled": 0,
-            "n_labels": self._n_labels,
             "n_pool": len(project.texts),
-            "model": {"n_labels": 0, "encoded": 1},
             "start": {
                 "kinds": kinds,
                 "names": [str(name) for name in project.find_classes()],

@@ -572,7 +572,7 @@ def test_the_texts_of_an_explanation_are_not_kept(open_desk, tiny_bert, tmp_path
     assert len(about["words"]) == len(TEXTS[id].split())
     learner = desk.session.models.newest().learner
     text, best = TEXTS[id], learner.predict_proba(TEXTS)[id].argmax()
-    _, start, end, fall = about["words"][-1]
+    _, start, _, fall = about["words"][-1]
     p = learner.predict_proba([text, text[: start - 1]])[:, best]
     assert fall == pytest.approx(p[0] - p[1], abs=1e-5)
 

@@ -35,6 +35,8 @@ const short = (number) => String(Number(number.toPrecision(4)));
 const plural = (n, word) => `${n.toLocaleString("en")} ${word}${n === 1 ? "" : "s"}`;
 const HUES = 8;
 const hue = (element, place) => { element.style.setProperty("--hue", place < 0 ? "var(--line)" : `var(--hue-${place % HUES})`); return element; };
+const failure = () => h("p", { class: "warning", role: "alert", hidden: true });
+const showFailure = (fails, error) => { fails.hidden = !error; fails.textContent = error || ""; };
 const breakable = (name) => say(name).split(/(?<=[_\-/])/).flatMap((part, i) => (i ? [h("wbr"), part] : [part]));  // between words only
 const brief = (text) => (Array.isArray(text) ? text.join(" | ") : text).slice(0, 200);
 const marked = (text, wanted) => {  // an excerpt around the first match; all matches are marked
@@ -60,6 +62,13 @@ const parseClasses = (text) => new Map(text.split("\n").flatMap((line) => {  // 
   const [, name, about] = line.match(/^([^:]+):\s(.*)$/) ?? [];
   return name === undefined ? line.split(",").map((part) => [part.trim(), ""]) : [[name.trim(), about.trim()]];
 }).filter(([name]) => name));
+const moveTo = (event, element) => {  // move the focus there, if there is one
+  if (!element) return false;
+  event.preventDefault();
+  event.stopPropagation();
+  element.focus();
+  return true;
+};
 const newId = () => `${Date.now().toString(36)}-${Math.random().toString(36).slice(2)}`;
 const explain = (error) => (error?.name === "TimeoutError" ? "No reply for 20 seconds: the program is busy." : "No connection.");
 const RETRY = 1000, MANY = 9;
@@ -491,14 +500,9 @@ class Labeling {
   moveFocus(event) {
     const all = [...this.buttons.values()], here = all.indexOf(event.target), last = all.length - 1;
     const to = { ArrowDown: here + 1, ArrowRight: here + 1, ArrowUp: here - 1, ArrowLeft: here - 1, Home: 0, End: last }[event.key];
-    if (to === undefined) return false;
-    event.preventDefault();
-    event.stopPropagation();
-    all[here].tabIndex = -1;
     const next = all[to > last ? 0 : to < 0 ? last : to];
-    next.tabIndex = 0;
-    next.focus();
-    return true;
+    all.forEach((button) => { button.tabIndex = button === (next ?? event.target) ? 0 : -1; });
+    return moveTo(event, next);
   }
 
   // What is shown --------------------------------------------------------------------
@@ -614,11 +618,12 @@ class Labeling {
   showState() {
     const { state, ui } = this, { n_labels: wanted, n_labeled: done, model, suggestions } = state;
     ui.source.textContent = state.source || "Labeling";
+    ui.annotator.textContent = `Annotator: ${this.annotator ?? state.annotator ?? "no name"}`;
+    if (state.start) return ui.start.hidden && this.showStart();
     ui.bar.hidden = wanted === null;
     fill(ui.bar, done / (wanted || 1));
     ui.progress.textContent = wanted === null ? plural(done, "label") : `${done} of ${wanted}${done >= wanted ? ": goal reached" : ""}`;
     ui.estimate.textContent = state.estimate;
-    ui.annotator.textContent = `Annotator: ${this.annotator ?? state.annotator ?? "no name"}`;
     const agreement = suggestions?.compared ? `suggestions agree with ${suggestions.agreed} of ${suggestions.compared} answers (${percent(suggestions.low)} to ${percent(suggestions.high)})` : null;
     ui.facts.textContent = [
       model.n_labels ? `model of ${plural(model.n_labels, "label")}${model.training ? ", training …" : ""}` : model.training ? "first model is trained …" : null,
@@ -689,12 +694,7 @@ class Labeling {
   }
   moveInRecent(event) {
     const all = [...this.ui.recent.querySelectorAll("button")], here = all.indexOf(event.target);
-    const next = { ArrowUp: all[here - 1] ?? all[0], ArrowDown: all[here + 1] ?? this.ui.text, Escape: this.ui.text }[event.key];
-    if (!next) return false;
-    event.preventDefault();
-    event.stopPropagation();
-    next.focus();
-    return true;
+    return moveTo(event, { ArrowUp: all[here - 1] ?? all[0], ArrowDown: all[here + 1] ?? this.ui.text, Escape: this.ui.text }[event.key]);
   }
   async correct(id) {
     const item = await this.ask("item", { id });
@@ -706,9 +706,12 @@ class Labeling {
     const look = encode(this.state.classes);
     if (guide.look === look) return;
     guide.look = look;
-    guide.replaceChildren(h("h2", {}, "Classes"), h("dl", {}, this.state.classes.map(({ key, name, description, examples, count }, i) => hue(h("div", {},
-      h("dt", {}, h("b", { class: "hued", dir: "auto" }, breakable(name)), h("span", { class: "note" }, plural(count, "label"))),
-      description || examples.length ? h("dd", { dir: "auto" }, description, examples.map((text) => h("q", { dir: "auto" }, text))) : null), i))));
+    guide.replaceChildren(h("h2", {}, "Classes"), this.describeClasses());
+  }
+  describeClasses() {
+    return h("dl", { class: "meanings" }, this.state.classes.map(({ key, name, description, examples, count }, i) => hue(h("div", {},
+      h("dt", {}, h("b", { dir: "auto" }, key && !this.many ? kbd(key) : null, breakable(name)), h("span", { class: "note" }, plural(count, "label"))),
+      description || examples.length ? h("dd", { dir: "auto" }, description, examples.map((text) => h("q", { dir: "auto" }, text))) : null), i)));
   }
   // The end --------------------------------------------------------------------------
   end(result = this.result ?? {}) {  // what was written; nothing else can be done
@@ -765,13 +768,13 @@ class Labeling {
     this.dialog.querySelector("[autofocus]")?.focus();
   }
   form(label, value, action, submit, field = h("input", { type: "text", autocomplete: "off", autofocus: true })) {
-    field.value = value;
-    const fails = h("p", { class: "warning", role: "alert", hidden: true });
+    if (value !== null) field.value = value;
+    const fails = failure();
     const send = async (event) => {
       event?.preventDefault();
       const error = await action(field.value);
-      fails.hidden = !error;
-      if (error) fails.textContent = error; else if (error !== false) this.dialog.close();
+      showFailure(fails, error);
+      if (!error && error !== false) this.dialog.close();
     };
     field.addEventListener("keydown", (event) => { if (event.key === "Enter" && event.ctrlKey) send(event); });
     return h("form", { onsubmit: send }, h("label", {}, label, field), fails, h("button", { type: "submit", class: "primary" }, submit));
@@ -800,22 +803,18 @@ class Labeling {
     const keys = [...answer, ["Space", "accept the prediction or the suggestion"], [this.many ? "→" : "S or →", "skip"], [this.many ? "← or Ctrl+Z" : "U, ← or Ctrl+Z", "undo"],
       [key("flag"), "flag"], [key("note"), "note"], [key("why"), "why: words and labeled texts behind the prediction"], ...(this.numeric ? [] : [[key("alike"), "label similar texts at once"]]),
       ...(this.many || this.numeric ? [] : [["/", "find a class by its name; Enter takes the first"]]), ["Enter", "in “Check”: keep the answer"], ["Esc", "back from an earlier text"], ["?", "this help"]];
-    const rows = this.state.classes.filter((entry) => entry.description || entry.examples.length || (entry.key && !this.many));
     this.open("Help", h("h3", {}, "Keys"), h("dl", { class: "keys" }, keys.map(([key, what]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, what)])),
-      h("h3", {}, "Classes"), h("dl", { class: "keys" }, rows.map(({ key, name, description, examples }) => [
-        h("dt", {}, key && !this.many ? h("kbd", {}, key) : null, " ", h("b", { dir: "auto" }, say(name))),
-        h("dd", { dir: "auto" }, description, examples.map((text) => h("q", { dir: "auto" }, text)))])));
+      this.numeric ? null : h("h3", {}, "Classes"), this.numeric ? null : this.describeClasses());
   }
   openFinish() {
-    const kept = this.outbox.entries.length;
     const finish = async () => {
-      if (this.outbox.entries.length) return "Some answers are not stored yet.";
+      if (!(await this.outbox.flush())) return "Some answers are not stored yet.";
       if ((await this.ask("finish")) === undefined) return "The session was not finished.";
       this.end();
     };
-    this.open("Finish", h("p", {}, kept ? `${plural(kept, "answer")} not stored yet.` : `${plural(this.state.n_labeled, "label")} stored. Finish now? It ends for everyone, and the result is written.`),
-      h("form", { onsubmit: async (event) => { event.preventDefault(); const error = await finish(); if (error) this.warn(error); this.dialog.close(); } },
-        h("button", { type: "submit", class: "primary", autofocus: true, disabled: kept > 0 }, "Finish")));
+    const words = `${plural(this.state.n_labeled, "label")} stored. Finish now? It ends for everyone, and the result is written.`;
+    this.open("Finish", this.form(words, null, finish, "Finish", h("span", {})));
+    this.dialog.querySelector("button.primary").focus();
   }
   parse(text) { return this.state.classes.length && this.state.classes.every(({ name }) => typeof name === "number") && text.trim() && !isNaN(text) ? Number(text) : text.trim(); }
   async add(text) {  // one class, or an error
@@ -886,16 +885,14 @@ class Labeling {
   }
   openClasses() {
     const list = h("ul", { class: "list" });
-    const show = () => list.replaceChildren(...this.state.classes.map((entry) => h("li", { class: "row" },
+    const fill = () => list.replaceChildren(...this.state.classes.map((entry) => h("li", { class: "row" },
       h("span", { dir: "auto" }, say(entry.name)), h("span", { class: "note" }, plural(entry.count, "label")),
       entry.count ? null : h("button", { type: "button", "aria-label": `Delete ${say(entry.name)}`, onclick: () => remove(entry) }, "Delete"),
       h("button", { type: "button", "aria-label": `Rename ${say(entry.name)}`, onclick: () => rename(entry) }, "Rename"))));
-    const fails = h("p", { class: "warning", role: "alert", hidden: true });
+    const fails = failure();
     const remove = async ({ name }) => {
-      const error = await this.change("remove_class", { name }, `Deleted the class ${say(name)}.`);
-      fails.hidden = !error;
-      if (error) fails.textContent = error;
-      show();
+      showFailure(fails, await this.change("remove_class", { name }, `Deleted the class ${say(name)}.`));
+      fill();
       field.focus();
     };
     const rename = (entry) => this.open("Rename a class", h("p", {}, "All its answers get the new name. The name of another class merges the two. Undo takes it back."),
@@ -905,20 +902,18 @@ class Labeling {
       const error = await this.add(text);
       if (error) return error;
       field.value = "";
-      show();
+      fill();
       return false;  // for the next one
     };
-    show();
+    fill();
     this.open("Classes", list, fails, this.form("Name of a new class", "", add, "Add the class", field));
   }
   async change(method, args, message) {  // text is an error
-    try {
-      const reply = await this.desk.call(method, { ...args, annotator: this.annotator });
-      if (reply.status >= 400) return reply.content.error;
-      this.setState(reply.content);
-      this.announce(message);
-      this.refill();
-    } catch (error) { return explain(error); }
+    const state = await this.query(method, { ...args, annotator: this.annotator });
+    if (state.error) return state.error;
+    this.setState(state);
+    this.announce(message);
+    this.refill();
   }
   // Modes: texts one after another, and lists -----------------------------------------
   get reviewing() { return this.visiting !== null && this.series?.way === "review"; }
@@ -984,8 +979,8 @@ class Labeling {
     list.replaceChildren(...found.items.map((other) => h("li", {}, h("label", {}, h("input", { type: "checkbox", checked: true, onchange: show }), h("span", { dir: "auto" }, brief(other.text)),
       other.probability === null ? null : h("span", { class: "note" }, percent(other.probability))))));
     list.addEventListener("keydown", (event) => {
-      const all = boxes(), next = all[all.indexOf(event.target) + ({ ArrowDown: 1, ArrowUp: -1 }[event.key] ?? NaN)];
-      if (next) { event.preventDefault(); next.focus(); }
+      const all = boxes(), step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+      if (step) moveTo(event, all[all.indexOf(event.target) + step]);
     });
     form.addEventListener("submit", async (event) => {
       event.preventDefault();
@@ -1025,9 +1020,9 @@ class Labeling {
     note.after(h("div", { class: "why" }, shown), h("h3", {}, near.length ? "The most similar labeled texts" : "No labeled text to compare"), h("ul", { class: "list" }, near));
   }
   async openQuality() {
-    const body = h("div", { class: "quality" }), doubtful = h("input", { type: "checkbox" });
+    const body = h("div", { class: "quality" }), doubtful = h("input", { type: "checkbox" }), fails = failure();
     const share = (value) => h("td", { class: value ? "" : "note" }, value ? about(value) : "cannot tell yet");
-    const show = async () => {
+    const fill = async () => {
       const found = await this.ask("quality");
       if (!found || !body.isConnected) return;
       const { accuracy, interval, curve } = found, x = (p) => 300 * p;
@@ -1035,7 +1030,7 @@ class Labeling {
         svg("rect", { class: "range", x: x(interval[0]), y: 6, width: Math.max(2, x(interval[1]) - x(interval[0])), height: 10, rx: 5 }), svg("rect", { x: x(accuracy) - 2, y: 2, width: 4, height: 18, rx: 2 }));
       const missing = found.classes.filter((entry) => entry.missing).sort((a, b) => b.missing - a.missing).slice(0, 3);
       body.replaceChildren(...[h("p", { class: "sentence" }, found.sentence), bar,
-        accuracy === null ? null : h("p", { class: "note" }, `From ${plural(found.n_audited, "labeled text")} that ${found.n_audited === 1 ? "was" : "were"} drawn at random. ${found.gain[0].toUpperCase()}${found.gain.slice(1)}.`),
+        accuracy === null ? null : h("p", { class: "note" }, `${found.gain[0].toUpperCase()}${found.gain.slice(1)}.`),
         curve.length > 1 ? this.drawCurve(curve) : null,
         missing.length ? h("p", {}, `Label ${missing.map(({ name, missing: n }) => `${n} more of ${say(name)}`).join(", ")}: a class needs 10.`) : null,
         this.numeric ? null : h("table", {}, h("thead", {}, h("tr", {}, ["Class", "Labels", "Recall", "Precision", "Ask for it"].map((title) => h("th", { scope: "col" }, title)))),
@@ -1044,10 +1039,9 @@ class Labeling {
         fails, this.numeric ? null : h("label", { class: "line" }, doubtful, "Ask for doubtful texts of a class, not for likely ones"),
         this.numeric ? null : h("p", { class: "note" }, "Recall: the share of the texts of a class that the model finds. Precision: the share of what it takes for the class that is right. Both are of at least ten random texts; the intervals hold together with 95 %.")].filter(Boolean));
     };
-    const fails = h("p", { class: "warning", role: "alert", hidden: true });
     this.open("How good is it?", body);
-    await show();
-    this.relist = () => { if (!body.contains(document.activeElement)) show(); };
+    await fill();
+    this.relist = () => { if (!body.contains(document.activeElement)) fill(); };
   }
   drawCurve(curve) {  // accuracy by labels
     const last = curve.at(-1)[0], x = (n) => (36 + 258 * (n / last)).toFixed(1), y = (p) => (8 + 84 * (1 - p)).toFixed(1);
@@ -1061,8 +1055,7 @@ class Labeling {
   async more(label, doubtful, fails) {  // texts that the model takes for a class
     const found = await this.query("more", { label, doubtful, n_items: 20 });
     if (found.items?.length) return this.startSeries("more", found.items, label);
-    fails.hidden = false;
-    fails.textContent = found.error ?? "There is no such text.";
+    showFailure(fails, found.error ?? "There is no such text.");
   }
   entry(item, query, extra) {  // of a list; it opens the text
     const soft = (text) => (text ? h("span", { class: "note" }, ` ${text}`) : null), ways = { bulk: "with others", more: "more of a class", review: "checked" };
