@@ -10,8 +10,8 @@ batches padded to their longest text, AdamW in its fused form, frozen weights wi
 gradients and frozen layers in evaluation mode. Both sides have the same texts, order,
 head, rates and clipping, and no dropout, so they have to reach the same losses: the
 largest difference between those of a step is given with the ratio. The sides take
-turns on one thread. Seconds are those of the processor, with those on the wall behind
-them; ratios are the median over the turns. "share" is what the
+turns on one thread, or on `--threads`. Seconds are those of the processor, with those
+on the wall behind them, or both of the wall; ratios are the median over the turns. "share" is what the
 layers' products alone would take at the processor's peak, measured here, by what the
 epoch takes. With freeze=5 the frozen bottom is kept from an earlier fit, as from the
 second round of active learning on; "from nothing" is a whole fit that begins with
@@ -55,7 +55,7 @@ SETTINGS = {
     "schedule": "linear",
     "warmup": 0.1,
 }
-LOSS_TOLERANCE = {"float32": 1e-5, "bfloat16": 1e-3}
+LOSS_TOLERANCE = {"float32": 3e-5, "bfloat16": 1e-3}
 
 
 def read(name, part, columns=("text",)):
@@ -229,7 +229,8 @@ def speed(name, X, y, args):
         precision: matrix_peak(getattr(torch, precision), args.device)
         for precision in ("float32", "bfloat16")
     }
-    print(f"\n{name}, {len(X):,} texts, {args.device}, one thread, ", end="")
+    print(f"\n{name}, {len(X):,} texts, {args.device}, ", end="")
+    print(f"{args.threads} thread(s), ", end="")
     print(f"{args.repeats} turns of 3 epochs")
     print("peak:", *(f"{k} {v / 1e9:.0f} GFLOP/s" for k, v in peaks.items()))
     columns = ("freeze", "precision", "s/epoch (wall)", "transformers", "ratio (wall)")
@@ -358,6 +359,7 @@ def main():
     parser.add_argument("--speed-texts", type=int, default=128)
     parser.add_argument("--speed-freeze", type=int, nargs="*", default=[5, 0])
     parser.add_argument("--data", nargs="+", default=["ag_news", "sst2"])
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--tasks", nargs="+", default=["mrpc", "rte", "stsb"])
     parser.add_argument("--task-freeze", type=freeze_depth, default=0)
@@ -372,7 +374,7 @@ def main():
     parser.add_argument("--smoke", action="store_true")
     args = parser.parse_args()
     args.device = choose_device(args.device)
-    if args.device.type != "cpu":  # the processor waits
+    if args.device.type != "cpu" or args.threads > 1:  # wall: a processor may wait
         global process_time
         process_time = perf_counter
     if args.smoke:
@@ -381,7 +383,7 @@ def main():
 
     if "speed" in args.parts:
         n_threads = torch.get_num_threads()
-        torch.set_num_threads(1)
+        torch.set_num_threads(args.threads)
         for name in ["docstrings"] if args.smoke else args.data:
             X, y = load(name, args.smoke)[:2]
             rows = np.random.default_rng(0).permutation(len(X))[: args.speed_texts]
