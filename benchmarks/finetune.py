@@ -11,11 +11,11 @@ gradients and frozen layers in evaluation mode. Both sides have the same texts, 
 head, rates and clipping, and no dropout, so they have to reach the same losses: the
 largest difference between those of a step is given with the ratio. The sides take
 turns on one thread, or on `--threads`. Seconds are those of the processor, with those
-on the wall behind them, or both of the wall; ratios are the median over the turns. "share" is what the
-layers' products alone would take at the processor's peak, measured here, by what the
-epoch takes. With freeze=5 the frozen bottom is kept from an earlier fit, as from the
-second round of active learning on; "from nothing" is a whole fit that begins with
-texts and computes the bottom first.
+on the wall behind them, or both of the wall; ratios are the median over the turns.
+"share" is what the layers' products alone would take at the processor's peak, measured
+here, by what the epoch takes. With freeze=5 the frozen bottom is kept from an earlier
+fit, as from the second round of active learning on; "from nothing" is a whole fit that
+begins with texts and computes the bottom first.
 
 Accuracy: 1,000 labels, 3 epochs, on the dev set, mean and standard deviation (n - 1)
 over the seeds. A seed draws the labeled texts, the head and the order.
