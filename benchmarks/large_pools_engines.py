@@ -94,8 +94,12 @@ def encode_by_dask(model, texts, n_workers):
     encode = BatchEncoder(model, precision="float32")
     frame = pd.DataFrame({"text": texts})
     settings = {"n_workers": n_workers, "threads_per_worker": 1}
-    with LocalCluster(**settings, dashboard_address=None) as cluster, Client(cluster):
+    with (
+        LocalCluster(**settings, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
         pool = dd.from_pandas(frame, chunksize=BATCH)
+        client.run(encode, frame[:10])  # imports torch in each worker
         start = time.perf_counter()
         found = pool.map_partitions(encode, meta=encode(frame[:0])).compute()
         seconds = time.perf_counter() - start
