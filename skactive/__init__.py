@@ -43,6 +43,7 @@ _SUBMODULES = (
     "bert",
     "cli",
     "datasets",
+    "estimation",
     "features",
     "labeling",
     "learner",

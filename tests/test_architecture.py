@@ -22,7 +22,7 @@ TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in MODULES}
 FLOORS = (
     {"_utils"},
     {"_math", "_storage"},
-    {"features", "linear_model"},
+    {"estimation", "features", "linear_model"},
     {"bert", "semi_supervised", "strategies"},
     {"registry", "posterior"},
     {"view"},
@@ -136,7 +136,7 @@ def _code_lines(source):
 
 def test_the_package_has_few_entries():
     entries = {p.name for p in PACKAGE.iterdir() if p.name != "__pycache__"}
-    assert len(entries) <= 26, sorted(entries)
+    assert len(entries) <= 27, sorted(entries)
 
 
 def test_public_means_exported():

@@ -1,0 +1,22 @@
+"""Estimates that can be published: shares and quality, from labels of a sample."""
+
+from ._mean import MeanEstimate, estimate_mean, estimate_share
+
+# Private names that other folders use are imported as themselves.
+from ._mean import Sample as Sample
+from ._mean import wilson_interval as wilson_interval
+from ._plan import plan_labels
+from ._prevalence import Prevalence, estimate_prevalence
+from ._quality import ClassQuality, QualityEstimate, estimate_quality
+
+__all__ = [
+    "ClassQuality",
+    "MeanEstimate",
+    "Prevalence",
+    "QualityEstimate",
+    "estimate_mean",
+    "estimate_prevalence",
+    "estimate_quality",
+    "estimate_share",
+    "plan_labels",
+]

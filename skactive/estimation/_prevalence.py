@@ -1,0 +1,203 @@
+"""Shares of the classes of a pool, in all of it and in groups, and how many labels."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._utils._format import format_table
+from ._mean import MeanEstimate, Sample, as_indicators
+
+_COLUMNS = ("n_pool", "n_labels", "effective_size", "counted", "confidence_level")
+
+
+@dataclass(frozen=True)
+class Prevalence:
+    """Shares of classes in a pool and in its groups, with intervals.
+
+    Parameters
+    ----------
+    estimates : dict of (group, class) to MeanEstimate
+        The share of each class in each group. The group is None without groups.
+
+    Examples
+    --------
+    >>> from skactive.estimation import estimate_prevalence
+    >>> labels = ["bug"] * 40 + ["praise"] * 60
+    >>> print(estimate_prevalence(labels, n_pool=500))
+    class   share   95 % interval   number   labels  worth  predictions say
+    bug     40.0 %  31.8 to 48.8 %  159-244  100     100
+    praise  60.0 %  51.2 to 68.2 %  256-341  100     100
+    """
+
+    estimates: dict[tuple[Any, Any], MeanEstimate] = field(default_factory=dict)
+
+    def to_frame(self) -> Any:
+        """Return a pandas.DataFrame with a row for each group and class."""
+        import pandas as pd
+
+        rows = []
+        for (group, label), found in self.estimates.items():
+            low, high = found.interval or (np.nan, np.nan)
+            row = {"group": group, "class": label, "share": found.value}
+            row |= {"low": low, "high": high}
+            if found.n_pool and found.value is not None:
+                numbers = np.array([found.value, low, high]) * found.n_pool
+                names = ("number", "number_low", "number_high")
+                row |= dict(zip(names, numbers.tolist(), strict=True))
+            rows.append(row | {name: getattr(found, name) for name in _COLUMNS})
+        table = pd.DataFrame(rows)
+        return table if self._has_groups() else table.drop(columns="group")
+
+    def _has_groups(self):
+        return any(group is not None for group, _ in self.estimates)
+
+    def __str__(self):
+        has_groups, rows, level = self._has_groups(), [], 0.95
+        for (group, label), found in self.estimates.items():
+            row = [str(group)] * has_groups + [str(label)]
+            cells, level = ["too few", "", ""], found.confidence_level
+            if found.value is not None:
+                low, high = found.interval
+                cells = [_percent(found.value), f"{100 * low:.1f} to {_percent(high)}"]
+                counts = [f"{x * (found.n_pool or 0):,.0f}" for x in found.interval]
+                cells.append("-".join(counts) if found.n_pool else "")
+            cells += [f"{found.n_labels:,}", f"{found.effective_size:,.0f}"]
+            counted = found.counted
+            rows.append([*row, *cells, "" if counted is None else _percent(counted)])
+        header = ["group"] * has_groups + [
+            "class",
+            "share",
+            f"{100 * level:g} % interval",
+        ]
+        header += ["number", "labels", "worth", "predictions say"]
+        return format_table(header, rows, "text")
+
+
+def _percent(share):
+    return f"{100 * share:.1f} %"
+
+
+def estimate_prevalence(
+    labels: ArrayLike,
+    proba: ArrayLike | None = None,
+    pool_proba: ArrayLike | None = None,
+    *,
+    classes: Sequence[Any] | None = None,
+    groups: ArrayLike | None = None,
+    pool_groups: ArrayLike | None = None,
+    n_pool: int | None = None,
+    draw_proba: ArrayLike | None = None,
+    finite: bool = True,
+    confidence_level: float = 0.95,
+) -> Prevalence:
+    """Estimate the share of each class in a pool from the labels of a sample.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n,) or (n, k)
+        The classes of the items of the sample; or, if several apply to an item, a
+        column of 0 and 1 for each class. See :func:`estimate_share` for the sample.
+    proba : array-like of shape (n, k) or (n, k, p), default=None
+        Probabilities of the classes, or 0 and 1, by a model or by p of them, for the
+        items of the sample. Predictions of a model that was trained on the sample must
+        be out-of-fold.
+    pool_proba : array-like of shape (n_pool, k) or (n_pool, k, p), default=None
+        The same for all items of the pool, with the sample.
+    classes : list of length k, default=None
+        The classes in the order of the columns. Defaults to the sorted labels.
+    groups, pool_groups : array-like of shape (n,) and (n_pool,), default=None
+        The group of each item of the sample and of the pool. Shares are estimated for
+        each group on its own.
+    n_pool : int, default=None
+        Number of items in the pool. Defaults to the length of `pool_proba`; without
+        either, the pool has no end.
+    draw_proba : array-like of shape (n,), default=None
+        The probability of each draw; see :func:`estimate_mean`. Not for groups.
+    finite : bool, default=True
+        Whether the shares are those of the pool. False stands for the population of
+        which the pool is a random sample.
+    confidence_level : float, default=0.95
+        Confidence level of each interval.
+
+    Returns
+    -------
+    prevalence : Prevalence
+        The shares. Groups with fewer than ten labels have none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skactive.estimation import estimate_prevalence
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.choice(["bug", "praise"], 2000, p=[0.3, 0.7])
+    >>> wrong = rng.random(2000) < 0.1
+    >>> proba = np.where((truth == "bug") != wrong, 0.9, 0.1)
+    >>> proba = np.column_stack([proba, 1 - proba])
+    >>> rows = rng.choice(2000, 120, replace=False)
+    >>> found = estimate_prevalence(truth[rows], proba[rows], proba)
+    >>> print(found.estimates[None, "bug"])
+    28.3 % (23.8 to 33.2 %), from 120 labels that count as 335 of 2,000 texts
+    """
+    names, y = as_indicators("labels", labels, classes)
+    f, pool = _check_proba(proba, pool_proba, len(names))
+    if groups is None:
+        parts = {None: (slice(None), slice(None), n_pool)}
+    elif pool_groups is None or draw_proba is not None:
+        raise ValueError(
+            "'groups' needs 'pool_groups', the group of each item of the pool, and a "
+            "simple random sample without 'draw_proba'."
+        )
+    else:
+        parts = _split(groups, pool_groups, len(y))
+    estimates = {}
+    for group, (rows, pool_rows, size) in parts.items():
+        for j, name in enumerate(names):
+            found = MeanEstimate(None, None, 0, size, confidence_level=confidence_level)
+            if len(y[rows]):
+                both = (None, None) if f is None else (f[rows, j], pool[pool_rows, j])
+                sample = Sample(y[rows, j], *both, size, draw_proba, finite)
+                found = sample.estimate(confidence_level=confidence_level)
+            estimates[group, name] = found
+    return Prevalence(estimates)
+
+
+def _check_proba(proba, pool_proba, k):
+    """Return probabilities (n, k, p) and (n_pool, k, p), or None and None."""
+    found = []
+    for name, values in (("proba", proba), ("pool_proba", pool_proba)):
+        if values is not None:
+            values = np.asarray(values)
+            if values.ndim not in (2, 3) or values.shape[1] != k:
+                raise ValueError(
+                    f"'{name}' must have a column for each of the {k} classes, in the "
+                    f"order of 'classes', got an array of shape {values.shape}."
+                )
+            values = values.reshape(*values.shape[:2], -1)
+        found.append(values)
+    if (proba is None) != (pool_proba is None):
+        raise ValueError("'proba' and 'pool_proba' must be given together, got one.")
+    return found
+
+
+def _split(groups, pool_groups, n):
+    """Return rows of the sample, rows of the pool and size by group."""
+    groups, pool_groups = np.asarray(groups), np.asarray(pool_groups)
+    if len(groups) != n:
+        raise ValueError(
+            f"'groups' must have {n} items, as 'labels', got {len(groups)}."
+        )
+    names, codes, counts = np.unique(
+        pool_groups, return_inverse=True, return_counts=True
+    )
+    if unknown := set(groups.tolist()) - set(names.tolist()):
+        raise ValueError(
+            f"'pool_groups' must hold the groups of all items, with the sample; "
+            f"{next(iter(unknown))!r} is missing."
+        )
+    return {
+        name: (groups == name, codes == code, int(counts[code]))
+        for code, name in enumerate(names.tolist())
+    }

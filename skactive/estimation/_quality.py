@@ -1,0 +1,313 @@
+"""How good predictions are, in all and for each class, from labels of a sample."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._mean import (
+    MIN_LABELS,
+    MeanEstimate,
+    Sample,
+    as_indicators,
+    as_numbers,
+    f1_of,
+    interval_of_share,
+)
+
+
+@dataclass(frozen=True)
+class ClassQuality:
+    """Quality of the predictions of one class.
+
+    Parameters
+    ----------
+    precision : MeanEstimate
+        Share of the items predicted to be in the class that are in it.
+    recall : MeanEstimate
+        Share of the items of the class that are predicted to be in it.
+    f1 : MeanEstimate
+        Harmonic mean of both.
+
+    Examples
+    --------
+    >>> from skactive.estimation import estimate_quality
+    >>> truth, predicted = [1] * 20 + [0] * 80, [1] * 15 + [0] * 85
+    >>> found = estimate_quality(truth, predicted, n_pool=1000).classes[1]
+    >>> print(found.recall)
+    75.0 % (54.2 to 88.4 %), from 20 labels of 1,000 texts
+    """
+
+    precision: MeanEstimate
+    recall: MeanEstimate
+    f1: MeanEstimate
+
+
+@dataclass(frozen=True)
+class QualityEstimate:
+    """Quality of predictions for a pool, with intervals.
+
+    Parameters
+    ----------
+    accuracy : MeanEstimate
+        Share of the items that are predicted right; for several classes per item,
+        right in all of them.
+    micro_f1 : MeanEstimate
+        F1 score of all classes together. For one class per item, it is the accuracy.
+    macro_f1 : MeanEstimate
+        Mean of the F1 scores of the classes that occur in the sample.
+    overconfidence : MeanEstimate or None
+        Mean of the confidence minus the accuracy. None without probabilities.
+    classes : dict of class to ClassQuality
+        Quality of each class.
+    confusion : ndarray of shape (k, k) or None
+        Number of items of the sample by class, in rows, and by predicted class, in
+        columns. None for several classes per item.
+
+    Examples
+    --------
+    >>> from skactive.estimation import estimate_quality
+    >>> truth, predicted = [1] * 20 + [0] * 80, [1] * 15 + [0] * 85
+    >>> found = estimate_quality(truth, predicted, n_pool=1000)
+    >>> print(found)
+    accuracy 95.0 % (89.2 to 97.8 %), from 100 labels of 1,000 texts
+    >>> found.confusion
+    array([[80,  0],
+           [ 5, 15]])
+    """
+
+    accuracy: MeanEstimate
+    micro_f1: MeanEstimate
+    macro_f1: MeanEstimate
+    overconfidence: MeanEstimate | None
+    classes: dict[Any, ClassQuality]
+    confusion: Any
+
+    def to_frame(self) -> Any:
+        """Return a pandas.DataFrame with a row for each measure and class."""
+        import pandas as pd
+
+        overall = {
+            (name, None): getattr(self, name)
+            for name in ("accuracy", "micro_f1", "macro_f1", "overconfidence")
+        }
+        measures = ("precision", "recall", "f1")
+        by_class = {
+            (name, label): getattr(quality, name)
+            for label, quality in self.classes.items()
+            for name in measures
+        }
+        rows = []
+        for (name, label), found in (overall | by_class).items():
+            if found is not None:
+                low, high = found.interval or (np.nan, np.nan)
+                row = {"measure": name, "class": label, "value": found.value}
+                row |= {"low": low, "high": high, "n_labels": found.n_labels}
+                rows.append(row)
+        return pd.DataFrame(rows)
+
+    def __str__(self):
+        return f"accuracy {self.accuracy}"
+
+
+def estimate_quality(
+    y: ArrayLike,
+    predicted: ArrayLike,
+    proba: ArrayLike | None = None,
+    pool_proba: ArrayLike | None = None,
+    *,
+    classes: Sequence[Any] | None = None,
+    n_pool: int | None = None,
+    draw_proba: ArrayLike | None = None,
+    confidence_level: float = 0.95,
+) -> QualityEstimate:
+    """Estimate how good predictions are from the labels of a sample.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,) or (n, k)
+        The classes of the items of the sample; or, if several apply to an item, a
+        column of 0 and 1 for each class. See :func:`estimate_share` for the sample.
+    predicted : array-like of shape (n,) or (n, k)
+        The predictions for these items. Those of a model that was trained on the sample
+        must be out-of-fold.
+    proba : array-like of shape (n, k), default=None
+        Probabilities of the classes for these items, by the same models. The largest
+        one is the confidence; for several classes per item, it is the probability that
+        all columns are right.
+    pool_proba : array-like of shape (n_pool, k), default=None
+        The same for all items of the pool, with the sample. The accuracy is then
+        estimated with the confidence as proxy.
+    classes : list of length k, default=None
+        The classes. Defaults to the sorted labels and predictions.
+    n_pool : int, default=None
+        Number of items in the pool. Defaults to the length of `pool_proba`;
+        without either, the pool has no end.
+    draw_proba : array-like of shape (n,), default=None
+        The probability of each draw; see :func:`estimate_mean`.
+    confidence_level : float, default=0.95
+        Confidence level of each interval.
+
+    Returns
+    -------
+    quality : QualityEstimate
+        The measures. Those that rest on fewer than ten items have no value.
+
+    Notes
+    -----
+    Precision and recall are shares among the items that are predicted to be in a class,
+    or in it. The F1 score is 2 J / (1 + J) for the share J of the items in both sets
+    among those in either. These shares have Wilson's interval, for an effective number
+    of items with `draw_proba`. Their intervals are combined for the macro F1 score
+    (MOVER, by G. Y. Zou and A. Donner 2008).
+
+    Examples
+    --------
+    >>> from skactive.estimation import estimate_quality
+    >>> truth, predicted = [1] * 20 + [0] * 80, [1] * 15 + [0] * 85
+    >>> found = estimate_quality(truth, predicted, n_pool=1000)
+    >>> print(found.classes[1].f1)
+    85.7 % (70.3 to 93.8 %), from 20 labels of 1,000 texts
+    """
+    several = np.ndim(y) == 2
+    if classes is None and not several:
+        classes = sorted({*np.asarray(y).tolist(), *np.asarray(predicted).tolist()})
+    names, truth = as_indicators("y", y, classes)
+    _, guess = as_indicators("predicted", predicted, names)
+    if truth.shape != guess.shape:
+        raise ValueError(
+            f"'predicted' must have the shape of 'y', got {guess.shape} and "
+            f"{truth.shape}."
+        )
+    right = (truth == guess).all(axis=1).astype(float)
+    confidence, pool_confidence = (
+        None if p is None else _find_confidence(name, p, len(names), several)
+        for name, p in (("proba", proba), ("pool_proba", pool_proba))
+    )
+    if pool_confidence is not None:
+        sample = Sample(right, confidence, pool_confidence, n_pool, draw_proba)
+    else:
+        sample = Sample(right, None, None, n_pool, draw_proba)
+    level = confidence_level
+    accuracy = sample.estimate(confidence_level=level)
+    both, either = truth * guess, np.maximum(truth, guess)
+    by_class = {
+        name: ClassQuality(
+            _share_among(sample, both[:, j], guess[:, j], level),
+            _share_among(sample, both[:, j], truth[:, j], level),
+            _share_among(sample, both[:, j], either[:, j], level, f1_of),
+        )
+        for j, name in enumerate(names)
+    }
+    micro = accuracy
+    if several:
+        sums = both.sum(axis=1), either.sum(axis=1)
+        micro = _share_among(sample, *sums, level, f1_of)
+    confusion = None if several else (truth.T @ guess).astype(int)
+    return QualityEstimate(
+        accuracy,
+        micro,
+        _average_f1(sample, both, either, level),
+        _find_overconfidence(sample, confidence, pool_confidence, accuracy, level),
+        by_class,
+        confusion,
+    )
+
+
+def _find_confidence(name, proba, k, several):
+    """Return the probability (n,) that the most likely labels are right."""
+    proba = as_numbers(name, proba, 2)
+    if proba.shape[1] != k:
+        raise ValueError(
+            f"'{name}' must have a column for each of the {k} classes, got an array of "
+            f"shape {proba.shape}. Name all classes with 'classes'."
+        )
+    return np.maximum(proba, 1 - proba).prod(axis=1) if several else proba.max(axis=1)
+
+
+def _share_among(sample, part, whole, level, transform=float, least=MIN_LABELS):
+    """Return the MeanEstimate of the ratio of two counts (n,) in the pool.
+
+    The effective number of items is that of equal outcomes with the weights of the
+    sample, times the ratio of the variance to it, to which one item is added that the
+    weights do not explain.
+    """
+    n = int((whole > 0).sum())
+    about = {"n_labels": n, "n_pool": sample.n_pool, "confidence_level": level}
+    if n < least:
+        return MeanEstimate(None, None, **about)
+    weights = sample.item_weights * whole
+    total = weights.sum()
+    share = float(np.clip(sample.item_weights @ part / total, 0, 1))
+    left = 1.0 if sample.n_pool is None else 1 - sample.n / sample.n_pool
+    inverse = np.square(weights).sum() / total**2 * left
+    if 0 < share < 1 and inverse:
+        variance = _variance_of(sample, (part - share * whole) / total)
+        ratio = variance / (share * (1 - share) * inverse)
+        inverse *= (ratio * n + 1) / (n + 1)
+    size = 1 / inverse if inverse else np.inf
+    low, high = interval_of_share(share, size, level)
+    interval = float(transform(low)), float(transform(high))
+    return MeanEstimate(
+        float(transform(share)), interval, effective_size=float(n), **about
+    )
+
+
+def _variance_of(sample, x):
+    """Return the variance of the mean of values (n,), which is estimated."""
+    terms = sample.terms(x)
+    return sample.variance(terms - sample.weights @ terms)
+
+
+def _average_f1(sample, both, either, level):
+    """Return the MeanEstimate of the macro F1 score.
+
+    `both` (n, k) are items in a class and predicted to be, and `either` (n, k) those in
+    one of these sets. The limits of the classes are combined by their squared
+    distances (MOVER), times the ratio of the variance to that of classes that do not
+    depend on each other.
+    """
+    about = {"n_labels": sample.n, "n_pool": sample.n_pool, "confidence_level": level}
+    known = np.flatnonzero(either.any(axis=0))
+    if sample.n < MIN_LABELS or not len(known):
+        return MeanEstimate(None, None, **about)
+    found = [
+        _share_among(sample, both[:, j], either[:, j], level, f1_of, least=1)
+        for j in known
+    ]
+    scores = np.array([one.value for one in found])
+    both, sums = both[:, known], (both + either)[:, known]
+    influence = (2 * both - scores * sums) / (sample.item_weights @ sums)
+    single = sum(_variance_of(sample, x) for x in influence.T)
+    ratio = _variance_of(sample, influence.sum(axis=1)) / single if single else 1.0
+    low, high = np.transpose([one.interval for one in found])
+    below, above = (
+        float(np.sqrt(ratio * np.square(scores - limit).sum()) / len(found))
+        for limit in (low, high)
+    )
+    value = float(scores.mean())
+    interval = max(0.0, value - below), min(1.0, value + above)
+    return MeanEstimate(value, interval, effective_size=float(sample.n), **about)
+
+
+def _find_overconfidence(sample, confidence, pool_confidence, accuracy, level):
+    """Return the MeanEstimate of the mean confidence minus the accuracy, or None."""
+    if confidence is None or accuracy.value is None:
+        return None
+    if pool_confidence is None:
+        gap = as_numbers("confidence", confidence) - sample.y
+        gaps = Sample(gap, None, None, sample.n_pool, sample.draw_proba)
+        return gaps.estimate(is_share=False, confidence_level=level)
+    mean = float(np.mean(pool_confidence))
+    low, high = accuracy.interval
+    return MeanEstimate(
+        mean - accuracy.value,
+        (mean - high, mean - low),
+        accuracy.n_labels,
+        accuracy.n_pool,
+        accuracy.effective_size,
+        is_share=False,
+        confidence_level=level,
+    )

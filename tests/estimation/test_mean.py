@@ -1,0 +1,248 @@
+"""Means and shares of a pool from the labels of a sample."""
+
+from itertools import combinations, permutations
+
+import numpy as np
+import pytest
+from scipy.stats import t
+from statsmodels.api import OLS, add_constant
+from statsmodels.stats.proportion import proportion_confint
+
+from skactive.estimation import MeanEstimate, Sample, estimate_mean, estimate_share
+
+
+def make_pool(n=2000, share=0.3, skill=1.0, seed=0):
+    """Return classes 0 and 1, and probabilities by a model of some skill."""
+    rng = np.random.default_rng(seed)
+    y = (rng.random(n) < share).astype(float)
+    score = np.where(y == 1, skill, -skill) + rng.normal(size=n)
+    return y, 1 / (1 + np.exp(-(2 * skill * score + np.log(share / (1 - share)))))
+
+
+# Oracles ------------------------------------------------------------------------------
+
+
+def make_fixed():
+    """Return a proxy, numbers, and which of 40 items are labeled, all by formula."""
+    i = np.arange(40)
+    f = (i * 7 % 11) / 11 + (i * 3 % 5) / 7
+    return f, 1.3 * f + (i * 5 % 13) / 10 - 0.2, i % 5 == 2
+
+
+# By glide-py 0.11.0 for the numbers of `make_fixed` (it needs Python 3.12, so it cannot
+# be a dependency of these tests): the coefficient and the mean of PPIMeanEstimator with
+# and without power tuning, and of StratifiedPPIMeanEstimator on the halves of the pool.
+GLIDE = [
+    ([slice(0, 40)], [0.5374947185976298], 1.2971070871943962),
+    ([slice(0, 40)], [1.0], 1.408603896103896),
+    (
+        [slice(0, 20), slice(20, 40)],
+        [0.2277369405951494, 0.2323318027550409],
+        1.2234179504602034,
+    ),
+]
+
+
+@pytest.mark.parametrize(("strata", "coefs", "expected"), GLIDE)
+def test_the_mean_is_that_of_glide_oracle(strata, coefs, expected):
+    # glide compares the labeled items with the others, and this the sample with the
+    # pool: the coefficients differ by the share of the others.
+    f, y, labeled = make_fixed()
+    found = 0.0
+    for rows, coef in zip(strata, coefs, strict=True):
+        has = labeled[rows]
+        coef *= 1 / (1 - has.mean())
+        difference = Sample(y[rows][has] - coef * f[rows][has], n_pool=len(has))
+        mean = difference.find_best()[0] + coef * f[rows].mean()
+        found += mean * len(has) / 40
+    assert found == pytest.approx(expected, abs=1e-9)
+
+
+def test_the_variance_is_that_of_ppi_without_that_of_the_pool():
+    # PPI++ estimates the mean of a population, from which the pool is drawn.
+    rng = np.random.default_rng(0)
+    f = rng.normal(size=40_000)
+    y = 0.8 * f + 0.6 * rng.normal(size=40_000)
+    n, m = 4000, 36_000
+    lam = np.cov(y[:n], f[:n])[0, 1] / ((1 + n / m) * f.var())
+    ppi = (y[:n] - lam * f[:n]).var() / n + lam**2 * f[n:].var() / m
+    estimates = [estimate_mean(y[:n], f[:n], f, finite=x) for x in (True, False)]
+    pool, population = ((e.half_width / t.isf(0.025, n - 2)) ** 2 for e in estimates)
+    assert population - pool == pytest.approx(y[:n].var(ddof=1) / 40_000, rel=1e-9)
+    assert population == pytest.approx(ppi, rel=0.01)
+    assert estimates[0].value == estimates[1].value
+
+
+def test_all_samples_of_a_small_pool_brute_force_oracle():
+    # The estimator and its variance are unbiased: their means over all samples.
+    rng = np.random.default_rng(0)
+    y, f = rng.random(9), rng.random(9)
+    values, variances = [], []
+    for rows in map(list, combinations(range(9), 4)):
+        sample = Sample(y[rows] - 0.7 * f[rows], n_pool=9)
+        mean, residuals = sample.fit(sample.y, sample.proxy, sample.mean)
+        values.append(mean + 0.7 * f.mean())
+        variances.append(sample.variance(residuals * (1 - sample.weights)))
+    assert np.mean(values) == pytest.approx(y.mean(), abs=1e-12)
+    assert np.mean(variances) == pytest.approx(np.var(values), abs=1e-12)
+
+
+@pytest.mark.parametrize("n", [3, 4])
+def test_all_draws_with_probabilities_brute_force_oracle(n):
+    rng = np.random.default_rng(1)
+    y, f, size = rng.random(6), rng.random(6), rng.uniform(0.2, 1, 6)
+    chances, values, variances = [], [], []
+    for rows in map(list, permutations(range(6), n)):
+        left = size.sum() - np.r_[0, np.cumsum(size[rows])[:-1]]
+        q = size[rows] / left
+        sample = Sample(y[rows] - 0.7 * f[rows], n_pool=6, draw_proba=q)
+        mean, residuals = sample.fit(sample.y, sample.proxy, sample.mean)
+        chances.append(q.prod())
+        values.append(mean + 0.7 * f.mean())
+        variances.append(sample.variance(residuals * (1 - sample.weights)))
+    chances, values = np.array(chances), np.array(values)
+    assert chances.sum() == pytest.approx(1)
+    assert chances @ values == pytest.approx(y.mean(), abs=1e-12)
+    expected = chances @ (values - y.mean()) ** 2
+    assert chances @ np.array(variances) == pytest.approx(expected, abs=1e-12)
+
+
+def test_equal_probabilities_give_the_mean_of_the_sample():
+    rng = np.random.default_rng(0)
+    y = rng.random(30)
+    q = 1 / (200 - np.arange(30))
+    found = estimate_mean(y, n_pool=200, draw_proba=q)
+    assert found.value == pytest.approx(y.mean())
+
+
+def test_least_squares_and_residuals_without_the_item_oracle():
+    rng = np.random.default_rng(0)
+    pool = rng.normal(size=(300, 2))
+    f = pool[:40]
+    y = f @ [1.0, -0.5] + rng.normal(size=40)
+    sample = Sample(y, f, pool)
+    value, residuals = sample.fit(sample.y, sample.proxy, sample.mean)
+    fitted = OLS(y, add_constant(f)).fit()
+    assert value == pytest.approx(fitted.predict([1, *pool.mean(axis=0)])[0])
+    for i in (0, 17):
+        rest = np.arange(40) != i
+        without = OLS(y[rest], add_constant(f[rest])).fit()
+        assert residuals[i] == pytest.approx(y[i] - without.predict([1, *f[i]])[0])
+
+
+# Intervals ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("right", "n"), [(0, 20), (20, 20), (37, 40), (1, 300)])
+def test_without_a_pool_it_is_the_wilson_interval(right, n):
+    found = estimate_share([1] * right + [0] * (n - right))
+    expected = proportion_confint(right, n, method="wilson")
+    np.testing.assert_allclose(found.interval, expected, atol=1e-12)
+    assert found.value == pytest.approx(right / n)
+    assert found.effective_size == n
+
+
+def test_the_interval_of_a_mean_is_students():
+    y = np.random.default_rng(0).normal(size=30)
+    half = t.isf(0.05, 28) * y.std(ddof=1) / np.sqrt(30)
+    assert estimate_mean(y, confidence_level=0.9).half_width == pytest.approx(half)
+
+
+@pytest.mark.parametrize(("n", "share"), [(40, 0.3), (100, 0.1), (300, 0.03)])
+@pytest.mark.parametrize("design", ["random", "active"])
+def test_the_interval_covers_the_share(n, share, design):
+    y, f = make_pool(share=share)
+    rng = np.random.default_rng(1)
+    covered, relative = [], []
+    for _ in range(200):
+        if design == "random":
+            rows, q = rng.choice(len(y), n, replace=False), None
+        else:
+            rows, q = draw(0.5 + 0.5 * f * (1 - f) / (f * (1 - f)).mean(), n, rng)
+        found = estimate_share(y[rows], f[rows], f, draw_proba=q)
+        low, high = found.interval
+        assert low <= found.value <= high
+        covered.append(low <= y.mean() <= high)
+        relative.append(found.effective_size / n)
+    assert 0.91 <= np.mean(covered) <= 0.99
+    assert np.median(relative) > 1.05
+    if design == "random":
+        assert np.min(relative) >= 1.0
+
+
+def draw(size, n, rng):
+    """Return n rows by their size, one after another, and the chance of each draw."""
+    rows = np.argsort(rng.exponential(size=len(size)) / size)[:n]
+    return rows, size[rows] / (size.sum() - np.r_[0, np.cumsum(size[rows])[:-1]])
+
+
+def test_a_proxy_that_explains_nothing_is_left_out():
+    y, _ = make_pool()
+    rng = np.random.default_rng(0)
+    rows = rng.choice(2000, 60, replace=False)
+    plain = estimate_share(y[rows], n_pool=2000)
+    constant = np.full(2000, 0.4)
+    found = estimate_share(y[rows], constant[rows], constant)
+    assert (found.value, found.interval) == (plain.value, plain.interval)
+    assert (found.r2, found.counted) == (0, pytest.approx(0.4))
+    noise = rng.random((100, 2000))
+    sizes = [estimate_share(y[rows], f[rows], f).effective_size for f in noise]
+    assert min(sizes) == np.median(sizes) == 60
+    assert np.mean(sizes) < 61.5
+
+
+def test_two_proxies_are_used_where_both_help():
+    rng = np.random.default_rng(0)
+    pool = rng.normal(size=(3000, 2))
+    y = pool.sum(axis=1) + 0.5 * rng.normal(size=3000)
+    rows = rng.choice(3000, 100, replace=False)
+    both = estimate_mean(y[rows], pool[rows], pool)
+    one = estimate_mean(y[rows], pool[rows, 0], pool[:, 0])
+    assert both.effective_size > 3 * one.effective_size
+    spare = np.column_stack([pool[:, 0], rng.normal(size=3000)])
+    with_noise = estimate_mean(y[rows], spare[rows], spare)
+    assert with_noise.effective_size >= one.effective_size
+
+
+def test_a_labeled_pool_is_known():
+    y, f = make_pool(50)
+    found = estimate_share(y, f, f)
+    assert found.value == pytest.approx(y.mean())
+    assert found.interval == pytest.approx((y.mean(), y.mean()))
+    q = 1 / (50 - np.arange(50))
+    assert estimate_share(y, n_pool=50, draw_proba=q).half_width == pytest.approx(0)
+
+
+def test_few_labels_have_no_interval():
+    found = estimate_share([1] * 9, n_pool=100)
+    assert found.value is found.interval is None
+    assert found.half_width == np.inf
+    assert str(found) == "too few labels: 9, of at least 10"
+    assert str(MeanEstimate(2.5, (2.0, 3.0), 10, is_share=False)) == (
+        "2.5 (2 to 3), from 10 labels"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"y": [1, 0, 2]}, "'y' must be 0 or 1"),
+        ({"y": ["yes", "no"]}, "'y' must hold numbers"),
+        ({"y": [1, np.nan]}, "1 missing or infinite"),
+        ({"y": [[1, 0]]}, "'y' must have 1 dimension, got"),
+        ({"y": []}, "'y' must hold at least one"),
+        ({"y": [1, 0], "proxy": [1, 0]}, "must be given together"),
+        ({"y": [1, 0], "proxy": [1], "pool_proxy": [1, 0, 1]}, "must have 2 rows"),
+        ({"y": [1, 0], "n_pool": 1}, "must hold the 2 items"),
+        (
+            {"y": [1, 0], "proxy": [1, 0], "pool_proxy": [1, 0, 1], "n_pool": 4},
+            "each of the 4 items",
+        ),
+        ({"y": [1, 0], "draw_proba": [0.5, 0.5]}, "'n_pool' must be given"),
+        ({"y": [1, 0], "draw_proba": [0, 1], "n_pool": 4}, "above 0"),
+        ({"y": [1, 0], "confidence_level": 95}, "between 0 and 1"),
+    ],
+)
+def test_wrong_arguments_are_named(options, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        estimate_share(**options)

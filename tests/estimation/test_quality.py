@@ -1,0 +1,127 @@
+"""Quality of predictions in all and for each class."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import confusion_matrix, f1_score, precision_recall_fscore_support
+from statsmodels.stats.proportion import proportion_confint
+
+from skactive.estimation import estimate_quality, estimate_share
+
+CLASSES = ["bug", "idea", "praise"]
+
+
+def make_pool(n=2000, seed=0):
+    """Return classes, predictions and probabilities."""
+    rng = np.random.default_rng(seed)
+    truth = rng.choice(3, n, p=[0.1, 0.3, 0.6])
+    scores = rng.normal(size=(n, 3)) + 1.8 * np.eye(3)[truth]
+    proba = np.exp(1.8 * scores + np.log([0.1, 0.3, 0.6]))
+    proba /= proba.sum(axis=1, keepdims=True)
+    names = np.array(CLASSES)
+    return names[truth], names[proba.argmax(axis=1)], proba
+
+
+def test_the_values_are_those_of_scikit_learn_oracle():
+    y, predicted, _ = make_pool(300)
+    found = estimate_quality(y, predicted)
+    expected = precision_recall_fscore_support(y, predicted)
+    for j, (name, one) in enumerate(found.classes.items()):
+        assert name == CLASSES[j]
+        values = [one.precision.value, one.recall.value, one.f1.value]
+        np.testing.assert_allclose(values, [x[j] for x in expected[:3]])
+        assert one.recall.n_labels == expected[3][j]
+    assert found.accuracy.value == pytest.approx(np.mean(y == predicted))
+    assert found.macro_f1.value == pytest.approx(
+        f1_score(y, predicted, average="macro")
+    )
+    assert (found.confusion == confusion_matrix(y, predicted)).all()
+    several = estimate_quality(
+        y[:, None] == CLASSES, predicted[:, None] == CLASSES, classes=CLASSES
+    )
+    assert several.micro_f1.value == pytest.approx(np.mean(y == predicted))
+    assert several.confusion is None
+    assert len(several.to_frame()) == 12
+
+
+def test_a_recall_has_the_interval_of_wilson():
+    y, predicted, _ = make_pool(300)
+    recall = estimate_quality(y, predicted).classes["idea"].recall
+    n = (y == "idea").sum()
+    expected = proportion_confint(round(recall.value * n), n, method="wilson")
+    np.testing.assert_allclose(recall.interval, expected, atol=0.002)
+
+
+def find_truth(y, predicted):
+    """Return what each measure is in the pool."""
+    precision, recall, f1, _ = precision_recall_fscore_support(y, predicted)
+    found = {"accuracy": np.mean(y == predicted), "macro_f1": f1.mean()}
+    for j, name in enumerate(CLASSES):
+        found |= {(name, "precision"): precision[j], (name, "recall"): recall[j]}
+        found[name, "f1"] = f1[j]
+    return found
+
+
+@pytest.mark.parametrize("design", ["random", "active"])
+def test_the_intervals_cover(design):
+    y, predicted, proba = make_pool()
+    truth, n = find_truth(y, predicted), 150
+    confidence = proba.max(axis=1)
+    doubt = 1.001 - confidence
+    size = 0.5 + 0.5 * doubt / doubt.mean()
+    rng = np.random.default_rng(1)
+    covered = {name: [] for name in [*truth, "overconfidence"]}
+    for _ in range(200):
+        rows = rng.choice(len(y), n, replace=False)
+        options = {"n_pool": len(y)}
+        if design == "active":
+            rows = np.argsort(rng.exponential(size=len(y)) / size)[:n]
+            seen = np.r_[0, np.cumsum(size[rows])[:-1]]
+            options["draw_proba"] = size[rows] / (size.sum() - seen)
+        both = proba[rows], proba
+        found = estimate_quality(y[rows], predicted[rows], *both, **options)
+        all_found = {"accuracy": found.accuracy, "macro_f1": found.macro_f1}
+        for name, one in found.classes.items():
+            parts = ("precision", "recall", "f1")
+            all_found |= {(name, part): getattr(one, part) for part in parts}
+        for name, one in all_found.items():
+            if one.interval is not None:
+                low, high = one.interval
+                covered[name].append(low <= truth[name] <= high)
+        low, high = found.overconfidence.interval
+        gap = confidence.mean() - truth["accuracy"]
+        covered["overconfidence"].append(low <= gap <= high)
+    rates = {name: np.mean(hits) for name, hits in covered.items() if len(hits) > 100}
+    assert len(rates) >= 10
+    assert min(rates.values()) > 0.9, rates
+    assert np.mean([*rates.values()]) > 0.93
+
+
+def test_the_accuracy_uses_the_confidence():
+    y, predicted, proba = make_pool()
+    rows, confidence = np.arange(150), proba.max(axis=1)
+    both = proba[rows], proba
+    found = estimate_quality(y[rows], predicted[rows], *both)
+    right = y[rows] == predicted[rows]
+    assert found.accuracy == estimate_share(right, confidence[rows], confidence)
+    assert found.accuracy.effective_size > 160
+    assert str(found) == f"accuracy {found.accuracy}"
+    alone = estimate_quality(y[rows], predicted[rows], both[0])
+    gap = np.mean(confidence[rows] - right)
+    assert alone.overconfidence.value == pytest.approx(gap)
+    low, high = alone.overconfidence.interval
+    assert low < gap < high
+
+
+def test_few_items_have_no_value():
+    found = estimate_quality(["a"] * 30 + ["b"] * 5, ["a"] * 35)
+    assert found.classes["b"].recall.value is None
+    assert found.classes["b"].precision.n_labels == 0
+    assert found.classes["a"].recall.value == 1
+    assert found.classes["a"].recall.interval[0] < 0.95
+    assert found.overconfidence is None
+    assert estimate_quality(["a"] * 5, ["a"] * 5).macro_f1.value is None
+
+
+def test_shapes_must_agree():
+    with pytest.raises(ValueError, match="'predicted' must have the shape of 'y'"):
+        estimate_quality(["a", "b"], ["a"])
