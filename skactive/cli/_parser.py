@@ -90,6 +90,22 @@ def _as_seconds(text):
     return value
 
 
+def _as_share(text):
+    """Return a number between 0 and 1."""
+    value = _as_seconds(text)
+    if value >= 1:
+        raise argparse.ArgumentTypeError(f"must be below 1, such as 0.95, got {text!r}")
+    return value
+
+
+def _as_points(text):
+    """Return a share from points, such as 0.03 from 3."""
+    value = _as_seconds(text) / 100
+    if value >= 0.5:
+        raise argparse.ArgumentTypeError(f"must be below 50 points, got {text!r}")
+    return value
+
+
 def _as_count_or_zero(text):
     """Return an integer of at least 0."""
     return 0 if text == "0" else _as_count(text)
@@ -111,5 +127,7 @@ _TYPES = {
     "count_or_zero": _as_count_or_zero,
     "names": _as_names,
     "path": Path,
+    "points": _as_points,
     "seconds": _as_seconds,
+    "share": _as_share,
 }

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._utils._format import format_table
+from .._utils._format import format_table, make_frame
 from ._mean import MeanEstimate, Sample, as_indicators
 
-_COLUMNS = ("n_pool", "n_labels", "effective_size", "counted", "confidence_level")
+_SHARES = ("group", "class", "share", "low", "high")
+_SHARES += ("number", "number_low", "number_high")
+_ABOUT = ("n_pool", "n_labels", "effective_size", "counted", "confidence_level")
 
 
 @dataclass(frozen=True)
@@ -34,22 +36,24 @@ class Prevalence:
 
     estimates: dict[tuple[Any, Any], MeanEstimate] = field(default_factory=dict)
 
-    def to_frame(self) -> Any:
-        """Return a pandas.DataFrame with a row for each group and class."""
-        import pandas as pd
-
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return columns, a list each, with a row for each group and class."""
         rows = []
         for (group, label), found in self.estimates.items():
-            low, high = found.interval or (np.nan, np.nan)
-            row = {"group": group, "class": label, "share": found.value}
-            row |= {"low": low, "high": high}
-            if found.n_pool and found.value is not None:
-                numbers = np.array([found.value, low, high]) * found.n_pool
-                names = ("number", "number_low", "number_high")
-                row |= dict(zip(names, numbers.tolist(), strict=True))
-            rows.append(row | {name: getattr(found, name) for name in _COLUMNS})
-        table = pd.DataFrame(rows)
-        return table if self._has_groups() else table.drop(columns="group")
+            low, high = found.interval or (None, None)
+            shares = (found.value, low, high)
+            numbers = [x and found.n_pool and x * found.n_pool for x in shares]
+            about = [getattr(found, name) for name in _ABOUT]
+            rows.append([group, label, *shares, *numbers, *about])
+        names = [*_SHARES, *_ABOUT]
+        table = {name: [row[i] for row in rows] for i, name in enumerate(names)}
+        if not self._has_groups():
+            del table["group"]
+        return table
+
+    def to_frame(self) -> Any:
+        """Return the columns as a pandas.DataFrame."""
+        return make_frame(self.to_dict())
 
     def _has_groups(self):
         return any(group is not None for group, _ in self.estimates)

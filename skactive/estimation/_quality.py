@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._utils._format import make_frame
 from ._mean import (
     MIN_LABELS,
     MeanEstimate,
@@ -87,26 +88,21 @@ class QualityEstimate:
 
     def to_frame(self) -> Any:
         """Return a pandas.DataFrame with a row for each measure and class."""
-        import pandas as pd
-
-        overall = {
+        parts = {
             (name, None): getattr(self, name)
             for name in ("accuracy", "micro_f1", "macro_f1", "overconfidence")
         }
-        measures = ("precision", "recall", "f1")
-        by_class = {
-            (name, label): getattr(quality, name)
-            for label, quality in self.classes.items()
-            for name in measures
-        }
-        rows = []
-        for (name, label), found in (overall | by_class).items():
-            if found is not None:
-                low, high = found.interval or (np.nan, np.nan)
-                row = {"measure": name, "class": label, "value": found.value}
-                row |= {"low": low, "high": high, "n_labels": found.n_labels}
-                rows.append(row)
-        return pd.DataFrame(rows)
+        for label, quality in self.classes.items():
+            for name in ("precision", "recall", "f1"):
+                parts[name, label] = getattr(quality, name)
+        rows = [
+            [*key, found.value, *(found.interval or (None, None)), found.n_labels]
+            for key, found in parts.items()
+            if found is not None
+        ]
+        names = ("measure", "class", "value", "low", "high", "n_labels")
+        columns = zip(names, map(list, zip(*rows, strict=True)), strict=True)
+        return make_frame(dict(columns))
 
     def __str__(self):
         return f"accuracy {self.accuracy}"

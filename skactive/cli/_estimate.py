@@ -1,0 +1,161 @@
+"""The command `estimate`: shares of classes in a table, with intervals."""
+
+from pathlib import Path
+
+import numpy as np
+
+from .._utils._labels import is_missing
+from ..datasets import find_label_cells, read_cells, to_indicator, write_table
+from ..estimation import Prevalence, estimate_mean, estimate_prevalence, plan_labels
+from ._model import say
+
+_YES, _NO = {"1", "1.0", "true", "yes"}, {"0", "0.0", "false", "no"}
+
+
+def run_estimate(file, label, out, plan, confidence_level, regression, **columns):
+    """Run the command `estimate`."""
+    source, level = Path(file).expanduser(), {"confidence_level": confidence_level}
+    if source.is_dir():
+        raise ValueError(
+            f"argument FILE: must be a table, got the folder {str(source)!r}. Name the "
+            "table that `skactive label` wrote, or another one."
+        )
+    if out is not None and out.suffix.lower() != ".csv":
+        raise ValueError(f"argument --out: must end in .csv, got {str(out)!r}.")
+    table = SampledTable(source, label, **columns)
+    if plan is not None and not table.rows.any():
+        n = plan_labels(plan, n_pool=len(table.rows), **level)
+        print(f"{n:,} random labels give every share within {100 * plan:g} points.")
+        return 0
+    if not table.rows.any():
+        raise ValueError(
+            f"column {label!r} of {str(source)!r} must hold the labels of a random "
+            "sample, and it has none. Label texts that are drawn at random; `--plan 3` "
+            "says how many for 3 points to both sides."
+        )
+    say("The labels must be those of a random sample of the rows.")
+    if regression:
+        print(table.estimate_mean(level))
+        return 0
+    found = table.estimate_shares(level)
+    print(found)
+    if plan is not None:
+        print(_plan(found, plan, level))
+    if out is not None:
+        write_table(out, found.to_dict())
+        print(f"{out}: {len(found.estimates):,} shares")
+    return 0
+
+
+def _plan(found: Prevalence, half_width, level):
+    """Return how many labels more a plan needs, in a sentence."""
+    wanted = [
+        plan_labels(half_width, share=x.value, r2=x.r2, n_pool=x.n_pool, **level)
+        - x.n_labels
+        for x in found.estimates.values()
+        if x.value is not None and x.half_width > half_width and 0 < x.value < 1
+    ]
+    points = f"within {100 * half_width:g} points"
+    if not wanted:
+        return f"The shares that have an interval are {points}."
+    return f"About {max(max(wanted), 1):,} more random labels give shares {points}."
+
+
+class SampledTable:
+    """The sample and the pool of a table: its rows that have a text.
+
+    `rows` (n_pool,) masks the sample.
+    """
+
+    def __init__(self, source, label, text, prediction, sample, group, separator):
+        self._source, self._label = source, label
+        self._prediction, self._separator = prediction or [], separator
+        names = [label, *(text or []), *self._prediction, sample, group]
+        names = dict.fromkeys(name for name in names if name)
+        columns, places, self._place = read_cells(source, names)
+        kept = [
+            i
+            for i in range(len(places))
+            if not any(is_missing(columns[name][i]) for name in text or [])
+        ]
+        self._places = [places[i] for i in kept]
+        self._columns = {x: [columns[x][i] for i in kept] for x in names}
+        self.rows = np.array([not is_missing(x) for x in self._columns[label]])
+        if sample:
+            self.rows &= self._read_flags(sample)
+        self._groups = None
+        if group:
+            cells = self._columns[group]
+            self._groups = np.array(["" if is_missing(x) else str(x) for x in cells])
+
+    def _read_flags(self, name):
+        cells = ["0" if is_missing(x) else str(x) for x in self._columns[name]]
+        words = [cell.strip().lower() for cell in cells]
+        odd = [
+            cell
+            for cell, word in zip(cells, words, strict=True)
+            if word not in _YES | _NO
+        ]
+        if odd:
+            raise ValueError(
+                f"argument --sample: column {name!r} of {str(self._source)!r} must "
+                "hold 1 or true in the rows of the sample, and 0, false or nothing in "
+                f"the others, got {odd[0]!r}."
+            )
+        return np.array([word in _YES for word in words])
+
+    def _read_names(self, name):
+        """Return a list of names of classes for each row, empty for no class."""
+        cells = find_label_cells(self._columns, name, self._separator, self._source)
+        if cells is None:
+            names = ([] if is_missing(x) else [str(x)] for x in self._columns[name])
+            return list(names)
+        read = cells.read(self._columns, self._places, self._place)
+        return [names or [] for names in read]
+
+    def estimate_shares(self, level):
+        """Return the Prevalence of the classes."""
+        labels = self._read_names(self._label)
+        given = [names for names, has in zip(labels, self.rows, strict=True) if has]
+        guesses = [self._read_names(name) for name in self._prediction]
+        classes = sorted({name for names in given for name in names})
+        for name, guess in zip(self._prediction, guesses, strict=True):
+            found = {one for names in guess for one in names}
+            if not found & set(classes):
+                raise ValueError(
+                    f"argument --prediction: column {name!r} must hold the classes of "
+                    f"{self._label!r}, such as {classes[0]!r}, got "
+                    f"{min(found, default='none')!r}. Write both in the same way."
+                )
+        classes = sorted(
+            {*classes, *(x for g in guesses for names in g for x in names)}
+        )
+        options = {"classes": classes, "n_pool": len(self.rows), **level}
+        if self._groups is not None:
+            options |= {"groups": self._groups[self.rows], "pool_groups": self._groups}
+        if guesses:
+            proba = np.stack([to_indicator(x, classes)[0] for x in guesses], axis=2)
+            options |= {"proba": proba[self.rows], "pool_proba": proba}
+        return estimate_prevalence(to_indicator(given, classes)[0], **options)
+
+    def estimate_mean(self, level):
+        """Return the MeanEstimate of the numbers."""
+        columns = [self._label, *self._prediction]
+        if self._groups is not None:
+            raise ValueError("argument --group: is not for --regression.")
+        y = self._read_numbers(self._label, self.rows)
+        if len(columns) == 1:
+            return estimate_mean(y, n_pool=len(self.rows), **level)
+        every = np.ones(len(self.rows), dtype=bool)
+        proxy = np.stack([self._read_numbers(x, every) for x in columns[1:]], axis=1)
+        return estimate_mean(y, proxy[self.rows], proxy, **level)
+
+    def _read_numbers(self, name, rows):
+        cells = [x for x, use in zip(self._columns[name], rows, strict=True) if use]
+        try:
+            return np.array([float(x) for x in cells])
+        except (TypeError, ValueError) as exc:
+            raise ValueError(
+                f"column {name!r} of {str(self._source)!r} must hold a number in each "
+                f"row with --regression: {exc}. Fill or remove these rows."
+            ) from exc

@@ -1,0 +1,137 @@
+"""The command `estimate`: shares of classes in a table."""
+
+import csv
+
+import numpy as np
+import pytest
+
+from skactive.cli import main
+from skactive.datasets import write_table
+from skactive.estimation import estimate_mean, estimate_prevalence, plan_labels
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    """Write a table of 600 texts, 80 of which have a label, and return its columns."""
+    rng = np.random.default_rng(0)
+    truth = rng.choice(["bug", "praise"], 600, p=[0.3, 0.7])
+    guess = np.where(rng.random(600) < 0.1, "bug", truth)
+    labeled = np.isin(np.arange(600), rng.choice(600, 80, replace=False))
+    columns = {
+        "text": [f"text {i}" for i in range(600)],
+        "label": np.where(labeled, truth, "").tolist(),
+        "machine": guess.tolist(),
+        "year": np.where(np.arange(600) % 2, "2024", "2025").tolist(),
+        "audit": labeled.astype(int).tolist(),
+        "stars": np.where(labeled, np.where(truth == "bug", 1, 5), "").tolist(),
+        "guess": np.where(guess == "bug", 1.5, 4.5).tolist(),
+    }
+    monkeypatch.chdir(tmp_path)
+    write_table("reviews.csv", columns)
+    return {name: np.array(cells) for name, cells in columns.items()}
+
+
+def run(capsys, *options):
+    """Return what the command prints, and its errors."""
+    status = main(["estimate", "reviews.csv", "--text", "text", *options])
+    out, err = capsys.readouterr()
+    assert status == (0 if out else 1)
+    return out or err
+
+
+def prevalence(table, rows=None, **options):
+    rows = table["label"] != "" if rows is None else rows
+    classes = ["bug", "praise"]
+    proba = (table["machine"][:, None] == classes).astype(float)
+    return estimate_prevalence(
+        table["label"][rows, None] == classes,
+        proba[rows],
+        proba,
+        classes=classes,
+        **options,
+    )
+
+
+def test_the_table_has_the_shares_of_the_library(table, capsys):
+    printed = run(
+        capsys, "--label", "label", "--prediction", "machine", "--out", "shares.csv"
+    )
+    expected = prevalence(table)
+    assert printed == f"{expected}\nshares.csv: 2 shares\n"
+    with open("shares.csv", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["class"] for row in rows] == ["bug", "praise"]
+    bug = expected.estimates[None, "bug"]
+    assert float(rows[0]["low"]) == pytest.approx(bug.interval[0])
+    assert float(rows[0]["number"]) == pytest.approx(bug.value * 600)
+
+
+def test_groups_samples_and_levels(table, capsys):
+    options = ("--label", "label", "--prediction", "machine", "--group", "year")
+    has = table["label"] != ""
+    groups = {"groups": table["year"][has], "pool_groups": table["year"]}
+    assert run(capsys, *options) == f"{prevalence(table, **groups)}\n"
+    # Labels that are not of the sample are those of other rows.
+    table["audit"][np.flatnonzero(has)[:30]] = 0
+    write_table("reviews.csv", {x: y.tolist() for x, y in table.items()})
+    options = ("--label", "label", "--prediction", "machine", "--sample", "audit")
+    expected = prevalence(table, table["audit"] == 1, confidence_level=0.9)
+    assert run(capsys, *options, "--confidence-level", "0.9") == f"{expected}\n"
+
+
+def test_several_classes_per_text(table, capsys):
+    table["label"] = np.where(table["label"] == "bug", "bug|praise", table["label"])
+    write_table("reviews.csv", {x: y.tolist() for x, y in table.items()})
+    printed = run(capsys, "--label", "label", "--separator", "|")
+    assert printed.splitlines()[2].startswith("praise  100.0 %")
+
+
+def test_the_mean_of_numbers(table, capsys):
+    options = ("--label", "stars", "--prediction", "guess", "--regression")
+    has, guess = table["stars"] != "", table["guess"].astype(float)
+    y = table["stars"][has].astype(float)
+    assert run(capsys, *options) == f"{estimate_mean(y, guess[has], guess)}\n"
+
+
+def test_plans(table, capsys):
+    printed = run(capsys, "--label", "label", "--prediction", "machine", "--plan", "3")
+    needs = [
+        plan_labels(0.03, share=x.value, r2=x.r2, n_pool=600)
+        for x in prevalence(table).estimates.values()
+    ]
+    line = printed.splitlines()[-1]
+    assert line == (
+        f"About {max(needs) - 80:,} more random labels give shares within 3 points."
+    )
+    assert run(capsys, "--label", "label", "--plan", "20").endswith(
+        "The shares that have an interval are within 20 points.\n"
+    )
+    table["label"][:] = ""
+    write_table("reviews.csv", {x: y.tolist() for x, y in table.items()})
+    printed = run(capsys, "--label", "label", "--plan", "3")
+    n = plan_labels(0.03, n_pool=600)
+    assert printed == f"{n} random labels give every share within 3 points.\n"
+    assert "has none. Label texts" in run(capsys, "--label", "label")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--label", "nothing"], "no column 'nothing'"),
+        (["--label", "label", "--prediction", "year"], "--prediction: column 'year'"),
+        (["--label", "label", "--sample", "year"], "--sample: column 'year'"),
+        (["--label", "label", "--out", "x.json"], "--out: must end in .csv"),
+        (["--label", "label", "--regression"], "must hold a number in each row"),
+        (["--label", "stars", "--regression", "--group", "year"], "--group: is not"),
+    ],
+)
+def test_wrong_arguments_are_named(table, capsys, options, message):
+    assert message in run(capsys, *options)
+
+
+def test_wrong_options_are_named(table, capsys):
+    for option, value in (("--confidence-level", "95"), ("--plan", "60")):
+        assert main(["estimate", "x.csv", "--label", "y", option, value]) == 2
+        assert f"argument {option}: must be below" in capsys.readouterr().err
+    assert main(["estimate", ".", "--label", "y"]) == 1
+    assert "argument FILE: must be a table" in capsys.readouterr().err
