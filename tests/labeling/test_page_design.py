@@ -317,7 +317,7 @@ DONE = RESULT | {
     "error": None,
     "model": "films.skactive/model",
     "predict": "skactive predict films.skactive/model NEW_FILE",
-    "accuracy": "About 85 % of the other texts are predicted right (67 to 94 %).",
+    "accuracy": "About 85 % of the rest is predicted right (67-94 %).",
     "classes": [
         {"name": n, "given": 0, "person": 1, "model": 9} for n in ("yes", "no")
     ],
