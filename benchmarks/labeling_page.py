@@ -7,19 +7,23 @@
 are from the start of the command, and from that of the server, to the first text. Then
 keys are pressed at a pace. The time from the event of a key to the first frame that
 shows the next text is read in the page; it includes the fsync of the answer. Meanwhile
-the command encodes the texts and trains. For comparison, the time of a bare fsync of a
-line of the same length in the same folder is shown.
+the command encodes the texts and trains. The state of the page tells how long after a
+model the list of doubtful answers is there. For comparison, the time of a bare fsync of
+a line of the same length in the same folder is shown, and the load of the machine.
 """
 
 import argparse
 import csv
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
+from urllib.request import urlopen
 
 import numpy as np
 from selenium import webdriver
@@ -85,7 +89,12 @@ def measure(driver, n_rows, n_answers, pace):
             driver.get(url)
             wait_for(driver)
             first = time.perf_counter()
+            waits, stopped = [], threading.Event()
+            watcher = threading.Thread(target=watch_list, args=(url, waits, stopped))
+            watcher.start()
             times = press_keys(driver, n_answers, pace)
+            stopped.set()
+            watcher.join()
             fsync = time_fsync(folder)
         finally:
             process.kill()
@@ -95,9 +104,25 @@ def measure(driver, n_rows, n_answers, pace):
         f"{n_rows:>8,} rows: first text after {first - start:.1f} s, "
         f"{first - serving:.1f} s after the server; key to next text "
         f"{median:.0f} ms (median), {high:.0f} ms (99th percentile) of {len(times)}; "
-        f"bare fsync {fsync:.1f} ms",
+        f"doubtful answers {np.median(waits or [np.nan]):.1f} s after their model "
+        f"(median), {max(waits, default=np.nan):.1f} s (longest) of {len(waits)}; "
+        f"bare fsync {fsync:.1f} ms; load {os.getloadavg()[0]:.1f}",
         flush=True,
     )
+
+
+def watch_list(url, waits, stopped):
+    """Append the seconds from each model to a list that is as new as the model."""
+    newest, came, listed = 0, 0.0, 0
+    while not stopped.wait(0.25):
+        with urlopen(f"{url}api/state", b"{}") as reply:
+            state = json.load(reply)
+        n, now = state["model"]["n_labels"], time.perf_counter()
+        if listed == newest and n > newest:
+            newest, came = n, now
+        if newest > listed and (state["n_checked"] or 0) >= newest:
+            waits.append(now - came)
+            listed = newest
 
 
 def press_keys(driver, n, pace):
