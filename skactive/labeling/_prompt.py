@@ -231,6 +231,8 @@ def describe_item(item, text=True):
         parts.append(f"{name}: {show_label(item['prediction'])}{sure}")
     if item["suggestion"] is not None:
         parts.append(f"suggestion: {show_label(item['suggestion'])}")
+    if item["blind"] and item["label"] is None:
+        parts.append("drawn at random: you answer without help")
     if item["flag"]:
         parts.append("flagged")
     if item["note"]:

@@ -12,7 +12,8 @@ import numpy as np
 from .._utils._containers import as_list
 from .._utils._format import reprs
 from .._utils._labels import is_names, list_classes, same_label
-from .._utils._sklearn import check_bool
+from .._utils._sklearn import check_bool, check_option
+from ._arguments import SHOWN
 from ._import_export import ImportedLabels, read_answers
 from ._labels import rename_class, restore_class
 from ._pool import is_list
@@ -27,10 +28,20 @@ class Answers:
         self._vocabulary = vocabulary
 
     def tell(
-        self, ids, labels, annotator, *, unasked, seconds, way=None, allows_new=True
+        self,
+        ids,
+        labels,
+        annotator,
+        *,
+        unasked,
+        seconds,
+        way=None,
+        shown=None,
+        allows_new=True,
     ):
         """Record labels; see `LabelingSession.tell` and `Vocabulary.read`."""
         check_bool("unasked", unasked)
+        check_option("shown", shown, (None, *SHOWN))
         if isinstance(ids, Mapping) and labels is None:
             ids, labels = list(ids), list(ids.values())
         elif isinstance(ids, str | int | np.generic):
@@ -39,7 +50,7 @@ class Answers:
         labels = self._vocabulary.read(labels, ids, allows_new)
         is_new, seconds = self._find_new(ids, unasked), _read_seconds(seconds, len(ids))
         fields = {"ids": ids, "labels": labels, "by": annotator, "unasked": is_new}
-        self._record("tell", **fields, seconds=seconds, way=way)
+        self._record("tell", **fields, seconds=seconds, way=way, shown=shown)
 
     def import_file(self, path, columns, format, annotator, ignore_unknown):
         """Record the labels of a file; see `LabelingSession.import_labels`."""
@@ -64,19 +75,23 @@ class Answers:
             unknown,
         )
 
-    def mirror(self, found, source):
+    def mirror(self, found, source, is_blind):
         """Record what a source says otherwise than the session; return a Difference.
 
-        `found` is a dict of id to Mirrored. Answers from elsewhere stay.
+        `found` is a dict of id to Mirrored. Answers from elsewhere stay. What was shown
+        with an item is known for those of which `is_blind(id)` is true.
         """
         difference = compare(found, self._state, "take over", source, self._check_label)
-        self._record_difference(difference, source)
+        self._record_difference(difference, source, is_blind)
         return difference
 
-    def _record_difference(self, difference, source):
+    def _record_difference(self, difference, source, is_blind=lambda id: False):
         for event, fields in difference.events():
             if event in ("tell", "skip"):
                 fields["unasked"] = self._find_new(fields["ids"], True)
+            if event == "tell":
+                shown = ["none" if is_blind(id) else None for id in fields["ids"]]
+                fields["shown"] = shown if any(shown) else None
             self._record(event, source=source, **fields)
 
     def _check_label(self, id, label):

@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 from .._utils._sklearn import check_bool, check_count, check_option
 from ._filters import FILTERS
 
+SHOWN = ("none", "prediction", "suggestion")  # of a machine, before the answer
 WAYS = ("bulk", "more", "review")  # how an answer came about; None for the usual way
 _MOST_CHARACTERS = 100  # of the name of a person or a front end
 

@@ -111,6 +111,7 @@ class Desk:
         self._given = list_classes(given)
         self._columns = columns or (lambda id: {})
         self._predicted: dict[Any, Any] = {}  # id -> what was shown before its answer
+        self._shown: dict[Any, str] = {}  # id -> what of a machine was shown with it
         self._reader = ReadCounter(self._models.estimator)
         self._leases = Leases(self._state)
         self._jobs: dict[Any, Any] = {}  # what runs in the background, by its name
@@ -267,6 +268,8 @@ class Desk:
         -------
         item : dict
             "read" is the number of characters that the encoder reads, None for all.
+            Nothing of a machine is shown with an item that is "blind", because the
+            audit can draw it.
         """
         return self._items([id], n_top=_MOST_TOP)[0]
 
@@ -280,9 +283,15 @@ class Desk:
         held_out, items = predicted is not None, []
         predicted = predicted or zip(*self._predict(texts, n_top), strict=True)
         for id, text, (label, score, top) in zip(ids, texts, predicted, strict=True):
-            answer = state.answers.get(id)
+            answer, suggestion = state.answers.get(id), self._suggestions.get(id)
+            blind = self.session.queue.is_blind(id)
+            if blind:
+                label, score, top, suggestion = None, None, [], None
             if answer is None and label is not None:
                 self._predicted[id] = label
+            shown = "none" if label is None else "prediction"
+            shown = shown if suggestion is None else "suggestion"
+            self._shown[id] = max(shown, self._shown.get(id, "none"))  # by alphabet
             items.append(
                 {
                     "id": id,
@@ -290,10 +299,11 @@ class Desk:
                     "prediction": label,
                     "probability": score,
                     "top": top,
+                    "blind": blind,
                     "held_out": held_out,
                     "columns": self._columns(id),
                     "read": self._reader.count(text),
-                    "suggestion": self._suggestions.get(id),
+                    "suggestion": suggestion,
                     "label": answer and answer.label,
                     "annotator": answer and answer.annotator,
                     "time": answer and answer.time,
@@ -567,7 +577,8 @@ class Desk:
         if not is_same or (way == "review" and given[who].way != way):
             with self.session._recording() as answers:
                 options = {"seconds": seconds, "way": way, "allows_new": False}
-                answers.tell([id], [label], who, unasked=True, **options)
+                shown = self._shown.get(id)
+                answers.tell([id], [label], who, unasked=True, shown=shown, **options)
         return self._after(id, client, who)
 
     @checked

@@ -78,6 +78,7 @@ def export_table(path, what, state, predictions=None, more=None):
         columns["flag"] = [id in state.flags for id in ids]
     if what == "answers":
         columns["way"] = [answer.way for answer in answers]
+        columns["shown"] = [answer.shown for answer in answers]
     for name in dict.fromkeys(
         name for cells in (more or {}).values() for name in cells
     ):

@@ -470,11 +470,18 @@ class Doubts:
         self._model = model
 
     def list_rows(self):
-        """Return rows of `LabelingSession.suspicious` that are still doubtful."""
+        """Return rows of `LabelingSession.suspicious` that are still doubtful.
+
+        Nothing is predicted for what the audit can draw.
+        """
         if self._error:
             raise TypeError(self._error)
-        answers = self._session.state.answers
-        return [row for row in self._rows if _is_doubtful(row, answers.get(row[0]))]
+        answers, queue = self._session.state.answers, self._session.queue
+        return [
+            row
+            for row in self._rows
+            if _is_doubtful(row, answers.get(row[0])) and not queue.is_blind(row[0])
+        ]
 
     def count(self):
         """Return the number of these rows; 0 if answers cannot be checked."""

@@ -29,6 +29,8 @@ def find_similar(session, id, n):
     label, *others = predicted[0]
     if id in state.answers:
         label = state.answers[id].label
+    else:
+        _refuse_blind(session, id)
     rows = rows[[key_of(one) == key_of(label) for one in others]]
     return label, [other for other, _ in _rank(state, model, row, rows, n)]
 
@@ -59,6 +61,7 @@ def explain(session, id):
     """Return "words", "error" and "neighbors", dict; see `Desk.explain`."""
     state, model = session.state, _find_model(session)
     row = _find_row(state, id)
+    _refuse_blind(session, id)
     with session._lock:
         labeled = state.pool.positions([x for x in state.answers if x != id])
     words, error = [], ""
@@ -82,6 +85,14 @@ def _find_model(session):
     if model.learner is None or (session.target != "regression" and len(names) < 2):
         raise ValueError("there is no prediction yet. Label some more texts.")
     return model
+
+
+def _refuse_blind(session, id):
+    if session.queue.is_blind(id):
+        raise ValueError(
+            "nothing is predicted for this text: it is one of those drawn at random, "
+            "which are answered without help."
+        )
 
 
 def _find_candidates(session):

@@ -48,11 +48,11 @@ class Draws:
     A grown pool gets new draws.
     """
 
-    def __init__(self, pool, known, seed, overlap):
+    def __init__(self, pool, known, seed, options):
         self._pool = pool
         self._known = known
         self._seed = seed
-        self._overlap = overlap
+        self._options = options
 
     @cached_property
     def taught(self):
@@ -63,7 +63,22 @@ class Draws:
     @cached_property
     def shared(self):
         """Mask (n,) of the items that two annotators get."""
-        return self._pool.draw_keys(self._seed, "overlap") < self._overlap * 2.0**64
+        keys = self._pool.draw_keys(self._seed, "overlap")
+        return keys < self._options.overlap * 2.0**64
+
+    @cached_property
+    def reserved(self):
+        """Mask (n,) of the texts that the audit can draw until all are labeled.
+
+        Its items are the first ones of the `order`, about one in `audit_every`; the
+        keys belong to the texts, so a text stays reserved where the pool grows.
+        """
+        every = self._options.audit_every
+        if every is None:
+            return np.zeros(len(self._pool), dtype=bool)
+        keys = self._pool.draw_keys(self._seed, "audit")
+        copies = self._pool.first_copies(np.arange(len(keys)))
+        return (keys < 2.0**64 / every)[copies]
 
     @cached_property
     def order(self):
@@ -99,8 +114,8 @@ class Queue:
 
     def follow_pool(self):
         """Draw from the present pool."""
-        seed, overlap = self._journal.manifest["base_seed"], self._options.overlap
-        self.draws = Draws(self._state.pool, self._known, seed, overlap)
+        seed = self._journal.manifest["base_seed"]
+        self.draws = Draws(self._state.pool, self._known, seed, self._options)
 
     def ask(self, n_queries, annotator, refit):
         """Return the next Batch; see `LabelingSession.ask`."""
@@ -189,16 +204,15 @@ class Queue:
         return free
 
     def find_unaudited(self):
-        """Return the free positions that the audit leaves, in random order, (m,).
-
-        One item in `audit_every` belongs to the audit, so it draws about this share of
-        its order, from the beginning.
-        """
+        """Return the free positions that the audit leaves, in random order, (m,)."""
         with self._lock:
-            order, free = self.draws.order, self.free()
-        every = self._options.audit_every
-        rest = order[-(-len(order) // every) :] if every else order
-        return rest[free[rest]]
+            order, draws = self.draws.order, self.draws
+            return order[(self.free() & ~draws.reserved)[order]]
+
+    def is_blind(self, id):
+        """Whether nothing of a machine is shown with an item: the audit can draw it."""
+        drawn = id in self._state.audited
+        return drawn or bool(self.draws.reserved[self._state.pool.positions([id])[0]])
 
     def has_more(self, annotator):
         """Whether an annotator has open items, or can get new ones."""

@@ -422,6 +422,7 @@ class LabelingSession:
         unasked: bool = False,
         annotator: str | None = None,
         seconds: Any = None,
+        shown: str | None = "none",
     ) -> None:
         """Record labels; they are on the disk when this returns.
 
@@ -445,6 +446,10 @@ class LabelingSession:
         seconds : float or sequence of float, default=None
             Time that the answers took: one number for each id, or one for all together,
             which is divided equally.
+        shown : {"none", "prediction", "suggestion"}, default="none"
+            What the annotator saw of a machine before the answers: nothing, the
+            prediction of a model, or a suggestion from elsewhere. None if this is
+            unknown.
 
         Raises
         ------
@@ -467,9 +472,8 @@ class LabelingSession:
             If a label is a new class that resembles a known one.
         """
         with self._recording() as answers:
-            answers.tell(
-                ids, labels, self._who(annotator), unasked=unasked, seconds=seconds
-            )
+            options = {"unasked": unasked, "seconds": seconds, "shown": shown}
+            answers.tell(ids, labels, self._who(annotator), **options)
 
     def skip(
         self, ids: Any, *, unasked: bool = False, annotator: str | None = None
@@ -1107,4 +1111,4 @@ def mirror(session, found, source):
     `found` is a dict of id to Mirrored.
     """
     with session._recording() as answers:
-        return answers.mirror(found, source)
+        return answers.mirror(found, source, session.queue.is_blind)

@@ -17,7 +17,8 @@ class Answer:
     """The label of an item, its annotator, and the time and number of its event.
 
     `source` is the file or program that it comes from, or None; `way` is that of
-    `Desk.answer`. `given` holds the last answer of each annotator, in order.
+    `Desk.answer`, and `shown` that of `LabelingSession.tell`. `given` holds the last
+    answer of each annotator, in order.
     """
 
     label: object
@@ -27,7 +28,13 @@ class Answer:
     seconds: float | None = None
     source: str | None = None
     way: str | None = None
+    shown: str | None = None
     given: tuple = ()
+
+    @property
+    def is_blind(self):
+        """Whether nobody who answered saw an answer of a machine before."""
+        return all(one.shown == "none" for one in self.given or (self,))
 
 
 def settle(given, rule):
@@ -211,8 +218,9 @@ class State:
         for id in ids:
             if self.pool is not None and id not in self.pool:
                 raise ValueError(f"no item of the pool has the id {id!r}")
-        for name in {"labels", "seconds"} & event.keys():
-            if len(event[name]) != len(ids):
+        for name in {"labels", "seconds", "shown"} & event.keys():
+            is_one = isinstance(event[name], str)
+            if not is_one and len(event[name]) != len(ids):
                 raise ValueError(f"there must be one of {name!r} for each id")
         if kind in _UNDOABLE:
             self.undoable.append(event)
@@ -332,6 +340,7 @@ class State:
     def _read(self, event, place):
         """Return the answer to one item of an event, with the present names."""
         seconds, label = event.get("seconds"), event["labels"][place]
+        shown = event.get("shown")
         for rename in self._renames:
             if rename["seq"] > event["seq"]:
                 label = rename_label(label, rename["old"], rename["new"])
@@ -343,6 +352,7 @@ class State:
             seconds and seconds[place],
             event.get("source"),
             event.get("way"),
+            shown[place] if isinstance(shown, list) else shown,
         )
 
     def _undo(self, event):
@@ -417,9 +427,10 @@ def list_history(events, id):
             entry["label"] = event["labels"][place]
             if "seconds" in event:
                 entry["seconds"] = event["seconds"][place]
-        entry |= {
-            key: event[key] for key in ("batch", "flag", "text", "way") if key in event
-        }
+            if isinstance(shown := event.get("shown"), list):
+                event = event | {"shown": shown[place]}
+        kept = ("batch", "flag", "text", "way", "shown")
+        entry |= {key: event[key] for key in kept if event.get(key) is not None}
         entry["annotator"] = event.get("by")
         entry["undone"] = event["seq"] in undone
         found.append(entry)

@@ -39,8 +39,9 @@ def _label(desk, n, client="tab"):
 
 def _free(desk, n):
     """Return the last n ids without a label, whatever the model has asked for."""
-    labels = desk.session.labels
-    return [id for id in reversed(range(len(TEXTS))) if id not in labels][:n]
+    labels, is_blind = desk.session.labels, desk.session.queue.is_blind
+    ids = [id for id in reversed(range(len(TEXTS))) if id not in labels]
+    return [id for id in ids if not is_blind(id)][:n]
 
 
 def _events(desk):
@@ -464,10 +465,72 @@ def taught(open_desk):
     return desk
 
 
+def test_what_the_audit_can_draw_is_shown_without_help(open_desk):
+    guesses = dict.fromkeys(range(60), "yes")
+    desk = open_desk(session={"audit_every": 4}, suggestions=guesses)
+    _label(desk, 20)
+    desk.session.refit()
+    queue, answers = desk.session.queue, desk.session.state.answers
+    reserved = {*np.flatnonzero(queue.draws.reserved).tolist()}
+    assert 5 < len(reserved) < 30
+    lists = [desk.item(id) for id in range(60)], desk.next("tab", n_queries=5)
+    pages = desk.search("film", n_items=60), desk.history(n_items=60)
+    for items in (*lists, *(page["items"] for page in pages)):
+        for item in items:
+            assert item["blind"] == (item["id"] in reserved)
+            said = item["prediction"], item["probability"], item["suggestion"]
+            assert (said == (None, None, None)) == item["blind"]
+            assert (item["top"] == []) == item["blind"]
+    blind = next(id for id in reserved if id not in answers)
+    for ask in (desk.explain, desk.similar):
+        with pytest.raises(ValueError, match="drawn at random, which are answered wit"):
+            ask(blind)
+    seen = _free(desk, 1)[0]
+    desk.answer(blind, "yes", "tab")
+    desk.answer(seen, "yes", "tab")
+    assert (answers[blind].shown, answers[blind].is_blind) == ("none", True)
+    assert (answers[seen].shown, answers[seen].is_blind) == ("suggestion", False)
+    assert all(answers[id].is_blind for id in desk.session.audited)
+    assert len(desk.session.audited) >= 5
+    assert desk.session.history(blind)[-1]["shown"] == "none"
+
+
+def test_what_was_shown_is_the_most_that_was_shown(open_desk):
+    desk = open_desk()
+    first, second = 59, 58
+    desk.item(first)  # before there is a model
+    for id in range(20):
+        desk.answer(id, "yes" if id % 2 else "no", "tab")
+    desk.session.refit()
+    desk.item(second)
+    for id in (first, second):
+        desk.answer(id, "yes", "tab")
+    answers = desk.session.state.answers
+    assert [answers[id].shown for id in (first, second)] == ["none", "prediction"]
+    again = open_desk()
+    assert again.session.state.answers[second].shown == "prediction"
+    again.answer(_free(again, 1)[0], "no", "tab")  # of a page from before the restart
+    assert [*again.session.state.answers.values()][-1].shown is None
+
+
+def test_doubtful_answers_of_the_audit_are_not_listed(open_desk):
+    desk = open_desk(session={"audit_every": 2})
+    for id in range(40):
+        wrong = id in (3, 12, 21, 30, 33, 35)
+        right = "yes" if id % 2 else "no"
+        desk.answer(id, {"yes": "no", "no": "yes"}[right] if wrong else right, "tab")
+    desk.session.refit()
+    listed = {item["id"] for item in _check(desk)["items"]}
+    suspicious = {id for id, *_ in desk.session.suspicious(100)}
+    blind = {id for id in suspicious if desk.session.queue.is_blind(id)}
+    assert blind
+    assert listed == suspicious - blind
+
+
 def test_similar_items_are_unlabeled_of_the_same_class_and_not_of_the_audit(taught):
     state = taught.session.state
-    order = taught.session.queue.draws.order[:15]  # one in four of 60
-    audit = {state.pool.ids[row] for row in order}
+    reserved = np.flatnonzero(taught.session.queue.draws.reserved)
+    audit = {state.pool.ids[row] for row in reserved}
     id = next(id for id in range(60) if id not in state.answers)
     page = taught.similar(id, 50)
     found = [item["id"] for item in page["items"]]

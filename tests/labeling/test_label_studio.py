@@ -24,6 +24,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from skactive import ActiveLearner, make_text_classifier, simulate
+from skactive.labeling._label_studio import _bridge
 from skactive.labeling._label_studio._bridge import Bridge
 from skactive.labeling._label_studio._client import Client
 from skactive.labeling._label_studio._config import write_config
@@ -407,7 +408,8 @@ def _check_batches(events, seen):
 
 
 @pytest.mark.parametrize("site", ["fake", LIVE], indirect=True)
-def test_the_accuracy_is_that_of_a_simulation(site, tmp_path, capsys):
+def test_the_accuracy_is_that_of_a_simulation(site, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(_bridge, "_AUDIT_EVERY", None)  # a simulation has no audit
     n_pool, n_rounds = (600, 10) if site.batch == 20 else (60, 5)
     people, batch = People(site, n_pool), site.batch
     X, y = site.texts[:n_pool], site.labels[:n_pool]

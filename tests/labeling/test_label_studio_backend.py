@@ -24,6 +24,9 @@ class StubBridge:
         self.asked = []
         self.question = SimpleNamespace(read_text=lambda task: task["data"]["review"])
 
+    def is_blind(self, task, text):
+        return "blind" in text
+
     def refit(self):
         number = 1 if not self.version else int(self.version[-1]) + 1
         self.version = f"skactive-0a1b2c3d-m{number}"
@@ -117,6 +120,17 @@ def test_a_task_without_a_text_gets_no_prediction(client, bridge):
     del body["tasks"][2]["data"]
     read = _read(client.post("/predict", json=body))
     assert read == [("good", 0.5, bridge.version), [], []]
+
+
+def test_a_task_of_the_audit_gets_no_prediction(client, bridge):
+    bridge.refit()
+    body = _request()
+    body["tasks"][1]["data"] = {"review": "a blind film"}
+    before, blind, after = _read(client.post("/predict", json=body))
+    assert blind == []
+    assert before
+    assert after
+    assert bridge.asked == [[TEXTS[0], TEXTS[2]]]
 
 
 def test_before_there_is_a_model_nothing_is_predicted(client):

@@ -483,8 +483,15 @@ def test_the_predictions_are_those_of_the_model(site):
         site.ann.ask("GET", f"/api/tasks/{bridge.number(id)}/") for id in batch.ids
     ]
     results = [task["predictions"][0]["result"] for task in tasks]
-    found = [region["value"]["choices"] for (region,) in results]
-    assert found == [[label] for label in expected]
+    found = [
+        [name for x in result for name in x["value"]["choices"]] for result in results
+    ]
+    blind = [bridge.session.queue.is_blind(id) for id in batch.ids]
+    assert any(blind)
+    assert not all(blind)
+    assert found == [
+        [] if hidden else [label] for hidden, label in zip(blind, expected, strict=True)
+    ]
 
 
 def test_the_next_batch_follows_what_is_left_of_the_last_one(alone):

@@ -20,7 +20,7 @@ def manifest(session):
 def undoable(session, annotator=None):
     """Return the event that `undo` would undo, without its time and annotator."""
     last = session.state.last_undoable(annotator or session._annotator)
-    hidden = {"v", "t", "by", "unasked", "seconds", "was", "classes", "source"}
+    hidden = {"v", "t", "by", "unasked", "seconds", "was", "classes", "source", "shown"}
     return last and {key: last[key] for key in last if key not in hidden}
 
 

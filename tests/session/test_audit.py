@@ -265,3 +265,36 @@ def test_a_release_moves_no_audit(open_session, data):
     assert drawn == order[:3]
     assert all(first < second for first, second in pairwise(map(order.index, drawn)))
     assert again.number == 4
+
+
+def test_what_is_reserved_for_the_audit_is_a_share_that_stays(open_session, data):
+    texts = [f"{text} {i}" for i, text in enumerate(np.resize(data[0], 900))]
+    small = open_session(X=texts[:300], audit_every=5)
+    first = small.queue.draws
+    assert first.reserved.sum() == pytest.approx(60, abs=25)
+    assert set(first.order[: first.reserved.sum()]) == {*np.flatnonzero(first.reserved)}
+    before = first.reserved
+    small.close()
+    session = open_session(X=texts, audit_every=5)
+    grown = session.queue.draws
+    assert (grown.reserved[:300] == before).all()
+    assert grown.reserved.sum() == pytest.approx(180, abs=45)
+    session.close()
+    assert not open_session(X=texts, audit_every=None).queue.draws.reserved.any()
+
+
+def test_what_was_shown_is_recorded(open_session, tmp_path):
+    session = open_session()
+    session.tell(3, "ham", unasked=True)
+    session.tell(4, "ham", unasked=True, shown="prediction")
+    session.tell([5, 6], ["ham", "spam"], unasked=True, shown=None)
+    session.tell(3, "ham", unasked=True, annotator="bob", shown="suggestion")
+    session.close()
+    session = open_session()
+    answers = session.state.answers
+    assert [one.shown for one in answers[3].given] == ["none", "suggestion"]
+    assert [answers[id].is_blind for id in (3, 4, 5)] == [False, False, False]
+    assert "shown" not in events(session)[-2]
+    with pytest.raises(ValueError, match="'shown' must be one of None, 'none'"):
+        session.tell(7, "ham", unasked=True, shown="all")
+    assert 7 not in session.labels

@@ -135,10 +135,11 @@ class Backend(HttpServer):
             )
 
     def _read_text(self, task):
-        """Return the text of a task, or None if it has none."""
+        """Return the text of a task, or None if it has none or is blind."""
+        text = None
         with suppress(ValueError, LookupError, TypeError, AttributeError):
-            return self.bridge.question.read_text(task)
-        return None
+            text = self.bridge.question.read_text(task)
+        return None if text is None or self.bridge.is_blind(task, text) else text
 
     def _predict(self, texts):
         """Return the predictions of texts, some of which may be None."""

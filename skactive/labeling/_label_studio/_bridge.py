@@ -29,6 +29,7 @@ from ._config import read_question
 SOURCE = "label-studio"
 # An answer can become visible after another one that has a later time.
 _OVERLAP = timedelta(seconds=60)
+_AUDIT_EVERY = 10  # of so many tasks, one is drawn at random and shown alone
 _FULL_SHARE = 10  # all tasks are read in a tenth of the time at most
 _MAX_FAILURES = 5  # in a row, each after the retries of the client
 _LEAST_PAUSE = 1.0  # seconds between two pulls, however often somebody wakes the bridge
@@ -156,6 +157,7 @@ class Bridge:
             self.folder / "session",
             ids=list(items),
             classes=classes if len(classes) > 1 else None,
+            audit_every=_AUDIT_EVERY,
             **several,
         )
 
@@ -184,7 +186,7 @@ class Bridge:
             except ValueError as exc:
                 problems.append(str(exc))
                 continue
-            id = f"{task['id']}-{hash_item(text) % 16**8:08x}"
+            id = _name_task(task, text)
             self._texts[id], self._rest[id] = text, self.question.read_rest(task)
             found[id] = task
             self._unfinished.pop(id, None)
@@ -350,7 +352,7 @@ class Bridge:
                 "task": self.number(id),
                 "model_version": version,
                 "score": rank / len(ids),
-                "result": result,
+                "result": [] if self.session.queue.is_blind(id) else result,
             }
             for rank, (id, (result, _)) in enumerate(zip(ids, found, strict=True))
         ]
@@ -364,6 +366,14 @@ class Bridge:
             own = old.startswith(f"skactive-{self._key}-")
             if old != version and (own or _PUSHED.fullmatch(old)):
                 self.client.delete_version(self.project, old)
+
+    def is_blind(self, task, text):
+        """Whether nothing is predicted for a task, because the audit can draw it.
+
+        This is so for a task that the session does not know yet, too.
+        """
+        id = _name_task(task, text)
+        return id not in self.tasks or self.session.queue.is_blind(id)
 
     def predict(self, texts, learner=None):
         """Return a predicted `result` for each text, and how sure it is, in [0, 1].
@@ -495,3 +505,8 @@ def _read_json(path, default):
     with suppress(FileNotFoundError):
         return json.loads(path.read_bytes().decode("utf-8", "surrogatepass"))
     return default
+
+
+def _name_task(task, text):
+    """Return the id of a task in the session."""
+    return f"{task.get('id')}-{hash_item(text) % 16**8:08x}"

@@ -217,7 +217,7 @@ class Labeling {
     if (this.outbox.entries.length) await this.outbox.flush();
     if (this.state?.version !== version && !this.busy) await this.refresh();
     if (this.dialog.open) this.relist?.();
-    const unpredicted = this.queue[0]?.prediction === null && this.state?.model.n_labels > 0;
+    const unpredicted = this.queue[0]?.prediction === null && !this.queue[0].blind && this.state?.model.n_labels > 0;
     if (returned || unpredicted || this.queue.length < 2) await this.refill(returned);
   }
   async refresh() {
@@ -671,7 +671,7 @@ class Labeling {
     ui.guess.replaceChildren(...[
       predicted && !onButton ? accept(item.held_out ? "Model without it:" : "Prediction:", item.prediction, item.probability === null ? "" : ` ${percent(item.probability)}`, true) : null,
       suggested ? accept("Suggestion:", item.suggestion, "", !predicted) : null,
-      !predicted && !suggested ? h("span", { class: "note" }, this.hidden ? "Predictions are hidden." : "No prediction yet.") : null].filter(Boolean));
+      !predicted && !suggested ? h("span", { class: "note" }, this.hidden ? "Predictions are hidden." : item?.blind ? "Drawn at random: you answer without help." : "No prediction yet.") : null].filter(Boolean));
     ui.flag.setAttribute("aria-pressed", Boolean(item?.flag));
     ui.note.classList.toggle("set", Boolean(item?.note));
     ui.note.title = item?.note ?? "";
