@@ -195,14 +195,34 @@ def _chance_corrected(observed, expected):
 
 
 def _estimate(measure, items, rng):
-    """Return a measure and its bootstrap interval over the items, or None and None."""
+    """Return a measure and its bootstrap interval over the items, or None and None.
+
+    The lower limit is that with one more item, on which the annotators disagree: few
+    items do not show that they always agree.
+    """
     n = len(items)
     value = float(measure(items, np.ones((1, n)))[0])
     if np.isnan(value):
         return None, None
-    draws = rng.multinomial(n, np.full(n, 1 / n), size=_N_BOOTSTRAP).astype(float)
-    low, high = np.nanpercentile(measure(items, draws), [2.5, 97.5])
-    return value, (float(low), float(high))
+    limits = []
+    for part, share in (
+        (np.append(items, _disagree(items), axis=0), 2.5),
+        (items, 97.5),
+    ):
+        n = len(part)
+        draws = rng.multinomial(n, np.full(n, 1 / n), size=_N_BOOTSTRAP).astype(float)
+        limits.append(float(np.nanpercentile(measure(part, draws), share)))
+    return value, (min(limits[0], value), max(limits[1], value))
+
+
+def _disagree(items):
+    """Return an item (1, ...) on which annotators answer as for two different items."""
+    flat = items.reshape(len(items), -1)
+    other = np.flatnonzero((flat != flat[0]).any(axis=1))[:1]
+    if items.ndim < 4:  # numbers of answers, or their moments
+        return (items[:1] + items[other]) / 2
+    # A table for each class: the rows of one item, and the columns of the other.
+    return items[:1].sum(axis=3)[..., None] * items[other].sum(axis=2)[:, :, None]
 
 
 def compare_suggestions(labels, suggestions):

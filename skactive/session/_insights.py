@@ -18,6 +18,7 @@ from .._utils._pipelines import (
 )
 from .._utils._repeatable import one_blas_thread, round_rng
 from .._utils._sklearn import num_samples
+from ..estimation import wilson_interval
 from ..linear_model import calibrate
 from ..semi_supervised import SelfTraining
 from ..stopping import (
@@ -26,7 +27,6 @@ from ..stopping import (
     is_rich,
     n_for_gain,
     out_of_fold,
-    wilson_interval,
 )
 
 _Interval = tuple[float, float]
@@ -148,9 +148,12 @@ def describe_accuracy(estimate):
     if estimate.accuracy is None:
         return "accuracy: cannot tell yet"
     low, high = (round(100 * bound) for bound in estimate.accuracy_interval)
-    what, basis = "the labeled items are", ""
+    what, basis = "the labeled texts are", ""
     if estimate.n_audited:
-        what, basis = "the rest is", f", from {estimate.n_audited} drawn at random"
+        what, basis = (
+            "the rest of the pool is",
+            f", from {estimate.n_audited} drawn at random",
+        )
     shown = f"{100 * estimate.accuracy:.0f} % of {what} predicted right"
     return f"About {shown} ({low}-{high} %){basis}"
 
@@ -162,7 +165,9 @@ def describe_gain(estimate):
         gain = f"from {estimate.gain_from} labels on"
     if estimate.gain is not None:
         low, high = (100 * bound for bound in estimate.gain_interval)
-        gain = f"{100 * estimate.gain:+.1f} points ({low:.1f} to {high:.1f})"
+        gain = (
+            f"{100 * estimate.gain:+.1f} points ({low:.1f} to {high:.1f}) on the rest"
+        )
     return f"the next {estimate.horizon} labels: {gain}"
 
 

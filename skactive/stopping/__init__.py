@@ -14,7 +14,6 @@ from ._estimates import gain_of_labels as gain_of_labels
 from ._estimates import is_rich as is_rich
 from ._estimates import n_for_gain as n_for_gain
 from ._estimates import out_of_fold as out_of_fold
-from ._estimates import wilson_interval as wilson_interval
 from ._predictions import (
     ClassificationChange,
     KappaAverage,

@@ -8,10 +8,9 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import log_softmax, logit
+from scipy.special import log_softmax
 from scipy.stats import norm
 from sklearn.base import clone, is_classifier
-from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 
 from .._utils._containers import NothingToAskError, count_items, take_rows
@@ -27,18 +26,24 @@ from .._utils._pipelines import (
 from .._utils._repeatable import one_blas_thread, round_rng
 from .._utils._sklearn import Interval
 from .._utils._texts import drop_known_texts
+from ..estimation import Sample
 from ..linear_model import assign_folds, calibrate
 from ._base import StoppingRule
 from ._predictions import knows_classes, mask_unlabeled
 
 _Z = float(norm.ppf(0.975))
-# Held-out predictions depend on each other, as their models share labels: the variance
-# of their mean is larger by about this factor. Measured like the next ones.
-_DEPENDENCE = 1.1
+# Held-out predictions depend on each other, as their models share labels, and these
+# models have fewer labels than the last one: the variance is larger by about this
+# factor for an audit, and if all labels are held out. docs/results/estimates.md has the
+# coverage.
+_DEPENDENCE, _DEPENDENCE_OF_ALL = 1.3, 1.75
 # Standard deviation of the realized gain: a share of the predictions that change, and
 # one of the expected gain, which grows with the distance of the extrapolation. Both
 # were chosen on simulated sessions; docs/results/sessions.md has the coverage.
 _CHURN, _SLOPE, _DISTANCE = 0.13, 0.4, 0.3
+# Standard deviation of a gain for one item; new texts differ from those of the pool,
+# even where no prediction changes.
+_FLOOR = 0.25
 # A gain is extrapolated from at least this many labels, absolutely and per label of
 # the horizon, and from at least this many unlabeled items.
 _MIN_LABELS, _MIN_RATIO, _MIN_REST = 40, 1.5, 20
@@ -171,43 +176,21 @@ def _assign(codes, held, seed):
     return folds
 
 
-def wilson_interval(n_correct, n, z=_Z):
-    """Return the Wilson score interval of a share, which may be of fractions."""
-    share = n_correct / n
-    spread = z / (1 + z**2 / n)
-    center = (share + z**2 / (2 * n)) / (1 + z**2 / n)
-    half = spread * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-    return max(0.0, float(center - half)), min(1.0, float(center + half))
+def estimate_accuracy(correct, confidence=None, rest_confidence=()):
+    """Return the accuracy on a pool and its interval, from at least ten items.
 
-
-def estimate_accuracy(correct, confidence=None, rest_confidence=None):
-    """Return the accuracy on a pool and its interval, from a random sample of the pool.
-
-    `correct` (n,) says which items of the sample were predicted correctly, and
-    `confidence` (n,) and `rest_confidence` (m,) are probabilities of the predicted
-    classes in the sample and in the pool. A logistic regression turns confidence into
-    expected correctness; its mean over the pool, corrected by its mean error in the
-    sample, has less variance than the mean of the sample (prediction-powered
-    inference). The interval is Wilson's for the number of items that would give the
-    same variance.
+    `correct` (n,) says which items were predicted correctly by models without them. For
+    a random sample of the pool, `confidence` (n,) and `rest_confidence` (m,) are
+    probabilities of the predicted classes in the sample and in the other items, the
+    proxy; without it, the items are all that have a label.
     """
-    correct = np.asarray(correct, dtype=float)
-    n = len(correct)
-    mean, size = correct.mean(), n
-    use = confidence is not None and len(rest_confidence) and n > 3 and 0 < mean < 1
-    if use:
-        inside, outside = (
-            logit(np.clip(c, 1e-6, 1 - 1e-6))[:, None]
-            for c in (confidence, rest_confidence)
-        )
-        model = LogisticRegression(C=10).fit(inside, correct.astype(int))
-        residuals = correct - model.predict_proba(inside)[:, 1]
-        mean = model.predict_proba(outside)[:, 1].mean() + residuals.mean()
-        mean = float(np.clip(mean, 0, 1))
-        # The regression has two parameters and the mean one.
-        ratio = residuals.var() * n / (n - 3) / correct.var(ddof=1)
-        size = n / np.clip(_DEPENDENCE * ratio, 0.4, _DEPENDENCE)
-    return float(mean), wilson_interval(mean * size, size)
+    correct, proxies = np.asarray(correct, dtype=float), (None, None)
+    if confidence is not None and len(rest_confidence):
+        proxies = confidence, np.concatenate([confidence, rest_confidence])
+    dependence = _DEPENDENCE_OF_ALL if confidence is None else _DEPENDENCE
+    sample = Sample(correct, *proxies, finite=False)
+    found = sample.estimate(dependence=dependence)
+    return found.value, found.interval
 
 
 def calibrate_proba(proba, held_proba, codes):
@@ -236,10 +219,11 @@ def beats_majority(proba, codes):
 def estimate_gain(proba, codes, shares, n, horizon):
     """Return the gain in accuracy by `horizon` further labels, and its interval.
 
-    `proba` (m, k) are calibrated probabilities of unlabeled items by a model with n
-    labels, and `codes` (f, m) the classes by models with fractions `shares` (f,) of
-    them. The probabilities say how much accuracy the smaller models lose. Accuracy is
-    a - b / n near n: the loss is b (1 / (share n) - 1 / n), and the gain is
+    It is that on the rest of the pool, which is easier than new texts after queries of
+    uncertain items. `proba` (m, k) are calibrated probabilities of unlabeled items by a
+    model with n labels, and `codes` (f, m) the classes by models with fractions
+    `shares` (f,) of them. The probabilities say how much accuracy the smaller models
+    lose. Accuracy is a - b / n near n: the loss is b (1 / (share n) - 1 / n), the gain
     b (1 / n - 1 / (n + horizon)). The share of predictions that change, squared, has
     the same form. What comes is that expectation, and the luck of these changes.
     """
@@ -253,7 +237,8 @@ def estimate_gain(proba, codes, shares, n, horizon):
     changed = ((codes != current).sum(axis=1) + 1) / (len(proba) + 1)
     churn = np.sqrt(np.square(changed).sum() / steps * ahead)
     relative = _SLOPE + _DISTANCE * horizon / n
-    half = _Z * float(np.hypot(_CHURN * churn, relative * gain))
+    parts = _CHURN * churn, relative * gain, _FLOOR / np.sqrt(len(proba))
+    half = _Z * float(np.linalg.norm(parts))
     return gain, (gain - half, gain + half)
 
 
@@ -315,7 +300,8 @@ class CostRule(StoppingRule):
     Attributes
     ----------
     gains_ : list of (float, (float, float))
-        The expected gain and its interval of 95 %, for each check with an estimate.
+        The expected gain on the rest of the pool and its interval of 95 %, for each
+        check with an estimate.
     prevented_ : list of float
         The number of errors that one label prevents, for each of these checks. The rule
         stops when it is below `label_cost / error_cost`.

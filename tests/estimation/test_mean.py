@@ -124,10 +124,14 @@ def test_least_squares_and_residuals_without_the_item_oracle():
     value, residuals = sample.fit(sample.y, sample.proxy, sample.mean)
     fitted = OLS(y, add_constant(f)).fit()
     assert value == pytest.approx(fitted.predict([1, *pool.mean(axis=0)])[0])
+    # The variance of a prediction at the mean of the pool, relative to that of a mean.
+    about = fitted.get_prediction([1, *pool.mean(axis=0)])
+    wider = about.se_mean[0] ** 2 / (fitted.mse_resid / 40)
     for i in (0, 17):
         rest = np.arange(40) != i
         without = OLS(y[rest], add_constant(f[rest])).fit()
-        assert residuals[i] == pytest.approx(y[i] - without.predict([1, *f[i]])[0])
+        expected = (y[i] - without.predict([1, *f[i]])[0]) * np.sqrt(wider)
+        assert residuals[i] == pytest.approx(expected)
 
 
 # Intervals ----------------------------------------------------------------------------

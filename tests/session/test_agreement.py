@@ -242,3 +242,36 @@ def test_a_class_that_everybody_gave_is_left_out():
     assert found.alpha == pytest.approx(np.mean(alphas))
     kappas = [cohen_kappa_score(*one) for one in asked]
     assert found.pairs["a", "b"][0] == pytest.approx(np.mean(kappas))
+
+
+@pytest.mark.parametrize(
+    ("k", "skill", "n"), [(2, 0.9, 10), (2, 0.98, 40), (4, 0.8, 20)]
+)
+def test_the_intervals_cover_even_at_full_agreement(k, skill, n):
+    # Two annotators know the class, or guess: alpha and kappa are `skill` squared.
+    covered = []
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        truth = rng.integers(k, size=n)
+        given = np.where(
+            rng.random((2, n)) < skill, truth, rng.integers(k, size=(2, n))
+        )
+        found = measure_agreement(as_answers(given.tolist()))
+        pair = found.pairs["rater 0", "rater 1"]
+        for interval in (found.alpha_interval, found.kappa_interval, pair[1]):
+            if interval is not None:
+                low, high = interval
+                assert low < high or high < 1  # one annotator gave a single class
+                covered.append(low <= skill**2 <= high)
+    assert np.mean(covered) >= 0.9
+
+
+def test_full_agreement_is_not_certain():
+    answers = {i: {"A": i % 2, "B": i % 2} for i in range(6)}
+    found = measure_agreement(answers)
+    assert found.alpha == 1.0
+    assert found.alpha_interval[0] < 0.7
+    assert found.alpha_interval[1] == 1.0
+    numbers = {i: {"A": float(i), "B": float(i)} for i in range(6)}
+    low, high = measure_agreement(numbers, target="regression").alpha_interval
+    assert low < high == 1.0

@@ -105,4 +105,4 @@ def test_the_interval_of_the_gain_holds(sessions, record_property):
     record_property("width", float(np.mean(widths)))
     assert len(given) >= 0.8 * len(found)
     assert np.mean(covered) >= 0.92
-    assert np.mean(widths) < 0.06
+    assert np.mean(widths) < 0.07
