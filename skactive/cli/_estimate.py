@@ -1,5 +1,6 @@
 """The command `estimate`: shares of classes in a table, with intervals."""
 
+import glob
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 from .._utils._labels import is_missing
 from ..datasets import find_label_cells, read_cells, to_indicator, write_table
 from ..estimation import Prevalence, estimate_mean, estimate_prevalence, plan_labels
+from ._label import open_begun
 from ._model import say
 
 _YES, _NO = {"1", "1.0", "true", "yes"}, {"0", "0.0", "false", "no"}
@@ -22,29 +24,45 @@ def run_estimate(file, label, out, plan, confidence_level, regression, **columns
         )
     if out is not None and out.suffix.lower() != ".csv":
         raise ValueError(f"argument --out: must end in .csv, got {str(out)!r}.")
-    table = SampledTable(source, label, **columns)
-    if plan is not None and not table.rows.any():
-        n = plan_labels(plan, n_pool=len(table.rows), **level)
-        print(f"{n:,} random labels give every share within {100 * plan:g} points.")
-        return 0
-    if not table.rows.any():
-        raise ValueError(
-            f"column {label!r} of {str(source)!r} must hold the labels of a random "
-            "sample, and it has none. Label texts that are drawn at random; `--plan 3` "
-            "says how many for 3 points to both sides."
-        )
-    say("The labels must be those of a random sample of the rows.")
-    if regression:
-        print(table.estimate_mean(level))
-        return 0
-    found = table.estimate_shares(level)
+    found = _estimate_project(file, label, regression, level, columns)
+    if found is None:
+        table = SampledTable(source, label, **columns)
+        if plan is not None and not table.rows.any():
+            n = plan_labels(plan, n_pool=len(table.rows), **level)
+            print(f"{n:,} random labels give every share within {100 * plan:g} points.")
+            return 0
+        table.check()
+        say("The labels must be those of a random sample of the rows.")
+        estimate = table.estimate_mean if regression else table.estimate_shares
+        found = estimate(level)
     print(found)
+    if regression:
+        return 0
     if plan is not None:
         print(_plan(found, plan, level))
     if out is not None:
         write_table(out, found.to_dict())
         print(f"{out}: {len(found.estimates):,} shares")
     return 0
+
+
+def _estimate_project(file, label, regression, level, columns):
+    """Return the estimate of what `skactive label` began for a table, or None."""
+    text, group = columns["text"], columns["group"]
+    path = Path(file).expanduser()
+    is_begun = any(path.parent.glob(f"{glob.escape(path.stem)}*.skactive"))
+    if not (text and is_begun) or columns["prediction"] or columns["sample"]:
+        return None
+    shown = {"separator": columns["separator"], "show": [group] if group else []}
+    with open_begun(file, text, label, regression=regression, **shown) as project:
+        if project is None:
+            return None
+        session, groups = project.session, None
+        if group:
+            ids = session.state.pool.ids
+            groups = [project.find_columns(id)[group] for id in ids]
+        say("The sample is the audit of the session.")
+        return session.prevalence(groups, **level)
 
 
 def _plan(found: Prevalence, half_width, level):
@@ -87,6 +105,15 @@ class SampledTable:
         if group:
             cells = self._columns[group]
             self._groups = np.array(["" if is_missing(x) else str(x) for x in cells])
+
+    def check(self):
+        """Raise a ValueError if there is no sample."""
+        if not self.rows.any():
+            raise ValueError(
+                f"column {self._label!r} of {str(self._source)!r} must hold the "
+                "labels of a random sample, and it has none. Label texts that are "
+                "drawn at random; `--plan 3` says how many for 3 points to both sides."
+            )
 
     def _read_flags(self, name):
         cells = ["0" if is_missing(x) else str(x) for x in self._columns[name]]

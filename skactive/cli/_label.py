@@ -18,6 +18,7 @@ from ..session import LockedError, read_manifest
 from ._encode import add_encoder
 from ._ending import LABELS, PREDICTIONS, SAVING, Ending
 from ._model import ModelSettings, make_learner, one_or_several, say, train_final
+from ._parser import make_parser
 
 NEEDED = {
     "single-label": "labels of two classes",
@@ -161,6 +162,37 @@ def run_label(**options):
     try:
         _run_terminal(project.desk)
         return _finish(settings, project)
+    finally:
+        project.close()
+
+
+@contextmanager
+def open_begun(file, text, label, separator=None, regression=False, show=()):
+    """Yield the project that `skactive label` began for a table, open; None for none.
+
+    `show` are columns of its desk.
+    """
+    words = [
+        "label",
+        file,
+        "--text",
+        *text,
+        "--label",
+        label,
+        *["--regression"][:regression],
+    ]
+    words += ["--separator", separator] if separator else []
+    words += ["--show", *show] if show else []
+    options = vars(make_parser().parse_args(words))
+    del options["run"], options["traceback"]
+    settings = LabelSettings(**options).recall()
+    project = settings.make_project()
+    if read_manifest(str(project.folder / "session")) is None:
+        yield None
+        return
+    try:
+        _open(settings, project, None, {})
+        yield project
     finally:
         project.close()
 

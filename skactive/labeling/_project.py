@@ -158,7 +158,7 @@ class Project:
             source=self.path.name,
             check_words=self.check_words,
             given=self.given.values(),
-            columns=self._find_columns,
+            columns=self.find_columns,
         )
         self._compare_classes()
         return self
@@ -167,7 +167,7 @@ class Project:
         """Record what was chosen on the page, for the next time."""
         write_record(self.folder, {CHOSEN: chosen})
 
-    def _find_columns(self, id):
+    def find_columns(self, id):
         """Return the columns to show with an item, dict of name to str."""
         (position,) = self.session.state.pool.positions([id]).tolist()
         return self.table.describe(position)

@@ -43,7 +43,7 @@ def find_doubtful(models):
     if models.target != "single-label":
         return _find_doubts(learner, data)
     supervised = find_supervised(learner.estimator)
-    found = _hold_out(learner, data, rest, supervised, n_rest=0)
+    found = hold_out(learner, data, rest, supervised, n_rest=0)
     if found is None:
         return []
     ids, first = list(data.labels), len(found.codes) - len(data.labels)
@@ -65,7 +65,7 @@ def estimate_model(models, seconds, audit, n_left, horizon):
     """
     learner, data, rest = models.taught()
     minutes = minutes_left(seconds, n_left)
-    found = _hold_out(learner, data, rest)
+    found = hold_out(learner, data, rest)
     if found is None:
         return Estimate(len(data.labels), horizon=horizon, minutes=minutes), {}
     audited = np.zeros(len(found.codes), dtype=bool)
@@ -97,7 +97,7 @@ def _find_doubts(learner, data):
     ]
 
 
-def _hold_out(learner, data, rest, supervised=None, **options):
+def hold_out(learner, data, rest, supervised=None, **options):
     """Return the OutOfFold of the labels, None if it is impossible.
 
     Its last rows are those of the labels of `data`. Rows before are labels that the

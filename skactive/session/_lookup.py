@@ -41,7 +41,7 @@ def find_of_class(session, label, doubtful, n):
     See `Desk.more`.
     """
     state, model, rows = _find_candidates(session)
-    proba, names = _predict_proba(model, take_rows(state.pool.X, rows))
+    proba, names = predict_proba(model, take_rows(state.pool.X, rows))
     known = list(map(key_of, names))
     if key_of(label) not in known:
         raise ValueError(
@@ -128,7 +128,7 @@ def _rank(state, model, row, rows, n):
     return [(state.pool.ids[int(rows[i])], float(cosines[i])) for i in order]
 
 
-def _predict_proba(model, X):
+def predict_proba(model, X):
     """Return probabilities (n, k) and the names of their columns."""
     learner, names = model.learner, model.classes
     if not hasattr(learner, "predict_proba"):
@@ -176,7 +176,7 @@ def _weigh_words(model, text, target):
     if target == "regression":
         first, *others = np.asarray(model.learner.predict(X), dtype=float).tolist()
     else:
-        proba, _ = _predict_proba(model, X)
+        proba, _ = predict_proba(model, X)
         columns = [proba[0].argmax()]
         if target == "multi-label" and (proba[0] > 0.5).any():
             columns = proba[0] > 0.5

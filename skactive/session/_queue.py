@@ -267,6 +267,19 @@ class Queue:
                 break
         return found
 
+    def choose_sample(self, blind):
+        """Return the ids of the sample, and those of answers that are left out.
+
+        The audit can go on behind the reserved texts, where answers may have been given
+        with help. With `blind`, it then ends with them.
+        """
+        with self._lock:
+            sample, answers = self.audited(), self._state.answers
+            if blind and not all(answers[id].is_blind for id in sample):
+                sample = [id for id in sample if self.is_blind(id)]
+            seen = [id for id in sample if blind and not answers[id].is_blind]
+            return [id for id in sample if id not in {*seen}], seen
+
     # New items ------------------------------------------------------------------------
 
     def _choose(self, model, n, free, fixed):

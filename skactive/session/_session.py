@@ -10,9 +10,11 @@ from .._utils._containers import check_n_queries
 from .._utils._labels import predict_labels
 from .._utils._repeatable import synchronized
 from .._utils._sklearn import check_bool, check_count, check_option, check_path
+from ..estimation import MeanEstimate, Prevalence, QualityEstimate
 from ..simulation import Run
 from ._agreement import Agreement, measure_agreement
 from ._answers import Answers
+from ._evidence import find_prevalence, find_quality
 from ._formats import export_format
 from ._import_export import ImportedLabels, export_table
 from ._insights import Estimate, estimate_model, find_doubtful
@@ -971,7 +973,9 @@ class LabelingSession:
         check_count("n_items", n_items)
         return find_doubtful(self.models)[:n_items]
 
-    def estimate(self, n_labels: int | None = None, *, horizon: int = 100) -> Estimate:
+    def estimate(
+        self, n_labels: int | None = None, *, horizon: int = 100, blind: bool = True
+    ) -> Estimate:
         """Return how accurate the model is now, and what more labels would add.
 
         Parameters
@@ -981,6 +985,9 @@ class LabelingSession:
             the `n_labels` of the session.
         horizon : int, default=100
             Number of further labels whose gain is estimated.
+        blind : bool, default=True
+            Whether the audit has only answers before which nothing of a machine was
+            shown; see `prevalence`.
 
         Returns
         -------
@@ -1026,16 +1033,105 @@ class LabelingSession:
                 "estimate needs labels of one class for each item, got "
                 f"{self.target} labels. Score the model on a labeled test set."
             )
-        return self._assess(n_labels, horizon)[0]
+        return self._assess(n_labels, horizon, blind)[0]
 
-    def _assess(self, n_labels, horizon=100):
+    def _assess(self, n_labels, horizon=100, blind=True):
         """Return an Estimate, and the quality of the classes."""
         with self._lock:
             answers = self.state.answers.values()
             seconds = [x.seconds for a in answers for x in a.given]
             n_left = None if n_labels is None else n_labels - len(answers)
-            audit = set(self.audited)
+            audit = set(self.queue.choose_sample(blind)[0])
         return estimate_model(self.models, seconds, audit, n_left, horizon)
+
+    def prevalence(
+        self,
+        groups: Any = None,
+        confidence_level: float = 0.95,
+        *,
+        blind: bool = True,
+    ) -> Prevalence | MeanEstimate:
+        """Estimate the share of each class in the pool, or the mean of its numbers.
+
+        The sample is the audit, and the predictions of the model are the proxy: those
+        of labeled items are by models that lack their label.
+
+        Parameters
+        ----------
+        groups : sequence of length n_pool, default=None
+            The group of each item of the pool, in its order. Shares are estimated for
+            each group on its own.
+        confidence_level : float, default=0.95
+            Confidence level of each interval.
+        blind : bool, default=True
+            Whether to use only answers before which nothing of a machine was shown. If
+            the audit has others, the estimates are then about the texts that were not
+            answered with help.
+
+        Returns
+        -------
+        prevalence : Prevalence or MeanEstimate
+            A MeanEstimate for regression. See :mod:`skactive.estimation`. Texts that
+            were skipped, and copies of texts, are not of the pool. Values are None with
+            fewer than ten labels.
+
+        Raises
+        ------
+        ValueError
+            If the groups are not one for each item, or there is no sample.
+
+        Warns
+        -----
+        UserWarning
+            If answers of the audit are left out.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from sklearn.feature_extraction.text import TfidfVectorizer
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from sklearn.pipeline import make_pipeline
+        >>> from skactive import ActiveLearner, LabelingSession
+        >>> model = make_pipeline(TfidfVectorizer(), LogisticRegression())
+        >>> learner = ActiveLearner(model, random_state=0)
+        >>> texts = [f"{'good' if i % 3 else 'bad'} film {i}" for i in range(300)]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with LabelingSession(learner, texts, folder, audit_every=2) as session:
+        ...         for _ in range(6):
+        ...             ids = session.ask(10).ids
+        ...             session.tell(ids, ["no" if i % 3 == 0 else "yes" for i in ids])
+        ...         shares = session.prevalence()
+        >>> list(shares.estimates)
+        [(None, 'no'), (None, 'yes')]
+        """
+        return find_prevalence(self, groups, confidence_level, blind)
+
+    def quality(
+        self, confidence_level: float = 0.95, *, blind: bool = True
+    ) -> QualityEstimate:
+        """Estimate how good the model is on the pool, in all and for each class.
+
+        Parameters
+        ----------
+        confidence_level : float, default=0.95
+            Confidence level of each interval.
+        blind : bool, default=True
+            Whether to use only answers before which nothing of a machine was shown; see
+            `prevalence`.
+
+        Returns
+        -------
+        quality : QualityEstimate
+            Accuracy, F1 scores, overconfidence, precision and recall from the audit.
+
+        Raises
+        ------
+        ValueError
+            If there is no model yet.
+        TypeError
+            For regression.
+        """
+        return find_quality(self, confidence_level, blind)
 
     @synchronized
     def agreement(self) -> Agreement:
