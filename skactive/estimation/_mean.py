@@ -364,19 +364,24 @@ class Sample:
 
         The variance is relative to that without a proxy. A label that the proxy does
         not explain is added for each of its columns: a proxy without an error among few
-        labels is not perfect. docs/results/estimates.md has the coverage.
+        labels is not perfect. For shares it is the label that is the furthest from the
+        mean, such as one more item of a rare class, as errors there can be few and
+        large. docs/results/estimates.md has the coverage.
         """
         p = self.proxy.shape[1]
         columns = [[j] for j in range(p)] + ([[*range(p)]] if p > 1 else [])
         value, plain = self.fit(self.y, self.proxy[:, :0], self.mean[:0])
-        base, ratio = np.square(self.weights * plain).sum(), 1.0
+        squares, ratio = np.square(self.weights * plain), 1.0
+        base = squares.sum()
+        one = base / self.n
+        if self.draw_proba is None and np.isin(self.y, (0, 1)).all():
+            one = squares.max()
         for chosen in columns if base > 0 else ():
             if self.n < len(chosen) + 3:
                 continue
             other, rest = self.fit(self.y, self.proxy[:, chosen], self.mean[chosen])
-            explained = np.square(self.weights * rest).sum() / base
-            p = len(chosen)
-            explained = (explained * self.n + p) / (self.n + p)
+            more = len(chosen) * one
+            explained = (np.square(self.weights * rest).sum() + more) / (base + more)
             if explained < ratio - 1e-9:
                 value, ratio = other, explained
         return float(value), float(ratio)

@@ -250,3 +250,21 @@ def test_few_labels_have_no_interval():
 def test_wrong_arguments_are_named(options, message):
     with pytest.raises((ValueError, TypeError), match=message):
         estimate_share(**options)
+
+
+@pytest.mark.parametrize("n", [60, 150])
+def test_rare_errors_of_a_good_proxy_are_not_overlooked(n):
+    # A fifth of the texts says nothing about a class of 10 %: a sample has few of its
+    # texts that are predicted wrongly, or none.
+    held, worth = [], []
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        y = (rng.random(2000) < 0.1).astype(int)
+        proxy = np.where(rng.random(2000) < 0.8, 0.9 * y + 0.03, 0.1)
+        rows = rng.permutation(2000)[:n]
+        found = estimate_share(y[rows], proxy[rows], proxy)
+        low, high = found.interval
+        held.append(low <= y.mean() <= high)
+        worth.append(found.effective_size / n)
+    assert np.mean(held) >= 0.92
+    assert np.median(worth) > 2
