@@ -359,14 +359,15 @@ class Sample:
         residuals *= np.sqrt(1 + shift @ inverse @ shift)
         return value - shift @ coef, residuals / np.maximum(1 - leverage, 1e-9)
 
-    def find_best(self):
+    def find_best(self, always=False):
         """Return the mean with the proxy that explains most, and its relative variance.
 
         The variance is relative to that without a proxy. A label that the proxy does
         not explain is added for each of its columns: a proxy without an error among few
         labels is not perfect. For shares it is the label that is the furthest from the
         mean, such as one more item of a rare class, as errors there can be few and
-        large. docs/results/estimates.md has the coverage.
+        large. docs/results/estimates.md has the coverage. A proxy
+        that explains nothing is used `always` or not at all.
         """
         p = self.proxy.shape[1]
         columns = [[j] for j in range(p)] + ([[*range(p)]] if p > 1 else [])
@@ -382,14 +383,17 @@ class Sample:
             other, rest = self.fit(self.y, self.proxy[:, chosen], self.mean[chosen])
             more = len(chosen) * one
             explained = (np.square(self.weights * rest).sum() + more) / (base + more)
-            if explained < ratio - 1e-9:
-                value, ratio = other, explained
+            if explained < ratio - 1e-9 or (always and ratio == 1):
+                value, ratio = other, min(explained, 1.0)
         return float(value), float(ratio)
 
-    def estimate(self, *, is_share=True, confidence_level=0.95, dependence=1.0):
+    def estimate(
+        self, *, is_share=True, confidence_level=0.95, dependence=1.0, always=False
+    ):
         """Return the MeanEstimate.
 
         `dependence` is a factor of the variance, for labels that depend on each other.
+        `always` uses a proxy that explains nothing.
         """
         if not 0 < confidence_level < 1:
             raise ValueError(
@@ -401,7 +405,7 @@ class Sample:
         about |= {"is_share": is_share, "confidence_level": confidence_level}
         if self.n < MIN_LABELS and self.n != self.n_pool:
             return MeanEstimate(None, None, **about)
-        value, ratio = self.find_best()
+        value, ratio = self.find_best(always)
         spread = self._spread(value, is_share)
         simple = 1 / self.n - (1 / self.n_pool if self.n_pool else 0)
         if self.draw_proba is not None and spread and simple:

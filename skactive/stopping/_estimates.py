@@ -189,7 +189,9 @@ def estimate_accuracy(correct, confidence=None, rest_confidence=()):
         proxies = confidence, np.concatenate([confidence, rest_confidence])
     dependence = _DEPENDENCE_OF_ALL if confidence is None else _DEPENDENCE
     sample = Sample(correct, *proxies, finite=False)
-    found = sample.estimate(dependence=dependence)
+    # The other labels were chosen when the audited ones were known. So models without
+    # an audited item are less accurate there, and less confident.
+    found = sample.estimate(dependence=dependence, always=True)
     return found.value, found.interval
 
 
