@@ -178,69 +178,105 @@ def estimate_quality(
             f"{truth.shape}."
         )
     right = (truth == guess).all(axis=1).astype(float)
-    confidence, pool_confidence = (
-        None if p is None else _find_confidence(name, p, len(names), several)
+    beliefs = [
+        None if p is None else _check_proba(name, p, len(names))
         for name, p in (("proba", proba), ("pool_proba", pool_proba))
+    ]
+    confidence, pool_confidence = (
+        None if p is None else _find_confidence(p, several) for p in beliefs
     )
+    proxies = None, None
     if pool_confidence is not None:
-        sample = Sample(right, confidence, pool_confidence, n_pool, draw_proba)
-    else:
-        sample = Sample(right, None, None, n_pool, draw_proba)
-    level = confidence_level
-    accuracy = sample.estimate(confidence_level=level)
-    both, either = truth * guess, np.maximum(truth, guess)
+        proxies = confidence, pool_confidence
+    sample, level = Sample(right, *proxies, n_pool, draw_proba), confidence_level
+    accuracy = sample.estimate(confidence_level=level, always=True)
+    parts = np.stack([truth * guess, guess, truth, np.maximum(truth, guess)])
+    expected = None
+    if pool_proba is not None:
+        expected = [_expect_parts(p, several) for p in beliefs]
+
+    def rate(part, whole, chosen, **options):
+        """Return the ratio of two parts for some classes."""
+        both = parts[[part, whole]][:, :, chosen].sum(axis=2)
+        proxy = None
+        if expected is not None:
+            proxy = [x[[part, whole]][:, :, chosen].sum(axis=2).T for x in expected]
+        return _share_among(sample, *both, level, proxy, **options)
+
     by_class = {
         name: ClassQuality(
-            _share_among(sample, both[:, j], guess[:, j], level),
-            _share_among(sample, both[:, j], truth[:, j], level),
-            _share_among(sample, both[:, j], either[:, j], level, f1_of),
+            rate(_BOTH, _GUESS, [j]),
+            rate(_BOTH, _TRUTH, [j]),
+            rate(_BOTH, _EITHER, [j], transform=f1_of),
         )
         for j, name in enumerate(names)
     }
+    known = [j for j in range(len(names)) if parts[_EITHER][:, j].any()]
+    scores = [rate(_BOTH, _EITHER, [j], transform=f1_of, least=1) for j in known]
     micro = accuracy
     if several:
-        sums = both.sum(axis=1), either.sum(axis=1)
-        micro = _share_among(sample, *sums, level, f1_of)
-    confusion = None if several else (truth.T @ guess).astype(int)
+        micro = rate(_BOTH, _EITHER, [*range(len(names))], transform=f1_of)
     return QualityEstimate(
         accuracy,
         micro,
-        _average_f1(sample, both, either, level),
+        _average_f1(sample, parts[_BOTH][:, known], (truth + guess)[:, known], scores),
         _find_overconfidence(sample, confidence, pool_confidence, accuracy, level),
         by_class,
-        confusion,
+        None if several else (truth.T @ guess).astype(int),
     )
 
 
-def _find_confidence(name, proba, k, several):
-    """Return the probability (n,) that the most likely labels are right."""
+# Parts of a pool for a class: items in it and predicted to be, and so on.
+_BOTH, _GUESS, _TRUTH, _EITHER = range(4)
+
+
+def _check_proba(name, proba, k):
     proba = as_numbers(name, proba, 2)
     if proba.shape[1] != k:
         raise ValueError(
             f"'{name}' must have a column for each of the {k} classes, got an array of "
             f"shape {proba.shape}. Name all classes with 'classes'."
         )
+    return proba
+
+
+def _find_confidence(proba, several):
+    """Return the probability (n,) that the most likely labels are right."""
     return np.maximum(proba, 1 - proba).prod(axis=1) if several else proba.max(axis=1)
 
 
-def _share_among(sample, part, whole, level, transform=float, least=MIN_LABELS):
+def _expect_parts(proba, several):
+    """Return the probabilities (4, n, k) of the parts, for the most likely labels."""
+    guess = proba > 0.5
+    if not several:
+        guess = np.arange(proba.shape[1]) == proba.argmax(axis=1)[:, None]
+    return np.stack([guess * proba, guess, proba, np.maximum(guess, proba)])
+
+
+def _share_among(sample, part, whole, level, proxy, transform=float, least=MIN_LABELS):
     """Return the MeanEstimate of the ratio of two counts (n,) in the pool.
 
-    The effective number of items is that of equal outcomes with the weights of the
-    sample, times the ratio of the variance to it, to which one item is added that the
-    weights do not explain.
+    `proxy` are the expected counts (., 2) in the sample and in the pool, or None. The
+    effective number of items is that of equal outcomes with the weights of the sample,
+    times the ratio of the variance to it, to which one item is added that is not
+    explained.
     """
     n = int((whole > 0).sum())
     about = {"n_labels": n, "n_pool": sample.n_pool, "confidence_level": level}
     if n < least:
         return MeanEstimate(None, None, **about)
+    f, mean = np.empty((sample.n, 0)), np.empty(0)
+    if proxy is not None and sample.n > 5:
+        f, mean = proxy[0], proxy[1].mean(axis=0)
+    (value, left), (total, right) = (sample.fit(x, f, mean) for x in (part, whole))
     weights = sample.item_weights * whole
-    total = weights.sum()
-    share = float(np.clip(sample.item_weights @ part / total, 0, 1))
-    left = 1.0 if sample.n_pool is None else 1 - sample.n / sample.n_pool
-    inverse = np.square(weights).sum() / total**2 * left
+    share = float(np.clip(value / total if total > 0 else 0, 0, 1))
+    inverse = np.square(weights).sum() / weights.sum() ** 2
+    if sample.n_pool is not None:
+        inverse *= 1 - sample.n / sample.n_pool
     if 0 < share < 1 and inverse:
-        variance = _variance_of(sample, (part - share * whole) / total)
+        residuals = (left - share * right) * (1 - sample.weights)
+        variance = sample.variance(residuals) / weights.sum() ** 2
         ratio = variance / (share * (1 - share) * inverse)
         inverse *= (ratio * n + 1) / (n + 1)
     size = 1 / inverse if inverse else np.inf
@@ -257,33 +293,28 @@ def _variance_of(sample, x):
     return sample.variance(terms - sample.weights @ terms)
 
 
-def _average_f1(sample, both, either, level):
-    """Return the MeanEstimate of the macro F1 score.
+def _average_f1(sample, both, sums, scores):
+    """Return the MeanEstimate of the macro F1 score from those of the classes.
 
-    `both` (n, k) are items in a class and predicted to be, and `either` (n, k) those in
-    one of these sets. The limits of the classes are combined by their squared
-    distances (MOVER), times the ratio of the variance to that of classes that do not
-    depend on each other.
+    `both` (n, k) are items in a class and predicted to be, and `sums` (n, k) the sizes
+    of these sets. The limits of the classes are combined by their squared distances
+    (MOVER), times the ratio of the variance to that of classes that do not depend on
+    each other.
     """
+    level = scores[0].confidence_level if scores else 0.95
     about = {"n_labels": sample.n, "n_pool": sample.n_pool, "confidence_level": level}
-    known = np.flatnonzero(either.any(axis=0))
-    if sample.n < MIN_LABELS or not len(known):
+    if sample.n < MIN_LABELS or not scores:
         return MeanEstimate(None, None, **about)
-    found = [
-        _share_among(sample, both[:, j], either[:, j], level, f1_of, least=1)
-        for j in known
-    ]
-    scores = np.array([one.value for one in found])
-    both, sums = both[:, known], (both + either)[:, known]
-    influence = (2 * both - scores * sums) / (sample.item_weights @ sums)
+    values = np.array([one.value for one in scores])
+    influence = (2 * both - values * sums) / (sample.item_weights @ sums)
     single = sum(_variance_of(sample, x) for x in influence.T)
     ratio = _variance_of(sample, influence.sum(axis=1)) / single if single else 1.0
-    low, high = np.transpose([one.interval for one in found])
+    low, high = np.transpose([one.interval for one in scores])
     below, above = (
-        float(np.sqrt(ratio * np.square(scores - limit).sum()) / len(found))
+        float(np.sqrt(ratio * np.square(values - limit).sum()) / len(scores))
         for limit in (low, high)
     )
-    value = float(scores.mean())
+    value = float(values.mean())
     interval = max(0.0, value - below), min(1.0, value + above)
     return MeanEstimate(value, interval, effective_size=float(sample.n), **about)
 
