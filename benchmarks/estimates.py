@@ -2,7 +2,8 @@
 
 Texts of six data sets and of three with the answers of language models are encoded
 once. A session labels texts by a strategy and trains a logistic regression; then random
-audits of it are drawn. Run from the repository:
+audits of it are drawn. In other sessions, a strategy and an audit draw in turns. Run
+from the repository:
 
     python benchmarks/estimates.py --cache FOLDER --output docs/results/estimates.json
 
@@ -25,7 +26,12 @@ from sklearn.metrics import precision_recall_fscore_support
 from sklearn.model_selection import KFold
 
 from skactive import ActiveLearner
-from skactive.estimation import estimate_prevalence, estimate_quality, estimate_share
+from skactive.estimation import (
+    MeanEstimate,
+    estimate_prevalence,
+    estimate_quality,
+    estimate_share,
+)
 from skactive.stopping import estimate_accuracy
 
 SETS = (
@@ -36,6 +42,7 @@ MACHINES = ("llm_emotion", "llm_ibc", "llm_semeval_stance")
 SIZES = (40, 100, 300)
 LEAST, MOST = 0.02, 0.6  # shares of the classes that are reported
 N_QUERIED = 100
+PARTS = ("precision", "recall", "F1")
 
 
 def read(name):
@@ -110,13 +117,14 @@ class Tally:
 
     def __init__(self):
         self.covered, self.worth = defaultdict(list), defaultdict(list)
-        self.widths = defaultdict(list)
+        self.widths, self.errors = defaultdict(list), defaultdict(list)
 
     def add(self, key, found, truth, plain=None):
         """Add a MeanEstimate, if it has a value."""
         if found is None or found.value is None:
             return
         low, high = found.interval
+        self.errors[key].append(found.value - truth)
         self.covered[key].append(low - 1e-9 <= truth <= high + 1e-9)
         self.worth[key].append(found.effective_size / max(found.n_labels, 1))
         if plain is not None and plain.value is not None:
@@ -130,6 +138,7 @@ class Tally:
                 "coverage": float(np.mean(hits)),
                 "worth": float(np.median(self.worth[key])),
                 "least": float(np.min(self.worth[key])),
+                "error": float(np.mean(self.errors[key])),
                 "width": float(np.median(self.widths[key] or [np.nan])),
             }
             for key, hits in self.covered.items()
@@ -179,29 +188,73 @@ def audit(tally, name, y, proba, rng, n, design):
         tally.add((*key, "F1"), one.f1, f1[j])
 
 
-def audit_jointly(tally, name, X, y, queried, rng, n):
-    """Draw an audit that the model learns from, too, as in a session."""
-    k = int(y.max()) + 1
-    drawn = rng.choice(len(y), n, replace=False)
-    rows = np.union1d(queried, drawn)
-    proba = predict_all(X, y, rows, k, seed=int(rng.integers(1000)))
-    shares = np.bincount(y, minlength=k) / len(y)
-    found = estimate_prevalence(
-        y[drawn], proba[drawn], proba, classes=list(range(k))
-    ).estimates
-    for j in np.flatnonzero((shares >= LEAST) & (shares <= MOST)):
-        plain = estimate_share(y[drawn] == j, n_pool=len(y))
-        tally.add(("joint", name, n, "share"), found[None, j], shares[j], plain)
-    right = proba.argmax(axis=1) == y
-    rest = np.setdiff1d(np.arange(len(y)), rows)
-    confidence = proba.max(axis=1)
-    _, (low, high) = estimate_accuracy(
+def label_with_audit(X, y, strategy, seed):
+    """Return the labeled rows and the audited ones of a session.
+
+    The audit draws every third or fifth text, in a random order of the pool; labeled
+    texts that come next in this order are audited without a draw.
+    """
+    rng = np.random.default_rng(seed)
+    order, every = rng.permutation(len(y)).tolist(), int(rng.choice([3, 5]))
+    n_labels, size = int(rng.choice([160, 240])), 20 // every
+    rows = rng.choice(len(y), 10, replace=False).tolist()
+    while len(np.unique(y[rows])) < 2:
+        rows.append(int(rng.integers(len(y))))
+    learner = ActiveLearner(
+        LogisticRegression(C=10), strategy, batch_size=20 - size, random_state=seed
+    )
+    learner.fit(X[rows], y[rows])
+    place = 0
+    while len(rows) < n_labels:
+        drawn = []
+        while len(drawn) < size:
+            drawn += [order[place]] if order[place] not in rows else []
+            place += 1
+        left = np.setdiff1d(np.arange(len(y)), rows + drawn)
+        asked = [*drawn, *learner.query(X, candidates=left).tolist()]
+        learner.teach(X[asked], y[asked])
+        rows += asked
+    while order[place] in rows:
+        place += 1
+    return np.array(rows), np.array(order[:place])
+
+
+def audit_in_session(tally, name, X, y, strategy, seed):
+    """Audit a session while a strategy chooses, and add its estimates to a tally."""
+    k, n_pool = int(y.max()) + 1, len(y)
+    rows, drawn = label_with_audit(X, y, strategy, seed)
+    proba = predict_all(X, y, rows, k, seed=seed)
+    predicted, classes = proba.argmax(axis=1), list(range(k))
+    shares = np.bincount(y, minlength=k) / n_pool
+    both = proba[drawn], proba
+    found = estimate_prevalence(y[drawn], *both, classes=classes).estimates
+    measured = precision_recall_fscore_support(
+        y, predicted, labels=classes, zero_division=0
+    )
+    for way, options in (("session", both), ("session, labels alone", ())):
+        quality = estimate_quality(
+            y[drawn], predicted[drawn], *options, classes=classes
+        )
+        key = (way, name, 0)
+        tally.add((*key, "accuracy"), quality.accuracy, np.mean(predicted == y))
+        if len(np.unique(np.r_[y[drawn], predicted[drawn]])) == k:
+            tally.add((*key, "macro F1"), quality.macro_f1, measured[2].mean())
+        for j in np.flatnonzero((shares >= LEAST) & (shares <= MOST)):
+            one = quality.classes[j]
+            parts = zip((one.precision, one.recall, one.f1), measured[:3], strict=True)
+            for part, (estimate, truth) in zip(PARTS, parts, strict=True):
+                tally.add((*key, part), estimate, truth[j])
+            if options:
+                plain = estimate_share(y[drawn] == j, n_pool=n_pool)
+                tally.add((*key, "share"), found[None, j], shares[j], plain)
+    right, confidence = predicted == y, proba.max(axis=1)
+    rest = np.setdiff1d(np.arange(n_pool), rows)
+    value, interval = estimate_accuracy(
         right[drawn], confidence[drawn], confidence[rest]
     )
-    tally.covered["joint", name, n, "accuracy"].append(
-        low <= right[rest].mean() <= high
-    )
-    tally.worth["joint", name, n, "accuracy"].append(1.0)
+    estimate = MeanEstimate(value, interval, len(drawn), effective_size=len(drawn))
+    key = ("session", name, 0, "accuracy of the rest")
+    tally.add(key, estimate, right[rest].mean())
 
 
 def follow(tally, name, y, proba, rng, n):
@@ -219,7 +272,6 @@ def follow(tally, name, y, proba, rng, n):
         truth = np.mean(predicted == y)
         way = "shown" if shown else "blind"
         tally.add((way, name, n, "accuracy"), found, truth)
-        tally.widths[way, name, n, "accuracy"].append(found.value - truth)
 
 
 def audit_machines(tally, name, rng, n, n_draws):
@@ -282,8 +334,8 @@ def main():
                             audit(tally, name, y, proba, rng, n, design)
                     for _ in range(4 * options.draws):
                         follow(tally, name, y, proba, rng, n)
-                for _ in range(options.draws // 3 + 1):
-                    audit_jointly(tally, name, X, y, queried, rng, 100)
+            for seed in range(options.draws):
+                audit_in_session(tally, name, X, y, strategy, seed)
         print(
             name, f"{time.process_time() - began:.0f} s of processor time", flush=True
         )

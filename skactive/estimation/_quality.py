@@ -134,8 +134,9 @@ def estimate_quality(
         one is the confidence; for several classes per item, it is the probability that
         all columns are right.
     pool_proba : array-like of shape (n_pool, k), default=None
-        The same for all items of the pool, with the sample. The accuracy is then
-        estimated with the confidence as proxy.
+        The same for all items of the pool, with the sample. All measures then use the
+        probabilities as proxies, also where these explain little: the audit of a
+        session is not like the other texts, as the strategy knew it.
     classes : list of length k, default=None
         The classes. Defaults to the sorted labels and predictions.
     n_pool : int, default=None
@@ -155,8 +156,9 @@ def estimate_quality(
     -----
     Precision and recall are shares among the items that are predicted to be in a class,
     or in it. The F1 score is 2 J / (1 + J) for the share J of the items in both sets
-    among those in either. These shares have Wilson's interval, for an effective number
-    of items with `draw_proba`. Their intervals are combined for the macro F1 score
+    among those in either. With `pool_proba`, both counts of such a share are predicted
+    for the pool by least squares on their probabilities. The interval is Wilson's for
+    an effective number of items. The intervals are combined for the macro F1 score
     (MOVER, by G. Y. Zou and A. Donner 2008).
 
     Examples

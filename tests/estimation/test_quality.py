@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.metrics import confusion_matrix, f1_score, precision_recall_fscore_support
+from statsmodels.api import OLS, add_constant
 from statsmodels.stats.proportion import proportion_confint
 
 from skactive.estimation import estimate_quality, estimate_share
@@ -125,3 +126,35 @@ def test_few_items_have_no_value():
 def test_shapes_must_agree():
     with pytest.raises(ValueError, match="'predicted' must have the shape of 'y'"):
         estimate_quality(["a", "b"], ["a"])
+
+
+def test_recall_compares_sample_and_pool_oracle():
+    # Both counts of the ratio are predicted at the means of the pool.
+    y, predicted, proba = make_pool()
+    rows = np.random.default_rng(0).choice(2000, 200, replace=False)
+    found = estimate_quality(y[rows], predicted[rows], proba[rows], proba)
+    guess = predicted == "idea"
+    expected = np.column_stack([guess * proba[:, 1], proba[:, 1]])
+    at = [1, *expected.mean(axis=0)]
+    counts = []
+    for part in ((y == "idea") & guess, y == "idea"):
+        fitted = OLS(part[rows].astype(float), add_constant(expected[rows])).fit()
+        counts.append(fitted.predict(at)[0])
+    recall = found.classes["idea"].recall
+    assert recall.value == pytest.approx(counts[0] / counts[1])
+
+
+def test_a_sample_of_easy_texts_is_corrected():
+    # In a session the audit is harder than the pool, as the other labels are chosen.
+    y, predicted, proba = make_pool()
+    confidence = proba.max(axis=1)
+    rng, truth = np.random.default_rng(0), np.mean(y == predicted)
+    plain, assisted = [], []
+    for _ in range(40):
+        rows = np.argsort(rng.exponential(size=2000) / confidence**2)[:150]
+        both = proba[rows], proba
+        for found, options in ((plain, ()), (assisted, both)):
+            quality = estimate_quality(y[rows], predicted[rows], *options)
+            found.append(quality.accuracy.value - truth)
+    assert np.mean(plain) > 0.04
+    assert abs(np.mean(assisted)) < 0.02
