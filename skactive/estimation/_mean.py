@@ -216,7 +216,7 @@ def estimate_share(
     >>> rows = rng.choice(2000, 100, replace=False)
     >>> estimate = estimate_share(truth[rows], predicted[rows], predicted)
     >>> print(estimate)
-    24.7 % (18.9 to 31.5 %), from 100 labels that count as 173 of 2,000 texts
+    24.7 % (18.9 to 31.6 %), from 100 labels that count as 169 of 2,000 texts
     >>> print(f"{estimate.counted:.1%}, in truth {truth.mean():.1%}")
     29.5%, in truth 25.4%
     """
@@ -366,8 +366,8 @@ class Sample:
         not explain is added for each of its columns: a proxy without an error among few
         labels is not perfect. For shares it is the label that is the furthest from the
         mean, such as one more item of a rare class, as errors there can be few and
-        large. docs/results/estimates.md has the coverage. A proxy
-        that explains nothing is used `always` or not at all.
+        large. docs/results/estimates.md has the coverage. A proxy that explains nothing
+        is used `always` or not at all.
         """
         p = self.proxy.shape[1]
         columns = [[j] for j in range(p)] + ([[*range(p)]] if p > 1 else [])

@@ -143,7 +143,7 @@ def estimate_prevalence(
     >>> rows = rng.choice(2000, 120, replace=False)
     >>> found = estimate_prevalence(truth[rows], proba[rows], proba)
     >>> print(found.estimates[None, "bug"])
-    28.3 % (23.8 to 33.2 %), from 120 labels that count as 335 of 2,000 texts
+    28.3 % (23.8 to 33.3 %), from 120 labels that count as 328 of 2,000 texts
     """
     names, y = as_indicators("labels", labels, classes)
     f, pool = _check_proba(proba, pool_proba, len(names))
