@@ -1,7 +1,7 @@
 """How good predictions are, in all and for each class, from labels of a sample."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -179,51 +179,27 @@ def estimate_quality(
             f"'predicted' must have the shape of 'y', got {guess.shape} and "
             f"{truth.shape}."
         )
-    right = (truth == guess).all(axis=1).astype(float)
     beliefs = [
         None if p is None else _check_proba(name, p, len(names))
         for name, p in (("proba", proba), ("pool_proba", pool_proba))
     ]
-    confidence, pool_confidence = (
-        None if p is None else _find_confidence(p, several) for p in beliefs
-    )
-    proxies = None, None
-    if pool_confidence is not None:
-        proxies = confidence, pool_confidence
-    sample, level = Sample(right, *proxies, n_pool, draw_proba), confidence_level
-    accuracy = sample.estimate(confidence_level=level, always=True)
-    parts = np.stack([truth * guess, guess, truth, np.maximum(truth, guess)])
-    expected = None
-    if pool_proba is not None:
-        expected = [_expect_parts(p, several) for p in beliefs]
-
-    def rate(part, whole, chosen, **options):
-        """Return the ratio of two parts for some classes."""
-        both = parts[[part, whole]][:, :, chosen].sum(axis=2)
-        proxy = None
-        if expected is not None:
-            proxy = [x[[part, whole]][:, :, chosen].sum(axis=2).T for x in expected]
-        return _share_among(sample, *both, level, proxy, **options)
-
-    by_class = {
-        name: ClassQuality(
-            rate(_BOTH, _GUESS, [j]),
-            rate(_BOTH, _TRUTH, [j]),
-            rate(_BOTH, _EITHER, [j], transform=f1_of),
-        )
-        for j, name in enumerate(names)
-    }
-    known = [j for j in range(len(names)) if parts[_EITHER][:, j].any()]
-    scores = [rate(_BOTH, _EITHER, [j], transform=f1_of, least=1) for j in known]
-    micro = accuracy
-    if several:
-        micro = rate(_BOTH, _EITHER, [*range(len(names))], transform=f1_of)
+    sure = [None if p is None else _find_confidence(p, several) for p in beliefs]
+    right, proxies = (truth == guess).all(axis=1), sure if sure[1] is not None else ()
+    sample = Sample(right, *proxies, n_pool=n_pool, draw_proba=draw_proba)
+    accuracy = sample.estimate(confidence_level=confidence_level, always=True)
+    rates = _Rates(sample, truth, guess, beliefs, several, confidence_level)
+    every = [[j] for j in range(len(names))]
     return QualityEstimate(
         accuracy,
-        micro,
-        _average_f1(sample, parts[_BOTH][:, known], (truth + guess)[:, known], scores),
-        _find_overconfidence(sample, confidence, pool_confidence, accuracy, level),
-        by_class,
+        rates.f1([*range(len(names))]) if several else accuracy,
+        rates.average_f1(every),
+        _find_overconfidence(sample, *sure, accuracy),
+        {
+            name: ClassQuality(
+                rates.find(_GUESS, j), rates.find(_TRUTH, j), rates.f1(j)
+            )
+            for name, j in zip(names, every, strict=True)
+        },
         None if several else (truth.T @ guess).astype(int),
     )
 
@@ -255,38 +231,96 @@ def _expect_parts(proba, several):
     return np.stack([guess * proba, guess, proba, np.maximum(guess, proba)])
 
 
-def _share_among(sample, part, whole, level, proxy, transform=float, least=MIN_LABELS):
-    """Return the MeanEstimate of the ratio of two counts (n,) in the pool.
+class _Rates:
+    """Ratios of two parts of a pool, with intervals.
 
-    `proxy` are the expected counts (., 2) in the sample and in the pool, or None. The
-    effective number of items is that of equal outcomes with the weights of the sample,
-    times the ratio of the variance to it, to which one item is added that is not
-    explained.
+    `parts` (4, n, k) are those of the sample, and `expected` their probabilities in the
+    sample and in the pool, or None.
     """
-    n = int((whole > 0).sum())
-    about = {"n_labels": n, "n_pool": sample.n_pool, "confidence_level": level}
-    if n < least:
-        return MeanEstimate(None, None, **about)
-    f, mean = np.empty((sample.n, 0)), np.empty(0)
-    if proxy is not None and sample.n > 5:
-        f, mean = proxy[0], proxy[1].mean(axis=0)
-    (value, left), (total, right) = (sample.fit(x, f, mean) for x in (part, whole))
-    weights = sample.item_weights * whole
-    share = float(np.clip(value / total if total > 0 else 0, 0, 1))
-    inverse = np.square(weights).sum() / weights.sum() ** 2
-    if sample.n_pool is not None:
-        inverse *= 1 - sample.n / sample.n_pool
-    if 0 < share < 1 and inverse:
-        residuals = (left - share * right) * (1 - sample.weights)
-        variance = sample.variance(residuals) / weights.sum() ** 2
-        ratio = variance / (share * (1 - share) * inverse)
-        inverse *= (ratio * n + 1) / (n + 1)
-    size = 1 / inverse if inverse else np.inf
-    low, high = interval_of_share(share, size, level)
-    interval = float(transform(low)), float(transform(high))
-    return MeanEstimate(
-        float(transform(share)), interval, effective_size=float(n), **about
-    )
+
+    def __init__(self, sample, truth, guess, beliefs, several, level):
+        self._sample, self._level = sample, level
+        either = np.maximum(truth, guess)
+        self._parts, self._expected = (
+            np.stack([truth * guess, guess, truth, either]),
+            [],
+        )
+        if beliefs[1] is not None:
+            self._expected = [_expect_parts(p, several) for p in beliefs]
+
+    def f1(self, chosen, least=MIN_LABELS):
+        """Return the MeanEstimate of the F1 score of some classes together."""
+        return self.find(_EITHER, chosen, f1_of, least)
+
+    def find(self, whole, chosen, transform=float, least=MIN_LABELS):
+        """Return the MeanEstimate of the share of `_BOTH` in another part.
+
+        The effective number of items is that of equal outcomes with the weights of the
+        sample, times the ratio of the variance to it, to which one item is added that
+        is not explained.
+        """
+        sample = self._sample
+        part, total, *expected = self._sum([_BOTH, whole], chosen)
+        n = int((total > 0).sum())
+        about = {"n_labels": n, "n_pool": sample.n_pool}
+        about["confidence_level"] = self._level
+        if n < least:
+            return MeanEstimate(None, None, **about)
+        f, mean = np.empty((sample.n, 0)), np.empty(0)
+        if expected and sample.n > 5:
+            f, mean = expected[0], expected[1].mean(axis=0)
+        (value, left), (size, right) = (sample.fit(x, f, mean) for x in (part, total))
+        share = float(np.clip(value / size if size > 0 else 0, 0, 1))
+        weights = sample.item_weights * total
+        inverse = np.square(weights).sum() / weights.sum() ** 2
+        if sample.n_pool is not None:
+            inverse *= 1 - sample.n / sample.n_pool
+        if 0 < share < 1 and inverse:
+            residuals = (left - share * right) * (1 - sample.weights)
+            variance = sample.variance(residuals) / weights.sum() ** 2
+            ratio = variance / (share * (1 - share) * inverse)
+            inverse *= (ratio * n + 1) / (n + 1)
+        size = 1 / inverse if inverse else np.inf
+        limits = interval_of_share(share, size, self._level)
+        interval = tuple(float(transform(x)) for x in limits)
+        share = float(transform(share))
+        return MeanEstimate(share, interval, effective_size=float(n), **about)
+
+    def _sum(self, chosen_parts, chosen):
+        """Return parts (n,) of some classes, and their probabilities (., 2)."""
+        found = [
+            x[chosen_parts][:, :, chosen].sum(axis=2)
+            for x in (self._parts, *self._expected)
+        ]
+        return [*found[0], *(x.T for x in found[1:])]
+
+    def average_f1(self, classes):
+        """Return the MeanEstimate of the macro F1 score.
+
+        The limits of the classes are combined by their squared distances (MOVER), times
+        the ratio of the variance to that of classes that do not depend on each other.
+        """
+        sample = self._sample
+        about = {"n_labels": sample.n, "n_pool": sample.n_pool}
+        about["confidence_level"] = self._level
+        scores = [self.f1(j, least=1) for j in classes]
+        known = [j for j, one in enumerate(scores) if one.value is not None]
+        if sample.n < MIN_LABELS or not known:
+            return MeanEstimate(None, None, **about)
+        scores = [scores[j] for j in known]
+        values = np.array([one.value for one in scores])
+        both, guess, truth, _ = self._parts[:, :, known]
+        sums = guess + truth
+        influence = (2 * both - values * sums) / (sample.item_weights @ sums)
+        single = sum(_variance_of(sample, x) for x in influence.T)
+        ratio = _variance_of(sample, influence.sum(axis=1)) / single if single else 1.0
+        below, above = (
+            float(np.sqrt(ratio * np.square(values - limit).sum()) / len(scores))
+            for limit in np.transpose([one.interval for one in scores])
+        )
+        value = float(values.mean())
+        interval = max(0.0, value - below), min(1.0, value + above)
+        return MeanEstimate(value, interval, effective_size=float(sample.n), **about)
 
 
 def _variance_of(sample, x):
@@ -295,48 +329,16 @@ def _variance_of(sample, x):
     return sample.variance(terms - sample.weights @ terms)
 
 
-def _average_f1(sample, both, sums, scores):
-    """Return the MeanEstimate of the macro F1 score from those of the classes.
-
-    `both` (n, k) are items in a class and predicted to be, and `sums` (n, k) the sizes
-    of these sets. The limits of the classes are combined by their squared distances
-    (MOVER), times the ratio of the variance to that of classes that do not depend on
-    each other.
-    """
-    level = scores[0].confidence_level if scores else 0.95
-    about = {"n_labels": sample.n, "n_pool": sample.n_pool, "confidence_level": level}
-    if sample.n < MIN_LABELS or not scores:
-        return MeanEstimate(None, None, **about)
-    values = np.array([one.value for one in scores])
-    influence = (2 * both - values * sums) / (sample.item_weights @ sums)
-    single = sum(_variance_of(sample, x) for x in influence.T)
-    ratio = _variance_of(sample, influence.sum(axis=1)) / single if single else 1.0
-    low, high = np.transpose([one.interval for one in scores])
-    below, above = (
-        float(np.sqrt(ratio * np.square(values - limit).sum()) / len(scores))
-        for limit in (low, high)
-    )
-    value = float(values.mean())
-    interval = max(0.0, value - below), min(1.0, value + above)
-    return MeanEstimate(value, interval, effective_size=float(sample.n), **about)
-
-
-def _find_overconfidence(sample, confidence, pool_confidence, accuracy, level):
+def _find_overconfidence(sample, confidence, pool_confidence, accuracy):
     """Return the MeanEstimate of the mean confidence minus the accuracy, or None."""
     if confidence is None or accuracy.value is None:
         return None
+    level = accuracy.confidence_level
     if pool_confidence is None:
-        gap = as_numbers("confidence", confidence) - sample.y
-        gaps = Sample(gap, None, None, sample.n_pool, sample.draw_proba)
+        gap = confidence - sample.y
+        gaps = Sample(gap, n_pool=sample.n_pool, draw_proba=sample.draw_proba)
         return gaps.estimate(is_share=False, confidence_level=level)
     mean = float(np.mean(pool_confidence))
     low, high = accuracy.interval
-    return MeanEstimate(
-        mean - accuracy.value,
-        (mean - high, mean - low),
-        accuracy.n_labels,
-        accuracy.n_pool,
-        accuracy.effective_size,
-        is_share=False,
-        confidence_level=level,
-    )
+    changed = {"value": mean - accuracy.value, "interval": (mean - high, mean - low)}
+    return replace(accuracy, is_share=False, counted=None, **changed)
