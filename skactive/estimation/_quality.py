@@ -260,31 +260,36 @@ class _Rates:
         is not explained.
         """
         sample = self._sample
-        part, total, *expected = self._sum([_BOTH, whole], chosen)
+        share, residuals, total = self._estimate(whole, chosen)
         n = int((total > 0).sum())
         about = {"n_labels": n, "n_pool": sample.n_pool}
         about["confidence_level"] = self._level
         if n < least:
             return MeanEstimate(None, None, **about)
-        f, mean = np.empty((sample.n, 0)), np.empty(0)
-        if expected and sample.n > 5:
-            f, mean = expected[0], expected[1].mean(axis=0)
-        (value, left), (size, right) = (sample.fit(x, f, mean) for x in (part, total))
-        share = float(np.clip(value / size if size > 0 else 0, 0, 1))
         weights = sample.item_weights * total
         inverse = np.square(weights).sum() / weights.sum() ** 2
         if sample.n_pool is not None:
             inverse *= 1 - sample.n / sample.n_pool
         if 0 < share < 1 and inverse:
-            residuals = (left - share * right) * (1 - sample.weights)
-            variance = sample.variance(residuals) / weights.sum() ** 2
-            ratio = variance / (share * (1 - share) * inverse)
+            ratio = sample.variance(residuals) / (share * (1 - share) * inverse)
             inverse *= (ratio * n + 1) / (n + 1)
         size = 1 / inverse if inverse else np.inf
         limits = interval_of_share(share, size, self._level)
         interval = tuple(float(transform(x)) for x in limits)
         share = float(transform(share))
         return MeanEstimate(share, interval, effective_size=float(n), **about)
+
+    def _estimate(self, whole, chosen):
+        """Return the share of `_BOTH` in another part, its residuals and the part."""
+        sample = self._sample
+        part, total, *expected = self._sum([_BOTH, whole], chosen)
+        f, mean = np.empty((sample.n, 0)), np.empty(0)
+        if expected and sample.n > 5:
+            f, mean = expected[0], expected[1].mean(axis=0)
+        (value, left), (size, right) = (sample.fit(x, f, mean) for x in (part, total))
+        share = float(np.clip(value / size if size > 0 else 0, 0, 1))
+        residuals = (left - share * right) * (1 - sample.weights)
+        return share, residuals / max(sample.item_weights @ total, 1e-9), total
 
     def _sum(self, chosen_parts, chosen):
         """Return parts (n,) of some classes, and their probabilities (., 2)."""
@@ -309,11 +314,10 @@ class _Rates:
             return MeanEstimate(None, None, **about)
         scores = [scores[j] for j in known]
         values = np.array([one.value for one in scores])
-        both, guess, truth, _ = self._parts[:, :, known]
-        sums = guess + truth
-        influence = (2 * both - values * sums) / (sample.item_weights @ sums)
-        single = sum(_variance_of(sample, x) for x in influence.T)
-        ratio = _variance_of(sample, influence.sum(axis=1)) / single if single else 1.0
+        parts = [self._estimate(_EITHER, classes[j]) for j in known]
+        changes = np.array([2 / (1 + j) ** 2 * residuals for j, residuals, _ in parts])
+        single = sum(map(sample.variance, changes))
+        ratio = sample.variance(changes.sum(axis=0)) / single if single else 1.0
         below, above = (
             float(np.sqrt(ratio * np.square(values - limit).sum()) / len(scores))
             for limit in np.transpose([one.interval for one in scores])
@@ -321,12 +325,6 @@ class _Rates:
         value = float(values.mean())
         interval = max(0.0, value - below), min(1.0, value + above)
         return MeanEstimate(value, interval, effective_size=float(sample.n), **about)
-
-
-def _variance_of(sample, x):
-    """Return the variance of the mean of values (n,), which is estimated."""
-    terms = sample.terms(x)
-    return sample.variance(terms - sample.weights @ terms)
 
 
 def _find_overconfidence(sample, confidence, pool_confidence, accuracy):
