@@ -1,5 +1,6 @@
 """What the answers of a session say about themselves and about the model."""
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +20,7 @@ from .._utils._pipelines import (
 from .._utils._repeatable import one_blas_thread, round_rng
 from .._utils._sklearn import num_samples
 from ..estimation import wilson_interval
+from ..estimation import plan_labels
 from ..linear_model import calibrate
 from ..semi_supervised import SelfTraining
 from ..stopping import (
@@ -33,6 +35,7 @@ _Interval = tuple[float, float]
 _MIN_AUDIT, _MIN_LABELS = 10, 20
 _N_SPLITS = 5
 _MOST_DOUBTS = 100
+_HALF_WIDTH = 0.05  # of the intervals of shares that are planned for
 _MAX_RESIDUAL = 3.0  # median absolute residuals
 _WANTED_PER_CLASS = 10  # labels; so many are also wanted before gains are estimated
 
@@ -283,9 +286,25 @@ class Quality:
             "n_labels": estimate.n_labels,
             "n_audited": estimate.n_audited,
             "curve": self._curve,
-            "gain": describe_gain(estimate),
+            "gain": describe_gain(estimate) + self._plan(),
             "classes": described,
         }
+
+    def _plan(self):
+        """Return how many more labels of the audit make the shares exact enough."""
+        queue, answers = self._session.queue, self._session.state.answers
+        sample, _ = queue.choose_sample(blind=True)
+        if len(sample) < _MIN_AUDIT or self._session.target != "single-label":
+            return ""
+        counts = Counter(key_of(answers[id].label) for id in sample)
+        shares = [count / len(sample) for count in counts.values()]
+        share = min(shares, key=lambda share: abs(share - 0.5))
+        n_pool = len(queue.draws.order)
+        n = plan_labels(_HALF_WIDTH, share=share, n_pool=n_pool) - len(sample)
+        if n < 1:
+            return f"; each share is within {100 * _HALF_WIDTH:g} points"
+        more = f"{n:,} more texts drawn at random"
+        return f"; about {more}: each share within {100 * _HALF_WIDTH:g} points"
 
     def _say(self, n_labels):
         """Return a sentence about the rest of the pool."""

@@ -21,6 +21,7 @@ from sklearn.svm import LinearSVC
 
 from skactive import ActiveLearner
 from skactive.bert import BertFeatures
+from skactive.estimation import plan_labels
 
 from .conftest import TEXTS
 
@@ -511,6 +512,18 @@ def test_what_was_shown_is_the_most_that_was_shown(open_desk):
     assert again.session.state.answers[second].shown == "prediction"
     again.answer(_free(again, 1)[0], "no", "tab")  # of a page from before the restart
     assert [*again.session.state.answers.values()][-1].shown is None
+
+
+def test_quality_says_how_many_random_texts_make_the_shares_exact(open_desk):
+    desk = open_desk(session={"audit_every": 1})
+    _label(desk, 9)
+    assert "drawn at random" not in desk.quality()["gain"]
+    _label(desk, 11)
+    n_yes = sum(label == "yes" for label in desk.session.labels.values())
+    n = plan_labels(0.05, share=n_yes / 20, n_pool=60) - 20
+    expected = f"; about {n} more texts drawn at random: each share within 5 points"
+    assert desk.quality()["gain"].endswith(expected)
+    assert 10 < n <= 40
 
 
 def test_doubtful_answers_of_the_audit_are_not_listed(open_desk):
