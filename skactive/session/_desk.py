@@ -515,10 +515,10 @@ class Desk:
             "sentence" about the rest of the pool; "accuracy", with "interval", or None;
             "n_labels" of the estimate and "n_audited" items of the audit; "curve", a
             list of labels, accuracy and interval for each estimate of this process;
-            "gain", a sentence on more labels; and "classes", with "name", "count", "recall" and
-            "precision", each a share and its interval or None, and "missing", the
-            labels that it should still get. All intervals of classes hold together with
-            95 %.
+            "gain", a sentence on more labels; and "classes", with "name", "count",
+            "recall" and "precision", each a share and its interval or None, and
+            "missing", the labels that it should still get. All intervals of classes
+            hold together with 95 %.
         """
         state = self.state()
         return self._quality.describe(state["classes"], state["n_labeled"])

@@ -19,8 +19,7 @@ from .._utils._pipelines import (
 )
 from .._utils._repeatable import one_blas_thread, round_rng
 from .._utils._sklearn import num_samples
-from ..estimation import wilson_interval
-from ..estimation import plan_labels
+from ..estimation import plan_labels, wilson_interval
 from ..linear_model import calibrate
 from ..semi_supervised import SelfTraining
 from ..stopping import (
