@@ -352,11 +352,12 @@ class Sample:
         weights, z, d = self.weights, self.terms(y), self.terms(proxy) - mean
         value, shift = weights @ z, weights @ d
         z, centered = z - value, d - shift
-        inverse = np.linalg.pinv((centered.T * weights) @ centered)
+        spread = (centered.T * weights) @ centered
+        inverse = np.linalg.pinv(spread, rcond=1e-10, hermitian=True)
         coef = inverse @ (centered.T @ (weights * z))
         leverage = weights * (1 + ((centered @ inverse) * centered).sum(axis=1))
         residuals = z - centered @ coef
-        residuals *= np.sqrt(1 + shift @ inverse @ shift)
+        residuals *= np.sqrt(1 + max(0.0, shift @ inverse @ shift))
         return value - shift @ coef, residuals / np.maximum(1 - leverage, 1e-9)
 
     def find_best(self, always=False):

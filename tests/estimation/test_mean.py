@@ -208,6 +208,19 @@ def test_two_proxies_are_used_where_both_help():
     assert with_noise.effective_size >= one.effective_size
 
 
+@pytest.mark.parametrize("scale", [1.0, 1e-9, 1e9])
+def test_proxies_that_say_the_same_are_used_once(scale):
+    y, f = make_pool()
+    rng = np.random.default_rng(0)
+    noise = 1e-12 * rng.normal(size=(2000, 3))
+    pool = scale * (np.column_stack([f, 0.5 * f, np.ones(2000)]) + noise)
+    rows = rng.choice(2000, 80, replace=False)
+    found = estimate_share(y[rows], pool[rows], pool)
+    one = estimate_share(y[rows], f[rows], f)
+    assert found.value == pytest.approx(one.value, abs=1e-6)
+    assert found.interval == pytest.approx(one.interval, abs=1e-6)
+
+
 def test_a_labeled_pool_is_known():
     y, f = make_pool(50)
     found = estimate_share(y, f, f)
