@@ -617,12 +617,14 @@ def test_words_of_pairs_and_what_cannot_be_left_out(open_desk, monkeypatch):
     desk.session.refit()
     words = desk.explain(9)["words"]
     assert [pairs[9][n][a:b] for n, a, b, _ in words] == ["good", "start", "end", "9"]
-    learner = desk.session.models.newest().learner
+    newest = desk.session.models.newest()
 
     def refuse(X):
         raise ValueError("no features of these texts")
 
-    monkeypatch.setattr(learner, "predict_proba", refuse)
+    # A training in the background can end at any time.
+    monkeypatch.setattr(desk.session.models, "newest", lambda: newest)
+    monkeypatch.setattr(newest.learner, "predict_proba", refuse)
     about = desk.explain(9)
     assert (about["words"], about["error"]) == (
         [],
