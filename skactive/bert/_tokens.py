@@ -79,6 +79,7 @@ def make_reader(checkpoint, max_length):
         with checkpoint.tokenizer_lock:
             own = type(backend).from_str(backend.to_str())
         own.no_truncation()
+        own.no_padding()  # a padded text has places that are no tokens of it
         return own
 
     def count_read(text):

@@ -190,8 +190,8 @@ def open_begun(file, text, label, separator=None, regression=False, show=()):
     if read_manifest(str(project.folder / "session")) is None:
         yield None
         return
+    _open(settings, project, None, {})
     try:
-        _open(settings, project, None, {})
         yield project
     finally:
         project.close()

@@ -3,6 +3,7 @@
 import errno
 import json
 import re
+import shutil
 import threading
 import time
 from pathlib import Path
@@ -18,6 +19,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import LinearSVC
+from tokenizers import Tokenizer
 
 from skactive import ActiveLearner
 from skactive.bert import BertFeatures
@@ -959,10 +961,17 @@ def test_other_columns_of_an_item(open_desk):
         assert item["columns"] == {"author": f"author {item['id']}"}
 
 
-def test_where_the_encoder_stops_reading(open_desk, tiny_bert):
+@pytest.mark.parametrize("pads", [False, True])  # as the tokenizer of MiniLM does
+def test_where_the_encoder_stops_reading(open_desk, tiny_bert, tmp_path, pads):
+    if pads:
+        tokenizer = Tokenizer.from_file(str(Path(tiny_bert, "tokenizer.json")))
+        tokenizer.enable_padding(length=32)
+        tiny_bert = shutil.copytree(tiny_bert, tmp_path / "padded")
+        tokenizer.save(str(tiny_bert / "tokenizer.json"))
+        tiny_bert = str(tiny_bert)
     model = make_pipeline(BertFeatures(tiny_bert, max_length=8), LogisticRegression())
     learner = ActiveLearner(model, random_state=0)
-    texts = ["a film", "a good film and a bad film " * 9, ("é" * 40)]
+    texts = ["a good film", "a good film and a bad film " * 9, ("é" * 40)]
     desk = open_desk(texts, learner=learner, session={"refit": False})
     short, long, _ = (desk.item(id) for id in range(3))
     assert short["read"] is None
