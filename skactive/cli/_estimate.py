@@ -5,16 +5,24 @@ from pathlib import Path
 
 import numpy as np
 
+from .._storage._files import write_atomic
+from .._storage._fingerprint import collect_versions
 from .._utils._labels import is_missing
 from ..datasets import find_label_cells, read_cells, to_indicator, write_table
 from ..estimation import Prevalence, estimate_mean, estimate_prevalence, plan_labels
 from ._label import open_begun
 from ._model import say
 
+_ESTIMATOR = (
+    "Estimator: difference (PPI++) with power tuning, corrected for the finite pool; "
+    "Wilson intervals at the effective size."
+)
 _YES, _NO = {"1", "1.0", "true", "yes"}, {"0", "0.0", "false", "no"}
 
 
-def run_estimate(file, label, out, plan, confidence_level, regression, **columns):
+def run_estimate(
+    file, label, out, card, plan, confidence_level, regression, model, folder, **columns
+):
     """Run the command `estimate`."""
     source, level = Path(file).expanduser(), {"confidence_level": confidence_level}
     if source.is_dir():
@@ -24,7 +32,8 @@ def run_estimate(file, label, out, plan, confidence_level, regression, **columns
         )
     if out is not None and out.suffix.lower() != ".csv":
         raise ValueError(f"argument --out: must end in .csv, got {str(out)!r}.")
-    found = _estimate_project(file, label, regression, level, columns)
+    about = {"model": model, "folder": folder}
+    found, lines = _estimate_project(file, label, regression, level, columns, about)
     if found is None:
         table = SampledTable(source, label, **columns)
         if plan is not None and not table.rows.any():
@@ -34,8 +43,12 @@ def run_estimate(file, label, out, plan, confidence_level, regression, **columns
         table.check()
         say("The labels must be those of a random sample of the rows.")
         estimate = table.estimate_mean if regression else table.estimate_shares
-        found = estimate(level)
+        found, lines = estimate(level), table.describe()
     print(found)
+    if card is not None:
+        versions = ", ".join(f"{x} {v}" for x, v in collect_versions().items() if v)
+        text = "\n".join([*lines, f"Versions: {versions}.", "", str(found), ""])
+        write_atomic(card, text.encode())
     if regression:
         return 0
     if plan is not None:
@@ -46,23 +59,45 @@ def run_estimate(file, label, out, plan, confidence_level, regression, **columns
     return 0
 
 
-def _estimate_project(file, label, regression, level, columns):
-    """Return the estimate of what `skactive label` began for a table, or None."""
+def _estimate_project(file, label, regression, level, columns, about):
+    """Return the estimate of what `skactive label` began for a table, and its card.
+
+    Both are None if it began nothing.
+    """
     text, group = columns["text"], columns["group"]
     path = Path(file).expanduser()
     is_begun = any(path.parent.glob(f"{glob.escape(path.stem)}*.skactive"))
+    is_begun |= about["folder"] is not None
     if not (text and is_begun) or columns["prediction"] or columns["sample"]:
-        return None
-    shown = {"separator": columns["separator"], "show": [group] if group else []}
-    with open_begun(file, text, label, regression=regression, **shown) as project:
+        return None, None
+    about |= {"separator": columns["separator"], "show": group}
+    with open_begun(file, text, label, regression, **about) as project:
         if project is None:
-            return None
+            return None, None
         session, groups = project.session, None
         if group:
             ids = session.state.pool.ids
             groups = [project.find_columns(id)[group] for id in ids]
         say("The sample is the audit of the session.")
-        return session.prevalence(groups, **level)
+        found = session.prevalence(groups, **level)
+        return found, _describe_session(session)
+
+
+def _describe_session(session):
+    """Return how the shares of a session are estimated, lines."""
+    sample, seen = session.queue.choose_sample(blind=True)
+    people = {one.annotator for id in sample for one in session.state.answers[id].given}
+    named = ", ".join(sorted(map(str, people - {None}))) or "without a name"
+    last = session.models.estimator
+    return [
+        f"Sample: simple random, without replacement, of the distinct texts of the "
+        f"pool; {len(sample):,} answers, of {len(session.labels):,} labels.",
+        f"Blind: nothing of a machine was shown before these answers; {len(seen):,} "
+        "others of the audit are left out.",
+        f"Annotators: {named}.",
+        f"Predictions: {last!r}, without the label of each labeled text.",
+        _ESTIMATOR,
+    ]
 
 
 def _plan(found: Prevalence, half_width, level):
@@ -105,6 +140,16 @@ class SampledTable:
         if group:
             cells = self._columns[group]
             self._groups = np.array(["" if is_missing(x) else str(x) for x in cells])
+
+    def describe(self):
+        """Return how the shares are estimated, lines."""
+        names = ", ".join(self._prediction) or "none"
+        return [
+            f"Sample: {int(self.rows.sum()):,} of {len(self.rows):,} rows, said to be "
+            "a simple random sample; what people saw before is not known.",
+            f"Predictions: columns {names}.",
+            _ESTIMATOR,
+        ]
 
     def check(self):
         """Raise a ValueError if there is no sample."""

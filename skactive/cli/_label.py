@@ -167,22 +167,15 @@ def run_label(**options):
 
 
 @contextmanager
-def open_begun(file, text, label, separator=None, regression=False, show=()):
+def open_begun(file, text, label, regression=False, **options):
     """Yield the project that `skactive label` began for a table, open; None for none.
 
-    `show` are columns of its desk.
+    `options` are some of those of the command; None stands for the default.
     """
-    words = [
-        "label",
-        file,
-        "--text",
-        *text,
-        "--label",
-        label,
-        *["--regression"][:regression],
-    ]
-    words += ["--separator", separator] if separator else []
-    words += ["--show", *show] if show else []
+    words = ["label", file, "--text", *text, "--label", label]
+    words += ["--regression"] if regression else []
+    for name, value in options.items():
+        words += [f"--{name}", value] if value is not None else []
     options = vars(make_parser().parse_args(words))
     del options["run"], options["traceback"]
     settings = LabelSettings(**options).recall()

@@ -1,11 +1,16 @@
 """The command `estimate`: shares of classes in a table."""
 
 import csv
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import skactive
 from skactive.cli import main
+from skactive.cli._label import LabelSettings
+from skactive.cli._model import make_learner
+from skactive.cli._parser import make_parser
 from skactive.datasets import write_table
 from skactive.estimation import estimate_mean, estimate_prevalence, plan_labels
 
@@ -135,3 +140,40 @@ def test_wrong_options_are_named(table, capsys):
         assert f"argument {option}: must be below" in capsys.readouterr().err
     assert main(["estimate", ".", "--label", "y"]) == 1
     assert "argument FILE: must be a table" in capsys.readouterr().err
+
+
+def test_a_project_is_estimated_from_its_audit(table, capsys, monkeypatch, tiny_bert):
+    truth = dict(zip(table["text"], table["machine"], strict=True))
+    words = ["label", "reviews.csv", "--text", "text", "--label", "topic"]
+    options = vars(make_parser().parse_args([*words, "--model", tiny_bert]))
+    del options["run"], options["traceback"]
+    settings = LabelSettings(**options)
+    project = settings.make_project()
+    project.open(
+        make_learner(settings.describe_model(project.target), project.folder),
+        classes=["bug", "praise"],
+        annotator="ann",
+    )
+    for _ in range(60):
+        item = project.desk.next("tab")[0]
+        project.desk.answer(item["id"], truth[item["text"]], "tab")
+    expected = project.session.prevalence(table["year"].tolist())
+    n = len(project.session.queue.choose_sample(blind=True)[0])
+    project.close()
+    place = ["--label", "topic", "--group", "year", "--model", tiny_bert]
+    printed = run(capsys, *place, "--out", "shares.csv", "--card", "card.txt")
+    assert printed == f"{expected}\nshares.csv: 4 shares\n"
+    card = Path("card.txt").read_text()
+    assert f"; {n} answers, of 60 labels." in card
+    assert "Annotators: ann." in card
+    assert str(expected) in card
+    assert f"skactive {skactive.__version__}" in card
+
+
+def test_the_card_of_a_table_says_what_is_known(table, capsys):
+    place = ["--label", "label", "--prediction", "machine", "--card", "card.txt"]
+    printed = run(capsys, *place)
+    first, *_, last = Path("card.txt").read_text().partition("\n\n")
+    assert "Sample: 80 of 600 rows, said to be a simple random sample" in first
+    assert "Predictions: columns machine." in first
+    assert last == printed
