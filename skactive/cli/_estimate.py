@@ -88,14 +88,14 @@ def _describe_session(session):
     sample, seen = session.queue.choose_sample(blind=True)
     people = {one.annotator for id in sample for one in session.state.answers[id].given}
     named = ", ".join(sorted(map(str, people - {None}))) or "without a name"
-    last = session.models.estimator
+    model = " ".join(repr(session.models.estimator).split())
     return [
         f"Sample: simple random, without replacement, of the distinct texts of the "
         f"pool; {len(sample):,} answers, of {len(session.labels):,} labels.",
         f"Blind: nothing of a machine was shown before these answers; {len(seen):,} "
         "others of the audit are left out.",
         f"Annotators: {named}.",
-        f"Predictions: {last!r}, without the label of each labeled text.",
+        f"Predictions: {model}, without the label of each labeled text.",
         _ESTIMATOR,
     ]
 
