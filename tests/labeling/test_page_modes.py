@@ -7,6 +7,8 @@ import time
 import pytest
 from selenium.webdriver.common.keys import Keys
 
+from skactive.session._queue import Queue
+
 from ._helpers import find_violations
 
 pytestmark = pytest.mark.browser
@@ -184,7 +186,30 @@ def test_names_break_only_between_words(open_page):
     assert re.fullmatch(r"[a-z]+_<wbr>[a-z]+", page.driver.execute_script(code))
 
 
-def test_many_similar_texts_at_once(open_page, axe):
+@pytest.fixture
+def shows_all(monkeypatch):
+    """Show predictions of the texts that the audit can draw, too."""
+    monkeypatch.setattr(Queue, "is_blind", lambda self, id: False)
+
+
+def test_a_text_of_the_audit_is_answered_without_help(open_page):
+    page = open_page(session={"audit_every": 1})
+    _teach(page)
+    page.go("s")
+    assert page.text(".guess") == "Drawn at random: you answer without help."
+    assert not page.all(".answer.predicted")
+    for key in "aw ":
+        page.press(key)
+        page.until(
+            lambda key=key: (
+                ("no prediction" if key == " " else "without help")
+                in page.text("[role=status]")
+            )
+        )
+    assert not page.all("dialog[open]")
+
+
+def test_many_similar_texts_at_once(shows_all, open_page, axe):
     page = open_page(session={"audit_every": 4})
     _teach(page)
     page.go("s")
@@ -357,7 +382,9 @@ def test_nothing_is_found_by_enter_where_nothing_is(open_page):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [(1300, 900), (390, 844)])
 @pytest.mark.parametrize("classes", [["no", "yes"], ["no", "yes", *MANY]])
-def test_modes_and_dialogs_are_accessible(open_page, axe, scheme, size, classes):
+def test_modes_and_dialogs_are_accessible(
+    shows_all, open_page, axe, scheme, size, classes
+):
     page = open_page(session={"classes": classes, "audit_every": 2})
     _teach(page, wrong=(32, 33, 34))
     page.desk._quality.compute(24)

@@ -48,6 +48,7 @@ const marked = (text, wanted) => {  // an excerpt around the first match; all ma
 };
 const about = ([share, low, high]) => `${percent(share)} (${Math.round(100 * low)}–${Math.round(100 * high)})`;
 // Keys of the commands: letters, or other keys where letters search among many classes.
+const BLIND = "Drawn at random: you answer without help.";
 const KEYS = { skip: ["s", "→"], undo: ["u", "←"], flag: ["f", "."], note: ["n", ","], why: ["w", "-"], alike: ["a", "+"] };
 const describeUndo = ({ event, label, name }, classes) => ({
   tell: `The answer${label === null ? "" : ` ${say(label)}`} was taken back.`, skip: "The text is not skipped any more.", rename: `The new name ${name} was taken back.`,
@@ -671,7 +672,7 @@ class Labeling {
     ui.guess.replaceChildren(...[
       predicted && !onButton ? accept(item.held_out ? "Model without it:" : "Prediction:", item.prediction, item.probability === null ? "" : ` ${percent(item.probability)}`, true) : null,
       suggested ? accept("Suggestion:", item.suggestion, "", !predicted) : null,
-      !predicted && !suggested ? h("span", { class: "note" }, this.hidden ? "Predictions are hidden." : item?.blind ? "Drawn at random: you answer without help." : "No prediction yet.") : null].filter(Boolean));
+      !predicted && !suggested ? h("span", { class: "note" }, this.hidden ? "Predictions are hidden." : item?.blind ? BLIND : "No prediction yet.") : null].filter(Boolean));
     ui.flag.setAttribute("aria-pressed", Boolean(item?.flag));
     ui.note.classList.toggle("set", Boolean(item?.note));
     ui.note.title = item?.note ?? "";
@@ -964,9 +965,13 @@ class Labeling {
     if (ui.check.dataset.count !== String(count)) ui.check.replaceChildren("Check", count ? h("span", { class: "badge" }, h("span", { class: "sr" }, " "), String(count), h("span", { class: "sr" }, " doubtful answers")) : "");
     ui.check.dataset.count = count;
   }
+  isBlind({ blind }) {  // says why nothing of the model is shown
+    if (blind) this.announce(BLIND);
+    return blind;
+  }
   async openAlike() {  // many texts at once
     const { item } = this, since = performance.now();
-    if (!item) return;
+    if (!item || this.isBlind(item)) return;
     const note = h("p", { role: "status" }, "Looking for similar texts …"), list = h("ul", { class: "list ticks" });
     const save = h("button", { type: "submit", class: "primary" }), form = h("form", { hidden: true }, list, save);
     this.open("Alike", h("blockquote", { dir: "auto" }, brief(item.text)), note, form);
@@ -999,7 +1004,7 @@ class Labeling {
   }
   async openWhy() {  // the words and the labeled texts behind a prediction
     const { item } = this;
-    if (!item) return;
+    if (!item || this.isBlind(item)) return;
     const note = h("p", { role: "status" }, "Leaving out each word in turn …");
     this.open("Why", note);
     const found = await this.query("explain", { id: item.id });
