@@ -10,8 +10,10 @@ from numpy.typing import ArrayLike
 from .._utils._format import format_table, make_frame
 from ._mean import MeanEstimate, Sample, as_indicators
 
-_SHARES = ("group", "class", "share", "low", "high")
-_SHARES += ("number", "number_low", "number_high")
+_SHARES = (
+    *("group", "class", "share", "low", "high"),
+    *("number", "number_low", "number_high"),
+)
 _ABOUT = ("n_pool", "n_labels", "effective_size", "counted", "confidence_level")
 
 
@@ -161,8 +163,10 @@ def estimate_prevalence(
         for j, name in enumerate(names):
             found = MeanEstimate(None, None, 0, size, confidence_level=confidence_level)
             if len(y[rows]):
-                both = (None, None) if f is None else (f[rows, j], pool[pool_rows, j])
-                sample = Sample(y[rows, j], *both, size, draw_proba, finite)
+                own, every = None, None
+                if f is not None:
+                    own, every = f[rows, j], pool[pool_rows, j]
+                sample = Sample(y[rows, j], own, every, size, draw_proba, finite)
                 found = sample.estimate(confidence_level=confidence_level)
             estimates[group, name] = found
     return Prevalence(estimates)

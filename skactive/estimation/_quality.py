@@ -183,22 +183,23 @@ def estimate_quality(
         None if p is None else _check_proba(name, p, len(names))
         for name, p in (("proba", proba), ("pool_proba", pool_proba))
     ]
-    sure = [None if p is None else _find_confidence(p, several) for p in beliefs]
-    right, proxies = (truth == guess).all(axis=1), sure if sure[1] is not None else ()
-    sample = Sample(right, *proxies, n_pool=n_pool, draw_proba=draw_proba)
+    own, every = (None if p is None else _find_confidence(p, several) for p in beliefs)
+    right = (truth == guess).all(axis=1)
+    used = None if every is None else own
+    sample = Sample(right, used, every, n_pool=n_pool, draw_proba=draw_proba)
     accuracy = sample.estimate(confidence_level=confidence_level, always=True)
     rates = _Rates(sample, truth, guess, beliefs, several, confidence_level)
-    every = [[j] for j in range(len(names))]
+    each = [[j] for j in range(len(names))]
     return QualityEstimate(
         accuracy,
         rates.f1([*range(len(names))]) if several else accuracy,
-        rates.average_f1(every),
-        _find_overconfidence(sample, *sure, accuracy),
+        rates.average_f1(each),
+        _find_overconfidence(sample, own, every, accuracy),
         {
             name: ClassQuality(
                 rates.find(_GUESS, j), rates.find(_TRUTH, j), rates.f1(j)
             )
-            for name, j in zip(names, every, strict=True)
+            for name, j in zip(names, each, strict=True)
         },
         None if several else (truth.T @ guess).astype(int),
     )
