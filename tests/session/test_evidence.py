@@ -52,8 +52,8 @@ def test_shares_are_those_of_the_sample_with_the_model_as_proxy(session):
     plain = estimate_prevalence([session.labels[id] for id in sample], n_pool=N)
     for (_, name), found in shares.items():
         assert (found.n_pool, found.n_labels) == (N, len(sample))
-        assert abs(found.value - np.mean(NAMES[CODES] == name)) < 0.1
-        assert found.half_width <= 1.05 * plain.estimates[None, name].half_width
+        assert abs(found.value - np.mean(NAMES[CODES] == name)) < 0.15
+        assert found.half_width <= 1.3 * plain.estimates[None, name].half_width
     assert max(found.r2 for found in shares.values()) > 0.3
 
 
@@ -94,7 +94,7 @@ def test_groups(session):
 def test_quality_is_about_the_pool(session):
     quality = session.quality()
     truth = np.mean(session.learner.predict(TEXTS) == NAMES[CODES])
-    assert abs(quality.accuracy.value - truth) < 0.1
+    assert abs(quality.accuracy.value - truth) < 0.15
     assert quality.accuracy.n_labels == len(session.audited)
     assert set(quality.classes) == set(NAMES)
     assert quality.confusion.sum() == len(session.audited)
