@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.dummy import DummyClassifier
-from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
@@ -403,8 +402,7 @@ class ActiveLearner(
             The retrained learner.
         """
         self._validate_params()
-        if not hasattr(self, "X_labeled_"):
-            raise NotFittedError(_NO_LABELS.format(type(self).__name__))
+        check_is_fitted(self, "X_labeled_", msg=_NO_LABELS)
         data = _LabeledData(
             self.X_labeled_,
             self.y_labeled_,
@@ -634,4 +632,4 @@ class ActiveLearner(
         return {name: value for name, value in state.items() if name != "_memory"}
 
 
-_NO_LABELS = "This {} has no labels to refit on. Call fit or teach first."
+_NO_LABELS = "This %(name)s has no labels to refit on. Call fit or teach first."

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from .._storage._files import write_atomic
 from .._storage._fingerprint import collect_versions
+from .._storage._outputs import write_own
 from .._utils._labels import is_missing
 from ..datasets import find_label_cells, read_cells, to_indicator, write_table
 from ..estimation import Prevalence, estimate_mean, estimate_prevalence, plan_labels
@@ -32,6 +32,9 @@ def run_estimate(
         )
     if out is not None and out.suffix.lower() != ".csv":
         raise ValueError(f"argument --out: must end in .csv, got {str(out)!r}.")
+    for name, given in (("--out", out), ("--plan", plan)):
+        if regression and given is not None:
+            raise ValueError(f"argument {name}: is for shares, not for --regression.")
     about = {"model": model, "folder": folder}
     found, lines = _estimate_project(file, label, regression, level, columns, about)
     if found is None:
@@ -48,15 +51,19 @@ def run_estimate(
     if card is not None:
         versions = ", ".join(f"{x} {v}" for x, v in collect_versions().items() if v)
         text = "\n".join([*lines, f"Versions: {versions}.", "", str(found), ""])
-        write_atomic(card, text.encode())
-    if regression:
-        return 0
+        _write(card, lambda path: path.write_text(text, "utf-8"), "the card")
     if plan is not None:
         print(_plan(found, plan, level))
     if out is not None:
-        write_table(out, found.to_dict())
-        print(f"{out}: {len(found.estimates):,} shares")
+        n = f"{len(found.estimates):,} shares"
+        _write(out, lambda path: write_table(path, found.to_dict()), n)
     return 0
+
+
+def _write(path, write, what):
+    """Write a file by `write(path)`; what is there already is kept."""
+    _, kept = write_own(path, write)
+    print(f"{path}: {what}" + (f"; what was there is {kept} now" if kept else ""))
 
 
 def _estimate_project(file, label, regression, level, columns, about):

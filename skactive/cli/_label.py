@@ -183,7 +183,8 @@ def open_begun(file, text, label, regression=False, **options):
     if read_manifest(str(project.folder / "session")) is None:
         yield None
         return
-    _open(settings, project, None, {})
+    model = settings.describe_model(project.target)
+    project.open(make_learner(model, project.folder))
     try:
         yield project
     finally:

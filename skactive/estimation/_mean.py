@@ -120,6 +120,15 @@ def estimate_mean(
     estimate : MeanEstimate
         The mean and its interval.
 
+    Raises
+    ------
+    ValueError
+        If the arrays do not fit each other or the pool, a number is missing, the
+        probability of a draw is not positive, or `confidence_level` is not between 0
+        and 1.
+    TypeError
+        If an array does not hold numbers.
+
     Notes
     -----
     The estimate is the mean of the labels, corrected by the difference of the proxy
@@ -198,6 +207,13 @@ def estimate_share(
     -------
     estimate : MeanEstimate
         The share and its interval.
+
+    Raises
+    ------
+    ValueError
+        If the labels are not 0 and 1, or for the reasons of :func:`estimate_mean`.
+    TypeError
+        If an array does not hold numbers.
 
     Notes
     -----

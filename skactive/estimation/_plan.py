@@ -38,6 +38,11 @@ def plan_labels(
     n : int
         Number of labels, at least 10 and at most `n_pool`.
 
+    Raises
+    ------
+    ValueError
+        If a share, a score or the half width is not between 0 and 1.
+
     Examples
     --------
     >>> from skactive.estimation import plan_labels

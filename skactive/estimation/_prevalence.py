@@ -133,6 +133,18 @@ def estimate_prevalence(
     prevalence : Prevalence
         The shares. Groups with fewer than ten labels have none.
 
+    Raises
+    ------
+    ValueError
+        If a label is none of the classes, the columns of the probabilities are not
+        those of the classes, a group of the sample is not one of the pool, or for the
+        reasons of :func:`estimate_mean`.
+
+    Notes
+    -----
+    Each share is that of :func:`estimate_share`, with the column of its class as the
+    proxy. The intervals hold one by one, not all together.
+
     Examples
     --------
     >>> import numpy as np

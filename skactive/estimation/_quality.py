@@ -152,6 +152,13 @@ def estimate_quality(
     quality : QualityEstimate
         The measures. Those that rest on fewer than ten items have no value.
 
+    Raises
+    ------
+    ValueError
+        If the predictions do not have the shape of the labels, a label is none of the
+        classes, the columns of the probabilities are not those of the classes, or for
+        the reasons of :func:`estimate_mean`.
+
     Notes
     -----
     Precision and recall are shares among the items that are predicted to be in a class,
@@ -242,10 +249,8 @@ class _Rates:
     def __init__(self, sample, truth, guess, beliefs, several, level):
         self._sample, self._level = sample, level
         either = np.maximum(truth, guess)
-        self._parts, self._expected = (
-            np.stack([truth * guess, guess, truth, either]),
-            [],
-        )
+        self._parts = np.stack([truth * guess, guess, truth, either])
+        self._expected = []
         if beliefs[1] is not None:
             self._expected = [_expect_parts(p, several) for p in beliefs]
 

@@ -30,7 +30,7 @@ from ._result import Rows, flatten, make_stamp
 from ._table import ROWS, LargeTable, Table
 
 _BATCH = 5  # items chosen at a time: few, so that they are of the newest model
-_AUDIT_EVERY = 10  # of so many items, one is drawn at random to measure the accuracy
+AUDIT_EVERY = 10  # of so many items, one is drawn at random to measure the accuracy
 _MAX_SIMILARITY = 0.95
 _PART = 1024  # texts that are predicted at a time
 
@@ -225,7 +225,7 @@ class Project:
                 self.folder / "session",
                 refit="background",
                 encode=self.table.encode,
-                audit_every=_AUDIT_EVERY,
+                audit_every=AUDIT_EVERY,
                 max_similarity=_MAX_SIMILARITY,
                 annotator=annotator,
                 classes=classes,

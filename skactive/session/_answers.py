@@ -50,6 +50,7 @@ class Answers:
         labels = self._vocabulary.read(labels, ids, allows_new)
         is_new, seconds = self._find_new(ids, unasked), _read_seconds(seconds, len(ids))
         fields = {"ids": ids, "labels": labels, "by": annotator, "unasked": is_new}
+        shown = None if shown is None else [shown] * len(ids)
         self._record("tell", **fields, seconds=seconds, way=way, shown=shown)
 
     def import_file(self, path, columns, format, annotator, ignore_unknown):

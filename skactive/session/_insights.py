@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import softmax
-from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
@@ -19,7 +18,7 @@ from .._utils._pipelines import (
 )
 from .._utils._repeatable import one_blas_thread, round_rng
 from .._utils._sklearn import num_samples
-from ..estimation import plan_labels, wilson_interval
+from ..estimation import estimate_quality, plan_labels
 from ..linear_model import calibrate
 from ..semi_supervised import SelfTraining
 from ..stopping import (
@@ -217,19 +216,19 @@ def _assess_classes(found, audited):
     hold together (Bonferroni). `audited` (n,) masks rows of the OutOfFold.
     """
     codes, guesses = found.codes[audited], found.proba[audited].argmax(axis=1)
-    k = len(found.classes)
-    right = np.bincount(codes[codes == guesses], minlength=k)
-    sizes = [np.bincount(x, minlength=k) for x in (codes, guesses)]
-    n_shown = np.sum(np.stack(sizes) >= _MIN_AUDIT)
-    z = norm.isf(0.025 / max(n_shown, 1))
+    if not len(codes):
+        return {}
+    names = range(len(found.classes))
+    sizes = [np.bincount(x, minlength=len(names)) for x in (codes, guesses)]
+    n_shown = max(np.sum(np.stack(sizes) >= _MIN_AUDIT), 1)
+    level = {"confidence_level": 1 - 0.05 / n_shown}
+    quality = estimate_quality(codes, guesses, classes=names, **level).classes
     return {
         key_of(label): [
-            (float(right[j] / n[j]), *wilson_interval(right[j], n[j], z))
-            if n[j] >= _MIN_AUDIT
-            else None
-            for n in sizes
+            None if part.value is None else (part.value, *part.interval)
+            for part in (quality[j].recall, quality[j].precision)
         ]
-        for j, label in enumerate(found.classes.tolist())
+        for j, label in zip(names, found.classes.tolist(), strict=True)
     }
 
 

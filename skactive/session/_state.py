@@ -219,8 +219,7 @@ class State:
             if self.pool is not None and id not in self.pool:
                 raise ValueError(f"no item of the pool has the id {id!r}")
         for name in {"labels", "seconds", "shown"} & event.keys():
-            is_one = isinstance(event[name], str)
-            if not is_one and len(event[name]) != len(ids):
+            if len(event[name]) != len(ids):
                 raise ValueError(f"there must be one of {name!r} for each id")
         if kind in _UNDOABLE:
             self.undoable.append(event)
@@ -339,8 +338,8 @@ class State:
 
     def _read(self, event, place):
         """Return the answer to one item of an event, with the present names."""
-        seconds, label = event.get("seconds"), event["labels"][place]
-        shown = event.get("shown")
+        seconds, shown = event.get("seconds"), event.get("shown")
+        label = event["labels"][place]
         for rename in self._renames:
             if rename["seq"] > event["seq"]:
                 label = rename_label(label, rename["old"], rename["new"])
@@ -352,7 +351,7 @@ class State:
             seconds and seconds[place],
             event.get("source"),
             event.get("way"),
-            shown[place] if isinstance(shown, list) else shown,
+            shown and shown[place],
         )
 
     def _undo(self, event):
@@ -425,12 +424,12 @@ def list_history(events, id):
         if "labels" in event:
             place = event["ids"].index(id)
             entry["label"] = event["labels"][place]
-            if "seconds" in event:
-                entry["seconds"] = event["seconds"][place]
-            if isinstance(shown := event.get("shown"), list):
-                event = event | {"shown": shown[place]}
-        kept = ("batch", "flag", "text", "way", "shown")
-        entry |= {key: event[key] for key in kept if event.get(key) is not None}
+            for name in ("seconds", "shown"):
+                if name in event:
+                    entry[name] = event[name][place]
+        entry |= {
+            key: event[key] for key in ("batch", "flag", "text", "way") if key in event
+        }
         entry["annotator"] = event.get("by")
         entry["undone"] = event["seq"] in undone
         found.append(entry)

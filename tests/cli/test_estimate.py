@@ -162,7 +162,7 @@ def test_a_project_is_estimated_from_its_audit(table, capsys, monkeypatch, tiny_
     project.close()
     place = ["--label", "topic", "--group", "year", "--model", tiny_bert]
     printed = run(capsys, *place, "--out", "shares.csv", "--card", "card.txt")
-    assert printed == f"{expected}\nshares.csv: 4 shares\n"
+    assert printed == f"{expected}\ncard.txt: the card\nshares.csv: 4 shares\n"
     card = Path("card.txt").read_text()
     assert f"; {n} answers, of 60 labels." in card
     assert "Annotators: ann." in card
@@ -176,4 +176,14 @@ def test_the_card_of_a_table_says_what_is_known(table, capsys):
     first, *_, last = Path("card.txt").read_text().partition("\n\n")
     assert "Sample: 80 of 600 rows, said to be a simple random sample" in first
     assert "Predictions: columns machine." in first
-    assert last == printed
+    assert printed == f"{last}card.txt: the card\n"
+    Path("card.txt").write_text("mine")
+    assert run(capsys, *place).endswith("what was there is card.1.txt now\n")
+    assert Path("card.1.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("options", [["--out", "shares.csv"], ["--plan", "3"]])
+def test_what_is_for_shares_is_refused_for_numbers(table, capsys, options):
+    error = run(capsys, "--label", "stars", "--regression", *options)
+    assert f"argument {options[0]}: is for shares, not for --regression" in error
+    assert not Path("shares.csv").exists()

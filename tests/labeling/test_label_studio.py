@@ -409,7 +409,7 @@ def _check_batches(events, seen):
 
 @pytest.mark.parametrize("site", ["fake", LIVE], indirect=True)
 def test_the_accuracy_is_that_of_a_simulation(site, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(_bridge, "_AUDIT_EVERY", None)  # a simulation has no audit
+    monkeypatch.setattr(_bridge, "AUDIT_EVERY", None)  # a simulation has no audit
     n_pool, n_rounds = (600, 10) if site.batch == 20 else (60, 5)
     people, batch = People(site, n_pool), site.batch
     X, y = site.texts[:n_pool], site.labels[:n_pool]

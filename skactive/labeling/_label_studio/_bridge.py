@@ -23,13 +23,13 @@ from ...session import (
     mirror,
     read_labels,
 )
+from .._project import AUDIT_EVERY
 from ._client import RefusedError, UnavailableError
 from ._config import read_question
 
 SOURCE = "label-studio"
 # An answer can become visible after another one that has a later time.
 _OVERLAP = timedelta(seconds=60)
-_AUDIT_EVERY = 10  # of so many tasks, one is drawn at random and shown alone
 _FULL_SHARE = 10  # all tasks are read in a tenth of the time at most
 _MAX_FAILURES = 5  # in a row, each after the retries of the client
 _LEAST_PAUSE = 1.0  # seconds between two pulls, however often somebody wakes the bridge
@@ -157,7 +157,7 @@ class Bridge:
             self.folder / "session",
             ids=list(items),
             classes=classes if len(classes) > 1 else None,
-            audit_every=_AUDIT_EVERY,
+            audit_every=AUDIT_EVERY,
             **several,
         )
 
