@@ -213,6 +213,14 @@ def test_idle_connections_do_not_keep_an_answer_out(server, desk):
     assert desk.session.labels == {3: "yes"}
 
 
+def test_the_body_of_a_reply_does_not_wait_for_an_acknowledgment(server):
+    with server, httpx.Client() as client:
+        client.post(f"{server.url}api/state", json={})
+        (connection,) = server._server.server_state.connections
+        end = connection.transport.get_extra_info("socket")
+        assert end.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 def test_an_upgrade_is_refused_without_a_word_on_the_terminal(server, caplog):
     headers = {"Connection": "Upgrade", "Upgrade": "websocket"}
     with server:
