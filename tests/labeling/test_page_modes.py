@@ -419,3 +419,16 @@ const dialog = document.querySelector("dialog");
 return dialog.scrollWidth > dialog.clientWidth ? ["too wide"] : [];
 """
     return find_violations(page, axe) + page.driver.execute_script(code)
+
+
+def test_the_next_text_is_shown_before_the_rest(open_page):
+    page = open_page()
+    page.until(lambda: page.text(".done > span") == "0 labels")
+    page.driver.execute_script("""
+new MutationObserver(() => {
+  window.seen = document.querySelector(".done > span").textContent;
+}).observe(document.querySelector(".text"), { childList: true });
+""")
+    page.go("1")
+    assert page.driver.execute_script("return seen") == "0 labels"
+    page.until(lambda: page.text(".done > span") == "1 label")

@@ -248,10 +248,10 @@ class Labeling {
       this.showItem(true, this.options.page && document.activeElement === document.body);
     }
   }
-  setState(state) {
+  setState(state, shows = true) {
     if (state.seq < this.state?.seq) return;  // an older reply that came later
     this.state = state;
-    this.showState();
+    if (shows) this.showState();
   }
   get starting() { return Boolean(this.state.start) || (!this.numeric && this.state.classes.length < 2); }  // the classes come first
   get several() { return this.state?.target === "multi-label"; }
@@ -285,6 +285,7 @@ class Labeling {
     this.wasRefused = false;
     this.showItem(!again);
     this.refill();
+    requestAnimationFrame(() => setTimeout(() => this.showState()));  // the next text is painted first
   }
   answer(label) { return this.put("answer", { label }, this.item, `Saved: ${say(label)}.`); }
   choose(name) {  // the answer, or one of several
@@ -321,7 +322,7 @@ class Labeling {
     this.showItem();
   }
   stored(entry, content) {
-    if (entry.method === "answer" || entry.method === "skip") this.setState(content);
+    if (entry.method === "answer" || entry.method === "skip") this.setState(content, !this.busy);
     else if (this.item?.id === content.id) { Object.assign(this.item, content); this.showItem(false); }
   }
   refused(entry, error) {
