@@ -40,6 +40,7 @@ _HOME = {
 
 _SUBMODULES = (
     "analysis",
+    "annotators",
     "bert",
     "cli",
     "datasets",

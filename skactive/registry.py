@@ -1,8 +1,9 @@
 """Find query strategies by name: the built-in ones and those of installed plugins.
 
-A distribution offers strategies under the entry-point group ``skactive.strategies``;
-the built-in ones use the same group. Listing imports nothing. Installing a plugin means
-trusting its code, and nothing is fetched at run time.
+A distribution offers strategies under the entry-point group ``skactive.strategies``,
+and annotators under ``skactive.annotators``; the built-in ones use the same groups.
+Listing imports nothing. Installing a plugin means trusting its code, and nothing is
+fetched at run time.
 """
 
 import re
@@ -23,6 +24,8 @@ __all__ = ["available", "get_strategy", "get_strategy_names", "register"]
 
 
 GROUP = "skactive.strategies"
+ANNOTATORS = "skactive.annotators"
+_KINDS = {GROUP: "strategy", ANNOTATORS: "annotator"}
 _SESSION = "this session"
 _registered: dict[str, Any] = {}  # by hand, for this process
 
@@ -32,12 +35,14 @@ class Plugin:
     """One offered thing: its name, `module:object`, distribution and version.
 
     A thing registered by hand has the distribution "this session" and the version "".
+    `group` is that of its entry point.
     """
 
     name: str
     value: str
     dist: str
     version: str
+    group: str = GROUP
 
     @property
     def builtin(self):
@@ -53,14 +58,15 @@ class Plugin:
 @cache
 def _installed():
     """Return the installed entries, cached: reading takes about 20 ms."""
+    points = entry_points()
     entries = {
-        Plugin(point.name, point.value, *_provenance(point))
-        for point in entry_points(group=GROUP)
+        Plugin(point.name, point.value, *_provenance(point), group)
+        for group in _KINDS
+        for point in points.select(group=group)
     }
     return tuple(sorted(entries, key=lambda entry: (entry.name, entry.dist)))
 
 
-@lru_cache
 @lru_cache
 def _owners(entries):
     """Return each unambiguous name with its entry: the built-in or only one."""
@@ -97,12 +103,26 @@ def available() -> tuple[Plugin, ...]:
     >>> {entry.name: entry.dist for entry in available()}["margin"]
     'skactive'
     """
+    return _list(GROUP)
+
+
+def _list(group):
+    """Return the entries of a group; only strategies are registered by hand."""
+    hand = _by_hand(group)
     own = [
         Plugin(name, f"{obj.__module__}:{obj.__qualname__}", _SESSION, "")
-        for name, obj in _registered.items()
+        for name, obj in hand.items()
     ]
-    installed = [entry for entry in _installed() if entry.name not in _registered]
+    installed = [entry for entry in _list_installed(group) if entry.name not in hand]
     return tuple(sorted([*own, *installed], key=lambda entry: (entry.name, entry.dist)))
+
+
+def _by_hand(group):
+    return _registered if group == GROUP else {}
+
+
+def _list_installed(group):
+    return tuple(entry for entry in _installed() if entry.group == group)
 
 
 def get_strategy_names() -> list[str]:
@@ -120,7 +140,11 @@ def get_strategy_names() -> list[str]:
     >>> [name for name in get_strategy_names() if "bald" in name]
     ['bald', 'batchbald']
     """
-    entries = available()
+    return _list_names(GROUP)
+
+
+def _list_names(group):
+    entries = _list(group)
     owners = _owners(entries)
     return sorted(
         entry.name if owners.get(entry.name) == entry else entry.full_name
@@ -128,23 +152,25 @@ def get_strategy_names() -> list[str]:
     )
 
 
-def find(name):
+def find(name, group=GROUP):
     """Return the entry of `name` or `dist:name`, without importing anything."""
+    kind = _KINDS[group]
     if not isinstance(name, str):
         raise TypeError(
-            f"'name' must be a str, got {name!r}. A strategy itself needs no name: "
-            "pass it as strategy=."
+            f"'name' must be a str, got {name!r}. The {kind} itself needs no name: "
+            f"pass it as {kind}=."
         )
-    owners = _owners(_installed())
-    if name in owners and name not in _registered:
+    installed = _list_installed(group)
+    owners = _owners(installed)
+    if name in owners and name not in _by_hand(group):
         return owners[name]
+    entries = _list(group)
     dist, _, short = name.partition(":") if ":" in name else ("", "", name)
-    entries = available()
     # What the session registered in place of an installed one hides that name, but not
     # the long way to it.
     matches = {
         entry
-        for entry in ((*entries, *_installed()) if dist else entries)
+        for entry in ((*entries, *installed) if dist else entries)
         if entry.name == short and (not dist or entry.dist == _canonical(dist))
     }
     if len(matches) == 1:
@@ -154,9 +180,9 @@ def find(name):
         offers = " and ".join(f"{e.dist} {e.version} ({e.value})" for e in found)
         choices = " or ".join(repr(e.full_name) for e in found)
         raise ValueError(
-            f"the strategy name {name!r} is offered by {offers}. Say which: {choices}."
+            f"the {kind} name {name!r} is offered by {offers}. Say which: {choices}."
         )
-    names = get_strategy_names()
+    names = _list_names(group)
     if dist:
         known = [entry.name for entry in entries]
         shorts = get_close_matches(short.lower(), dict.fromkeys(known), n=3)
@@ -166,8 +192,8 @@ def find(name):
         close = get_close_matches(name.lower(), names, n=3)
     hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
     raise ValueError(
-        f"unknown strategy {name!r}.{hint} Installed are: {', '.join(names)}. "
-        f"Plugins add names through the entry-point group {GROUP!r}."
+        f"unknown {kind} {name!r}.{hint} Installed are: {', '.join(names)}. "
+        f"Plugins add names through the entry-point group {group!r}."
     )
 
 
@@ -176,12 +202,14 @@ def load(entry):
     if entry.dist == _SESSION:
         return _registered[entry.name]
     try:
-        return EntryPoint(entry.name, entry.value, GROUP).load()
+        return EntryPoint(entry.name, entry.value, entry.group).load()
     except Exception as exc:  # whatever a plugin raises while it is imported
+        kind = _KINDS[entry.group]
         raise ImportError(
-            f"the strategy {entry.name!r} of {entry.dist} {entry.version} cannot be "
+            f"the {kind} {entry.name!r} of {entry.dist} {entry.version} cannot be "
             f"loaded from {entry.value!r}: {type(exc).__name__}: {exc}. Repair or "
-            f"uninstall {entry.dist}; other strategies are not affected."
+            f"uninstall {entry.dist}; other {entry.group.partition('.')[2]} are not "
+            "affected."
         ) from exc
 
 

@@ -25,7 +25,7 @@ FLOORS = (
     {"estimation", "features", "linear_model"},
     {"bert", "semi_supervised", "strategies"},
     {"registry", "posterior"},
-    {"view"},
+    {"annotators", "view"},
     {"learner", "_text_classifier"},
     {"stopping"},
     {"simulation"},
@@ -136,7 +136,7 @@ def _code_lines(source):
 
 def test_the_package_has_few_entries():
     entries = {p.name for p in PACKAGE.iterdir() if p.name != "__pycache__"}
-    assert len(entries) <= 27, sorted(entries)
+    assert len(entries) <= 28, sorted(entries)
 
 
 def test_public_means_exported():
@@ -202,7 +202,7 @@ def _exported_functions():
     return {
         name: inspect.unwrap(value)
         for name, value in found.items()
-        if inspect.isfunction(value)
+        if inspect.isfunction(value) and value.__module__ != "typing"
     }
 
 

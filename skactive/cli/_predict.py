@@ -26,7 +26,7 @@ from ._model import one_or_several, say
 def run_predict(model, file, text, out):
     """Run the command `predict`."""
     source, folder = Path(file).expanduser(), Path(model).expanduser().parent
-    out = _find_out(out, source)
+    out = find_out(out, source, "predicted")
     about = _read_about(model)
     text = text or about.get("text")
     if text is None:
@@ -79,13 +79,13 @@ def _predict_table(model, source, out, text, about):
     return len(X), lambda path: write_table(path, columns, delimiter=delimiter)
 
 
-def _find_out(out, source):
-    """Return the file of the predictions, which must not be in the table itself."""
+def find_out(out, source, suffix):
+    """Return the file of the results, which must not be in the table itself."""
     known = tuple(WRITERS)
-    default = source.with_name(f"{source.stem}.predicted{source.suffix}")
+    default = source.with_name(f"{source.stem}.{suffix}{source.suffix}")
     if source.is_dir():
         known = (".parquet",)
-        default = source.with_name(f"{source.name}.predicted.parquet")
+        default = source.with_name(f"{source.name}.{suffix}.parquet")
     if out is None:
         return default
     out = out.expanduser()
