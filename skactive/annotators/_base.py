@@ -141,7 +141,7 @@ class ColumnAnnotator:
         return {**settings, **about}
 
 
-def get_annotator(name: str, **params: Any) -> Annotator:
+def get_annotator(name: str, /, **params: Any) -> Annotator:
     """Return the annotator of a name.
 
     Parameters

@@ -11,6 +11,7 @@ from .._storage._files import (
     read_sound_lines,
 )
 
+_NEEDED = {"key", "label", "confidence"}
 _WAIT, _MAX_WAIT = 0.005, 60.0  # seconds, for the lock
 
 
@@ -31,7 +32,7 @@ class AnswerCache:
         """Return all answers by key, with those of other processes."""
         if self.path is not None and self.path.exists():
             records, _ = read_sound_lines(self.path)
-            good = (x for x in records if isinstance(x, dict) and "key" in x)
+            good = (x for x in records if isinstance(x, dict) and x.keys() >= _NEEDED)
             self.answers.update((record["key"], record) for record in good)
         return self.answers
 

@@ -171,6 +171,8 @@ class ChatAnnotator:
     ('localhost:8000', 1)
     """
 
+    deterministic = True  # answers are kept
+
     url: str
     model: str
     classes: Sequence[Any] | Mapping[str, Any]
@@ -192,10 +194,9 @@ class ChatAnnotator:
         given = {name: getattr(self, name) for name in _CONSTRAINTS}
         validate_parameter_constraints(_CONSTRAINTS, given, "ChatAnnotator")
         self.name = check_name(self.model if self.name is None else self.name)
-        self.deterministic = True  # answers are kept
         self._address, self.host = _find_address(self.url)
         self._labels = _read_classes(self.classes, self.multi_label)
-        self._cache, self._mode = AnswerCache(self.cache), None
+        self._cache, self._mode, self._sent = AnswerCache(self.cache), None, None
         self._messages, self._options = self._make_messages(), self._make_options()
         settings = [_VERSION, self.host, self.model, self._messages, self._options]
         self._digest = _hash(settings)
@@ -225,12 +226,12 @@ class ChatAnnotator:
         """Return the reply that is right for an example."""
         spelled = {repr(value): name for name, value in self._labels.items()}
         parts = label if isinstance(label, list | tuple) else [label]
-        if odd := [part for part in parts if repr(part) not in spelled]:
+        names = [spelled.get(repr(part)) for part in parts]
+        if None in names or (len(names) != 1 and not self.multi_label):
             raise ValueError(
                 f"'examples' must have labels among {', '.join(spelled)}; got "
-                f"{odd[0]!r}."
+                f"{label!r}."
             )
-        names = [spelled[repr(part)] for part in parts]
         return {"labels": names} if self.multi_label else {"label": names[0]}
 
     def _make_options(self):
@@ -258,6 +259,33 @@ class ChatAnnotator:
             Numbers of texts, requests and tokens.
         """
         return self._plan(texts)[2]
+
+    def check_limits(self, texts: Sequence[Any]) -> None:
+        """Raise an error if texts need more requests or tokens than allowed.
+
+        A session that asks in parts calls it with all texts first.
+
+        Parameters
+        ----------
+        texts : sequence of n str, or of n (str, str) pairs
+            The texts.
+
+        Raises
+        ------
+        ValueError
+            If they do. Nothing was sent.
+        """
+        self._check_limits(self._plan(texts)[2])
+
+    def _check_limits(self, cost):
+        needed = {"max_requests": cost.n_requests, "max_tokens": cost.n_tokens}
+        for name, n in needed.items():
+            if (limit := getattr(self, name)) is not None and n > limit:
+                raise ValueError(
+                    f"{name!r} allows {limit:,}, and {cost.n_requests:,} texts need "
+                    f"about {n:,}. Nothing was sent. Raise the limit, or pass fewer "
+                    "texts."
+                )
 
     def _plan(self, texts):
         """Return the keys of n texts, what must be sent by key, and what it costs."""
@@ -303,14 +331,7 @@ class ChatAnnotator:
             If httpx is not installed.
         """
         keys, new, cost = self._plan(texts)
-        needed = {"max_requests": cost.n_requests, "max_tokens": cost.n_tokens}
-        for name, n in needed.items():
-            if (limit := getattr(self, name)) is not None and n > limit:
-                raise ValueError(
-                    f"{name!r} allows {limit:,}, and {cost.n_requests:,} texts need "
-                    f"about {n:,}. Nothing was sent. Raise the limit, or pass fewer "
-                    "texts."
-                )
+        self._check_limits(cost)
         failures = self._ask_all(new) if new else {}
         found = {key: self._cache.answers.get(key, _NO_ANSWER) for key in keys}
         self._warn(found.values(), failures)
@@ -352,7 +373,7 @@ class ChatAnnotator:
         choice, options = client.ask(body, self._options)
         if options is None:
             return
-        self._mode = client.mode
+        self._mode, self._sent = client.mode, list(options)
         answer = {**_NO_ANSWER, "model": self.model, "sent": options, "why": _REFUSED}
         message = choice["message"]
         is_cut = choice.get("finish_reason") == "content_filter"
@@ -388,8 +409,9 @@ class ChatAnnotator:
         Returns
         -------
         settings : dict
-            The class, name, model, host, classes and parameters, and the messages of
-            the prompt with codebook and examples. There is no key.
+            The class, name, model, host, classes and parameters, the messages of the
+            prompt with codebook and examples, and which parameters the server
+            accepted, None before its first answer. There is no key.
         """
         return {
             "annotator": type(self).__name__,
@@ -399,6 +421,7 @@ class ChatAnnotator:
             "classes": list(self._labels.values()),
             "prompt": self._messages,
             "parameters": self._options,
+            "sent": self._sent,
             "digest": self._digest,
         }
 

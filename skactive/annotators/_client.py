@@ -5,6 +5,8 @@ import os
 import random
 import threading
 import time
+from contextlib import suppress
+from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
 try:
@@ -192,11 +194,13 @@ def read_key(variable):
 
 
 def _read_seconds(value):
-    """Return the seconds of a header Retry-After, None for a date or none."""
-    try:
+    """Return the seconds of a header Retry-After, a number or a date, or None."""
+    with suppress(ValueError):
         return min(max(0.0, float(value)), _MAX_WAIT)
-    except ValueError:
-        return None
+    with suppress(ValueError, OverflowError):
+        moment = parsedate_to_datetime(value).timestamp()
+        return min(max(0.0, moment - time.time()), _MAX_WAIT)
+    return None
 
 
 def _pause(stop, seconds):

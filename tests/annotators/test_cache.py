@@ -1,0 +1,227 @@
+"""Answers are paid for once: files that survive kills and serve several processes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from skactive.annotators._cache import AnswerCache
+
+from ._helpers import KEY, chat, right
+
+TEXTS = [f"{name} number {i}" for i in range(10) for name in ("fire", "flood", "storm")]
+SCRIPT = """
+import sys
+from skactive.annotators import ChatAnnotator
+url, cache, *texts = sys.argv[1:]
+chat = ChatAnnotator(
+    url, "tiny", ["fire", "flood", "storm"], cache=cache, n_jobs=3, verbose=0
+)
+print([label for label, _ in chat.annotate(texts)])
+"""
+
+
+def start(server, cache, texts=TEXTS):
+    """Start a process that annotates texts."""
+    command = [sys.executable, "-c", SCRIPT, server.url, str(cache), *texts]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, **pipes)
+
+
+def read_keys(path):
+    """Return the keys of the whole lines of a file."""
+    lines = path.read_text("utf-8").splitlines() if path.exists() else []
+    return [json.loads(line)["key"] for line in lines]
+
+
+@pytest.mark.parametrize("name", ["folder", "answers.jsonl", "deep/er"])
+def test_another_object_sends_nothing_again(make, tmp_path, name):
+    first = make(cache=tmp_path / name)
+    answers = first.annotate(TEXTS)
+    assert len(first.server.requests) == 30
+    second = make(server=first.server, cache=str(tmp_path / name), n_jobs=1, timeout=9)
+    assert second.annotate(TEXTS[::-1]) == answers[::-1]
+    assert second.estimate_cost(TEXTS).n_cached == 30
+    assert len(first.server.requests) == 30
+    (path,) = tmp_path.rglob("*.jsonl")
+    assert len(set(read_keys(path))) == 30
+
+
+def test_the_file_has_answers_and_no_texts(make, tmp_path):
+    annotator = make(lambda text, body: chat('{"label": "fire"}'), cache=tmp_path)
+    secret = "the password of Ada is 1815"
+    annotator.annotate([secret])
+    content = (tmp_path / "answers.jsonl").read_text("utf-8")
+    record = json.loads(content)
+    del record["crc"]
+    assert len(record.pop("key")) == 64
+    assert record == {
+        "label": "fire",
+        "confidence": None,
+        "model": "tiny",
+        "sent": ["temperature", "response_format", "logprobs"],
+        "why": None,
+    }
+    everything = b"".join(p.read_bytes() for p in tmp_path.rglob("*") if p.is_file())
+    for word in (b"Ada", b"1815", b"127.0.0.1", KEY.encode()):
+        assert word not in everything
+
+
+def test_what_decides_an_answer_is_a_part_of_its_key(make, tmp_path, monkeypatch):
+    first = make(cache=tmp_path)
+    server, classes = first.server, ["fire", "flood", "storm"]
+    first.annotate(TEXTS[:1])
+    others = [
+        {"codebook": "Another."},
+        {"examples": [("wet", "flood")]},
+        {"classes": [*classes, "other"]},
+        {"classes": dict.fromkeys(classes, "A word.")},
+        {"classes": classes[::-1]},
+    ]
+    for n, params in enumerate(others, 2):
+        made = make(server=server, cache=tmp_path, **params)
+        assert made.estimate_cost(TEXTS[:1]).n_requests == 1
+        made.annotate(TEXTS[:1])
+        assert len(server.requests) == n
+    # Neither the key of the server nor how it is asked.
+    monkeypatch.setenv("SKACTIVE_API_KEY", "another")
+    same = make(server=server, cache=tmp_path, name="other", timeout=5, n_jobs=9)
+    assert same.annotate(TEXTS[:1]) == [("fire", None)]
+    assert len(server.requests) == 1 + len(others)
+    # Another server is another model.
+    assert make(cache=tmp_path).estimate_cost(TEXTS[:1]).n_cached == 0
+
+
+@pytest.mark.parametrize("torn", [b'{"key":"ab', b'{"key"', b"{", b"\x00\x00"])
+def test_a_torn_last_line_is_no_answer_and_others_follow_it(make, tmp_path, torn):
+    path = tmp_path / "kept.jsonl"
+    first = make(cache=path)
+    first.annotate(TEXTS[:4])
+    with open(path, "ab") as stream:
+        stream.write(torn)
+    again = make(server=first.server, cache=path)
+    assert again.estimate_cost(TEXTS).n_cached == 4
+    again.annotate(TEXTS)
+    assert len(read_keys(path)) == 30
+    assert torn not in path.read_bytes().split(b"\n")
+    assert len(first.server.requests) == 30
+
+
+def test_a_damaged_line_is_no_answer(make, tmp_path):
+    path = tmp_path / "kept.jsonl"
+    first = make(cache=path)
+    first.annotate(TEXTS)
+    lines = path.read_bytes().splitlines(keepends=True)
+    place = next(i for i, line in enumerate(lines) if b'"fire"' in line)
+    lines[place] = lines[place].replace(b'"fire"', b'"firm"')
+    others = [b"[]\n", b'{"key": 5}\n', b"\n", b"nonsense\n", b'{"key":[],"label":1}\n']
+    path.write_bytes(b"".join(others + lines))
+    again = make(server=first.server, cache=path)
+    assert again.estimate_cost(TEXTS).n_requests == 1
+    assert [label for label, _ in again.annotate(TEXTS)] == [
+        x.split()[0] for x in TEXTS
+    ]
+    assert len(first.server.requests) == 31
+
+
+def test_without_a_path_the_object_keeps_the_answers(make):
+    annotator = make()
+    answers = annotator.annotate(TEXTS)
+    assert annotator.annotate(TEXTS) == answers
+    assert len(annotator.server.requests) == 30
+
+
+def test_an_answer_is_on_the_disk_before_the_next_request(make, tmp_path):
+    annotator = make(cache=tmp_path, n_jobs=1)
+    n_kept = []
+
+    def reply(text, body):
+        n_kept.append(len(read_keys(tmp_path / "answers.jsonl")))
+        return right(text)
+
+    annotator.server.reply = reply
+    annotator.annotate(TEXTS)
+    assert n_kept == list(range(30))
+
+
+def test_a_killed_process_repeats_no_request(serve, tmp_path):
+    path = tmp_path / "answers.jsonl"
+    server = serve()
+    hold = 12  # these texts are never answered
+
+    def reply(text, body):
+        if text in TEXTS[hold : hold + 3]:
+            time.sleep(30)
+        return right(text)
+
+    server.reply = reply
+    process = start(server, path)
+    try:
+        end = time.monotonic() + 120
+        while len(read_keys(path)) < hold or len(server.requests) < hold + 3:
+            assert process.poll() is None, process.stderr.read()
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        os.kill(process.pid, signal.SIGKILL)
+    finally:
+        process.kill()
+        process.communicate()
+    answered, server.reply = TEXTS[:hold], lambda text, body: right(text)
+    assert sorted(server.texts) == sorted(TEXTS[: hold + 3])
+    again = start(server, path)
+    out, err = again.communicate(timeout=120)
+    assert out.strip() == str([text.split()[0] for text in TEXTS]), err
+    # What was answered was sent once, and what was on its way is sent again.
+    assert [server.texts.count(text) for text in answered] == [1] * hold
+    assert sorted(server.texts[hold + 3 :]) == sorted(TEXTS[hold:])
+    out, _ = start(server, path).communicate(timeout=120)
+    assert out.strip() == str([text.split()[0] for text in TEXTS])
+    assert len(server.texts) == hold + 3 + len(TEXTS) - hold
+
+
+def test_two_processes_share_a_file(serve, tmp_path):
+    server = serve()
+    path = tmp_path / "answers.jsonl"
+    halves = TEXTS[:20], TEXTS[10:]  # a third of the texts in both
+    processes = [start(server, path, half) for half in halves]
+    for process, half in zip(processes, halves, strict=True):
+        out, err = process.communicate(timeout=120)
+        assert out.strip() == str([text.split()[0] for text in half]), err
+    assert len(set(read_keys(path))) == 30
+    n = len(server.requests)
+    assert 30 <= n <= 40
+    out, _ = start(server, path).communicate(timeout=120)
+    assert out.strip() == str([text.split()[0] for text in TEXTS])
+    assert len(server.requests) == n
+
+
+def test_many_writers_lose_no_line(tmp_path):
+    code = (
+        "import sys\n"
+        "from skactive.annotators._cache import AnswerCache\n"
+        "cache = AnswerCache(sys.argv[1])\n"
+        "for i in range(40):\n"
+        "    record = {'label': i, 'confidence': None}\n"
+        "    cache.add(f'{sys.argv[2]}-{i}', record)\n"
+    )
+    path = tmp_path / "answers.jsonl"
+    commands = [[sys.executable, "-c", code, str(path), str(n)] for n in range(3)]
+    for process in [subprocess.Popen(command) for command in commands]:
+        assert process.wait(timeout=120) == 0
+    expected = {f"{n}-{i}": i for n in range(3) for i in range(40)}
+    answers = AnswerCache(path).read()
+    assert {key: answer["label"] for key, answer in answers.items()} == expected
+    assert len(read_keys(path)) == 120
+
+
+def test_a_home_folder_is_found(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    cache = AnswerCache("~/kept")
+    cache.add("a", {"label": 1, "confidence": None})
+    assert cache.path == Path(tmp_path, "kept", "answers.jsonl")
+    assert cache.path.exists()
