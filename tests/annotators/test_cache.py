@@ -202,17 +202,25 @@ def test_two_processes_share_a_file(serve, tmp_path):
 
 def test_many_writers_lose_no_line(tmp_path):
     code = (
-        "import sys\n"
+        "import pathlib, sys, time\n"
         "from skactive.annotators._cache import AnswerCache\n"
         "cache = AnswerCache(sys.argv[1])\n"
+        "pathlib.Path(sys.argv[1] + sys.argv[2]).touch()\n"
+        "while not pathlib.Path(sys.argv[1] + 'go').exists():\n"
+        "    time.sleep(0.001)\n"
         "for i in range(40):\n"
         "    record = {'label': i, 'confidence': None}\n"
         "    cache.add(f'{sys.argv[2]}-{i}', record)\n"
     )
     path = tmp_path / "answers.jsonl"
     commands = [[sys.executable, "-c", code, str(path), str(n)] for n in range(3)]
-    for process in [subprocess.Popen(command) for command in commands]:
-        assert process.wait(timeout=120) == 0
+    processes = [subprocess.Popen(command) for command in commands]
+    end = time.monotonic() + 120
+    while not all(Path(f"{path}{n}").exists() for n in range(3)):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    Path(f"{path}go").touch()  # now all write at a time
+    assert [process.wait(timeout=120) for process in processes] == [0, 0, 0]
     expected = {f"{n}-{i}": i for n in range(3) for i in range(40)}
     answers = AnswerCache(path).read()
     assert {key: answer["label"] for key, answer in answers.items()} == expected

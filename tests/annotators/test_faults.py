@@ -2,7 +2,9 @@
 
 import json
 import logging
+import shutil
 import ssl
+import subprocess
 import sys
 import time
 import warnings
@@ -385,10 +387,14 @@ def test_proxies_of_the_environment_are_not_used(make, serve, monkeypatch):
     assert proxy.requests == []
 
 
-def test_a_certificate_that_nobody_signed_is_refused(serve, pauses):
-    server = serve()
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl")
+def test_a_certificate_that_nobody_signed_is_refused(serve, pauses, tmp_path):
+    server, pem = serve(), tmp_path / "both.pem"
+    command = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost"
+    command += f" -addext subjectAltName=IP:127.0.0.1 -keyout {pem} -out {pem}.crt"
+    subprocess.run(command.split(), check=True, capture_output=True)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(__file__.replace("test_faults.py", "_certificate.pem"))
+    context.load_cert_chain(f"{pem}.crt", pem)
     server.socket = context.wrap_socket(server.socket, server_side=True)
     url = server.url.replace("http:", "https:")
     annotator = ChatAnnotator(url, "tiny", CLASSES, max_retries=0)
