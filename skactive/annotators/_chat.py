@@ -196,7 +196,7 @@ class ChatAnnotator:
         self.name = check_name(self.model if self.name is None else self.name)
         self._address, self.host = _find_address(self.url)
         self._labels = _read_classes(self.classes, self.multi_label)
-        self._cache, self._mode, self._sent = AnswerCache(self.cache), None, None
+        self._cache, self._sent = AnswerCache(self.cache), None
         self._messages, self._options = self._make_messages(), self._make_options()
         settings = [_VERSION, self.host, self.model, self._messages, self._options]
         self._digest = _hash(settings)
@@ -332,6 +332,9 @@ class ChatAnnotator:
         """
         keys, new, cost = self._plan(texts)
         self._check_limits(cost)
+        if self._sent is None:  # what the server accepted in an earlier run
+            kept = filter(None, map(self._cache.answers.get, keys))
+            self._sent = next((x.get("sent") for x in kept), None)
         failures = self._ask_all(new) if new else {}
         found = {key: self._cache.answers.get(key, _NO_ANSWER) for key in keys}
         self._warn(found.values(), failures)
@@ -341,8 +344,9 @@ class ChatAnnotator:
         """Send new texts, and keep the answers; return why some have none, by key."""
         from ._client import ChatClient, UnusableError
 
-        settings = self.api_key_variable, self.timeout, self.max_retries, self._mode
-        client, items = ChatClient(self._address, *settings), iter(new.items())
+        settings = self.api_key_variable, self.timeout, self.max_retries
+        sent = None if self._sent is None else tuple(self._sent)
+        client, items = ChatClient(self._address, *settings, sent), iter(new.items())
         failures = {}
 
         def work(item):
@@ -373,7 +377,7 @@ class ChatAnnotator:
         choice, options = client.ask(body, self._options)
         if options is None:
             return
-        self._mode, self._sent = client.mode, list(options)
+        self._sent = list(options)
         answer = {**_NO_ANSWER, "model": self.model, "sent": options, "why": _REFUSED}
         message = choice["message"]
         is_cut = choice.get("finish_reason") == "content_filter"

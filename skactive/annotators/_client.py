@@ -42,13 +42,14 @@ class ChatClient:
     set, no request begins.
     """
 
-    def __init__(self, url, api_key_variable, timeout, max_retries, mode):
+    def __init__(self, url, api_key_variable, timeout, max_retries, sent):
         self._url, self._host = url, urlsplit(url).netloc
         self._variable, self._key = api_key_variable, read_key(api_key_variable)
         self._timeout, self._max_retries = timeout, max_retries
         self.stop, self._lock = threading.Event(), threading.Lock()
-        # The mode is decided by the first answer.
-        self.mode, self.has_answered = mode or 0, mode is not None
+        # The mode is decided by the first answer, in this run or before.
+        self.has_answered = sent in MODES
+        self._mode = MODES.index(sent) if self.has_answered else 0
         self._n_unusable = 0
         self._rng = random.Random()
         # Compressed, a small reply could be a large one.
@@ -71,9 +72,9 @@ class ChatClient:
     def ask(self, body, options):
         """Return the first choice of a reply and the names of the options sent.
 
-        A text that the server rejects is refused. Both are None once `stop` is set.
-        Raise an UnusableError for a reply that is none of this API, and an
-        error that ends the run after several of them in a row.
+        Both are None once `stop` is set. Raise an UnusableError for a text that the
+        server rejects, and for a reply that is none of this API; several of these in a
+        row are an error that ends the run.
         """
         try:
             choice, mode = self._negotiate(body, options)
@@ -90,13 +91,15 @@ class ChatClient:
             raise
         if mode is None:
             return None, None
+        if isinstance(choice, str):
+            raise UnusableError(choice)
         with self._lock:
-            self.mode, self.has_answered, self._n_unusable = mode, True, 0
+            self._mode, self.has_answered, self._n_unusable = mode, True, 0
         return choice, MODES[mode]
 
     def _negotiate(self, body, options):
-        """Return the first choice and the mode, which the first answer decides."""
-        mode = self.mode
+        """Return the first choice, or why the text was rejected, and the mode."""
+        mode = self._mode
         while True:
             sent = {name: options[name] for name in MODES[mode]}
             status, content = self._send(json.dumps({**body, **sent}).encode())
@@ -104,11 +107,13 @@ class ChatClient:
                 return None, None
             if status < 400:
                 return _read_choice(self._hide(content)), mode
-            if self.has_answered:
-                return {"message": {"refusal": content}}, mode
+            reason = f"status {status}: {self._describe(content)}"
+            if self.has_answered:  # with other texts, so it is this one
+                is_filtered = "content_filter" in content
+                return {"message": {"refusal": reason}} if is_filtered else reason, mode
             mode += 1
             if mode == len(MODES):
-                raise UnusableError(f"status {status}: {self._describe(content)}")
+                raise UnusableError(reason)
 
     def _send(self, data):
         """Return the status and the text of a reply, after retries."""
@@ -160,7 +165,8 @@ class ChatClient:
                 f"environment variable {self._variable} {state}."
             )
         if 300 <= status < 400:
-            target = urlsplit(headers.get("location", "")).netloc or "another address"
+            target = headers.get("location", "").partition("://")[2].partition("/")[0]
+            target = target[:_MAX_DETAIL] or "another path"
             raise ConnectionError(
                 f"{self._host} redirects to {self._hide(target)}. Redirects are not "
                 "followed, as texts and key would go along: pass the URL where the "

@@ -41,9 +41,7 @@ def except_for(odd, reply):
         (chat("I am sorry, I cannot."), "answered with none of the classes"),
         (chat('{"label": "hacked"}'), "answered with none of the classes"),
         (chat('{"label": "fi'), "answered with none of the classes"),
-        ((400, {}, '{"error": {"message": "too long"}}'), "refused by the model"),
-        ((413, {}, ""), "refused by the model"),
-        ((422, {}, "no"), "refused by the model"),
+        ((400, {}, '{"error": {"code": "content_filter"}}'), "refused by the model"),
     ],
 )
 def test_a_text_without_an_answer_has_no_label_and_is_not_sent_again(
@@ -79,6 +77,9 @@ def test_a_text_without_an_answer_has_no_label_and_is_not_sent_again(
         ((200, {}, '{"choices": [{"message": {"content": {"a": 1}}}]}'), "content"),
         ((200, {}, "[" * 100_000), "no JSON of a chat"),
         ((204, {}, ""), "no JSON of a chat"),
+        ((400, {}, '{"error": {"message": "too long"}}'), "status 400: too long"),
+        ((413, {}, ""), "status 413: no words"),
+        ((422, {}, '{"error": "no"}'), 'status 422: {"error"'),
     ],
 )
 def test_an_unusable_reply_to_one_text_is_none_and_is_not_kept(make, reply, shown):
@@ -100,6 +101,22 @@ def test_a_server_of_another_kind_is_an_error_that_says_what_came(make):
     assert annotator.server.texts == TEXTS[:5]
     with pytest.warns(UserWarning, match="no label for 2 of 2"):
         assert annotator.annotate(TEXTS[:2]) == [(None, None)] * 2
+
+
+def test_many_texts_that_are_too_long_stop_nothing(make, tmp_path):
+    texts = [*TEXTS[:2], *(f"fire {'long ' * i}" for i in range(9, 18))]
+    too_long = 400, {}, '{"error": {"message": "too long"}}'
+    annotator = make(cache=tmp_path)
+    annotator.server.reply = lambda text, body: (
+        too_long if "long" in text or "logprobs" in body else right(text)
+    )
+    for n_requests in (3 + 9, 9):  # the second object knows what the server rejects
+        with pytest.warns(UserWarning, match="9 of 11 .*: 9 with .*400: too long"):
+            answers = annotator.annotate(texts)
+        assert labels(answers) == ["fire", "flood"] + [None] * 9
+        assert len(annotator.server.requests) == n_requests
+        annotator.server.requests.clear()
+        annotator = make(server=annotator.server, cache=tmp_path)
 
 
 def test_a_server_that_becomes_another_one_stops_the_run(make):
@@ -361,6 +378,15 @@ def test_compressed_replies_are_not_asked_for_and_not_unpacked(make):
         annotator.annotate(TEXTS)
     sent = annotator.server.requests[0]["headers"]["Accept-Encoding"]
     assert sent == "identity"
+
+
+def test_an_odd_redirect_is_named(make):
+    annotator = make(lambda text, body: (302, {"Location": "http://["}, ""))
+    with pytest.raises(ConnectionError, match=r"redirects to \[\. Redirects are not"):
+        annotator.annotate(TEXTS)
+    annotator.server.reply = lambda text, body: (302, {"Location": "/login"}, "")
+    with pytest.raises(ConnectionError, match="redirects to another path"):
+        annotator.annotate(TEXTS)
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
