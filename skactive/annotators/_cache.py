@@ -1,5 +1,6 @@
 """Answers that were paid for: a file of JSON lines that several processes share."""
 
+import threading
 import time
 from pathlib import Path
 
@@ -26,7 +27,7 @@ class AnswerCache:
         self.path = None if path is None else Path(path).expanduser().absolute()
         if path is not None and self.path.suffix.lower() != ".jsonl":
             self.path /= "answers.jsonl"
-        self.answers = {}
+        self.answers, self._threads = {}, threading.Lock()
 
     def read(self):
         """Return all answers by key, with those of other processes."""
@@ -40,12 +41,13 @@ class AnswerCache:
         """Keep an answer, a dict of JSON values."""
         if self.path is not None:
             make_folder(self.path.parent)
-            lock = self._wait_for_lock()
-            try:
-                with LineWriter(self.path, checksums=True) as writer:
-                    writer.write({"key": key, **record})
-            finally:
-                lock.release()
+            with self._threads:  # which need not wait for the lock of processes
+                lock = self._wait_for_lock()
+                try:
+                    with LineWriter(self.path, checksums=True) as writer:
+                        writer.write({"key": key, **record})
+                finally:
+                    lock.release()
         self.answers[key] = record
 
     def _wait_for_lock(self):
