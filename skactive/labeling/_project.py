@@ -117,7 +117,16 @@ class Project:
         counts = Counter(list_classes(self.given.values()))
         return [label for label, _ in counts.most_common()]
 
-    def open(self, learner, *, classes=None, n_labels=None, annotator=None, about=None):
+    def open(
+        self,
+        learner,
+        *,
+        classes=None,
+        n_labels=None,
+        goal=None,
+        annotator=None,
+        about=None,
+    ):
         """Open the session and the desk; `learner` is an ActiveLearner without labels.
 
         `classes` are the classes to choose from; by default those of the file. A
@@ -153,6 +162,7 @@ class Project:
         self.desk = Desk(
             self.session,
             n_labels=n_labels,
+            goal=goal,
             suggestions=self.suggestions,
             descriptions=about,
             source=self.path.name,

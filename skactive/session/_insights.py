@@ -235,24 +235,36 @@ def _assess_classes(found, audited):
 class Quality:
     """The estimates of a session so far, in sentences.
 
-    `n_wanted` is the number of labels to reach, or None.
+    `n_wanted` is the number of labels to reach, or None; `goal` an AuditGoal or None.
     """
 
-    def __init__(self, session, n_wanted):
-        self._session, self._n_wanted = session, n_wanted
+    def __init__(self, session, n_wanted, goal=None):
+        self._session, self._n_wanted, self._goal = session, n_wanted, goal
+        self._distance = ""  # to the goal, in words
         self._n_begun = -1  # labels when the last estimate began
         self._estimate, self._classes = Estimate(0), {}
         self._curve = []
 
     def is_due(self, n_labels):
         """Whether there are enough labels for another estimate."""
-        if self._session.target != "single-label" or n_labels < _MIN_LABELS:
+        is_single = self._session.target == "single-label"
+        if not (is_single or self._goal) or n_labels < _MIN_LABELS:
             return False
         return n_labels - self._n_begun >= max(10, n_labels // 20)
 
     def compute(self, n_labels):
         """Estimate anew; takes seconds."""
         self._n_begun = n_labels
+        if self._goal is not None:
+            sample, _ = self._session.queue.choose_sample(blind=True)
+            try:
+                found = self._goal.find(self._session)
+                self._distance = self._goal.describe(found, len(sample))
+            except ValueError as exc:  # such as a class that the session lacks
+                self._distance = str(exc)
+        if self._session.target != "single-label":
+            self._estimate = Estimate(n_labels)
+            return
         self._estimate, self._classes = self._session._assess(self._n_wanted)
         if self._estimate.n_audited:
             about = self._estimate.accuracy, self._estimate.accuracy_interval
@@ -266,7 +278,8 @@ class Quality:
     def line(self, n_labels):
         """Return a line for a front end that has `n_labels`; it can be blank."""
         accuracy = self._say(n_labels) if self._estimate.n_audited else ""
-        return "; ".join(filter(None, [accuracy, describe_minutes(self._estimate)]))
+        parts = accuracy, self._distance, describe_minutes(self._estimate)
+        return "; ".join(filter(None, parts))
 
     def describe(self, classes, n_labels):
         """Return what `Desk.quality` does; `classes` are those of its state."""
@@ -290,6 +303,8 @@ class Quality:
 
     def _plan(self):
         """Return how many more labels of the audit make the shares exact enough."""
+        if self._goal is not None:
+            return self._distance and f"; {self._distance}"
         queue, answers = self._session.queue, self._session.state.answers
         sample, _ = queue.choose_sample(blind=True)
         if len(sample) < _MIN_AUDIT or self._session.target != "single-label":

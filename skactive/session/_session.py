@@ -827,7 +827,9 @@ class LabelingSession:
             {"queried": self.state.pool.positions(ids).tolist()}
             for ids in self.state.answered_by_batch()
         ]
-        return Run(rounds, info={"pool_size": len(self.state.pool)})
+        run = Run(rounds, info={"pool_size": len(self.state.pool)})
+        run.session = self
+        return run
 
     @property
     @synchronized

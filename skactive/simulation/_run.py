@@ -50,6 +50,8 @@ class Run:
         The records, each with all five keys.
     info, final_scores : dict
     stopped_by : str or None
+    session : LabelingSession or None
+        The session whose answers these are; it is not stored.
 
     Examples
     --------
@@ -94,6 +96,7 @@ class Run:
         self.ledger = ledger
         self.final_scores = dict(final_scores or {})
         self.stopped_by = stopped_by
+        self.session: Any = None
 
     def append(self, record: Mapping) -> None:
         """Append a round.

@@ -21,10 +21,11 @@ from ._predictions import (
     SelectedAccuracy,
 )
 from ._records import RULES as RULES
-from ._records import LabelBudget, Plateau, RoundBudget, TimeBudget
+from ._records import AuditGoal, LabelBudget, Plateau, RoundBudget, TimeBudget
 from ._records import get_stopping_rule as get_stopping_rule
 
 __all__ = [
+    "AuditGoal",
     "ClassificationChange",
     "CostRule",
     "KappaAverage",

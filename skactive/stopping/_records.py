@@ -1,6 +1,7 @@
-"""Rules that stop at a budget or when the score no longer rises; names of all rules."""
+"""Rules that stop at a budget, a goal or when no score rises; names of all rules."""
 
 import math
+import re
 import time
 from collections.abc import Callable
 from difflib import get_close_matches
@@ -217,7 +218,137 @@ class Plateau(StoppingRule):
         return n_without >= self.patience
 
 
+class AuditGoal(StoppingRule):
+    """Stop when an estimate from the audit of a session is exact enough.
+
+    Parameters
+    ----------
+    goal : str
+        What to estimate, and how many points its interval of 95 % may have to both
+        sides: "shares:3" (the share of every class), "accuracy:5", "f1:5" (the macro F1
+        score) or "f1:NAME:5" (of a class).
+
+    Attributes
+    ----------
+    half_widths_ : list of float
+        The largest half width after each check, infinite if there is no interval yet.
+
+    See Also
+    --------
+    skactive.LabelingSession.prevalence : The intervals of shares.
+    skactive.LabelingSession.quality : The intervals of scores.
+
+    Notes
+    -----
+    The rule needs the run of a :class:`skactive.LabelingSession` with an audit. Each
+    check trains five or six models and predicts the pool. Only answers before which
+    nothing of a machine was shown count.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.feature_extraction.text import TfidfVectorizer
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skactive import ActiveLearner, LabelingSession
+    >>> from skactive.stopping import AuditGoal
+    >>> model = make_pipeline(TfidfVectorizer(), LogisticRegression())
+    >>> learner = ActiveLearner(model, batch_size=20, random_state=0)
+    >>> texts = [f"{'good' if i % 3 else 'bad'} film {i}" for i in range(300)]
+    >>> rule = AuditGoal("shares:12")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with LabelingSession(learner, texts, folder, audit_every=2) as session:
+    ...         while not rule.check(session.run, session.learner, texts):
+    ...             ids = session.ask().ids
+    ...             session.tell(ids, ["no" if i % 3 == 0 else "yes" for i in ids])
+    ...         half_width = session.prevalence().estimates[None, "no"].half_width
+    >>> half_width <= 0.12
+    True
+    """
+
+    _parameter_constraints = {"goal": [str]}
+    requires = frozenset({"labels", "model", "pool"})
+
+    def __init__(self, goal: str):
+        self.goal = goal
+
+    def start(self) -> Self:
+        """Check the goal and reset the rule for a new loop."""
+        super().start()
+        self._read()
+        self.half_widths_: list[float] = []
+        return self
+
+    def _read(self):
+        """Return what to estimate, the name of a class or None, and the half width."""
+        number = r":(\d+(?:\.\d+)?)"
+        found = re.fullmatch(rf"(shares|accuracy|f1)(?::(.+))?{number}", self.goal, re.S)
+        what, label, points = found.groups() if found else ("", None, "0")
+        if not 0 < float(points) < 50 or (label is not None and what != "f1"):
+            raise ValueError(
+                "'goal' must be 'shares:3', 'accuracy:5', 'f1:5' or 'f1:NAME:5', with "
+                f"the points to both sides, below 50; got {self.goal!r}."
+            )
+        return what, label, float(points) / 100
+
+    def decide(self, run: Any, learner: Any, X: Any) -> bool:
+        """Compare the half width of the widest interval."""
+        if run.session is None:
+            raise TypeError(
+                "AuditGoal needs the run of a LabelingSession, session.run, got another "
+                "one. A simulation has no audit."
+            )
+        found = self.find(run.session)
+        self.half_widths_.append(math.inf if found is None else found.half_width)
+        return self.half_widths_[-1] <= self._read()[2]
+
+    def find(self, session):
+        """Return the MeanEstimate with the widest interval, or None without one."""
+        what, label, _ = self._read()
+        if session.target == "regression":
+            raise ValueError("AuditGoal is for shares and scores of classes, not numbers.")
+        if not session.queue.draws.reserved.any():
+            raise ValueError(
+                "AuditGoal needs a session with an audit, a random sample of the pool. "
+                "Open it with audit_every=10, for one in ten."
+            )
+        known = {str(name) for name in session.classes or ()}
+        if label is not None and known and label not in known:
+            raise ValueError(
+                f"'goal' must name a class of the session, one of {sorted(known)}, got "
+                f"{label!r}."
+            )
+        is_single = len(set(map(str, session.labels.values()))) < 2
+        if not session.audited or (what != "shares" and is_single):
+            return None
+        if what == "shares":
+            estimates = session.prevalence().estimates.values()
+            return max(estimates, key=lambda found: found.half_width)
+        quality = session.quality()
+        if label is None:
+            return quality.accuracy if what == "accuracy" else quality.macro_f1
+        scores = {str(name): found.f1 for name, found in quality.classes.items()}
+        return scores.get(label)
+
+    def describe(self, found, n_audited):
+        """Return a sentence on how far the goal is; `found` is what `find` returned."""
+        what, label, wanted = self._read()
+        name = {"shares": "each share", "f1": "macro F1"}.get(what, what)
+        name = name if label is None else f"F1 of {label}"
+        goal = f"{name} within {100 * wanted:g} points"
+        if found is None or found.value is None:
+            return f"goal: {goal}; too few texts drawn at random to tell"
+        if found.half_width <= wanted:
+            return f"goal reached: {goal}"
+        # The variance is that of n labels from a finite pool.
+        least = 1 / found.n_pool
+        inverse = (1 / n_audited - least) * (wanted / found.half_width) ** 2 + least
+        more = max(1, math.ceil(1 / inverse) - n_audited)
+        return f"about {more:,} more texts drawn at random: {goal}"
+
+
 RULES: dict[str, type[StoppingRule]] = {
+    "audit_goal": AuditGoal,
     "classification_change": ClassificationChange,
     "cost_rule": CostRule,
     "kappa_average": KappaAverage,

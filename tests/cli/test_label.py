@@ -767,3 +767,17 @@ def test_answers_that_the_model_contradicts(label, several):
         columns=("text", ["good", "new", "red"]),
     )
     assert not any("NOT STORED" in line for line in shown)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--goal", "share:3"], "argument --goal: 'goal' must be 'shares:3', 'acc"),
+        (["--goal", "shares:3", "--regression"], "argument --goal: is for classes, no"),
+    ],
+)
+def test_a_goal_that_cannot_be_reached_is_refused(tmp_path, capsys, options, message):
+    table = tmp_path / "x.csv"
+    table.write_text("text,label\nsome text,1\n", encoding="utf-8")
+    assert main(["label", str(table), "--text", "text", "--label", "label", *options])
+    assert message in capsys.readouterr().err

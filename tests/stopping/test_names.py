@@ -9,6 +9,7 @@ from skactive import stopping
 from skactive.simulation import Run
 from skactive.stopping import (
     RULES,
+    AuditGoal,
     ClassificationChange,
     CostRule,
     KappaAverage,
@@ -27,6 +28,7 @@ PAGE = (Path(__file__).parents[2] / "docs/guides/when_to_stop.md").read_text("ut
 # Names
 
 BUILTIN = {
+    "audit_goal": (AuditGoal, {"goal": "shares:3"}),
     "label_budget": (LabelBudget, {"n_labels": 5}),
     "round_budget": (RoundBudget, {"n_rounds": 5}),
     "time_budget": (TimeBudget, {"seconds": 5}),
