@@ -492,6 +492,20 @@ def as_indicators(name, labels, classes=None):
     return names, (labels[:, None] == np.array(names)).astype(float)
 
 
+def check_proba(name, proba, k, most=2):
+    """Return probabilities (n, k), or (n, k, p) if `most` is 3; None stays None."""
+    if proba is None:
+        return None
+    proba = as_numbers(name, proba, most if np.ndim(proba) == most else 2)
+    if proba.shape[1] != k:
+        raise ValueError(
+            f"'{name}' must have a column for each of the {k} classes, in the order of "
+            f"'classes', got an array of shape {proba.shape}. Name all classes with "
+            "'classes'."
+        )
+    return proba
+
+
 def as_numbers(name, values, ndim=1) -> Any:
     """Return finite float values (n,), or (n, p) for two dimensions."""
     try:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._utils._format import format_table, make_frame
-from ._mean import MeanEstimate, Sample, as_indicators
+from ._mean import MeanEstimate, Sample, as_indicators, check_proba
 
 _SHARES = (
     *("group", "class", "share", "low", "high"),
@@ -160,7 +160,12 @@ def estimate_prevalence(
     28.3 % (23.8 to 33.3 %), from 120 labels that count as 328 of 2,000 texts
     """
     names, y = as_indicators("labels", labels, classes)
-    f, pool = _check_proba(proba, pool_proba, len(names))
+    f, pool = (
+        check_proba(name, p, len(names), most=3)
+        for name, p in (("proba", proba), ("pool_proba", pool_proba))
+    )
+    if (f is None) != (pool is None):
+        raise ValueError("'proba' and 'pool_proba' must be given together, got one.")
     if groups is None:
         parts = {None: (slice(None), slice(None), n_pool)}
     elif pool_groups is None or draw_proba is not None:
@@ -182,24 +187,6 @@ def estimate_prevalence(
                 found = sample.estimate(confidence_level=confidence_level)
             estimates[group, name] = found
     return Prevalence(estimates)
-
-
-def _check_proba(proba, pool_proba, k):
-    """Return probabilities (n, k, p) and (n_pool, k, p), or None and None."""
-    found = []
-    for name, values in (("proba", proba), ("pool_proba", pool_proba)):
-        if values is not None:
-            values = np.asarray(values)
-            if values.ndim not in (2, 3) or values.shape[1] != k:
-                raise ValueError(
-                    f"'{name}' must have a column for each of the {k} classes, in the "
-                    f"order of 'classes', got an array of shape {values.shape}."
-                )
-            values = values.reshape(*values.shape[:2], -1)
-        found.append(values)
-    if (proba is None) != (pool_proba is None):
-        raise ValueError("'proba' and 'pool_proba' must be given together, got one.")
-    return found
 
 
 def _split(groups, pool_groups, n):

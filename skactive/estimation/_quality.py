@@ -13,7 +13,7 @@ from ._mean import (
     MeanEstimate,
     Sample,
     as_indicators,
-    as_numbers,
+    check_proba,
     f1_of,
     interval_of_share,
 )
@@ -65,7 +65,8 @@ class QualityEstimate:
         Quality of each class.
     confusion : ndarray of shape (k, k) or None
         Number of items of the sample by class, in rows, and by predicted class, in
-        columns. None for several classes per item.
+        columns. None for several classes per item. scikit-learn's
+        ConfusionMatrixDisplay draws it.
 
     Examples
     --------
@@ -187,7 +188,7 @@ def estimate_quality(
             f"{truth.shape}."
         )
     beliefs = [
-        None if p is None else _check_proba(name, p, len(names))
+        check_proba(name, p, len(names))
         for name, p in (("proba", proba), ("pool_proba", pool_proba))
     ]
     own, every = (None if p is None else _find_confidence(p, several) for p in beliefs)
@@ -214,16 +215,6 @@ def estimate_quality(
 
 # Parts of a pool for a class: items in it and predicted to be, and so on.
 _BOTH, _GUESS, _TRUTH, _EITHER = range(4)
-
-
-def _check_proba(name, proba, k):
-    proba = as_numbers(name, proba, 2)
-    if proba.shape[1] != k:
-        raise ValueError(
-            f"'{name}' must have a column for each of the {k} classes, got an array of "
-            f"shape {proba.shape}. Name all classes with 'classes'."
-        )
-    return proba
 
 
 def _find_confidence(proba, several):

@@ -281,8 +281,8 @@ class AuditGoal(StoppingRule):
 
     def _read(self):
         """Return what to estimate, the name of a class or None, and the half width."""
-        number = r":(\d+(?:\.\d+)?)"
-        found = re.fullmatch(rf"(shares|accuracy|f1)(?::(.+))?{number}", self.goal, re.S)
+        pattern = r"(shares|accuracy|f1)(?::(.+))?:(\d+(?:\.\d+)?)"
+        found = re.fullmatch(pattern, self.goal, re.S)
         what, label, points = found.groups() if found else ("", None, "0")
         if not 0 < float(points) < 50 or (label is not None and what != "f1"):
             raise ValueError(
@@ -295,8 +295,8 @@ class AuditGoal(StoppingRule):
         """Compare the half width of the widest interval."""
         if run.session is None:
             raise TypeError(
-                "AuditGoal needs the run of a LabelingSession, session.run, got another "
-                "one. A simulation has no audit."
+                "AuditGoal needs the run of a LabelingSession, session.run, got one "
+                "of a simulation, which has no audit."
             )
         found = self.find(run.session)
         self.half_widths_.append(math.inf if found is None else found.half_width)
@@ -306,7 +306,10 @@ class AuditGoal(StoppingRule):
         """Return the MeanEstimate with the widest interval, or None without one."""
         what, label, _ = self._read()
         if session.target == "regression":
-            raise ValueError("AuditGoal is for shares and scores of classes, not numbers.")
+            raise ValueError(
+                "AuditGoal is for shares and scores of classes, got a session of "
+                "numbers."
+            )
         if not session.queue.draws.reserved.any():
             raise ValueError(
                 "AuditGoal needs a session with an audit, a random sample of the pool. "

@@ -2,7 +2,13 @@
 
 import numpy as np
 import pytest
-from sklearn.metrics import confusion_matrix, f1_score, precision_recall_fscore_support
+from matplotlib.figure import Figure
+from sklearn.metrics import (
+    ConfusionMatrixDisplay,
+    confusion_matrix,
+    f1_score,
+    precision_recall_fscore_support,
+)
 from statsmodels.api import OLS, add_constant
 from statsmodels.stats.proportion import proportion_confint
 
@@ -158,3 +164,43 @@ def test_a_sample_of_easy_texts_is_corrected():
             found.append(quality.accuracy.value - truth)
     assert np.mean(plain) > 0.04
     assert abs(np.mean(assisted)) < 0.02
+
+
+def test_a_calibration_error_is_biased_where_overconfidence_is_not():
+    # Right with the probability that the model states: both are 0 but for the pool.
+    rng = np.random.default_rng(0)
+    confidence = rng.uniform(0.5, 1, 4000)
+    predicted = np.where(rng.random(4000) < confidence, 1, 0)
+    proba = np.column_stack([1 - confidence, confidence])
+    bins = (20 * (confidence - 0.5)).astype(int)
+
+    def find_error(rows):
+        gaps = np.bincount(bins[rows], predicted[rows] - confidence[rows], 10)
+        return np.abs(gaps).sum() / len(rows)
+
+    truth = find_error(np.arange(4000))
+    gap = confidence.mean() - predicted.mean()
+    errors, holds, holds_error = [], 0, 0
+    for _ in range(100):
+        rows = rng.choice(4000, 100, replace=False)
+        errors.append(find_error(rows))
+        again = [find_error(rows[rng.integers(100, size=100)]) for _ in range(100)]
+        low, high = np.quantile(again, (0.025, 0.975))
+        holds_error += low <= truth <= high
+        found = estimate_quality(predicted[rows], np.ones(100), proba[rows], proba)
+        low, high = found.overconfidence.interval
+        holds += low <= gap <= high
+    assert truth < 0.025
+    assert np.mean(errors) > truth + 0.04
+    assert holds_error < 20
+    assert holds > 85
+
+
+def test_the_confusion_matrix_is_drawn_by_scikit_learn():
+    y, predicted, _ = make_pool(300)
+    found = estimate_quality(y, predicted)
+    display = ConfusionMatrixDisplay(found.confusion, display_labels=[*found.classes])
+    display.plot(ax=Figure().subplots())
+    assert [x.get_text() for x in display.ax_.get_yticklabels()] == CLASSES
+    shown = [[int(cell.get_text()) for cell in row] for row in display.text_]
+    assert shown == confusion_matrix(y, predicted).tolist()

@@ -91,7 +91,9 @@ def test_several_classes_per_text_have_goals(open_session):
     assert AuditGoal("f1:odd:5").find(session) == session.quality().classes["odd"].f1
 
 
-@pytest.mark.parametrize("goal", ["", "shares", "shares:0", "shares:bug:3", "f1:bug:60"])
+@pytest.mark.parametrize(
+    "goal", ["", "shares", "shares:0", "shares:bug:3", "f1:bug:60"]
+)
 def test_a_goal_has_a_form(goal):
     with pytest.raises(ValueError, match=r"'goal' must be 'shares:3', 'accuracy:5'"):
         AuditGoal(goal).start()
@@ -116,7 +118,7 @@ def test_a_goal_names_a_class_of_the_session(open_session):
 
 
 def test_numbers_have_no_goal(open_session):
-    with pytest.raises(ValueError, match="shares and scores of classes, not numbe"):
+    with pytest.raises(ValueError, match="scores of classes, got a session of"):
         AuditGoal("shares:3").find(open_session(Ridge()))
 
 
