@@ -15,7 +15,7 @@ from .._utils._format import report_progress
 from ..datasets import JOIN
 from ..labeling import Project, StartDesk, recall_choice, run_prompt, show
 from ..session import LockedError, read_manifest
-from ..stopping import AuditGoal
+from ..stopping import read_goal
 from ._encode import add_encoder
 from ._ending import LABELS, PREDICTIONS, SAVING, Ending
 from ._model import ModelSettings, make_learner, one_or_several, say, train_final
@@ -46,7 +46,7 @@ class LabelSettings:
     suggest: str | None
     show: list[str] | None
     n_labels: int | None
-    goal: str | None
+    until: str | None
     annotator: str | None
     folder: str | None
     strategy: str | None
@@ -67,7 +67,7 @@ class LabelSettings:
         """Return the command that continues, as a person would type it."""
         words = ["skactive", "label", self.file, "--text", *self.text]
         words += ["--label", *self.label]
-        kept = "separator id suggest goal folder features strategy model"
+        kept = "separator id suggest until folder features strategy model"
         for name in kept.split():
             if (value := getattr(self, name)) is not None:
                 words += [f"--{name}", str(value)]
@@ -93,13 +93,13 @@ class LabelSettings:
     def make_project(self):
         """Return the project, and raise an error for options that do not fit."""
         text, features = " ".join(self.text), self.features
-        if self.goal is not None:
+        if self.until is not None:
             try:
-                AuditGoal(self.goal).start()
+                read_goal(self.until)
             except ValueError as exc:
-                raise ValueError(f"argument --goal: {exc}") from exc
-        if self.goal is not None and self.regression:
-            raise ValueError("argument --goal: is for classes, not for --regression.")
+                raise ValueError(f"argument --until: {exc}") from exc
+        if self.until is not None and self.regression:
+            raise ValueError("argument --until: is for classes, not for --regression.")
         command = f"skactive encode {self.file} --text {text} --folder"
         if self.is_large and features is None:
             raise ValueError(
@@ -221,7 +221,7 @@ def _open(settings, project, classes, about):
         make_learner(model, project.folder),
         classes=classes,
         n_labels=settings.n_labels,
-        goal=settings.goal,
+        until=settings.until,
         annotator=settings.annotator,
         about=about,
     )

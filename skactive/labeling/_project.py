@@ -123,7 +123,7 @@ class Project:
         *,
         classes=None,
         n_labels=None,
-        goal=None,
+        until=None,
         annotator=None,
         about=None,
     ):
@@ -162,7 +162,7 @@ class Project:
         self.desk = Desk(
             self.session,
             n_labels=n_labels,
-            goal=goal,
+            until=until,
             suggestions=self.suggestions,
             descriptions=about,
             source=self.path.name,

@@ -13,7 +13,7 @@ from .._utils._labels import key_of, list_classes, predict_labels
 from .._utils._pipelines import ReadCounter
 from .._utils._repeatable import lower_priority, synchronized
 from .._utils._sklearn import check_count
-from ..stopping import AuditGoal
+from ..stopping import read_goal
 from ._agreement import compare_suggestions
 from ._arguments import checked
 from ._filters import find_answered, keep
@@ -43,7 +43,7 @@ class Desk:
         that nobody waits for training.
     n_labels : int, default=None
         Number of labels to reach.
-    goal : str, default=None
+    until : str, default=None
         What to estimate how exactly, such as "shares:3"; see
         :class:`skactive.stopping.AuditGoal`.
     suggestions : dict of id to label, default=None
@@ -94,7 +94,7 @@ class Desk:
         session: Any,
         *,
         n_labels: int | None = None,
-        goal: str | None = None,
+        until: str | None = None,
         suggestions: Mapping[Any, Any] | None = None,
         descriptions: Mapping[Any, Any] | None = None,
         source: str | None = None,
@@ -126,8 +126,9 @@ class Desk:
         self._list_worker = ThreadPoolExecutor(1, "", lower_priority, (5,))
         self._error: Any = None, None  # a message, and the model when it came
         self._doubts = Doubts(session)
-        rule = None if goal is None else AuditGoal(goal).start()
-        self._quality = Quality(session, n_labels, rule)
+        if until is not None:
+            read_goal(until)
+        self._quality = Quality(session, n_labels, until)
 
     @property
     def target(self) -> str:

@@ -22,7 +22,9 @@ from ..estimation import estimate_quality, plan_labels
 from ..linear_model import calibrate
 from ..semi_supervised import SelfTraining
 from ..stopping import (
+    describe_goal,
     estimate_accuracy,
+    find_widest,
     gain_of_labels,
     is_rich,
     n_for_gain,
@@ -235,11 +237,11 @@ def _assess_classes(found, audited):
 class Quality:
     """The estimates of a session so far, in sentences.
 
-    `n_wanted` is the number of labels to reach, or None; `goal` an AuditGoal or None.
+    `n_wanted` is the number of labels to reach; `until` is that of an AuditGoal.
     """
 
-    def __init__(self, session, n_wanted, goal=None):
-        self._session, self._n_wanted, self._goal = session, n_wanted, goal
+    def __init__(self, session, n_wanted, until=None):
+        self._session, self._n_wanted, self._until = session, n_wanted, until
         self._distance = ""  # to the goal, in words
         self._n_begun = -1  # labels when the last estimate began
         self._estimate, self._classes = Estimate(0), {}
@@ -248,18 +250,18 @@ class Quality:
     def is_due(self, n_labels):
         """Whether there are enough labels for another estimate."""
         is_single = self._session.target == "single-label"
-        if not (is_single or self._goal) or n_labels < _MIN_LABELS:
+        if not (is_single or self._until) or n_labels < _MIN_LABELS:
             return False
         return n_labels - self._n_begun >= max(10, n_labels // 20)
 
     def compute(self, n_labels):
         """Estimate anew; takes seconds."""
         self._n_begun = n_labels
-        if self._goal is not None:
+        if self._until is not None:
             sample, _ = self._session.queue.choose_sample(blind=True)
             try:
-                found = self._goal.find(self._session)
-                self._distance = self._goal.describe(found, len(sample))
+                found = find_widest(self._until, self._session)
+                self._distance = describe_goal(self._until, found, len(sample))
             except ValueError as exc:  # such as a class that the session lacks
                 self._distance = str(exc)
         if self._session.target != "single-label":
@@ -303,7 +305,7 @@ class Quality:
 
     def _plan(self):
         """Return how many more labels of the audit make the shares exact enough."""
-        if self._goal is not None:
+        if self._until is not None:
             return self._distance and f"; {self._distance}"
         queue, answers = self._session.queue, self._session.state.answers
         sample, _ = queue.choose_sample(blind=True)

@@ -22,7 +22,10 @@ from ._predictions import (
 )
 from ._records import RULES as RULES
 from ._records import AuditGoal, LabelBudget, Plateau, RoundBudget, TimeBudget
+from ._records import describe_goal as describe_goal
+from ._records import find_widest as find_widest
 from ._records import get_stopping_rule as get_stopping_rule
+from ._records import read_goal as read_goal
 
 __all__ = [
     "AuditGoal",

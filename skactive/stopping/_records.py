@@ -223,7 +223,7 @@ class AuditGoal(StoppingRule):
 
     Parameters
     ----------
-    goal : str
+    until : str
         What to estimate, and how many points its interval of 95 % may have to both
         sides: "shares:3" (the share of every class), "accuracy:5", "f1:5" (the macro F1
         score) or "f1:NAME:5" (of a class).
@@ -266,30 +266,18 @@ class AuditGoal(StoppingRule):
     True
     """
 
-    _parameter_constraints = {"goal": [str]}
+    _parameter_constraints = {"until": [str]}
     requires = frozenset({"labels", "model", "pool"})
 
-    def __init__(self, goal: str):
-        self.goal = goal
+    def __init__(self, until: str):
+        self.until = until
 
     def start(self) -> Self:
         """Check the goal and reset the rule for a new loop."""
         super().start()
-        self._read()
+        read_goal(self.until)
         self.half_widths_: list[float] = []
         return self
-
-    def _read(self):
-        """Return what to estimate, the name of a class or None, and the half width."""
-        pattern = r"(shares|accuracy|f1)(?::(.+))?:(\d+(?:\.\d+)?)"
-        found = re.fullmatch(pattern, self.goal, re.S)
-        what, label, points = found.groups() if found else ("", None, "0")
-        if not 0 < float(points) < 50 or (label is not None and what != "f1"):
-            raise ValueError(
-                "'goal' must be 'shares:3', 'accuracy:5', 'f1:5' or 'f1:NAME:5', with "
-                f"the points to both sides, below 50; got {self.goal!r}."
-            )
-        return what, label, float(points) / 100
 
     def decide(self, run: Any, learner: Any, X: Any) -> bool:
         """Compare the half width of the widest interval."""
@@ -298,56 +286,70 @@ class AuditGoal(StoppingRule):
                 "AuditGoal needs the run of a LabelingSession, session.run, got one "
                 "of a simulation, which has no audit."
             )
-        found = self.find(run.session)
+        found = find_widest(self.until, run.session)
         self.half_widths_.append(math.inf if found is None else found.half_width)
-        return self.half_widths_[-1] <= self._read()[2]
+        return self.half_widths_[-1] <= read_goal(self.until)[2]
 
-    def find(self, session):
-        """Return the MeanEstimate with the widest interval, or None without one."""
-        what, label, _ = self._read()
-        if session.target == "regression":
-            raise ValueError(
-                "AuditGoal is for shares and scores of classes, got a session of "
-                "numbers."
-            )
-        if not session.queue.draws.reserved.any():
-            raise ValueError(
-                "AuditGoal needs a session with an audit, a random sample of the pool. "
-                "Open it with audit_every=10, for one in ten."
-            )
-        known = {str(name) for name in session.classes or ()}
-        if label is not None and known and label not in known:
-            raise ValueError(
-                f"'goal' must name a class of the session, one of {sorted(known)}, got "
-                f"{label!r}."
-            )
-        is_single = len(set(map(str, session.labels.values()))) < 2
-        if not session.audited or (what != "shares" and is_single):
-            return None
-        if what == "shares":
-            estimates = session.prevalence().estimates.values()
-            return max(estimates, key=lambda found: found.half_width)
-        quality = session.quality()
-        if label is None:
-            return quality.accuracy if what == "accuracy" else quality.macro_f1
-        scores = {str(name): found.f1 for name, found in quality.classes.items()}
-        return scores.get(label)
 
-    def describe(self, found, n_audited):
-        """Return a sentence on how far the goal is; `found` is what `find` returned."""
-        what, label, wanted = self._read()
-        name = {"shares": "each share", "f1": "macro F1"}.get(what, what)
-        name = name if label is None else f"F1 of {label}"
-        goal = f"{name} within {100 * wanted:g} points"
-        if found is None or found.value is None:
-            return f"goal: {goal}; too few texts drawn at random to tell"
-        if found.half_width <= wanted:
-            return f"goal reached: {goal}"
-        # The variance is that of n labels from a finite pool.
-        least = 1 / found.n_pool
-        inverse = (1 / n_audited - least) * (wanted / found.half_width) ** 2 + least
-        more = max(1, math.ceil(1 / inverse) - n_audited)
-        return f"about {more:,} more texts drawn at random: {goal}"
+def read_goal(until):
+    """Return what to estimate, the name of a class or None, and the half width."""
+    pattern = r"(shares|accuracy|f1)(?::(.+))?:(\d+(?:\.\d+)?)"
+    found = re.fullmatch(pattern, until, re.S)
+    what, label, points = found.groups() if found else ("", None, "0")
+    if not 0 < float(points) < 50 or (label is not None and what != "f1"):
+        raise ValueError(
+            "'until' must be 'shares:3', 'accuracy:5', 'f1:5' or 'f1:NAME:5', with "
+            f"the points to both sides, below 50; got {until!r}."
+        )
+    return what, label, float(points) / 100
+
+
+def find_widest(until, session):
+    """Return the MeanEstimate with the widest interval, or None without one."""
+    what, label, _ = read_goal(until)
+    if session.target == "regression":
+        raise ValueError(
+            "AuditGoal is for shares and scores of classes, got a session of numbers."
+        )
+    if not session.queue.draws.reserved.any():
+        raise ValueError(
+            "AuditGoal needs a session with an audit, a random sample of the pool. "
+            "Open it with audit_every=10, for one in ten."
+        )
+    known = {str(name) for name in session.classes or ()}
+    if label is not None and known and label not in known:
+        raise ValueError(
+            f"'until' must name a class of the session, one of {sorted(known)}, got "
+            f"{label!r}."
+        )
+    is_single = len(set(map(str, session.labels.values()))) < 2
+    if not session.audited or (what != "shares" and is_single):
+        return None
+    if what == "shares":
+        estimates = session.prevalence().estimates.values()
+        return max(estimates, key=lambda found: found.half_width)
+    quality = session.quality()
+    if label is None:
+        return quality.accuracy if what == "accuracy" else quality.macro_f1
+    scores = {str(name): found.f1 for name, found in quality.classes.items()}
+    return scores.get(label)
+
+
+def describe_goal(until, found, n_audited):
+    """Return a sentence on how far the goal is, for the result of `find_widest`."""
+    what, label, wanted = read_goal(until)
+    name = {"shares": "each share", "f1": "macro F1"}.get(what, what)
+    name = name if label is None else f"F1 of {label}"
+    goal = f"{name} within {100 * wanted:g} points"
+    if found is None or found.value is None:
+        return f"goal: {goal}; too few texts drawn at random to tell"
+    if found.half_width <= wanted:
+        return f"goal reached: {goal}"
+    # The variance is that of n labels from a finite pool.
+    least = 1 / found.n_pool
+    inverse = (1 / n_audited - least) * (wanted / found.half_width) ** 2 + least
+    more = max(1, math.ceil(1 / inverse) - n_audited)
+    return f"about {more:,} more texts drawn at random: {goal}"
 
 
 RULES: dict[str, type[StoppingRule]] = {

@@ -772,8 +772,11 @@ def test_answers_that_the_model_contradicts(label, several):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--goal", "share:3"], "argument --goal: 'goal' must be 'shares:3', 'acc"),
-        (["--goal", "shares:3", "--regression"], "argument --goal: is for classes, no"),
+        (["--until", "share:3"], "argument --until: 'until' must be 'shares:3', 'acc"),
+        (
+            ["--until", "shares:3", "--regression"],
+            "argument --until: is for classes, no",
+        ),
     ],
 )
 def test_a_goal_that_cannot_be_reached_is_refused(tmp_path, capsys, options, message):

@@ -984,7 +984,7 @@ def test_where_the_encoder_stops_reading(open_desk, tiny_bert, tmp_path, pads):
 
 
 def test_a_goal_is_said_in_the_line_and_on_the_page(open_desk):
-    desk = open_desk(session={"audit_every": 1}, goal="shares:20")
+    desk = open_desk(session={"audit_every": 1}, until="shares:20")
     _label(desk, 19)
     assert "share" not in desk.state()["estimate"]
     _label(desk, 11)
@@ -992,5 +992,5 @@ def test_a_goal_is_said_in_the_line_and_on_the_page(open_desk):
     _wait_for_estimate(desk, 20)
     assert desk.state()["estimate"].count(expected) == 1
     assert desk.quality()["gain"].endswith(f"; {expected}")
-    with pytest.raises(ValueError, match="'goal' must be 'shares:3'"):
-        open_desk(goal="shares:0")
+    with pytest.raises(ValueError, match="'until' must be 'shares:3'"):
+        open_desk(until="shares:0")

@@ -12,7 +12,13 @@ from sklearn.pipeline import make_pipeline
 from skactive import ActiveLearner, LabelingSession
 from skactive.estimation import MeanEstimate
 from skactive.simulation import Run
-from skactive.stopping import AuditGoal, LabelBudget
+from skactive.stopping import (
+    AuditGoal,
+    LabelBudget,
+    describe_goal,
+    find_widest,
+    read_goal,
+)
 
 N = 300
 NAMES = np.array(["bug", "praise"])[np.random.default_rng(0).integers(2, size=N)]
@@ -52,7 +58,7 @@ def test_the_loop_ends_when_every_share_is_exact_enough(open_session):
     goal = dict(rule.rules_)["audit_goal"]
     assert goal.half_widths_ == [math.inf, *expected]
     assert expected[-1] <= 0.09 < min(expected[:-1])
-    assert rule.reason() == "AuditGoal(goal='shares:9')"
+    assert rule.reason() == "AuditGoal(until='shares:9')"
 
 
 @pytest.mark.parametrize(
@@ -77,30 +83,30 @@ def test_a_score_is_that_of_the_session(open_session, goal, find):
 def test_labels_of_one_class_reach_no_goal_of_a_score(open_session):
     session = open_session(classes=["bug", "praise"])
     label(session, lambda id: "bug")
-    assert AuditGoal("f1:bug:40").find(session) is None
+    assert find_widest("f1:bug:40", session) is None
 
 
 def test_several_classes_per_text_have_goals(open_session):
     session = open_session(OneVsRestClassifier(LogisticRegression()), multi_label=True)
     for _ in range(4):
         label(session, lambda id: [str(NAMES[id])] + ["odd"] * (id % 2))
-    found = AuditGoal("shares:5").find(session)
+    found = find_widest("shares:5", session)
     assert found == max(
         session.prevalence().estimates.values(), key=lambda x: x.half_width
     )
-    assert AuditGoal("f1:odd:5").find(session) == session.quality().classes["odd"].f1
+    assert find_widest("f1:odd:5", session) == session.quality().classes["odd"].f1
 
 
 @pytest.mark.parametrize(
     "goal", ["", "shares", "shares:0", "shares:bug:3", "f1:bug:60"]
 )
 def test_a_goal_has_a_form(goal):
-    with pytest.raises(ValueError, match=r"'goal' must be 'shares:3', 'accuracy:5'"):
+    with pytest.raises(ValueError, match=r"'until' must be 'shares:3', 'accuracy:5'"):
         AuditGoal(goal).start()
 
 
 def test_a_name_can_have_colons():
-    assert AuditGoal("f1:a:b:2.5")._read() == ("f1", "a:b", 0.025)
+    assert read_goal("f1:a:b:2.5") == ("f1", "a:b", 0.025)
 
 
 def test_a_goal_needs_an_audit_and_classes(open_session):
@@ -108,18 +114,18 @@ def test_a_goal_needs_an_audit_and_classes(open_session):
         AuditGoal("shares:3").check(Run([{"queried": [0]}]), None, TEXTS)
     session = open_session(classes=["bug", "praise"], audit_every=None)
     with pytest.raises(ValueError, match="needs a session with an audit"):
-        AuditGoal("shares:3").find(session)
+        find_widest("shares:3", session)
 
 
 def test_a_goal_names_a_class_of_the_session(open_session):
     session = open_session(classes=["bug", "praise"])
     with pytest.raises(ValueError, match=r"one of \['bug', 'praise'\], got 'bugs'"):
-        AuditGoal("f1:bugs:3").find(session)
+        find_widest("f1:bugs:3", session)
 
 
 def test_numbers_have_no_goal(open_session):
     with pytest.raises(ValueError, match="scores of classes, got a session of"):
-        AuditGoal("shares:3").find(open_session(Ridge()))
+        find_widest("shares:3", open_session(Ridge()))
 
 
 @pytest.mark.parametrize(("n", "n_pool"), [(40, 2000), (150, 400), (400, 100_000)])
@@ -133,8 +139,8 @@ def test_the_labels_that_are_missing_are_those_of_the_variance(n, n_pool):
     width = half_width(n)
     found = MeanEstimate(0.3, (0.3 - width, 0.3 + width), n, n_pool)
     expected = f"about {wanted - n:,} more texts drawn at random: accuracy within 3 poi"
-    assert AuditGoal("accuracy:3").describe(found, n).startswith(expected)
-    assert AuditGoal("f1:bug:40").describe(found, n) == (
+    assert describe_goal("accuracy:3", found, n).startswith(expected)
+    assert describe_goal("f1:bug:40", found, n) == (
         "goal reached: F1 of bug within 40 points"
     )
-    assert "too few texts" in AuditGoal("f1:5").describe(None, 0)
+    assert "too few texts" in describe_goal("f1:5", None, 0)

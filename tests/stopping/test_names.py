@@ -28,7 +28,7 @@ PAGE = (Path(__file__).parents[2] / "docs/guides/when_to_stop.md").read_text("ut
 # Names
 
 BUILTIN = {
-    "audit_goal": (AuditGoal, {"goal": "shares:3"}),
+    "audit_goal": (AuditGoal, {"until": "shares:3"}),
     "label_budget": (LabelBudget, {"n_labels": 5}),
     "round_budget": (RoundBudget, {"n_rounds": 5}),
     "time_budget": (TimeBudget, {"seconds": 5}),
